@@ -1,0 +1,5 @@
+//! The simulator of Fencepost: a recorded program replayed on a simulated machine.
+//!
+//! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
+
+pub mod record;

@@ -1,0 +1,1 @@
+//! The record of a program: what it did to memory, read frame by frame and never trusted unchecked.
