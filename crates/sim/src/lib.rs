@@ -2,4 +2,7 @@
 //!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
+pub mod kernel;
+pub mod message;
 pub mod record;
+pub mod stats;

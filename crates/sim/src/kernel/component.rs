@@ -1,0 +1,143 @@
+//! What every simulated thing has in common: it handles events, loses power, and tells what it counted.
+
+use super::events::EventQueue;
+use super::time::Time;
+use crate::message::{Message, MessageClass};
+use crate::stats::StatsNode;
+
+/// Names one component of a system; an index into its list of components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentId(pub u32);
+
+/// Names one port of a component; each port is wired to one port of one other component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u16);
+
+impl PortId {
+    /// As an index into a component's list of ports.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What can happen to a component.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A message has fully arrived at `port` and now occupies one buffer place of its class there.
+    Arrival {
+        /// The receiver's port.
+        port: PortId,
+        /// What arrived.
+        message: Message,
+    },
+    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there.
+    Credit {
+        /// The port whose transmitter gains the credit.
+        port: PortId,
+        /// The message class of the freed place.
+        class: MessageClass,
+    },
+    /// A time the component asked for with [`Context::wake_at`].
+    Wake {
+        /// What the component gave when it asked; only it knows the meaning.
+        token: u64,
+    },
+}
+
+/// The contract of a component.
+///
+/// Its fields are all of its state: cloning it is a snapshot, and nothing else may influence what it does.
+pub trait Component {
+    /// Reacts to one event. Time is `context.now()`.
+    fn handle(&mut self, event: Event, context: &mut Context<'_>);
+
+    /// Power is gone: whatever is volatile is lost; whatever is in the persistent domain stays.
+    fn power_fail(&mut self);
+
+    /// Whether nothing is under way here. Asked when no event is left, for the deadlock report.
+    fn is_idle(&self) -> bool;
+
+    /// What is waiting here and for what, one line each, for the deadlock report. Empty when idle.
+    fn waiting(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Everything counted so far.
+    fn stats(&self) -> StatsNode;
+}
+
+/// Which port is wired to which.
+#[derive(Clone, Debug, Default)]
+pub struct Wires {
+    peers: Vec<Vec<Option<(ComponentId, PortId)>>>,
+}
+
+impl Wires {
+    /// Connects two ports in both directions.
+    ///
+    /// # Panics
+    /// If one of them is wired already: a system is built wrongly.
+    pub fn connect(&mut self, one: (ComponentId, PortId), other: (ComponentId, PortId)) {
+        for ((component, port), peer) in [(one, other), (other, one)] {
+            let component = component.0 as usize;
+            if self.peers.len() <= component {
+                self.peers.resize_with(component + 1, Vec::new);
+            }
+            let ports = &mut self.peers[component];
+            if ports.len() <= port.index() {
+                ports.resize(port.index() + 1, None);
+            }
+            assert!(ports[port.index()].is_none(), "port {port:?} of component {component} is wired twice");
+            ports[port.index()] = Some(peer);
+        }
+    }
+
+    /// The port at the other end.
+    ///
+    /// # Panics
+    /// If nothing is wired there.
+    pub fn peer(&self, component: ComponentId, port: PortId) -> (ComponentId, PortId) {
+        self.peers[component.0 as usize][port.index()]
+            .unwrap_or_else(|| panic!("port {port:?} of component {component:?} is not wired"))
+    }
+}
+
+/// What a component may do while it handles an event.
+pub struct Context<'a> {
+    now: Time,
+    component: ComponentId,
+    queue: &'a mut EventQueue,
+    wires: &'a Wires,
+}
+
+impl<'a> Context<'a> {
+    /// The context in which `component` handles an event at `now`.
+    pub fn new(now: Time, component: ComponentId, queue: &'a mut EventQueue, wires: &'a Wires) -> Self {
+        Context { now, component, queue, wires }
+    }
+
+    /// The current simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Delivers `message` to whatever is wired to `port`, at `arrival`.
+    pub fn send(&mut self, port: PortId, message: Message, arrival: Time) {
+        debug_assert!(arrival >= self.now, "a message cannot arrive in the past");
+        let (target, port) = self.wires.peer(self.component, port);
+        self.queue.push(arrival, target, Event::Arrival { port, message });
+    }
+
+    /// Gives the neighbour at `port` one credit of `class`, which reaches it at `arrival`.
+    pub fn return_credit(&mut self, port: PortId, class: MessageClass, arrival: Time) {
+        debug_assert!(arrival >= self.now, "a credit cannot arrive in the past");
+        let (target, port) = self.wires.peer(self.component, port);
+        self.queue.push(arrival, target, Event::Credit { port, class });
+    }
+
+    /// Asks for an [`Event::Wake`] with `token` at `time`.
+    pub fn wake_at(&mut self, time: Time, token: u64) {
+        debug_assert!(time >= self.now, "a wake cannot be in the past");
+        self.queue.push(time, self.component, Event::Wake { token });
+    }
+}

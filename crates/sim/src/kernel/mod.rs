@@ -1,0 +1,12 @@
+//! Simulated time, the order of events, and the contract every component keeps.
+//!
+//! Components never call each other: they send messages through ports, and this room decides who receives what, when.
+
+pub mod component;
+pub mod events;
+pub mod link;
+pub mod time;
+
+pub use component::{Component, ComponentId, Context, Event, PortId, Wires};
+pub use events::EventQueue;
+pub use time::{Duration, Time};

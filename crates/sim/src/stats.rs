@@ -1,0 +1,185 @@
+//! What was counted, as a tree of names.
+//!
+//! Components count in plain structs of their own; this room gives them a common shape to be read in: `host0.core1.l1d.hits`. A region of
+//! interest is the tree at its end minus the tree at its start.
+
+use hdrhistogram::Histogram as HdrHistogram;
+use serde_json::{Map, Value, json};
+
+use crate::kernel::time::Duration;
+
+/// A distribution of durations, in picoseconds; quantiles are exact to 1 %, the mean is exact.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    buckets: HdrHistogram<u64>,
+    sum_ps: u128,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        let buckets = HdrHistogram::new(2).expect("two significant digits are supported");
+        Histogram { buckets, sum_ps: 0 }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    pub fn record(&mut self, duration: Duration) {
+        self.buckets.record(duration.as_ps()).expect("the histogram grows as needed");
+        self.sum_ps += u128::from(duration.as_ps());
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.len()
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> Duration {
+        Duration::from_ps(self.sum_ps as u64)
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn add(&mut self, other: &Histogram) {
+        self.buckets.add(&other.buckets).expect("the histogram grows as needed");
+        self.sum_ps += other.sum_ps;
+    }
+
+    /// What was counted since `earlier`, a copy of this histogram made at that time.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut difference = self.clone();
+        difference.buckets.subtract(&earlier.buckets).expect("counts only grow");
+        difference.sum_ps -= earlier.sum_ps;
+        difference
+    }
+
+    /// `{count, mean, p50, p90, p99, max}` in nanoseconds and a cumulative distribution; the figures are null if nothing was counted.
+    pub fn to_json(&self) -> Value {
+        if self.count() == 0 {
+            return json!({"count": 0, "mean": null, "p50": null, "p90": null, "p99": null, "max": null, "cdf": []});
+        }
+        let quantile = |q| self.buckets.value_at_quantile(q) as f64 / 1000.0;
+        let total = self.count() as f64;
+        let mut seen = 0;
+        let cdf: Vec<Value> = self
+            .buckets
+            .iter_recorded()
+            .map(|step| {
+                seen += step.count_since_last_iteration();
+                json!([step.value_iterated_to() as f64 / 1000.0, seen as f64 / total])
+            })
+            .collect();
+        json!({
+            "count": self.count(),
+            "mean": self.sum_ps as f64 / total / 1000.0,
+            "p50": quantile(0.50),
+            "p90": quantile(0.90),
+            "p99": quantile(0.99),
+            "max": self.buckets.max() as f64 / 1000.0,
+            "cdf": cdf,
+        })
+    }
+}
+
+/// One node of the tree of statistics.
+#[derive(Clone, Debug)]
+pub enum StatsNode {
+    /// A number of things, or a sum of times; the name says the unit.
+    Counter(u64),
+    /// A highest or latest value: it is not subtracted.
+    Level(u64),
+    /// A distribution.
+    Histogram(Box<Histogram>),
+    /// Named children, in a fixed order.
+    Group(Vec<(String, StatsNode)>),
+}
+
+impl StatsNode {
+    /// A node with named children.
+    pub fn group<N: Into<String>>(children: impl IntoIterator<Item = (N, StatsNode)>) -> StatsNode {
+        StatsNode::Group(children.into_iter().map(|(name, node)| (name.into(), node)).collect())
+    }
+
+    /// A node for a distribution.
+    pub fn histogram(histogram: &Histogram) -> StatsNode {
+        StatsNode::Histogram(Box::new(histogram.clone()))
+    }
+
+    /// The child of that name, following dots.
+    pub fn get(&self, path: &str) -> Option<&StatsNode> {
+        path.split('.').try_fold(self, |node, name| match node {
+            StatsNode::Group(children) => children.iter().find(|(child, _)| child == name).map(|(_, node)| node),
+            _ => None,
+        })
+    }
+
+    /// The counter or level at `path`; zero if there is none.
+    pub fn counter(&self, path: &str) -> u64 {
+        match self.get(path) {
+            Some(StatsNode::Counter(value) | StatsNode::Level(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    /// What was counted since `earlier`, the same tree at an earlier time. Names that did not exist then count from zero.
+    pub fn since(&self, earlier: &StatsNode) -> StatsNode {
+        match (self, earlier) {
+            (StatsNode::Counter(now), StatsNode::Counter(then)) => StatsNode::Counter(now - then),
+            (StatsNode::Histogram(now), StatsNode::Histogram(then)) => StatsNode::Histogram(Box::new(now.since(then))),
+            (StatsNode::Group(now), StatsNode::Group(_)) => StatsNode::group(now.iter().map(|(name, node)| {
+                let node = earlier.get(name).map_or_else(|| node.clone(), |then| node.since(then));
+                (name.clone(), node)
+            })),
+            _ => self.clone(),
+        }
+    }
+
+    /// As a JSON value; distributions in nanoseconds.
+    pub fn to_json(&self) -> Value {
+        match self {
+            StatsNode::Counter(value) | StatsNode::Level(value) => json!(value),
+            StatsNode::Histogram(histogram) => histogram.to_json(),
+            StatsNode::Group(children) => {
+                Value::Object(children.iter().map(|(name, node)| (name.clone(), node.to_json())).collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_its_end_minus_its_start() {
+        let mut histogram = Histogram::default();
+        histogram.record(Duration::from_ps(100));
+        let tree = |count, histogram: &Histogram| {
+            StatsNode::group([
+                ("hits", StatsNode::Counter(count)),
+                ("peak", StatsNode::Level(count)),
+                ("latency", StatsNode::histogram(histogram)),
+            ])
+        };
+        let start = tree(3, &histogram);
+        histogram.record(Duration::from_ps(300));
+        let region = tree(10, &histogram).since(&start);
+        assert_eq!(region.counter("hits"), 7);
+        assert_eq!(region.counter("peak"), 10);
+        let Some(StatsNode::Histogram(latency)) = region.get("latency") else { panic!("a histogram stays one") };
+        assert_eq!((latency.count(), latency.sum()), (1, Duration::from_ps(300)));
+    }
+
+    #[test]
+    fn quantiles_are_within_one_percent() {
+        let mut histogram = Histogram::default();
+        for ns in 1..=1000 {
+            histogram.record(Duration::from_ps(ns * 1000));
+        }
+        let json = histogram.to_json();
+        for (name, expected) in [("p50", 500.0), ("p99", 990.0), ("mean", 500.5), ("max", 1000.0)] {
+            let value = json[name].as_f64().unwrap();
+            assert!((value - expected).abs() <= expected * 0.01, "{name}: {value} is not {expected}");
+        }
+    }
+}
