@@ -54,6 +54,11 @@ pub trait Component {
     /// Power is gone: whatever is volatile is lost; whatever is in the persistent domain stays.
     fn power_fail(&mut self);
 
+    /// Power is back: start whatever recovery this component has. Host traffic comes only after every component is idle again.
+    fn recover(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
     /// Whether nothing is under way here. Asked when no event is left, for the deadlock report.
     fn is_idle(&self) -> bool;
 
