@@ -5,4 +5,6 @@
 pub mod kernel;
 pub mod message;
 pub mod record;
+pub mod core;
+pub mod cache;
 pub mod stats;

@@ -1,0 +1,50 @@
+//! The `[cache.<level>]` tables of a machine file.
+
+use garde::Validate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One level of cache. Levels are named `l1i`, `l1d`, `l2`, `l3`, …; a level is private to each core or shared by all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct CacheConfig {
+    /// Size in KiB.
+    #[garde(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub size_kib: u32,
+    /// Ways of a set.
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub ways: u16,
+    /// Cycles from a request to the data, if it hits.
+    #[garde(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 1000))]
+    pub latency_cycles: u16,
+    /// Cycles that the way back of a fill adds: from this level's data to the level above.
+    #[garde(range(min = 0, max = 1000))]
+    #[schemars(range(min = 0, max = 1000))]
+    pub response_cycles: u16,
+    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge.
+    #[garde(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub mshrs: u16,
+    /// One for all cores of a host; false: one for each core. First levels are always private.
+    #[garde(skip)]
+    pub shared: bool,
+    /// Whether everything in the levels above is here too. (The coherence directory lies in the lowest level, which must be inclusive.)
+    #[garde(skip)]
+    pub inclusive: bool,
+    /// What is fetched before it is asked for.
+    #[garde(skip)]
+    pub prefetcher: PrefetcherKind,
+}
+
+/// Which prefetcher a cache has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefetcherKind {
+    /// None.
+    None,
+    /// By instruction address and stride.
+    Stride,
+}

@@ -1,0 +1,3 @@
+//! The out-of-order core.
+
+pub mod config;
