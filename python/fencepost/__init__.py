@@ -1,0 +1,11 @@
+"""What a persist costs on CXL memory that you do not own yet: the face of the simulator.
+
+`cli` is the command line, `recording` starts the recorder, `experiment` replays a record on
+machines under schemes and makes the result document, and everything a person reads is made
+from that document: `figures` (what is compared), `table` and `report`. The simulator itself
+is the compiled module `_core`, which takes and gives JSON.
+"""
+
+from importlib.metadata import version
+
+__version__ = version("fencepost")

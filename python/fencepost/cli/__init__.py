@@ -1,0 +1,42 @@
+"""The command line. Results on standard output, own messages on standard error.
+
+Exit codes: 0 done, 1 a check failed, 2 wrong input; `record` has the program's own.
+"""
+
+import os
+import sys
+
+from typer.exceptions import Abort, Exit, TyperException
+
+from fencepost._core import InputError
+from fencepost.cli.application import app
+from fencepost.cli.console import complain
+from fencepost.cli.invocation import Invocation, split
+
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; never a traceback for what a user can cause."""
+    own, program = split(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except InputError as error:
+        complain(str(error))
+        return 2
+    except TyperException as error:
+        complain(error.format_message())
+        return 2
+    except (KeyboardInterrupt, Abort):
+        complain("interrupted")
+        return INTERRUPTED
+    except Exit as exit_request:
+        if exit_request.exit_code == INTERRUPTED:
+            complain("interrupted")
+        return exit_request.exit_code
+    except BrokenPipeError:
+        # Whoever read our output went away; nothing may be written at shutdown either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

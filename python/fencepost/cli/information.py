@@ -1,0 +1,44 @@
+"""`fencepost info` and `fencepost doctor`: what a record holds, what this system lacks."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from fencepost import _core, documents, record_summary
+from fencepost import doctor as examination
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+
+@app.command()
+def info(
+    record: Annotated[Path, typer.Argument(help="A record.")],
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+) -> None:
+    """What a record holds: instructions, threads, memory map, flushes, synchronisation, size."""
+    document = json.loads(_core.record_info(str(record), True))
+    if json_file is not None:
+        documents.write_json(json_file, document)
+    record_summary.show(document, console.output())
+
+
+@app.command()
+def doctor(
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+) -> None:
+    """What is here, what is missing, what to type. Exit code 1 if something required is missing."""
+    findings = examination.examine()
+    if json_file is not None:
+        entries = [dataclasses.asdict(finding) for finding in findings]
+        documents.write_json(json_file, {"findings": entries})
+    table = Table.grid(padding=(0, 2))
+    for finding in findings:
+        mark = "ok" if finding.is_here else "MISSING" if finding.is_required else "absent"
+        table.add_row(mark, finding.name, finding.detail, finding.purpose, finding.remedy)
+    console.output().print(table, markup=False)
+    if any(finding.is_required and not finding.is_here for finding in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,49 @@
+"""`fencepost machine`: the machines that ship with Fencepost, one in full, and the schema."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from fencepost import _core, documents, machines
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+group = typer.Typer(help="Named machines and the schema of machine files.", no_args_is_help=True)
+app.add_typer(group, name="machine")
+
+
+@group.command("list")
+def list_machines(
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+) -> None:
+    """The machines of machines/."""
+    shipped = machines.shipped()
+    if json_file is not None:
+        entries = [{"name": machine.name, "summary": machine.summary} for machine in shipped]
+        documents.write_json(json_file, {"machines": entries})
+    table = Table.grid(padding=(0, 2))
+    for machine in shipped:
+        table.add_row(machine.name, machine.summary)
+    console.output().print(table, markup=False)
+
+
+@group.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A name from machines/, or a file.")],
+    sets: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+) -> None:
+    """A machine as it is simulated: inheritance followed, defaults written out."""
+    resolved = machines.resolve(name, sets or [])
+    if json_file is not None:
+        documents.write_json(json_file, resolved)
+    print(json.dumps(resolved, indent=2, ensure_ascii=False))
+
+
+@group.command()
+def schema() -> None:
+    """The JSON Schema of machine files, for editors."""
+    print(json.dumps(json.loads(_core.machine_schema()), indent=2, ensure_ascii=False))

@@ -1,0 +1,170 @@
+"""`fencepost run` and `fencepost compare`: replay a record on machines under schemes."""
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fencepost import _core, documents, machines, recording, report, table
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+from fencepost.cli.invocation import program_of
+from fencepost.experiment import Experiment
+from fencepost.progress import Watch
+
+Pm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pm", metavar="SELECTOR", help="What is PM: heap, file:PATTERN, range:LO-HI. [heap]"
+    ),
+]
+Persist = Annotated[
+    str, typer.Option(metavar="HOW", help="What is persisted: program, sync, every:N.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change a key of the machine; repeatable."),
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result document.")
+]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report (HTML).")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random in the simulator.")]
+LimitPmWrites = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="End where nopb has sent N writes to PM."),
+]
+LimitInstructions = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="End after N instructions.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("-j", "--jobs", min=1, help="Replays at once. [one per processor]")
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+AllowCut = Annotated[
+    bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")
+]
+
+
+@app.command(options_metavar="[OPTIONS] MACHINE (RECORD | -- PROGRAM ARGS…)")
+def run(
+    context: typer.Context,
+    machine: Annotated[str, typer.Argument(help="A name from machines/, or a file.")],
+    record: Annotated[Path | None, typer.Argument(help="A record.")] = None,
+    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    pm: Pm = None,
+    persist: Persist = "program",
+    sets: Set = None,
+    json_file: Json = None,
+    report_file: Report = None,
+    seed: Seed = 0,
+    limit_pm_writes: LimitPmWrites = None,
+    limit_instructions: LimitInstructions = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    allow_cut: AllowCut = False,
+) -> None:
+    """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
+    options = {
+        "schemes": [scheme],
+        "pm": pm or ["heap"],
+        "persist": persist,
+        "set": sets or [],
+        "seed": seed,
+        "limit_pm_writes": limit_pm_writes,
+        "limit_instructions": limit_instructions,
+        "allow_cut": allow_cut,
+    }
+    _replay(context, [machine], record, options, jobs, quiet, json_file, report_file)
+
+
+@app.command(options_metavar="[OPTIONS] MACHINE… (RECORD | -- PROGRAM ARGS…)")
+def compare(
+    context: typer.Context,
+    machines_and_record: Annotated[
+        list[str], typer.Argument(metavar="MACHINE… [RECORD]", help="Machines, then the record.")
+    ],
+    schemes: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+    ] = "nopb,pb,pb_rf",
+    pm: Pm = None,
+    persist: Persist = "program",
+    sets: Set = None,
+    json_file: Json = None,
+    report_file: Report = None,
+    seed: Seed = 0,
+    limit_pm_writes: LimitPmWrites = None,
+    limit_instructions: LimitInstructions = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    allow_cut: AllowCut = False,
+) -> None:
+    """Replay one record on machines under several schemes, and compare."""
+    options = {
+        "schemes": [scheme.strip() for scheme in schemes.split(",") if scheme.strip()],
+        "pm": pm or ["heap"],
+        "persist": persist,
+        "set": sets or [],
+        "seed": seed,
+        "limit_pm_writes": limit_pm_writes,
+        "limit_instructions": limit_instructions,
+        "allow_cut": allow_cut,
+    }
+    names, record = machines_and_record, None
+    if program_of(context) is None:
+        if len(names) < 2:
+            raise InputError("a record is missing; type: fencepost compare MACHINE RECORD")
+        names, record = names[:-1], Path(names[-1])
+    _replay(context, names, record, options, jobs, quiet, json_file, report_file)
+
+
+def _replay(
+    context: typer.Context,
+    names: list[str],
+    record: Path | None,
+    options: dict[str, Any],
+    jobs: int | None,
+    quiet: bool,
+    json_file: Path | None,
+    report_file: Path | None,
+) -> None:
+    # Everything that can be wrong is looked at before a program is run or anything simulated.
+    options = json.loads(_core.options_resolve(json.dumps(options)))
+    resolved = {machines.name_of(name): machines.resolve(name, options["set"]) for name in names}
+    if len(resolved) < len(names):
+        raise InputError(f"two machines have one name: {', '.join(names)}")
+    with _record_of(program_of(context), record) as (path, name):
+        info = json.loads(_core.record_info(str(path), options["allow_cut"]))
+        experiment = Experiment(path, name, resolved, options, info)
+        with Watch(console.messages(), quiet) as watch:
+            result = experiment.run(jobs or os.cpu_count() or 1, watch)
+    if json_file is not None:
+        documents.write_json(json_file, result)
+    if report_file is not None:
+        documents.write_whole(report_file, report.html(result))
+    table.show(result, console.output(), console.messages())
+    if any("error" in run for run in result["runs"]):
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _record_of(program: list[str] | None, record: Path | None) -> Iterator[tuple[Path, str]]:
+    """The record and its name in results; one made on the fly is gone afterwards."""
+    if (program is None) == (record is None):
+        raise InputError("either a record or, behind --, a program is needed")
+    if record is not None:
+        yield record, record.name
+        return
+    assert program is not None
+    with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
+        path = Path(folder) / "record.fencepost"
+        recording.record_to(path, [], program)
+        yield path, Path(program[0]).name

@@ -1,0 +1,37 @@
+"""`fencepost report` and `fencepost diff`: what a result document says."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import difference, documents, report, table
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+
+@app.command("report")
+def make_report(
+    result: Annotated[Path, typer.Argument(help="A result document (--json of run, compare).")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The report [default: RESULT's .html]."),
+    ] = None,
+) -> None:
+    """Make the report of a result again, and print its table."""
+    document = documents.read_result(result)
+    documents.write_whole(output or result.with_suffix(".html"), report.html(document))
+    table.show(document, console.output(), console.messages())
+
+
+@app.command()
+def diff(
+    a: Annotated[Path, typer.Argument(help="A result document.")],
+    b: Annotated[Path, typer.Argument(help="Another.")],
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+) -> None:
+    """What differs between two results: how they were made, and every figure."""
+    found = difference.between(documents.read_result(a), documents.read_result(b))
+    if json_file is not None:
+        documents.write_json(json_file, found)
+    difference.show(found, console.output())

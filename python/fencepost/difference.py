@@ -1,0 +1,111 @@
+"""What differs between two result documents: their provenance and their figures."""
+
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from fencepost import figures
+
+Document = dict[str, Any]
+
+
+def between(a: Document, b: Document) -> Document:
+    """A document: `provenance` (path, a, b where they differ), `runs` with figures side by side.
+
+    Runs belong together by machine and scheme; if each document names one machine only, by
+    scheme, so that two machines can be compared. `only_a` and `only_b` name the others.
+    """
+    runs_a, runs_b = _by_key(a), _by_key(b)
+    if len(a["provenance"]["machines"]) == len(b["provenance"]["machines"]) == 1:
+        runs_a = {scheme: run for (_, scheme), run in runs_a.items()}
+        runs_b = {scheme: run for (_, scheme), run in runs_b.items()}
+    shared = [key for key in runs_a if key in runs_b]
+    return {
+        "provenance": _leaves_that_differ(a["provenance"], b["provenance"]),
+        "runs": [
+            {
+                "machine": _both(runs_a[key]["machine"], runs_b[key]["machine"]),
+                "scheme": runs_a[key]["scheme"],
+                "figures": _figures(runs_a[key], a["runs"], runs_b[key], b["runs"]),
+            }
+            for key in shared
+        ],
+        "only_a": [_name(run) for key, run in runs_a.items() if key not in runs_b],
+        "only_b": [_name(run) for key, run in runs_b.items() if key not in runs_a],
+    }
+
+
+def show(found: Document, output: Console) -> None:
+    """Two tables a person reads: how the results were made, and what came of it."""
+    if found["provenance"]:
+        table = Table("made differently", "A", "B", box=SIMPLE_HEAD, pad_edge=False)
+        for entry in found["provenance"]:
+            table.add_row(entry["path"], _short(entry["a"]), _short(entry["b"]))
+        output.print(table)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("run", "figure"):
+        table.add_column(heading)
+    for heading in ("A", "B", "B to A"):
+        table.add_column(heading, justify="right")
+    for run in found["runs"]:
+        name = f"{run['machine']} {run['scheme']}"
+        for entry in run["figures"]:
+            unit = entry["unit"]
+            a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
+            table.add_row(name, entry["label"], a, b, figures.shown(entry["ratio"], "ratio"))
+            name = ""
+    output.print(table)
+    for letter in ("a", "b"):
+        for name in found[f"only_{letter}"]:
+            output.print(f"only in {letter.upper()}: {name}", markup=False)
+
+
+def _by_key(document: Document) -> dict[Any, figures.Run]:
+    return {(run["machine"], run["scheme"]): run for run in document["runs"]}
+
+
+def _name(run: figures.Run) -> str:
+    return f"{run['machine']} {run['scheme']}"
+
+
+def _both(a: str, b: str) -> str:
+    return a if a == b else f"{a} | {b}"
+
+
+def _figures(
+    a: figures.Run, runs_a: list[figures.Run], b: figures.Run, runs_b: list[figures.Run]
+) -> list[Document]:
+    found = []
+    for figure in figures.HEADLINE:
+        value_a = figure.value(a, figures.baseline_of(a, runs_a))
+        value_b = figure.value(b, figures.baseline_of(b, runs_b))
+        found.append(
+            {
+                "key": figure.key,
+                "label": figure.label,
+                "unit": figure.unit,
+                "a": value_a,
+                "b": value_b,
+                "ratio": figures.ratio(value_b, value_a),
+            }
+        )
+    return found
+
+
+def _leaves_that_differ(a: Any, b: Any, path: str = "") -> list[Document]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [
+            entry
+            for name in sorted(a.keys() | b.keys())
+            for entry in _leaves_that_differ(
+                a.get(name), b.get(name), f"{path}.{name}" if path else name
+            )
+        ]
+    return [] if a == b else [{"path": path, "a": a, "b": b}]
+
+
+def _short(value: Any) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,60 @@
+"""JSON documents and reports as files: read with a clear message, written whole or not at all."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fencepost._core import InputError
+
+FORMAT_VERSION = 1
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes to a temporary file beside `path`, then renames: nobody ever sees half a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_json(path: Path, document: dict[str, Any]) -> None:
+    """Writes a document in the one way that makes equal documents equal files."""
+    write_whole(path, json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Reads a result document (docs/results.md); raises `InputError` if it is not one."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a result: not UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}:{error.colno}: not a result: {error.msg}"
+        ) from error
+    if not isinstance(document, dict) or not {"provenance", "runs"} <= document.keys():
+        raise InputError(f"{path}: not a result: it has no `provenance` and `runs`")
+    version = document["provenance"].get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"{path}: result format {version}; this version of Fencepost reads {FORMAT_VERSION}"
+        )
+    return document

@@ -1,0 +1,162 @@
+"""The figures by which schemes are compared, and the only place where ratios are computed.
+
+Tables, reports and differences all show these, from a result document (docs/results.md). A
+figure without data is None and prints as –.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Run = dict[str, Any]
+Value = float | None
+
+BASELINE = "nopb"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the comparison: a run, and the `nopb` run on the same machine, give a value."""
+
+    key: str
+    label: str
+    unit: str  # "ns", "ratio", "rate", "count"
+    explanation: str
+    value: Callable[[Run, Run | None], Value]
+
+
+def member(run: Run | None, path: str) -> Value:
+    """The number at a dotted path of a run; None where anything on the way is null or absent."""
+    node: Any = run
+    for name in path.split("."):
+        if not isinstance(node, dict):
+            return None
+        node = node.get(name)
+    return node if isinstance(node, (int, float)) and not isinstance(node, bool) else None
+
+
+def ratio(numerator: Value, denominator: Value) -> Value:
+    """None if either is missing or the denominator is zero."""
+    return numerator / denominator if numerator is not None and denominator else None
+
+
+def baseline_of(run: Run, runs: Sequence[Run]) -> Run | None:
+    """The `nopb` run on the same machine, if there is one that did not fail."""
+    for other in runs:
+        if other["scheme"] == BASELINE and other["machine"] == run["machine"]:
+            return None if "error" in other else other
+    return None
+
+
+def _plain(path: str) -> Callable[[Run, Run | None], Value]:
+    return lambda run, _baseline: member(run, path)
+
+
+def _relative(path: str) -> Callable[[Run, Run | None], Value]:
+    return lambda run, baseline: ratio(member(run, path), member(baseline, path))
+
+
+def _speedup(run: Run, baseline: Run | None) -> Value:
+    return ratio(member(baseline, "simulated_ns"), member(run, "simulated_ns"))
+
+
+HEADLINE: tuple[Figure, ...] = (
+    Figure("simulated_ns", "run time", "ns", "simulated time", _plain("simulated_ns")),
+    Figure("speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup),
+    Figure(
+        "persist.count",
+        "persists",
+        "count",
+        "PM lines sent to their persist point by flushes and non-temporal stores",
+        _plain("persist.count"),
+    ),
+    Figure(
+        "persist.latency_ns.mean",
+        "persist latency, mean",
+        "ns",
+        "from leaving the last-level cache to the completion back there",
+        _plain("persist.latency_ns.mean"),
+    ),
+    Figure(
+        "persist.latency_ns.p50", "– median", "ns", "half took less", _plain("persist.latency_ns.p50")
+    ),
+    Figure(
+        "persist.latency_ns.p99",
+        "– 99th percentile",
+        "ns",
+        "one in a hundred took longer",
+        _plain("persist.latency_ns.p99"),
+    ),
+    Figure("persist.latency_ns.max", "– longest", "ns", "", _plain("persist.latency_ns.max")),
+    Figure(
+        "persist_ratio",
+        "persist latency to nopb",
+        "ratio",
+        "mean persist latency over that of nopb",
+        _relative("persist.latency_ns.mean"),
+    ),
+    Figure(
+        "fence_stall.total_ns",
+        "fence stall, all cores",
+        "ns",
+        "time in which a fence or locked instruction waits for stores and flushes",
+        _plain("fence_stall.total_ns"),
+    ),
+    Figure(
+        "fence_stall.latency_ns.mean",
+        "– mean of a fence",
+        "ns",
+        "over the fences that waited",
+        _plain("fence_stall.latency_ns.mean"),
+    ),
+    Figure(
+        "llc_read.latency_ns.mean",
+        "PM read latency, mean",
+        "ns",
+        "demand reads that miss the last-level cache",
+        _plain("llc_read.latency_ns.mean"),
+    ),
+    Figure(
+        "llc_read.latency_ns.p99",
+        "– 99th percentile",
+        "ns",
+        "one in a hundred took longer",
+        _plain("llc_read.latency_ns.p99"),
+    ),
+    Figure(
+        "persist_buffer.read_hit_rate",
+        "PB read hit rate",
+        "rate",
+        "PM reads answered by the persist buffer",
+        _plain("persist_buffer.read_hit_rate"),
+    ),
+    Figure(
+        "persist_buffer.write_coalescing_rate",
+        "PB write coalescing",
+        "rate",
+        "PM writes merged into a Dirty entry",
+        _plain("persist_buffer.write_coalescing_rate"),
+    ),
+)
+
+
+def shown(value: Value, unit: str) -> str:
+    """A value for people: four digits, a unit that keeps it short, – for no data."""
+    if value is None:
+        return "–"
+    if unit == "count":
+        return f"{int(value):,}"
+    if unit == "rate":
+        return f"{value * 100:.1f} %"
+    if unit == "ratio":
+        return f"{value:.3f}"
+    if unit == "ns":
+        return _duration(value)
+    raise ValueError(f"a figure has an unknown unit: {unit}")
+
+
+def _duration(ns: float) -> str:
+    for limit, divisor, unit in ((1e4, 1, "ns"), (1e7, 1e3, "µs"), (1e10, 1e6, "ms")):
+        if abs(ns) < limit:
+            return f"{ns / divisor:,.1f} {unit}"
+    return f"{ns / 1e9:,.2f} s"

@@ -1,0 +1,71 @@
+"""What `info` prints of a record: the document of the core, section by section.
+
+Plain members come first; a member that is an object is a section of names and values, one that
+is a list of objects a table with a column for each name.
+"""
+
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+Document = dict[str, Any]
+
+
+def show(document: Document, output: Console) -> None:
+    """Prints the whole document."""
+    plain = {k: v for k, v in document.items() if not _is_section(v)}
+    _print_pairs(plain, output)
+    for name, value in document.items():
+        if isinstance(value, dict) and value:
+            output.print(f"\n{_title(name)}", markup=False)
+            _print_pairs(value, output)
+        elif _is_section(value):
+            output.print(f"\n{_title(name)}", markup=False)
+            _print_rows(value, output)
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _print_pairs(pairs: Document, output: Console) -> None:
+    table = Table.grid(padding=(0, 2))
+    for name, value in pairs.items():
+        table.add_row(_title(name), _text(name, value))
+    output.print(table, markup=False)
+
+
+def _print_rows(rows: list[Document], output: Console) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        is_number = all(isinstance(row.get(name), (int, float)) for row in rows)
+        table.add_column(_title(name), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(_text(name, row.get(name)) for name in names))
+    output.print(table, markup=False)
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    if isinstance(value, int):
+        is_address = name in ("start", "end", "base", "low", "high")
+        return f"{value:#x}" if is_address else f"{value:,}"
+    if isinstance(value, list):
+        return " ".join(_text(name, item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_title(k)} {_text(k, v)}" for k, v in value.items())
+    return str(value)

@@ -1,0 +1,42 @@
+"""Starts the recorder: the launcher that `make setup` builds from recorder/."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fencepost._core import InputError
+from fencepost.tree import RECORDER
+
+LAUNCHER = RECORDER / "fencepost-record"
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+
+
+def become(arguments: list[str], program: list[str]) -> int:
+    """Turns this process into the launcher, so that signals and the exit code are the program's.
+
+    Returns only if that is impossible, with the exit code for it.
+    """
+    if not LAUNCHER.exists():
+        print(_not_built(), file=sys.stderr)
+        return 125
+    sys.stdout.flush()
+    os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
+
+
+def record_to(path: Path, arguments: list[str], program: list[str]) -> None:
+    """Records `program` into `path`; raises `InputError` if no sealed record came of it."""
+    if not LAUNCHER.exists():
+        raise InputError(_not_built())
+    command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
+    try:
+        code = subprocess.call(command)
+    except KeyboardInterrupt:
+        path.unlink(missing_ok=True)
+        raise
+    if not path.exists():
+        raise InputError(f"{program[0]}: not recorded (the recorder ended with {code})")
+
+
+def _not_built() -> str:
+    return f"fencepost: the recorder is not built ({LAUNCHER} is missing); type: make setup"

@@ -1,0 +1,8 @@
+"""Where the rooms of the repository are, seen from the package, whatever the working folder."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINES = ROOT / "machines"
+RECORDER = ROOT / "build" / "recorder"
+WORKLOADS = ROOT / "build" / "workloads"
