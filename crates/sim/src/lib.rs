@@ -7,4 +7,7 @@ pub mod message;
 pub mod record;
 pub mod core;
 pub mod cache;
+pub mod host_bridge;
+pub mod device;
+pub mod config;
 pub mod stats;

@@ -1,0 +1,192 @@
+//! The `[dram]` table of a machine file: one channel of DDR SDRAM and its controller.
+
+use garde::Validate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::message::LINE_BYTES;
+
+/// One channel of DDR SDRAM and its controller.
+///
+/// Timing parameters carry the names of the JEDEC standards (JESD79-4 for DDR4). They are given in ns and used in whole clock cycles, rounded
+/// up by the rounding rule of JESD79-4 (chapter 13.5), which forgives 2.6 % of a cycle for periods such as 0.833 ns that are rounded themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct DramConfig {
+    /// Size of the memory behind the controller, in MiB; CXL's address decoders want whole multiples of 256.
+    #[garde(range(min = 256, max = 16_777_216))]
+    #[schemars(range(min = 256, max = 16_777_216))]
+    pub capacity_mib: u64,
+    /// Time in the controller's pipeline, once on the way in and once on the way out, in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub controller_latency_ns: f64,
+    /// Reads that the controller chooses from.
+    #[garde(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub read_queue_entries: u16,
+    /// Lines that wait to be written. A write is complete when it has a place here.
+    #[garde(range(min = 2, max = 1024))]
+    #[schemars(range(min = 2, max = 1024))]
+    pub write_queue_entries: u16,
+    /// From so many queued writes on they are written although reads wait.
+    #[garde(range(min = 1, max = self.write_queue_entries))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub write_high_watermark: u16,
+    /// Down to so many writes, which must be fewer than the high watermark.
+    #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
+    #[schemars(range(min = 0, max = 1023))]
+    pub write_low_watermark: u16,
+    /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
+    #[garde(range(min = 1, max = 65_535))]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub row_hit_cap: u16,
+    /// What becomes of a row after an access.
+    #[garde(skip)]
+    pub page_policy: PagePolicy,
+    /// Which address bits choose row, rank, bank and column.
+    #[garde(skip)]
+    pub address_mapping: AddressMapping,
+
+    /// Width of the data bus, in bits. Together with `burst_length` one burst must be one line of 64 bytes.
+    #[garde(custom(one_burst_is_one_line(self.burst_length)))]
+    #[schemars(range(min = 8, max = 512))]
+    pub channel_bits: u16,
+    /// Transfers of a burst, two in each clock cycle.
+    #[garde(range(min = 2, max = 64))]
+    #[schemars(range(min = 2, max = 64))]
+    pub burst_length: u16,
+    /// Ranks of the channel.
+    #[garde(range(min = 1, max = 8))]
+    #[schemars(range(min = 1, max = 8))]
+    pub ranks: u16,
+    /// Bank groups of a rank.
+    #[garde(range(min = 1, max = 8))]
+    #[schemars(range(min = 1, max = 8))]
+    pub bank_groups: u16,
+    /// Banks of a bank group.
+    #[garde(range(min = 1, max = 16))]
+    #[schemars(range(min = 1, max = 16))]
+    pub banks_per_group: u16,
+    /// Bytes of a row, over all chips of a rank; a multiple of 64.
+    #[garde(custom(whole_lines))]
+    #[schemars(range(min = 64, max = 65_536))]
+    pub row_bytes: u32,
+
+    /// tCK: period of the clock, in ns.
+    #[garde(range(min = 0.1, max = 10.0))]
+    #[schemars(range(min = 0.1, max = 10.0))]
+    pub t_ck_ns: f64,
+    /// tRCD: ACT to RD or WR of the same bank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rcd_ns: f64,
+    /// tCL: RD to its first data, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_cl_ns: f64,
+    /// tCWL: WR to its first data, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_cwl_ns: f64,
+    /// tRP: PRE to ACT of the same bank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rp_ns: f64,
+    /// tRAS: ACT to PRE of the same bank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_ras_ns: f64,
+    /// tCCD_S: between two RD or two WR in different bank groups, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_ccd_s_ns: f64,
+    /// tCCD_L: between two RD or two WR in one bank group, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_ccd_l_ns: f64,
+    /// tRRD_S: between two ACT in different bank groups of a rank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rrd_s_ns: f64,
+    /// tRRD_L: between two ACT in one bank group, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rrd_l_ns: f64,
+    /// tFAW: the window in which a rank takes four ACT at most, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_faw_ns: f64,
+    /// tWR: end of the written data to PRE of the same bank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_wr_ns: f64,
+    /// tWTR_S: end of the written data to RD in another bank group of the rank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_wtr_s_ns: f64,
+    /// tWTR_L: end of the written data to RD in the same bank group, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_wtr_l_ns: f64,
+    /// tRTP: RD to PRE of the same bank, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rtp_ns: f64,
+    /// tRTW: how long the data bus rests between read data and the written data that follow, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_rtw_ns: f64,
+    /// tCS: how long the data bus rests between data of different ranks, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub t_cs_ns: f64,
+    /// tRFC: how long a refresh blocks its rank, in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub t_rfc_ns: f64,
+    /// tREFI: between two refreshes of a rank, in ns. A rank cannot be refreshed for longer than that: it must exceed `t_rfc_ns`.
+    #[garde(range(min = 2.0 * self.t_rfc_ns, max = 1_000_000.0))]
+    #[schemars(range(min = 1.0, max = 1_000_000.0))]
+    pub t_refi_ns: f64,
+}
+
+/// What becomes of a row after an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PagePolicy {
+    /// It stays open until another row of the bank is wanted.
+    Open,
+    /// The last queued access to it precharges the bank (RD or WR with auto-precharge).
+    Closed,
+}
+
+/// Which bits of a line's number choose rank, bank group, bank and column, from the most significant to the least. The row is what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AddressMapping {
+    /// Row, rank, bank, bank group, column: consecutive lines fill a row of one bank, and pay tCCD_L each.
+    RoRaBaBgCo,
+    /// Row, column, rank, bank, bank group: consecutive lines go to different banks, in all bank groups and ranks in turn.
+    RoCoRaBaBg,
+    /// Row, rank, bank, column, bank group: consecutive lines fill one row in each bank group side by side, and pay tCCD_S each.
+    RoRaBaCoBg,
+}
+
+fn one_burst_is_one_line(burst_length: u16) -> impl FnOnce(&u16, &()) -> garde::Result {
+    move |channel_bits, ()| {
+        let bits = u64::from(*channel_bits) * u64::from(burst_length);
+        if bits == LINE_BYTES * 8 {
+            return Ok(());
+        }
+        let message = format!("{channel_bits} bits in bursts of {burst_length} are {} bytes, not {LINE_BYTES}", bits / 8);
+        Err(garde::Error::new(message))
+    }
+}
+
+fn whole_lines(row_bytes: &u32, (): &()) -> garde::Result {
+    if (64..=65_536).contains(row_bytes) && u64::from(*row_bytes) % LINE_BYTES == 0 {
+        Ok(())
+    } else {
+        Err(garde::Error::new("not a multiple of 64 from 64 to 65536"))
+    }
+}

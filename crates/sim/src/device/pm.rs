@@ -1,0 +1,5 @@
+//! A persistent medium.
+
+pub mod config;
+
+pub use config::{AckAt, PmConfig};

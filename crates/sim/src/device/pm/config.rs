@@ -1,0 +1,72 @@
+//! The `[pm]` table of a machine file: a persistent medium and its controller.
+
+use garde::Validate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A persistent medium of independent banks and its controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct PmConfig {
+    /// Size of the memory behind the controller, in MiB; CXL's address decoders want whole multiples of 256.
+    #[garde(range(min = 256, max = 16_777_216))]
+    #[schemars(range(min = 256, max = 16_777_216))]
+    pub capacity_mib: u64,
+    /// Time in the controller's pipeline, once on the way in and once on the way out, in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub controller_latency_ns: f64,
+    /// How long a bank takes to read a line, in ns.
+    #[garde(range(min = 0.001, max = 1_000_000.0))]
+    #[schemars(range(min = 0.001, max = 1_000_000.0))]
+    pub read_ns: f64,
+    /// How long a bank takes to write a line, in ns.
+    #[garde(range(min = 0.001, max = 1_000_000.0))]
+    #[schemars(range(min = 0.001, max = 1_000_000.0))]
+    pub write_ns: f64,
+    /// Banks that work side by side; consecutive lines lie in consecutive banks.
+    #[garde(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub banks: u16,
+    /// How long a line occupies the bus that all banks share, in ns: after its read, before its write. 0, if left out: the bus is no limit.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    #[serde(default)]
+    pub burst_ns: f64,
+    /// Reads that may wait for a bank.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub read_queue_entries: u16,
+    /// Lines that wait to be written or are being written.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub write_queue_entries: u16,
+    /// From so many queued writes on they go before reads.
+    #[garde(range(min = 1, max = self.write_queue_entries))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub write_high_watermark: u16,
+    /// Down to so many writes, which must be fewer than the high watermark.
+    #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
+    #[schemars(range(min = 0, max = 4095))]
+    pub write_low_watermark: u16,
+    /// Whether a write to a line that is queued already, and whose writing has not begun, joins it in its place.
+    #[garde(skip)]
+    pub write_merging: bool,
+    /// How long it takes to answer a read from the write queue, in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub queue_hit_ns: f64,
+    /// Where a write is complete.
+    #[garde(skip)]
+    pub ack_at: AckAt,
+}
+
+/// Where a write to PM is complete: from there on it survives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AckAt {
+    /// In the write queue, which lies inside the persistent domain.
+    Queue,
+    /// On the medium; the write queue is volatile.
+    Media,
+}
