@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A team of threads that work on one problem. The calling thread is its first member. All of them
+// stand at a barrier when the region of interest begins, and it ends when the last has finished.
+#ifndef TEAM_H
+#define TEAM_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "region.h"
+
+enum { TEAM_THREADS_MAX = 256 };
+
+typedef void (*team_work)(unsigned thread, void *problem);
+
+struct team {
+  team_work work;
+  void *problem;
+  pthread_barrier_t barrier;
+};
+
+struct team_member {
+  struct team *team;
+  unsigned thread;
+  pthread_t handle;
+};
+
+static inline void *team_member_run(void *argument) {
+  struct team_member *member = argument;
+  struct team *team = member->team;
+  // Between these two barriers the first member begins the region, after the start of every other.
+  pthread_barrier_wait(&team->barrier);
+  pthread_barrier_wait(&team->barrier);
+  team->work(member->thread, team->problem);
+  pthread_barrier_wait(&team->barrier);
+  return NULL;
+}
+
+// Runs `work` on threads 0 to `threads` - 1 and returns when all have finished.
+static inline void team_run(unsigned threads, team_work work, void *problem) {
+  struct team team = {.work = work, .problem = problem};
+  struct team_member members[TEAM_THREADS_MAX];
+  pthread_barrier_init(&team.barrier, NULL, threads);
+  for (unsigned thread = 1; thread < threads; thread++) {
+    members[thread] = (struct team_member){.team = &team, .thread = thread};
+    if (pthread_create(&members[thread].handle, NULL, team_member_run, &members[thread]) != 0) {
+      perror("cannot start a thread");
+      exit(EXIT_FAILURE);
+    }
+  }
+  pthread_barrier_wait(&team.barrier);
+  region_begin();
+  pthread_barrier_wait(&team.barrier);
+  work(0, problem);
+  pthread_barrier_wait(&team.barrier);
+  region_end();
+  for (unsigned thread = 1; thread < threads; thread++)
+    pthread_join(members[thread].handle, NULL);
+  pthread_barrier_destroy(&team.barrier);
+}
+
+#endif
