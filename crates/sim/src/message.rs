@@ -30,7 +30,7 @@ impl LineAddress {
 pub struct Version(pub u32);
 
 /// Which bytes of a line a write carries; bit 0 is the first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteMask(pub u64);
 
 impl ByteMask {
@@ -150,8 +150,10 @@ pub enum Stage {
     SwitchPipeline,
     /// Waiting in a switch for its turn, blocked or not.
     Arbitration,
-    /// In or waiting for a persist buffer's controller.
-    PersistBuffer,
+    /// Waiting for a persist buffer: for room in its input, for its controller, or parked until an entry is free.
+    PersistBufferWait,
+    /// Served by a persist buffer's controller.
+    PersistBufferAccess,
     /// In the device, before its medium was asked.
     DeviceQueue,
     /// The medium itself.
@@ -160,7 +162,7 @@ pub enum Stage {
 
 impl Stage {
     /// How many stages there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
     /// The names in statistics, in the order of the variants.
     pub const NAMES: [&'static str; Self::COUNT] = [
         "core",
@@ -170,7 +172,8 @@ impl Stage {
         "link",
         "switch_pipeline",
         "arbitration",
-        "persist_buffer",
+        "pb_wait",
+        "pb_access",
         "device_queue",
         "media",
     ];
