@@ -20,7 +20,7 @@ def options_resolve(options: str) -> str:
     defaults out; raises InputError."""
 
 def record_info(path: str, allow_cut: bool) -> str:
-    """What a record holds, as JSON: program, threads, memory map, flushes, synchronisation, size."""
+    """What a record holds, as JSON: program, threads, memory map, flushes, synchronisation."""
 
 class Job:
     """One replay: a record on a machine under a scheme."""

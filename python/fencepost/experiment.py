@@ -4,7 +4,6 @@ A replay is one thread inside the compiled core, which releases the interpreter'
 that as many run at once as `--jobs` allows while this thread shows their progress.
 """
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -87,8 +86,9 @@ class Experiment:
         return {
             "format_version": FORMAT_VERSION,
             "fencepost": __version__,
-            "record": {"name": self.record_name, "hash": _hash(self.record)}
-            | {
+            "record": {
+                "name": self.record_name,
+                "hash": self.info["hash"],
                 "bytes": self.record.stat().st_size,
                 "isa": self.info["isa"],
                 "program": Path(self.info["program"]).name,
@@ -122,11 +122,3 @@ def _wait_for(futures: list[Future[dict[str, Any]]], watch: Callable[[], None]) 
         for future in done:
             future.result()
         watch()
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return f"sha256:{digest.hexdigest()}"

@@ -78,7 +78,11 @@ HEADLINE: tuple[Figure, ...] = (
         _plain("persist.latency_ns.mean"),
     ),
     Figure(
-        "persist.latency_ns.p50", "– median", "ns", "half took less", _plain("persist.latency_ns.p50")
+        "persist.latency_ns.p50",
+        "– median",
+        "ns",
+        "half took less",
+        _plain("persist.latency_ns.p50"),
     ),
     Figure(
         "persist.latency_ns.p99",

@@ -20,7 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; never a traceback for what a user can cause."""
     own, program = split(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
+        result = app(
+            args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program)
+        )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except InputError as error:

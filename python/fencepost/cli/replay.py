@@ -49,9 +49,7 @@ Jobs = Annotated[
     int | None, typer.Option("-j", "--jobs", min=1, help="Replays at once. [one per processor]")
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
-AllowCut = Annotated[
-    bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")
-]
+AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")]
 
 
 @app.command(options_metavar="[OPTIONS] MACHINE (RECORD | -- PROGRAM ARGS…)")

@@ -1,0 +1,90 @@
+# Thin wrappers: what each step does is said where it is done.
+#   make setup   everything that the others need, once; needs no network the second time
+#   make demo    records the FFT, replays it under three schemes: out/demo/report.html
+#   make test    every test, formatter and linter
+#   make bench   speed and cost: out/bench.json
+
+SHELL = /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: setup demo test bench clean workloads packages
+.DEFAULT_GOAL = demo
+
+PYTHON ?= python3
+BIN = .venv/bin
+STAMPS = build/stamps
+
+# --- setup ---------------------------------------------------------------------------------
+
+setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder workloads
+
+$(STAMPS)/packages: setup/packages.txt setup/install-packages
+	@setup/install-packages
+	@setup/check-toolchain
+	@mkdir -p $(@D) && touch $@
+
+# Whole or not at all: a half-filled .venv is not mistaken for a finished one.
+$(STAMPS)/python: requirements.lock $(STAMPS)/packages
+	@echo "setup: Python environment in .venv"
+	@rm -rf .venv && $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+CORE_SOURCES = $(shell find crates/sim crates/python -name '*.rs' -o -name Cargo.toml) \
+	Cargo.toml Cargo.lock pyproject.toml
+
+$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
+	@echo "setup: the simulator (Rust, release)"
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked
+	@touch $@
+
+RECORDER_SOURCES = $(shell find recorder -type f)
+
+$(STAMPS)/recorder: $(RECORDER_SOURCES) $(STAMPS)/packages
+	@echo "setup: the recorder and its engine"
+	@recorder/build
+	@touch $@
+
+workloads: $(STAMPS)/packages
+	@$(MAKE) --silent --no-print-directory -C workloads
+
+# --- demo ----------------------------------------------------------------------------------
+
+DEMO_MACHINE = pcs-table1
+DEMO_PROGRAM = build/workloads/fft -m12 -p8 --flush clflush
+
+demo: out/demo/report.html
+	@$(BIN)/fencepost report out/demo/result.json -o out/demo/report.html
+	@echo "report: out/demo/report.html"
+
+# The program's age decides, not that of `workloads`, which looks at it each time.
+build/workloads/fft: | workloads
+
+out/demo/fft.fencepost: build/workloads/fft $(STAMPS)/recorder $(STAMPS)/core
+	@mkdir -p $(@D)
+	$(BIN)/fencepost record -o $@ -- $(DEMO_PROGRAM)
+
+out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMPS)/core
+	$(BIN)/fencepost compare $(DEMO_MACHINE) --schemes nopb,pb,pb_rf \
+		--json out/demo/result.json --report $@ out/demo/fft.fencepost >/dev/null
+
+# --- test ----------------------------------------------------------------------------------
+
+C_SOURCES = $(shell find recorder workloads -name '*.c' -o -name '*.h')
+
+test: setup
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
+	cargo test --quiet --locked --workspace --exclude fencepost-python
+	$(BIN)/pytest
+
+# --- bench ---------------------------------------------------------------------------------
+
+bench: setup
+	$(BIN)/python -m fencepost.bench out/bench.json
+
+clean:
+	rm -rf build out

@@ -1,0 +1,36 @@
+//! `fencepost._core`: the simulator for Python.
+//!
+//! JSON texts cross the border and nothing richer, so that Python never defines a schema again. Whatever a user can cause is an
+//! `InputError` with one clear message; a panic of the simulator is caught here and becomes an `InternalError` that names the run.
+//! The stubs are `python/fencepost/_core.pyi`.
+
+use pyo3::prelude::*;
+
+mod faults;
+mod job;
+mod machine;
+mod options;
+mod record;
+
+/// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::faults::{InputError, InternalError};
+    #[pymodule_export]
+    use super::job::Job;
+    #[pymodule_export]
+    use super::machine::{machine_resolve, machine_schema};
+    #[pymodule_export]
+    use super::options::options_resolve;
+    #[pymodule_export]
+    use super::record::record_info;
+
+    use super::{Bound, PyModule, PyResult, faults};
+
+    #[pymodule_init]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        faults::keep_panics_quiet();
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+"""A latency distribution as an SVG drawing: the share of requests that took at most so long."""
+
+import math
+from typing import Any
+
+WIDTH, HEIGHT = 440.0, 250.0
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 12.0, 10.0, 34.0
+
+Curve = tuple[str, list[list[float]]]
+
+
+def distribution(curves: list[Curve]) -> dict[str, Any]:
+    """Paths, ticks and size for the template; the time axis is logarithmic.
+
+    Each curve is a name and points (nanoseconds, fraction), ascending; empty ones are left out.
+    """
+    times = [ns for _, points in curves for ns, _ in points]
+    low, high = _decades(min(times), max(times))
+
+    def x(ns: float) -> float:
+        share = math.log(max(ns, low) / low) / math.log(high / low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def y(fraction: float) -> float:
+        return TOP + (1 - fraction) * (HEIGHT - TOP - BOTTOM)
+
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "bottom": HEIGHT - BOTTOM,
+        "top": TOP,
+        "curves": [
+            {"name": name, "index": index, "path": _steps(points, x, y)}
+            for index, (name, points) in enumerate(curves)
+            if points
+        ],
+        "x_ticks": [{"at": x(ns), "text": _tick(ns)} for ns in _ticks(low, high)],
+        "y_ticks": [{"at": y(f), "text": f"{f:.0%}"} for f in (0, 0.25, 0.5, 0.75, 1)],
+    }
+
+
+def _steps(points: list[list[float]], x: Any, y: Any) -> str:
+    path = [f"M{x(points[0][0]):.1f} {y(0):.1f}"]
+    for ns, fraction in points:
+        path.append(f"H{x(ns):.1f}V{y(fraction):.1f}")
+    return "".join(path)
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Round limits of the form 1, 2 or 5 times a power of ten that enclose both."""
+    low = max(low, 0.1)
+    start = max((n for n in _round_numbers(low / 10, low * 1.0001)), default=low)
+    end = min((n for n in _round_numbers(high, high * 10)), default=high * 10)
+    return start, end if end > start else start * 10
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    ticks = list(_round_numbers(low, high))
+    if len(ticks) > 7:
+        ticks = [n for n in ticks if math.isclose(math.log10(n) % 1, 0, abs_tol=1e-9)]
+    return ticks
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    numbers = [digit * 10.0**exponent for exponent in exponents for digit in (1, 2, 5)]
+    return [n for n in numbers if low <= n * (1 + 1e-9) and n <= high * (1 + 1e-9)]
+
+
+def _tick(ns: float) -> str:
+    if ns >= 1e6:
+        return f"{ns / 1e6:g} ms"
+    return f"{ns / 1e3:g} µs" if ns >= 1e3 else f"{ns:g} ns"

@@ -1,0 +1,277 @@
+"""What the report shows, as plain rows and bars, taken from a result document.
+
+Nothing is computed here that is not a share of a total or a width on the page: the figures
+and their ratios come from `fencepost.figures`.
+"""
+
+import json
+from typing import Any
+
+from fencepost import figures, table
+from fencepost.figures import Run
+from fencepost.report import topology
+from fencepost.report.distribution import distribution
+
+View = dict[str, Any]
+
+BARS = (
+    ("simulated_ns", "Run time"),
+    ("persist.latency_ns.mean", "Persist latency, mean"),
+    ("fence_stall.total_ns", "Fence stall, all cores"),
+    ("llc_read.latency_ns.mean", "PM read latency, mean"),
+)
+DISTRIBUTIONS = (("persist", "Persist latency"), ("llc_read", "PM read latency"))
+STACKS = (
+    ("persist", "A persist"),
+    ("writeback", "A write-back to PM"),
+    ("llc_read", "A PM read"),
+    ("dram_read", "A DRAM read"),
+)
+# In the order in which a request meets them (docs/results.md).
+PARTS = (
+    "core",
+    "cache",
+    "host_bridge",
+    "link_wait",
+    "link",
+    "switch_pipeline",
+    "arbitration",
+    "pb_wait",
+    "pb_access",
+    "device_queue",
+    "media",
+)
+EXPLANATION = (
+    ("pb_full_stall_ns", "PM writes parked: no persist-buffer entry to be had"),
+    ("pi_full_stall_ns", "traffic that waited behind a full PI"),
+    ("pi_full_stalls", "– messages that did"),
+    ("pb_controller_busy_rate", "persist-buffer controller busy"),
+    ("pb_drains", "entries drained to PM"),
+    ("link_credit_stall_ns", "links: waiting for credits"),
+    ("switch_arbitration_wait_ns", "switch: waiting for arbitration"),
+    ("switch_head_of_line_ns", "switch: behind a message for another port"),
+    ("pm_reads", "reads that reach the PM media"),
+    ("pm_writes", "writes that reach the PM media"),
+    ("pm_write_queue_full_ns", "PM write queue full"),
+    ("pm_read_wait_ns", "PM reads waiting for a bank"),
+    ("pm_bank_busy_rate", "PM banks busy"),
+    ("dram_row_hit_rate", "DRAM row hits"),
+    ("llc_misses", "last-level cache misses"),
+    ("llc_writebacks", "last-level cache write-backs"),
+)
+
+
+def view(result: dict[str, Any]) -> View:
+    """Everything the page needs, by name."""
+    runs = [run for run in result["runs"] if "error" not in run]
+    several = len(result["provenance"]["machines"]) > 1
+    names = [_name(run, several) for run in runs]
+    return {
+        "title": table.title(result),
+        "findings": _findings(runs, several),
+        "failures": [
+            f"{_name(run, several)}: {run['error']}" for run in result["runs"] if "error" in run
+        ],
+        "warnings": _warnings(runs, names),
+        "names": names,
+        "headline": _headline(runs),
+        "bars": _bars(runs, names),
+        "distributions": _distributions(runs, names),
+        "stacks": _stacks(runs, names),
+        "explanation": _explanation(runs),
+        "links": _links(runs),
+        "regions": _regions(runs, names),
+        "topologies": [
+            {"name": name, "rows": topology.rows(machine)}
+            for name, machine in result["provenance"]["machines"].items()
+        ],
+        "provenance": _provenance(result["provenance"]),
+        "machines": [
+            {"name": name, "text": json.dumps(machine, indent=2, ensure_ascii=False)}
+            for name, machine in result["provenance"]["machines"].items()
+        ],
+    }
+
+
+def _name(run: Run, several: bool) -> str:
+    return f"{run['machine']} {run['scheme']}" if several else str(run["scheme"])
+
+
+def _warnings(runs: list[Run], names: list[str]) -> list[str]:
+    said: dict[str, list[str]] = {}
+    for run, name in zip(runs, names, strict=True):
+        for warning in run["warnings"]:
+            said.setdefault(warning, []).append(name)
+    return [f"{text} ({', '.join(where)})" for text, where in said.items()]
+
+
+def _findings(runs: list[Run], several: bool) -> list[str]:
+    by_key = {figure.key: figure for figure in figures.HEADLINE}
+    found = []
+    for run in runs:
+        baseline = figures.baseline_of(run, runs)
+        persist = by_key["persist_ratio"].value(run, baseline)
+        speedup = by_key["speedup"].value(run, baseline)
+        if baseline is run or persist is None or speedup is None:
+            continue
+        found.append(
+            f"Under {_name(run, several)} a persist takes {persist:.2f} times as long as under "
+            f"{figures.BASELINE}, and the program runs {speedup:.2f} times as fast."
+        )
+    return found
+
+
+def _headline(runs: list[Run]) -> list[View]:
+    return [
+        {
+            "label": figure.label,
+            "explanation": figure.explanation,
+            "cells": [
+                figures.shown(figure.value(run, figures.baseline_of(run, runs)), figure.unit)
+                for run in runs
+            ],
+        }
+        for figure in figures.HEADLINE
+    ]
+
+
+def _bars(runs: list[Run], names: list[str]) -> list[View]:
+    charts = []
+    for path, label in BARS:
+        values = [figures.member(run, path) for run in runs]
+        largest = max((value for value in values if value is not None), default=0)
+        if largest <= 0:
+            continue
+        rows = [
+            {
+                "name": name,
+                "text": figures.shown(value, "ns"),
+                "percent": 100 * (value or 0) / largest,
+            }
+            for name, value in zip(names, values, strict=True)
+        ]
+        charts.append({"label": label, "rows": rows})
+    return charts
+
+
+def _distributions(runs: list[Run], names: list[str]) -> list[View]:
+    charts = []
+    for member, label in DISTRIBUTIONS:
+        curves = [(name, run[member]["cdf"]) for name, run in zip(names, runs, strict=True)]
+        if any(points for _, points in curves):
+            charts.append({"label": label, "chart": distribution(curves)})
+    return charts
+
+
+def _stacks(runs: list[Run], names: list[str]) -> list[View]:
+    charts = []
+    for kind, label in STACKS:
+        means = [
+            (name, _mean_parts(run["latency_stacks"].get(kind)))
+            for name, run in zip(names, runs, strict=True)
+        ]
+        longest = max((sum(parts.values()) for _, parts in means), default=0)
+        if longest <= 0:
+            continue
+        met = [part for part in PARTS if any(parts.get(part) for _, parts in means)]
+        rows = [
+            {
+                "name": name,
+                "total": figures.shown(sum(parts.values()) if parts else None, "ns"),
+                "parts": [
+                    {
+                        "name": part,
+                        "index": PARTS.index(part),
+                        "percent": 100 * parts.get(part, 0) / longest,
+                        "text": figures.shown(parts.get(part), "ns"),
+                    }
+                    for part in met
+                ],
+            }
+            for name, parts in means
+        ]
+        charts.append({"label": label, "rows": rows, "parts": rows[0]["parts"]})
+    return charts
+
+
+def _mean_parts(stack: View | None) -> dict[str, float]:
+    if not stack or not stack["count"]:
+        return {}
+    unknown = stack["parts"].keys() - set(PARTS)
+    assert not unknown, f"a latency stack has parts that the report does not know: {unknown}"
+    return {part: ns / stack["count"] for part, ns in stack["parts"].items()}
+
+
+def _explanation(runs: list[Run]) -> list[View]:
+    rows = []
+    for name, label in EXPLANATION:
+        unit = "ns" if name.endswith("_ns") else "rate" if name.endswith("_rate") else "count"
+        cells = [figures.shown(figures.member(run["explanation"], name), unit) for run in runs]
+        if any(cell != "–" for cell in cells):
+            rows.append({"label": label, "cells": cells})
+    return rows
+
+
+def _links(runs: list[Run]) -> list[View]:
+    names = list(dict.fromkeys(link["name"] for run in runs for link in run["links"]))
+    rows = []
+    for name in names:
+        cells = []
+        for run in runs:
+            link = next((link for link in run["links"] if link["name"] == name), None)
+            cells.append(
+                {
+                    "utilisation": figures.shown(figures.member(link, "utilisation_rate"), "rate"),
+                    "stall": figures.shown(figures.member(link, "credit_stall_ns"), "ns"),
+                }
+            )
+        rows.append({"name": name, "cells": cells})
+    return rows
+
+
+def _regions(runs: list[Run], names: list[str]) -> list[View]:
+    columns = (
+        ("simulated_ns", "ns"),
+        ("instructions", "count"),
+        ("persist.count", "count"),
+        ("persist.latency_ns.mean", "ns"),
+        ("llc_read.latency_ns.mean", "ns"),
+    )
+    return [
+        {
+            "index": region["index"],
+            "name": name,
+            "cells": [figures.shown(figures.member(region, path), unit) for path, unit in columns],
+        }
+        for name, run in zip(names, runs, strict=True)
+        for region in run["regions"]
+    ]
+
+
+def _provenance(provenance: View) -> list[tuple[str, str]]:
+    record, options = provenance["record"], provenance["options"]
+    return [
+        ("Fencepost", provenance["fencepost"]),
+        ("record", f"{record['name']}, {record['bytes']:,} bytes"),
+        ("record hash", record["hash"]),
+        ("program", " ".join([record["program"], *record["arguments"]])),
+        ("instructions, threads", f"{record['instructions']:,}, {record['threads']}"),
+        ("recorded by", f"{record['recorder']}, {record['engine']} ({record['isa']})"),
+        ("ended", record["ended"] or "not sealed"),
+        ("PM", ", ".join(options["pm"])),
+        ("persists", options["persist"]),
+        ("machine changes", ", ".join(options["set"]) or "none"),
+        ("seed", str(options["seed"])),
+        (
+            "limits",
+            ", ".join(
+                f"{options[key]:,} {label}"
+                for key, label in (
+                    ("limit_pm_writes", "PM writes"),
+                    ("limit_instructions", "instructions"),
+                )
+                if options[key] is not None
+            )
+            or "none",
+        ),
+    ]
