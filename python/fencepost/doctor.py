@@ -38,9 +38,7 @@ def _rust() -> list[Finding]:
         version = _version_of(tool)
         is_here = version is not None and version >= RUST_WANTED
         detail = ".".join(map(str, version)) if version else "missing"
-        remedy = (
-            "" if is_here else f"install Rust {wanted} or newer: rustup toolchain install stable"
-        )
+        remedy = "" if is_here else f"install Rust {wanted} or newer: rustup update stable"
         found.append(Finding(tool, "the simulator", True, is_here, detail, remedy))
     return found
 

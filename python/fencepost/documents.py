@@ -15,21 +15,22 @@ def write_whole(path: Path, text: str) -> None:
     """Writes to a temporary file beside `path`, then renames: nobody ever sees half a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
     except OSError as error:
-        os.unlink(temporary)
+        temporary.unlink()
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink()
         raise
 
 

@@ -81,7 +81,7 @@ HEADLINE: tuple[Figure, ...] = (
         "persist.latency_ns.p50",
         "– median",
         "ns",
-        "half took less",
+        "half of them took less",
         _plain("persist.latency_ns.p50"),
     ),
     Figure(

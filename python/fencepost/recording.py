@@ -4,24 +4,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from fencepost._core import InputError
 from fencepost.tree import RECORDER
 
 LAUNCHER = RECORDER / "fencepost-record"
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
+OUR_FAILURE = 125
 
 
-def become(arguments: list[str], program: list[str]) -> int:
+def become(arguments: list[str], program: list[str]) -> NoReturn:
     """Turns this process into the launcher, so that signals and the exit code are the program's.
 
-    Returns only if that is impossible, with the exit code for it.
+    Exits with 125 if that is impossible.
     """
-    if not LAUNCHER.exists():
+    try:
+        os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
+    except OSError:
         print(_not_built(), file=sys.stderr)
-        return 125
-    sys.stdout.flush()
-    os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
+        sys.exit(OUR_FAILURE)
 
 
 def record_to(path: Path, arguments: list[str], program: list[str]) -> None:

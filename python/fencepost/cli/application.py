@@ -35,9 +35,9 @@ def start(
         print(context.get_help())
         raise typer.Exit(2)
     invocation = context.find_object(Invocation)
-    if invocation and invocation.program is not None:
-        if context.invoked_subcommand not in TAKES_A_PROGRAM:
-            raise InputError(f"{context.invoked_subcommand} takes no program behind --")
+    has_program = invocation is not None and invocation.program is not None
+    if has_program and context.invoked_subcommand not in TAKES_A_PROGRAM:
+        raise InputError(f"{context.invoked_subcommand} takes no program behind --")
 
 
 # The commands register themselves; imported last because they need `app`.

@@ -18,7 +18,7 @@ def record(
     context: typer.Context,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The record [default: PROGRAM.fencepost]."),
+        typer.Option("-o", "--output", help="The record. [PROGRAM.fencepost]"),
     ] = None,
     values: Annotated[
         bool, typer.Option("--values", help="Also what is stored to the PM of --pm.")
@@ -50,4 +50,4 @@ def record(
         arguments += ["--roi", roi]
     if children:
         arguments.append("--children")
-    raise typer.Exit(recording.become(arguments, program))
+    recording.become(arguments, program)
