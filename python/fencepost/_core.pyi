@@ -1,10 +1,12 @@
 """The simulator, compiled from crates/python. JSON texts cross the border, nothing richer."""
 
+from typing import final
+
 class InputError(Exception):
-    """Wrong input (a machine file, a record, an option); its text is one clear message."""
+    """Wrong input; its text is one clear message."""
 
 class InternalError(Exception):
-    """A fault of the simulator, caught at the border; its text names the run."""
+    """A fault of the simulator; its text names the run."""
 
 def machine_schema() -> str:
     """The JSON Schema of machine files."""
@@ -16,16 +18,26 @@ def machine_resolve(machine: str, directories: list[str], sets: list[str]) -> st
     """
 
 def options_resolve(options: str) -> str:
-    """Checks the options of a replay (JSON, `provenance.options` of docs/results.md), writes
-    defaults out; raises InputError."""
+    """Checks `provenance.options` of docs/results.md (JSON) and gives them back; or InputError."""
 
-def record_info(path: str, allow_cut: bool) -> str:
-    """What a record holds, as JSON: program, threads, memory map, flushes, synchronisation."""
+def record_info(path: str) -> str:
+    """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
 
+@final
+class Record:
+    """A record that has been opened and checked, shared by all replays of it."""
+
+    def __new__(cls, path: str, allow_cut: bool) -> Record: ...
+    def provenance(self) -> str:
+        """What a result says of the record it was made from, as JSON."""
+
+@final
 class Job:
     """One replay: a record on a machine under a scheme."""
 
-    def __new__(cls, machine: str, record: str, scheme: str, options: str) -> Job:
+    def __new__(
+        cls, machine_name: str, machine: str, record: Record, scheme: str, options: str
+    ) -> Job:
         """`machine` and `options` are JSON; raises InputError before any work is done."""
 
     def run(self) -> str:
@@ -35,4 +47,4 @@ class Job:
         """(simulated picoseconds, instructions, instructions in all); from any thread."""
 
     def cancel(self) -> None:
-        """Makes `run` end soon, with InterruptedError; from any thread."""
+        """Makes `run` end soon, with KeyboardInterrupt; from any thread."""

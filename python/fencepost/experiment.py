@@ -8,8 +8,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost import __version__, _core
@@ -40,11 +39,10 @@ class Replay:
 class Experiment:
     """A record, the machines by name (resolved), and the options as the core resolved them."""
 
-    record: Path
+    record: _core.Record
     record_name: str
     machines: dict[str, dict[str, Any]]
     options: dict[str, Any]
-    info: dict[str, Any] = field(repr=False)
 
     def replays(self) -> list[Replay]:
         """The replays, machine by machine, scheme by scheme; raises `_core.InputError`."""
@@ -55,7 +53,7 @@ class Experiment:
                 f"{name} {scheme}" if several else scheme,
                 name,
                 scheme,
-                _core.Job(json.dumps(machine), str(self.record), scheme, options),
+                _core.Job(name, json.dumps(machine), self.record, scheme, options),
             )
             for name, machine in self.machines.items()
             for scheme in self.options["schemes"]
@@ -86,19 +84,7 @@ class Experiment:
         return {
             "format_version": FORMAT_VERSION,
             "fencepost": __version__,
-            "record": {
-                "name": self.record_name,
-                "hash": self.info["hash"],
-                "bytes": self.record.stat().st_size,
-                "isa": self.info["isa"],
-                "program": Path(self.info["program"]).name,
-                "arguments": self.info["arguments"],
-                "recorder": self.info["recorder"],
-                "engine": self.info["engine"],
-                "ended": self.info["ended"],
-                "instructions": self.info["instructions"],
-                "threads": self.info["threads"],
-            },
+            "record": {"name": self.record_name} | json.loads(self.record.provenance()),
             "options": self.options,
             "machines": self.machines,
         }

@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use fencepost_sim::record::{CutPolicy, Record, Source};
+use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary};
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::faults::{caught, input};
 
@@ -30,8 +31,7 @@ impl Source for RecordFile {
     }
 }
 
-/// The file of a record, opened.
-pub fn source(path: &str) -> PyResult<Arc<dyn Source>> {
+fn source(path: &str) -> PyResult<Arc<dyn Source>> {
     let open = || {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -44,8 +44,57 @@ pub fn source(path: &str) -> PyResult<Arc<dyn Source>> {
     Ok(Arc::new(file))
 }
 
-/// The record in the file at `path`.
-pub fn open(path: &str, allow_cut: bool) -> PyResult<Record> {
-    let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
-    Record::open(source(path)?, cut).map_err(input)
+/// A record that has been opened and checked, shared by all replays of it.
+#[pyclass(frozen, module = "fencepost._core", name = "Record")]
+pub struct OpenRecord {
+    record: Record,
+}
+
+#[pymethods]
+impl OpenRecord {
+    #[new]
+    fn new(py: Python<'_>, path: &str, allow_cut: bool) -> PyResult<Self> {
+        let source = source(path)?;
+        let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
+        let open = || py.detach(|| Record::open(source, cut)).map_err(input);
+        Ok(Self { record: caught(|| path.to_owned(), open)? })
+    }
+
+    /// What a result says of the record it was made from, as JSON.
+    fn provenance(&self) -> String {
+        let info = self.record.info();
+        let ended = match self.record.ended() {
+            Ended::Sealed { how, .. } => Some(how),
+            Ended::Cut { .. } => None,
+        };
+        json!({
+            "hash": self.record.hash(),
+            "bytes": self.record.source().len(),
+            "isa": info.isa,
+            "program": info.program.rsplit('/').next(),
+            "arguments": info.arguments,
+            "recorder": info.recorder,
+            "engine": info.engine,
+            "ended": ended,
+            "instructions": self.record.instructions(),
+            "threads": self.record.threads(),
+        })
+        .to_string()
+    }
+}
+
+impl OpenRecord {
+    /// The record itself.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// What a record holds, as JSON; also of one that was cut off or is damaged, up to there.
+#[pyfunction]
+pub fn record_info(py: Python<'_>, path: &str) -> PyResult<String> {
+    let source = source(path)?;
+    let inspect = || py.detach(|| Summary::inspect(source)).map_err(input);
+    let summary = caught(|| path.to_owned(), inspect)?;
+    Ok(serde_json::to_string(&summary).expect("a summary is plain data"))
 }

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fencepost import _core, documents, record_summary
 from fencepost import doctor as examination
+from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
 
@@ -19,11 +20,16 @@ def info(
     record: Annotated[Path, typer.Argument(help="A record.")],
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:
-    """What a record holds: instructions, threads, memory map, flushes, synchronisation, size."""
-    document = json.loads(_core.record_info(str(record), True))
+    """What a record holds: instructions, threads, memory map, flushes, synchronisation, size.
+
+    Also of a record that is cut off or damaged, up to there; exit code 2 if it is damaged.
+    """
+    document = json.loads(_core.record_info(str(record)))
     if json_file is not None:
         documents.write_json(json_file, document)
     record_summary.show(document, console.output())
+    if document["problem"] is not None:
+        raise InputError(document["problem"])
 
 
 @app.command()

@@ -140,8 +140,8 @@ def _replay(
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
     with _record_of(program_of(context), record) as (path, name):
-        info = json.loads(_core.record_info(str(path), options["allow_cut"]))
-        experiment = Experiment(path, name, resolved, options, info)
+        opened = _core.Record(str(path), options["allow_cut"])
+        experiment = Experiment(opened, name, resolved, options)
         with Watch(console.messages(), quiet) as watch:
             result = experiment.run(jobs or os.cpu_count() or 1, watch)
     if json_file is not None:

@@ -1,0 +1,49 @@
+"""What the tests share: the command as a user types it, and a result that nobody simulated."""
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FENCEPOST = Path(sys.executable).with_name("fencepost")
+WORKLOADS = ROOT / "build" / "workloads"
+
+Result = dict[str, Any]
+Fencepost = Callable[..., subprocess.CompletedProcess[str]]
+
+_FIXTURE = json.loads((ROOT / "tests" / "fixtures" / "result.json").read_text())
+
+
+@pytest.fixture
+def result() -> Result:
+    """A made-up result document (docs/results.md) of three schemes; its figures mean nothing."""
+    return copy.deepcopy(_FIXTURE)
+
+
+@pytest.fixture
+def fencepost(tmp_path: Path) -> Fencepost:
+    """Runs the command in an empty folder of its own."""
+
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [FENCEPOST, *map(str, arguments)],
+            **{"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300} | options,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def fft_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small FFT on two threads, recorded once."""
+    record = tmp_path_factory.mktemp("records") / "fft.fencepost"
+    program = [WORKLOADS / "fft", "-m8", "-p2", "--flush", "clflush"]
+    command = [FENCEPOST, "record", "-o", record, "--", *program]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return record

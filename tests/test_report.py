@@ -1,0 +1,152 @@
+"""The report: one file that needs nothing else and opens in a browser without complaint."""
+
+import copy
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from fencepost import figures, report
+from fencepost.report.distribution import distribution
+from fencepost.report.view import PARTS
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+VOID = {"meta", "link", "br", "path", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks that elements close in order, and keeps the text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.text = [], []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data.strip())
+
+
+def test_the_report_loads_nothing(result):
+    html = report.html(result)
+    assert re.findall(r"(?:src|href)=\"(?!data:)[^\"]*\"|url\(|@import|<script", html) == []
+
+
+def test_equal_results_give_equal_reports(result):
+    assert report.html(result) == report.html(copy.deepcopy(result))
+
+
+def test_every_figure_stands_in_the_headline_table(result):
+    text = Page(report.html(result)).text
+    for run in result["runs"]:
+        for figure in figures.HEADLINE:
+            value = figure.value(run, result["runs"][0])
+            assert figures.shown(value, figure.unit) in text, figure.key
+
+
+def test_a_machine_of_any_name_is_text_and_not_markup(result):
+    result["provenance"]["record"]["arguments"] = ["<script>alert(1)</script>"]
+    html = report.html(result)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_no_persists_at_all_still_makes_a_report(result):
+    empty = {"count": 0, "latency_ns": dict.fromkeys(("mean", "p50", "p90", "p99", "max"))}
+    for run in result["runs"]:
+        for measure in ("persist", "writeback", "llc_read", "dram_read", "prefetch_read"):
+            run[measure] = empty | {"cdf": []}
+        run["fence_stall"] = empty | {"cdf": [], "total_ns": 0}
+        run["latency_stacks"] = {}
+        run["links"] = []
+        run["warnings"] = ["no persist in this run"]
+    text = Page(report.html(result)).text
+    assert "no persist in this run (nopb, pb, pb_rf)" in text
+
+
+def test_a_failed_run_is_named_and_the_others_are_shown(result):
+    result["runs"][1] = {"scheme": "pb", "machine": "fixture-machine", "error": "a fault"}
+    text = Page(report.html(result)).text
+    assert "Failed: pb: a fault" in text
+    assert "pb_rf" in text
+
+
+def test_the_parts_of_a_bar_are_as_long_as_the_whole(result):
+    longest = max(
+        run["latency_stacks"]["persist"]["total_ns"] / run["latency_stacks"]["persist"]["count"]
+        for run in result["runs"]
+    )
+    html = report.html(result)
+    bars = re.findall(r'<span class="track stack">(.*?)</span><span class="value">', html)
+    for bar, run in zip(bars, result["runs"], strict=False):
+        stack = run["latency_stacks"]["persist"]
+        widths = sum(float(width) for width in re.findall(r"width:([\d.]+)%", bar))
+        expected = 100 * stack["total_ns"] / stack["count"] / longest
+        assert widths == pytest.approx(expected, abs=0.01)
+
+
+def test_a_part_that_the_report_does_not_know_is_not_dropped_silently(result):
+    result["runs"][0]["latency_stacks"]["persist"]["parts"]["gremlins"] = 1.0
+    with pytest.raises(AssertionError, match="gremlins"):
+        report.html(result)
+
+
+def test_the_documented_parts_are_those_of_the_report(pytestconfig):
+    page = (pytestconfig.rootpath / "docs" / "results.md").read_text()
+    section = page.partition("### `latency_stacks`")[2].partition("###")[0]
+    sentence = section[section.index("The parts") : section.index("sum exactly")]
+    assert tuple(re.findall(r"`(\w+)`", sentence)[: len(PARTS)]) == PARTS
+
+
+def test_a_distribution_keeps_inside_its_axes():
+    chart = distribution([("a", [[90.0, 0.5], [130.0, 1.0]]), ("b", [[4000.0, 1.0]]), ("c", [])])
+    assert [curve["name"] for curve in chart["curves"]] == ["a", "b"]
+    for curve in chart["curves"]:
+        for at in re.findall(r"[MH]([\d.]+)", curve["path"]):
+            assert chart["left"] <= float(at) <= chart["right"]
+    labels = [tick["text"] for tick in chart["x_ticks"]]
+    assert labels[0] == "50 ns"
+    assert labels[-1] == "5 µs"
+
+
+def test_a_distribution_of_one_value_has_an_axis():
+    chart = distribution([("a", [[100.0, 1.0]])])
+    assert len(chart["x_ticks"]) >= 2
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium here; type: make setup")
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (400, "dark")])
+def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):
+    page, picture = tmp_path / "report.html", tmp_path / "report.png"
+    page.write_text(report.html(result))
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
+            f"--window-size={width},1200",
+            f"--screenshot={picture}",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr
+    assert picture.stat().st_size > 20_000
