@@ -8,6 +8,7 @@ pub mod record;
 pub mod core;
 pub mod cache;
 pub mod host_bridge;
+pub mod switch;
 pub mod device;
 pub mod config;
 pub mod stats;

@@ -1,0 +1,76 @@
+//! The schemes: what a machine's switches do with persists.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What a switch that is a persist point does with the writes to its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Scheme {
+    /// Volatile switches: the memory device acknowledges.
+    #[serde(rename = "nopb")]
+    Nopb,
+    /// A persist buffer that acknowledges a write as soon as it holds it, and then drains it at once.
+    #[serde(rename = "pb")]
+    Pb,
+    /// Read forwarding: a persist buffer that acknowledges, keeps the data to answer reads from it, and drains the least recently used entries
+    /// when more than a threshold of them are occupied, down to a preset.
+    #[serde(rename = "pb_rf")]
+    PbRf,
+}
+
+impl Scheme {
+    /// All of them, in the order in which they are compared.
+    pub const ALL: [Scheme; 3] = [Scheme::Nopb, Scheme::Pb, Scheme::PbRf];
+
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Nopb => "nopb",
+            Scheme::Pb => "pb",
+            Scheme::PbRf => "pb_rf",
+        }
+    }
+
+    /// Whether a persist point of this scheme has a persist buffer.
+    pub fn has_persist_buffer(self) -> bool {
+        self != Scheme::Nopb
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Scheme, String> {
+        Scheme::ALL.into_iter().find(|scheme| scheme.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Scheme::ALL.iter().map(|scheme| scheme.name()).collect();
+            format!("{name:?} is no scheme; there are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scheme_is_found_by_its_name_and_serialised_as_it() {
+        for scheme in Scheme::ALL {
+            assert_eq!(scheme.name().parse(), Ok(scheme));
+            assert_eq!(serde_json::to_value(scheme).unwrap(), scheme.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_scheme_is_answered_with_those_there_are() {
+        let error = "pbrf".parse::<Scheme>().unwrap_err();
+        assert_eq!(error, "\"pbrf\" is no scheme; there are nopb, pb, pb_rf");
+    }
+}
