@@ -1,7 +1,184 @@
 //! The host bridge: the way from a host's last-level cache to its memory ports.
+//!
+//! It decodes where a line lies, crosses the on-chip fabric, and sends the request out of the port that leads there: a CXL root port, or the
+//! local connection to a memory controller. It guarantees that no request overtakes a write to the same line, which CXL.mem does not, and
+//! that tags are unique on each link. Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
 
 pub mod address_map;
 pub mod config;
+pub mod decoder;
+mod stats;
+mod tags;
+mod write_order;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
 
 pub use address_map::{PM_BASE, is_pm};
 pub use config::{HostBridgeConfig, PortDescription};
+pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
+pub use stats::HostBridgeStats;
+
+use crate::kernel::link::{Receiver, Transmitter};
+use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
+use crate::message::{Message, MessageClass, Stage};
+use crate::stats::StatsNode;
+use tags::TagTable;
+use write_order::WriteOrder;
+
+/// The port to the host's last-level cache.
+pub const HOST_PORT: PortId = PortId(0);
+
+/// The host bridge of one host.
+#[derive(Clone, Debug)]
+pub struct HostBridge {
+    latency: Duration,
+    decoder: HdmDecoder,
+    /// Port 1 and following.
+    memory_ports: Vec<MemoryPort>,
+    /// Requests in the on-chip fabric, with the time at which they reach their port.
+    fabric: VecDeque<(Time, Message)>,
+    write_order: WriteOrder,
+    stats: HostBridgeStats,
+}
+
+#[derive(Clone, Debug)]
+struct MemoryPort {
+    transmitter: Transmitter,
+    receiver: Receiver,
+    tags: TagTable,
+}
+
+impl HostBridge {
+    /// A bridge whose port 1 and following are `ports`, with the address ranges of `decoder` behind them.
+    pub fn new(config: &HostBridgeConfig, decoder: HdmDecoder, ports: &[PortDescription]) -> HostBridge {
+        let memory_port = |(index, port): (usize, &PortDescription)| {
+            let id = PortId(index as u16 + 1);
+            MemoryPort {
+                transmitter: Transmitter::new(id, &port.link),
+                receiver: Receiver::new(id, &port.link),
+                tags: TagTable::default(),
+            }
+        };
+        HostBridge {
+            latency: Duration::from_ns(config.latency_ns),
+            decoder,
+            memory_ports: ports.iter().enumerate().map(memory_port).collect(),
+            fabric: VecDeque::new(),
+            write_order: WriteOrder::default(),
+            stats: HostBridgeStats::default(),
+        }
+    }
+
+    /// Everything counted so far, without the ports.
+    pub fn counters(&self) -> &HostBridgeStats {
+        &self.stats
+    }
+
+    fn memory_port(&mut self, port: PortId) -> &mut MemoryPort {
+        &mut self.memory_ports[port.index() - 1]
+    }
+
+    /// A request of the last-level cache enters the fabric.
+    fn request_arrived(&mut self, message: Message, context: &mut Context<'_>) {
+        self.stats.count_request(&message);
+        let at_port = context.now() + self.latency;
+        self.fabric.push_back((at_port, message));
+        context.wake_at(at_port, 0);
+    }
+
+    /// The oldest request in the fabric reaches its port.
+    fn fabric_crossed(&mut self, context: &mut Context<'_>) {
+        let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
+        debug_assert_eq!(at_port, context.now());
+        if self.write_order.admit(message, context.now()) {
+            self.send_request(message, context);
+        } else {
+            self.stats.held += 1;
+            self.stats.held_max = self.stats.held_max.max(self.write_order.held() as u64);
+        }
+    }
+
+    fn send_request(&mut self, mut message: Message, context: &mut Context<'_>) {
+        let line = message.line;
+        let Some(port) = self.decoder.decode(line) else {
+            panic!("no HDM decoder holds the address {:#x}", line.byte());
+        };
+        message.stack.charge(Stage::HostBridge, context.now());
+        let port = self.memory_port(port);
+        port.tags.rename(&mut message);
+        port.transmitter.offer(message, context);
+    }
+
+    /// An answer arrives from memory and goes back through the fabric.
+    fn answer_arrived(&mut self, port: PortId, mut answer: Message, context: &mut Context<'_>) {
+        let memory_port = self.memory_port(port);
+        memory_port.receiver.release(answer.class(), context);
+        let outstanding = memory_port.tags.answered(&mut answer);
+        let at_host = context.now() + self.latency;
+        answer.stack.charge(Stage::HostBridge, at_host);
+        self.stats.answers += 1;
+        context.send(HOST_PORT, answer, at_host);
+        if outstanding.answer == MessageClass::NoDataResponse {
+            for held in self.write_order.finished(outstanding.line) {
+                self.stats.held_ps += context.now().since(held.since).as_ps();
+                self.send_request(held.message, context);
+            }
+        }
+    }
+}
+
+impl Component for HostBridge {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Arrival { port: HOST_PORT, message } => self.request_arrived(message, context),
+            Event::Arrival { port, message } => self.answer_arrived(port, message, context),
+            Event::Credit { port, class } => self.memory_port(port).transmitter.credit_returned(class, context),
+            Event::Wake { .. } => self.fabric_crossed(context),
+        }
+    }
+
+    fn power_fail(&mut self) {
+        self.fabric.clear();
+        self.write_order = WriteOrder::default();
+        for port in &mut self.memory_ports {
+            port.transmitter.power_fail();
+            port.tags = TagTable::default();
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        let port_is_idle = |port: &MemoryPort| port.tags.is_empty() && port.transmitter.is_idle();
+        self.fabric.is_empty() && self.write_order.is_empty() && self.memory_ports.iter().all(port_is_idle)
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut waiting = Vec::new();
+        for (index, port) in self.memory_ports.iter().enumerate() {
+            for class in MessageClass::ALL {
+                let count = port.transmitter.waiting(class);
+                if count > 0 {
+                    waiting.push(format!("{count} {} wait for credits of port {}", class.name(), index + 1));
+                }
+            }
+            for request in port.tags.outstanding() {
+                let (line, answer) = (request.line.byte(), request.answer.name());
+                waiting.push(format!("line {line:#x} waits for its {answer} from port {}", index + 1));
+            }
+        }
+        for (line, count) in self.write_order.waiting() {
+            waiting.push(format!("{count} requests wait behind the write to line {:#x}", line.byte()));
+        }
+        waiting
+    }
+
+    fn stats(&self) -> StatsNode {
+        let mut nodes = self.stats.nodes();
+        for (index, port) in self.memory_ports.iter().enumerate() {
+            nodes.push((format!("port{}", index + 1), port.transmitter.stats()));
+        }
+        StatsNode::group(nodes)
+    }
+}

@@ -1,0 +1,110 @@
+//! The requests that have left through one port and have no answer yet, by the tag they left with.
+
+use crate::message::{LineAddress, Message, MessageClass, Tag};
+
+/// What has to be remembered of a request, because its answer does not bring it (an NDR carries nothing but the tag).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// The host's name for it.
+    pub tag: Tag,
+    /// Its line.
+    pub line: LineAddress,
+    /// The class that its answer has.
+    pub answer: MessageClass,
+}
+
+/// The tags of one port. A freed tag is used again, the latest first.
+#[derive(Clone, Debug, Default)]
+pub struct TagTable {
+    slots: Vec<Option<Outstanding>>,
+    free: Vec<u32>,
+}
+
+impl TagTable {
+    /// Gives `request` a tag of this port, which is free again when [`Self::answered`] takes it.
+    pub fn rename(&mut self, request: &mut Message) {
+        let answer = if request.is_write() { MessageClass::NoDataResponse } else { MessageClass::DataResponse };
+        let outstanding = Some(Outstanding { tag: request.tag, line: request.line, answer });
+        request.tag = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = outstanding;
+                Tag(slot)
+            }
+            None => {
+                self.slots.push(outstanding);
+                Tag((self.slots.len() - 1) as u32)
+            }
+        };
+    }
+
+    /// Restores in `answer` what the host knows its request by.
+    ///
+    /// # Panics
+    /// If no request waits under the answer's tag, or not for that kind of answer.
+    pub fn answered(&mut self, answer: &mut Message) -> Outstanding {
+        let tag = answer.tag;
+        let outstanding = self.slots.get_mut(tag.0 as usize).and_then(Option::take);
+        let outstanding = outstanding.unwrap_or_else(|| panic!("an answer to {tag:?}, under which nothing is asked"));
+        assert_eq!(outstanding.answer, answer.class(), "{:?} is no answer to {tag:?}", answer.opcode);
+        self.free.push(tag.0);
+        answer.tag = outstanding.tag;
+        answer.line = outstanding.line;
+        outstanding
+    }
+
+    /// The requests without an answer, by tag.
+    pub fn outstanding(&self) -> impl Iterator<Item = &Outstanding> {
+        self.slots.iter().flatten()
+    }
+
+    /// Whether every request has its answer.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Time;
+    use crate::message::{Cause, Version};
+
+    fn read(line: u64, tag: u32) -> Message {
+        Message::read(LineAddress(line), Tag(tag), Cause::DemandRead, Time::ZERO)
+    }
+
+    #[test]
+    fn equal_tags_of_the_host_leave_under_different_ones() {
+        let mut tags = TagTable::default();
+        let (mut first, mut second) = (read(1, 9), read(2, 9));
+        tags.rename(&mut first);
+        tags.rename(&mut second);
+        assert_ne!(first.tag, second.tag);
+        let mut answer = second.answer(Version(0));
+        answer.line = LineAddress(0);
+        assert_eq!(tags.answered(&mut answer).line, LineAddress(2));
+        assert_eq!((answer.tag, answer.line), (Tag(9), LineAddress(2)));
+        assert!(!tags.is_empty());
+        assert_eq!(tags.outstanding().count(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "under which nothing is asked")]
+    fn a_second_answer_is_a_fault() {
+        let mut tags = TagTable::default();
+        let mut request = read(1, 9);
+        tags.rename(&mut request);
+        tags.answered(&mut request.answer(Version(0)));
+        tags.answered(&mut request.answer(Version(0)));
+    }
+
+    #[test]
+    #[should_panic(expected = "is no answer to")]
+    fn data_does_not_answer_a_write() {
+        let mut tags = TagTable::default();
+        let mut request = read(1, 9);
+        tags.rename(&mut request);
+        request.opcode = crate::message::Opcode::Cmp;
+        tags.answered(&mut request);
+    }
+}
