@@ -1,1 +1,45 @@
-//! The record of a program: what it did to memory, read frame by frame and never trusted unchecked.
+//! The record of a program: what it did to memory, written once by a recorder and read here, frame by frame.
+//!
+//! A [`Record`] is opened from a [`Source`]; its [`ThreadReader`]s give the simulator what each thread did. Nothing is
+//! believed that a checksum does not cover, and nothing is allocated because a few bytes claim that there is much to come:
+//! a damaged, truncated, foreign or newer record ends in a [`RecordError`] that names frame and offset, never in a panic
+//! and never in a silently different program. While it is read, a record takes the memory of its static code and of one
+//! frame per reader, however long it is. `docs/record-format.md` is the format.
+
+mod address_ranges;
+mod code;
+mod control;
+mod error;
+mod event;
+mod event_codec;
+mod frame;
+mod info;
+mod memory_map;
+mod persist_instruction;
+mod pm_selector;
+mod reader;
+mod scan;
+mod seal;
+mod slots;
+mod source;
+mod summary;
+mod trace;
+mod values;
+mod varint;
+mod writer;
+
+pub use address_ranges::{AddressRange, AddressRanges};
+pub use code::{Block, Marker, Program, Slot, SlotKind};
+pub use error::{FramePlace, Problem, RecordError};
+pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, ThreadId};
+pub use frame::{Codec, VERSION};
+pub use info::{ISA_X86_64, Info, RecordingOptions};
+pub use memory_map::{LoadedModule, Mapping, MemoryMap};
+pub use persist_instruction::PersistInstruction;
+pub use pm_selector::{PmSelector, SelectorError};
+pub use reader::{CutPolicy, Ended, Record, ThreadReader};
+pub use source::{Bytes, Source};
+pub use summary::{EndedSummary, Summary, ThreadSummary};
+pub use trace::Frame;
+pub use values::WrittenValue;
+pub use writer::{BlockBuilder, Writer, WriterOptions};

@@ -1,0 +1,117 @@
+//! How fast records decode: nanoseconds per instruction, and per decoded item, on generated records of three shapes.
+//!
+//! `cargo run --release -p fencepost-sim --example decode_rate [-- MILLIONS_OF_INSTRUCTIONS]`
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencepost_sim::record::{
+    BlockBuilder, Bytes, CutPolicy, Frame, Info, Problem, Record, SlotKind, ThreadId, Writer, WriterOptions,
+};
+
+const THREAD: ThreadId = ThreadId(0);
+
+/// A small generator of numbers without a pattern (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// How a generated program picks its next block and its addresses.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// Loops over arrays: nearly everything is predicted.
+    Stream,
+    /// Branches and strides that change now and then, with some addresses that nothing predicts.
+    Mixed,
+    /// Every block and every address is a surprise.
+    Random,
+}
+
+fn generate(shape: Shape, instructions: u64) -> Result<Vec<u8>, Problem> {
+    let mut numbers = Numbers(1);
+    let mut writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default())?;
+    let mut slot_counts = vec![0];
+    for block in 0..2000u64 {
+        let length = 2 + numbers.below(7);
+        let mut builder = BlockBuilder::at(0x40_0000 + 64 * block);
+        let mut slots = 0;
+        for instruction in 0..length {
+            let has_slot = instruction + 1 < length && numbers.below(5) < 2;
+            slots += usize::from(has_slot);
+            builder = builder.instruction(&[0x48, 0x8b, 0x07], if has_slot { &[(SlotKind::Load, 8)] } else { &[] });
+        }
+        slot_counts.push(slots);
+        writer.add_block(builder.build())?;
+    }
+    let bases: Vec<u64> = (0..2001).map(|block| 0x7f00_0000_0000 + (block << 24)).collect();
+    let (mut executed, mut block, mut turn) = (0, 1u32, 0u64);
+    let mut slots = Vec::new();
+    while executed < instructions {
+        turn += 1;
+        block = match shape {
+            Shape::Stream => (turn / 40_000 * 5 + turn % 5) as u32 % 2000 + 1,
+            Shape::Mixed if numbers.below(10) < 9 => block % 100 + 1,
+            Shape::Mixed => numbers.below(100) as u32 + 1,
+            Shape::Random => numbers.below(2000) as u32 + 1,
+        };
+        slots.clear();
+        for slot in 0..slot_counts[block as usize] as u64 {
+            let is_random = match shape {
+                Shape::Stream => false,
+                Shape::Mixed => slot == 1 && numbers.below(2) == 0,
+                Shape::Random => true,
+            };
+            let step = if is_random { numbers.below(1 << 22) * 8 } else { 64 * turn };
+            slots.push(bases[block as usize] + (slot << 20) + step);
+        }
+        writer.execute(THREAD, block, &slots)?;
+        executed += writer.program().block(block).instruction_count() as u64;
+    }
+    writer.seal("exit 0")
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let millions: u64 = std::env::args().nth(1).map_or(Ok(50), |text| text.parse())?;
+    println!("shape   instructions  bytes/instr  open ns/instr  decode ns/instr  ns/item  M items/s");
+    for shape in [Shape::Stream, Shape::Mixed, Shape::Random] {
+        let bytes = generate(shape, millions * 1_000_000)?;
+        let length = bytes.len() as f64;
+        let begin = Instant::now();
+        let record = Record::open(Arc::new(Bytes::new("generated", bytes)), CutPolicy::Refuse)?;
+        let opened = begin.elapsed().as_nanos() as f64;
+        // The best of five passes: the others were disturbed.
+        let (mut best, mut items) = (f64::INFINITY, 0);
+        for _ in 0..5 {
+            let (mut reader, mut frame) = (record.reader(THREAD), Frame::default());
+            let begin = Instant::now();
+            items = 0;
+            while reader.next_frame(&mut frame)? {
+                items += frame.steps.len() + frame.slots.len();
+            }
+            best = best.min(begin.elapsed().as_nanos() as f64);
+        }
+        let (instructions, items) = (record.instructions() as f64, items as f64);
+        println!(
+            "{:<7} {:>12} {:>12.3} {:>14.3} {:>16.3} {:>8.3} {:>10.0}",
+            format!("{shape:?}"),
+            record.instructions(),
+            length / instructions,
+            opened / instructions,
+            best / instructions,
+            best / items,
+            1e3 * items / best,
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The INFO frame: what was recorded, and by what.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Problem;
+
+/// What a record says about its recording. Members that this version does not know are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Info {
+    /// Version of the format.
+    pub format_version: u32,
+    /// Instruction set of the recorded bytes.
+    pub isa: String,
+    /// Name and version of the recording client.
+    pub recorder: String,
+    /// Name and version of the instrumentation engine under it.
+    pub engine: String,
+    /// Path of the program.
+    pub program: String,
+    /// Its arguments, without the program itself.
+    pub arguments: Vec<String>,
+    /// Size of a page, in bytes.
+    pub page_size: u64,
+    /// Size of a cache line, in bytes.
+    pub line_size: u64,
+    /// What was asked of the recorder.
+    pub options: RecordingOptions,
+}
+
+/// What was asked of the recorder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingOptions {
+    /// Whether the bytes that PM holds and receives are in the record.
+    pub values: bool,
+    /// The selector of the PM whose bytes are.
+    pub pm: Option<String>,
+    /// Where the region of interest begins and ends, as given.
+    pub roi: Option<String>,
+}
+
+impl Default for Info {
+    fn default() -> Self {
+        Self {
+            format_version: super::frame::VERSION.into(),
+            isa: ISA_X86_64.to_string(),
+            recorder: String::new(),
+            engine: String::new(),
+            program: String::new(),
+            arguments: Vec::new(),
+            page_size: 4096,
+            line_size: 64,
+            options: RecordingOptions::default(),
+        }
+    }
+}
+
+/// [`Info::isa`] of a record whose bytes are 64-bit x86.
+pub const ISA_X86_64: &str = "x86-64";
+
+impl Info {
+    pub(super) fn decode(payload: &[u8]) -> Result<Self, Problem> {
+        let info: Self = serde_json::from_slice(payload).map_err(|error| Problem::Json(error.to_string()))?;
+        if info.format_version != u32::from(super::frame::VERSION) {
+            return Err(Problem::Malformed("its format version is not that of its frame"));
+        }
+        if !info.page_size.is_power_of_two() || info.line_size != 64 {
+            return Err(Problem::Malformed("its page size is no power of two, or its line size is not 64"));
+        }
+        Ok(info)
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>, Problem> {
+        serde_json::to_vec(self).map_err(|error| Problem::Json(error.to_string()))
+    }
+}

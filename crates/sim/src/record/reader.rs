@@ -1,0 +1,268 @@
+//! A record that has been opened, and the readers that give what each thread did, frame by frame.
+
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+
+use super::code::Program;
+use super::error::{FramePlace, Problem, RecordError};
+use super::event::ThreadId;
+use super::frame::{Decompressor, HEADER_BYTES};
+use super::info::Info;
+use super::memory_map::MemoryMap;
+use super::scan::{Scan, ScanEnd, TraceFrame, scan};
+use super::source::Source;
+use super::trace::{Frame, Predictors, TraceDecoder};
+use super::varint::PADDING;
+
+/// What to do with a record whose recording was cut off, so that nobody sealed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutPolicy {
+    /// Refuse it.
+    Refuse,
+    /// Read its whole frames; [`Record::ended`] says that there was more.
+    Allow,
+}
+
+/// How a record ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The launcher sealed it.
+    Sealed {
+        /// How the program ended, such as `exit 0` or `signal 9`.
+        how: String,
+        /// Threads whose last buffer was lost because the process was killed.
+        lost: u64,
+    },
+    /// The recording was cut off.
+    Cut {
+        /// Frames that can be read.
+        whole_frames: u64,
+        /// The frame, or the footer's place, after them that is not whole.
+        incomplete: Option<FramePlace>,
+    },
+}
+
+/// An opened record. Cloning shares it; nothing in it changes any more.
+#[derive(Clone)]
+pub struct Record {
+    contents: Arc<Contents>,
+}
+
+struct Contents {
+    source: Arc<dyn Source>,
+    info: Info,
+    program: Program,
+    threads: Vec<Vec<TraceFrame>>,
+    ended: Ended,
+    frames: u64,
+    hash: u64,
+    memory_map: OnceLock<Result<MemoryMap, RecordError>>,
+}
+
+impl Record {
+    /// Opens a record: walks it once and checks every byte against the checksum that covers it.
+    ///
+    /// # Errors
+    /// If there is anything wrong with it. A record that was cut off is only wrong under [`CutPolicy::Refuse`]; a damaged
+    /// frame always is.
+    pub fn open(source: Arc<dyn Source>, cut: CutPolicy) -> Result<Self, RecordError> {
+        let (record, problem) = Self::open_up_to_problem(source)?;
+        match (problem, record.ended()) {
+            (Some(problem), _) => Err(problem),
+            (None, &Ended::Cut { whole_frames, incomplete }) if cut == CutPolicy::Refuse => {
+                let problem = Problem::Unsealed { whole_frames, incomplete: incomplete.is_some() };
+                Err(record.refuse(incomplete, problem))
+            }
+            (None, _) => Ok(record),
+        }
+    }
+
+    /// Opens what can be read before the first problem, and gives the problem too. Only for describing a record: what it
+    /// gives must not be replayed as if it were whole.
+    pub(super) fn open_up_to_problem(source: Arc<dyn Source>) -> Result<(Self, Option<RecordError>), RecordError> {
+        let (scan, end) = scan(&source);
+        let frames = scan.frames();
+        let Scan { info, program, threads, seal, hash, .. } = scan;
+        let (ended, problem) = match (end, seal) {
+            (ScanEnd::Sealed, Some(seal)) => (Ended::Sealed { how: seal.ended, lost: seal.lost }, None),
+            (ScanEnd::Sealed, None) => unreachable!("a walk ends sealed at a seal only"),
+            (ScanEnd::Cut { whole_frames, incomplete }, _) => (Ended::Cut { whole_frames, incomplete }, None),
+            (ScanEnd::Refused(problem), _) => (Ended::Cut { whole_frames: frames, incomplete: None }, Some(problem)),
+        };
+        let Some(info) = info else {
+            let nothing = RecordError { record: source.name().into(), frame: None, problem: Problem::NothingWhole };
+            return Err(problem.unwrap_or(nothing));
+        };
+        let (hash, memory_map) = (hash.digest(), OnceLock::new());
+        let contents = Contents { source, info, program, threads, ended, frames, hash, memory_map };
+        Ok((Self { contents: Arc::new(contents) }, problem))
+    }
+
+    /// What the record says about its recording.
+    #[must_use]
+    pub fn info(&self) -> &Info {
+        &self.contents.info
+    }
+
+    /// The static code.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.contents.program
+    }
+
+    /// Number of threads; their ids are those below.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.contents.threads.len()
+    }
+
+    /// How the record ends.
+    #[must_use]
+    pub fn ended(&self) -> &Ended {
+        &self.contents.ended
+    }
+
+    /// Architectural instructions of all threads.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.contents.threads.iter().map(|frames| end_of(frames)).sum()
+    }
+
+    /// Architectural instructions of one thread.
+    #[must_use]
+    pub fn thread_instructions(&self, thread: ThreadId) -> u64 {
+        end_of(self.trace_frames(thread))
+    }
+
+    /// Number of frames, of all kinds.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.contents.frames
+    }
+
+    /// The name and the bytes of the record.
+    #[must_use]
+    pub fn source(&self) -> &dyn Source {
+        self.contents.source.as_ref()
+    }
+
+    /// A hash of the record's content, in 16 hexadecimal digits: the same wherever and under whichever name it lies.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        format!("{:016x}", self.contents.hash)
+    }
+
+    /// A reader at the beginning of a thread. A thread that the record does not have has nothing to read.
+    #[must_use]
+    pub fn reader(&self, thread: ThreadId) -> ThreadReader {
+        ThreadReader { record: self.clone(), thread, next: 0 }
+    }
+
+    /// The mappings over time. The first call reads all events of the record; the answer is kept.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn memory_map(&self) -> Result<&MemoryMap, RecordError> {
+        let map = self.contents.memory_map.get_or_init(|| MemoryMap::read(self));
+        map.as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn refuse(&self, frame: Option<FramePlace>, problem: Problem) -> RecordError {
+        RecordError { record: self.source().name().to_string(), frame, problem }
+    }
+
+    fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {
+        self.contents.threads.get(thread.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Hands the unpacked payloads of all TRACE frames to `visit`, thread by thread, each in order.
+    pub(super) fn visit_trace(
+        &self,
+        mut visit: impl FnMut(ThreadId, &TraceDecoder<'_>, &mut Predictors) -> Result<(), Problem>,
+    ) -> Result<(), RecordError> {
+        for (thread, frames) in self.contents.threads.iter().enumerate() {
+            for frame in frames {
+                self.decode(frame, |decoder, predictors| visit(ThreadId(thread as u32), decoder, predictors))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one frame again, checks that it is still what it was, and unpacks it for `decode`.
+    fn decode(
+        &self,
+        frame: &TraceFrame,
+        decode: impl FnOnce(&TraceDecoder<'_>, &mut Predictors) -> Result<(), Problem>,
+    ) -> Result<(), RecordError> {
+        let result = WORKSPACE.with_borrow_mut(|workspace| {
+            let Workspace { stored, raw, decompressor, predictors } = workspace;
+            let header = &frame.header;
+            stored.resize(header.frame_bytes() as usize, 0);
+            self.source().read_at(frame.place.offset, stored)?;
+            let (head, payload) = stored.split_at(HEADER_BYTES);
+            if head != header.to_bytes() || !header.fits(payload) {
+                return Err(Problem::Damaged("it has changed since the record was opened"));
+            }
+            decompressor.unpack(header, payload, raw)?;
+            raw.resize(raw.len() + PADDING, 0);
+            decode(&TraceDecoder::new(header, self.program(), raw)?, predictors)
+        });
+        result.map_err(|problem| self.refuse(Some(frame.place), problem))
+    }
+}
+
+fn end_of(frames: &[TraceFrame]) -> u64 {
+    frames.last().map_or(0, |frame| frame.header.position + frame.header.instructions)
+}
+
+/// What unpacking a frame needs besides the frame. Nothing in it outlives the call, so the readers of one operating-system
+/// thread share it: a simulation of many threads, and its clones, would otherwise keep the tables many times.
+#[derive(Default)]
+struct Workspace {
+    stored: Vec<u8>,
+    raw: Vec<u8>,
+    decompressor: Decompressor,
+    predictors: Predictors,
+}
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// Reads what one thread did, frame by frame. It holds a position only, so that a clone costs nothing.
+#[derive(Clone)]
+pub struct ThreadReader {
+    record: Record,
+    thread: ThreadId,
+    next: usize,
+}
+
+impl ThreadReader {
+    /// The thread that this reader reads.
+    #[must_use]
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Fills `into` with the next frame and says so; leaves it as it is after the last one.
+    ///
+    /// # Errors
+    /// If the frame cannot be read or breaks the format; what `into` holds then means nothing, and the reader stays where it is.
+    pub fn next_frame(&mut self, into: &mut Frame) -> Result<bool, RecordError> {
+        let Some(frame) = self.record.trace_frames(self.thread).get(self.next) else { return Ok(false) };
+        self.record.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// Moves to the frame in which instruction number `instruction` of the thread executes, back or forth, or behind the last
+    /// frame. Returns the number of the first instruction that is then read. Events in the frames between are passed over.
+    pub fn skip_to(&mut self, instruction: u64) -> u64 {
+        let frames = self.record.trace_frames(self.thread);
+        // A frame of events alone, right before the instruction, is not passed over.
+        self.next = frames.partition_point(|TraceFrame { header, .. }| {
+            header.position < instruction && header.position + header.instructions <= instruction
+        });
+        frames.get(self.next).map_or(end_of(frames), |frame| frame.header.position)
+    }
+}

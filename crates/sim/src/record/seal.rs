@@ -1,0 +1,75 @@
+//! The SEAL frame: how the program ended, and the index of all frames before.
+
+use super::error::Problem;
+use super::frame::FrameHeader;
+use super::varint::{Fields, encode, encode_bytes};
+
+/// What the launcher adds when the program has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seal {
+    /// How the program ended, such as `exit 0`.
+    pub(super) ended: String,
+    /// Threads whose last buffer was lost because the process was killed.
+    pub(super) lost: u64,
+    /// All frames before the seal.
+    pub(super) frames: Vec<IndexEntry>,
+}
+
+/// A frame as the index names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndexEntry {
+    pub(super) kind: u8,
+    pub(super) thread: u32,
+    pub(super) offset: u64,
+    pub(super) instructions: u64,
+}
+
+impl IndexEntry {
+    pub(super) fn new(header: &FrameHeader, offset: u64) -> Self {
+        Self { kind: header.kind as u8, thread: header.thread, offset, instructions: header.instructions }
+    }
+}
+
+impl Seal {
+    pub(super) fn decode(payload: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::new(payload);
+        let ended = fields.text()?.to_string();
+        let lost = fields.varint()?;
+        let count = fields.varint()?;
+        // Each entry has at least four bytes, so this refuses before it allocates.
+        if count > fields.remaining() as u64 / 4 {
+            return Err(Problem::Malformed("it names more frames than it has bytes"));
+        }
+        let mut frames = Vec::with_capacity(count as usize);
+        let mut offset = 0u64;
+        for _ in 0..count {
+            let kind = fields.u8()?;
+            let thread = fields.varint_up_to(u32::MAX.into(), "the thread of a frame")? as u32;
+            offset = offset
+                .checked_add(fields.varint()?)
+                .ok_or(Problem::Malformed("the offset of a frame is beyond 64 bits"))?;
+            let instructions = fields.varint()?;
+            frames.push(IndexEntry { kind, thread, offset, instructions });
+        }
+        if !fields.is_at_end() {
+            return Err(Problem::Malformed("bytes follow its last entry"));
+        }
+        Ok(Self { ended, lost, frames })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut payload = Vec::new();
+        encode_bytes(&mut payload, self.ended.as_bytes());
+        encode(&mut payload, self.lost);
+        encode(&mut payload, self.frames.len() as u64);
+        let mut previous = 0;
+        for frame in &self.frames {
+            payload.push(frame.kind);
+            encode(&mut payload, frame.thread.into());
+            encode(&mut payload, frame.offset - previous);
+            encode(&mut payload, frame.instructions);
+            previous = frame.offset;
+        }
+        payload
+    }
+}

@@ -1,0 +1,216 @@
+//! What a person wants to know about a record before anything is simulated: `info`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::code::Marker;
+use super::error::{Problem, RecordError};
+use super::event::{Event, ThreadId};
+use super::info::Info;
+use super::memory_map::{LoadedModule, Mapping, MappingEvents};
+use super::persist_instruction::PersistInstruction;
+use super::reader::{Ended, Record};
+use super::source::Source;
+use super::trace::Frame;
+
+/// The description of one record. Counts are those of executions, over all threads.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The record's name.
+    pub record: String,
+    /// What is wrong with it, if anything: the rest describes what can be read before that.
+    pub problem: Option<String>,
+    /// How it ends.
+    pub ended: EndedSummary,
+    /// What it says about its recording.
+    pub info: Info,
+    /// The hash of its content.
+    pub hash: String,
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// Length over instructions; `None` without instructions.
+    pub bytes_per_instruction: Option<f64>,
+    /// Number of frames.
+    pub frames: u64,
+    /// Number of static blocks.
+    pub blocks: u64,
+    /// Architectural instructions of all threads.
+    pub instructions: u64,
+    /// Each thread, by its dense id.
+    pub threads: Vec<ThreadSummary>,
+    /// Flushes, non-temporal stores and fences by kind.
+    pub persist_instructions: BTreeMap<PersistInstruction, u64>,
+    /// Regions of interest that were begun: by markers in the program and by `--roi`.
+    pub regions_of_interest: u64,
+    /// Synchronisation events by name.
+    pub synchronisation: BTreeMap<&'static str, u64>,
+    /// All other events by name.
+    pub other_events: BTreeMap<&'static str, u64>,
+    /// What lay where, and when.
+    pub mappings: Vec<Mapping>,
+    /// Executables and libraries.
+    pub modules: Vec<LoadedModule>,
+}
+
+/// How a record ends.
+#[derive(Clone, Debug, Serialize)]
+pub struct EndedSummary {
+    /// Whether the launcher sealed it.
+    pub is_sealed: bool,
+    /// How the program ended, if it was sealed; else how the record does.
+    pub how: String,
+    /// Threads whose last buffer was lost because the process was killed.
+    pub threads_cut_short: u64,
+}
+
+/// One thread.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ThreadSummary {
+    /// Architectural instructions.
+    pub instructions: u64,
+    /// Executed blocks.
+    pub blocks: u64,
+    /// The kernel's number for it, 0 if its start was not recorded.
+    pub kernel_tid: u64,
+}
+
+impl Summary {
+    /// Describes any record, also one that was cut off or is damaged.
+    ///
+    /// # Errors
+    /// If not even its first frame can be read.
+    pub fn inspect(source: Arc<dyn Source>) -> Result<Self, RecordError> {
+        let (record, problem) = Record::open_up_to_problem(source)?;
+        let mut summary = Self::of(&record);
+        if let Some(problem) = problem {
+            summary.problem = Some(problem.to_string());
+            summary.ended.how = "damaged".to_string();
+        }
+        Ok(summary)
+    }
+
+    /// Describes an opened record. If a frame turns out to break the format, [`Summary::problem`] says so.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
+        let mut counts = Counts::new(record);
+        let mut frame = Frame::default();
+        let result = record.visit_trace(|thread, decoder, predictors| {
+            decoder.steps(predictors, &mut frame)?;
+            counts.take_in(thread, &frame)
+        });
+        let (persist_instructions, markers) = counts.of_code(record);
+        let map = counts.mapping_events.into_map();
+        let (bytes, instructions) = (record.source().len(), record.instructions());
+        let explicit_regions = counts.explicit_regions;
+        Self {
+            record: record.source().name().to_string(),
+            problem: result.err().map(|problem| problem.to_string()),
+            ended: EndedSummary::of(record.ended()),
+            info: record.info().clone(),
+            hash: record.hash(),
+            bytes,
+            bytes_per_instruction: (instructions > 0).then(|| bytes as f64 / instructions as f64),
+            frames: record.frames(),
+            blocks: record.program().blocks.len() as u64 - 1,
+            instructions,
+            threads: counts.threads,
+            persist_instructions,
+            regions_of_interest: markers + explicit_regions,
+            synchronisation: counts.synchronisation,
+            other_events: counts.other_events,
+            mappings: map.mappings().to_vec(),
+            modules: map.modules().to_vec(),
+        }
+    }
+}
+
+impl EndedSummary {
+    fn of(ended: &Ended) -> Self {
+        match ended {
+            Ended::Sealed { how, lost } => Self { is_sealed: true, how: how.clone(), threads_cut_short: *lost },
+            Ended::Cut { whole_frames, incomplete } => {
+                let rest = incomplete.map_or(String::new(), |frame| {
+                    format!("; frame {} at offset {} is incomplete", frame.number, frame.offset)
+                });
+                let how = format!("cut off after {whole_frames} whole frames{rest}");
+                Self { is_sealed: false, how, threads_cut_short: 0 }
+            }
+        }
+    }
+}
+
+/// What is counted while the frames go by.
+struct Counts {
+    threads: Vec<ThreadSummary>,
+    /// Complete executions of each block.
+    executions: Vec<u64>,
+    /// Interrupted executions: block and instructions of it.
+    interrupted: BTreeMap<(u32, u64), u64>,
+    synchronisation: BTreeMap<&'static str, u64>,
+    other_events: BTreeMap<&'static str, u64>,
+    explicit_regions: u64,
+    mapping_events: MappingEvents,
+}
+
+impl Counts {
+    fn new(record: &Record) -> Self {
+        let instructions = |thread| record.thread_instructions(ThreadId(thread as u32));
+        let of_thread = |thread| ThreadSummary { instructions: instructions(thread), ..ThreadSummary::default() };
+        Self {
+            threads: (0..record.threads()).map(of_thread).collect(),
+            executions: vec![0; record.program().blocks.len()],
+            interrupted: BTreeMap::new(),
+            synchronisation: BTreeMap::new(),
+            other_events: BTreeMap::new(),
+            explicit_regions: 0,
+            mapping_events: MappingEvents::default(),
+        }
+    }
+
+    fn take_in(&mut self, thread: ThreadId, frame: &Frame) -> Result<(), Problem> {
+        let of_thread = &mut self.threads[thread.0 as usize];
+        let mut events = frame.events.iter();
+        let mut last = 0;
+        for &step in &frame.steps {
+            if step != 0 {
+                self.executions[step as usize] += 1;
+                last = step;
+                continue;
+            }
+            match events.next() {
+                Some(Event::Interrupted { instructions }) => {
+                    self.executions[last as usize] -= 1;
+                    *self.interrupted.entry((last, *instructions)).or_default() += 1;
+                }
+                Some(Event::ThreadStart { kernel_tid, .. }) => of_thread.kernel_tid = *kernel_tid,
+                Some(Event::Roi { begin: true }) => self.explicit_regions += 1,
+                _ => {}
+            }
+        }
+        of_thread.blocks += frame.steps.len() as u64 - frame.events.len() as u64;
+        for event in &frame.events {
+            let counts = if event.is_synchronisation() { &mut self.synchronisation } else { &mut self.other_events };
+            *counts.entry(event.name()).or_default() += 1;
+        }
+        self.mapping_events.take_in(&frame.events)
+    }
+
+    /// Persist instructions by kind, and markers that begin a region of interest.
+    fn of_code(&self, record: &Record) -> (BTreeMap<PersistInstruction, u64>, u64) {
+        let whole = self.executions.iter().enumerate().map(|(id, &count)| (id as u32, usize::MAX, count));
+        let parts = self.interrupted.iter().map(|(&(id, instructions), &count)| (id, instructions as usize, count));
+        let (mut kinds, mut markers) = (BTreeMap::new(), 0);
+        for (id, instructions, count) in whole.chain(parts).filter(|part| part.2 > 0) {
+            let block = record.program().block(id);
+            for kind in PersistInstruction::of_block(block, &record.info().isa, instructions) {
+                *kinds.entry(kind).or_default() += count;
+            }
+            let begins = |bytes: &[u8]| Marker::of_instruction(bytes) == Some(Marker::ROI_BEGIN);
+            markers +=
+                count * block.instructions().take(instructions).filter(|(_, bytes)| begins(bytes)).count() as u64;
+        }
+        (kinds, markers)
+    }
+}
