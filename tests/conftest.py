@@ -33,6 +33,7 @@ def fencepost(tmp_path: Path) -> Fencepost:
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [FENCEPOST, *map(str, arguments)],
+            check=False,
             **{"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300} | options,
         )
 

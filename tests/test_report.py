@@ -143,6 +143,7 @@ def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):
             f"--screenshot={picture}",
             page.as_uri(),
         ],
+        check=False,
         capture_output=True,
         text=True,
         timeout=120,

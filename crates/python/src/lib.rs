@@ -24,12 +24,12 @@ mod _core {
     #[pymodule_export]
     use super::options::options_resolve;
     #[pymodule_export]
-    use super::record::record_info;
+    use super::record::{OpenRecord, record_info};
 
     use super::{Bound, PyModule, PyResult, faults};
 
     #[pymodule_init]
-    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         faults::keep_panics_quiet();
         Ok(())
     }
