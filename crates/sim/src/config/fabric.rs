@@ -1,0 +1,106 @@
+//! The `[fabric]` table of a machine file: which hosts, switches and devices there are, and what is connected to what.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use garde::Validate;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::device::PmConfig;
+use crate::kernel::link::LinkConfig;
+use crate::switch::SwitchConfig;
+
+/// Hosts, switches and PM devices by name, and the edges between them: a chain, a tree and several hosts are the same kind of file.
+///
+/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]` or `[pm]` holds for all of them, unless
+/// `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]` or `[fabric.pm.NAME]` gives it for one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct FabricConfig {
+    /// Names of the hosts, for example `["host0", "host1"]`. All hosts are alike.
+    #[garde(skip)]
+    pub hosts: Vec<String>,
+    /// Names of the CXL switches; may be empty.
+    #[garde(skip)]
+    pub switches: Vec<String>,
+    /// Names of the PM devices. Their order is the order of their physical addresses.
+    #[garde(skip)]
+    pub devices: Vec<String>,
+    /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports.
+    #[garde(skip)]
+    pub edges: Vec<String>,
+    /// PM on a host's own memory controller, without a CXL port, written as edges from the host to the device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[garde(skip)]
+    pub local_edges: Vec<String>,
+    /// Sets of devices that share one range of addresses, block by block in turn. Devices in no set have a range each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(dive)]
+    pub interleave: BTreeMap<String, InterleaveConfig>,
+    /// What is different at a switch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub switch: BTreeMap<String, Overrides<SwitchConfig>>,
+    /// What is different at an edge, which is named as it is written in `edges`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub link: BTreeMap<String, Overrides<LinkConfig>>,
+    /// What is different at a PM device.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub pm: BTreeMap<String, Overrides<PmConfig>>,
+}
+
+/// Devices that share one range of addresses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct InterleaveConfig {
+    /// The devices, in the order of their blocks: 2, 4, 8 or 16 of equal size, which the same hosts reach.
+    #[garde(skip)]
+    pub devices: Vec<String>,
+    /// Bytes of a block: a power of two from 256 to 16384 (CXL 3.1 specification, HDM decoder interleave granularity).
+    #[garde(range(min = 256, max = 16_384))]
+    #[schemars(range(min = 256, max = 16_384))]
+    pub granularity_bytes: u32,
+}
+
+/// Some of the keys of `T`, for one component of its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Overrides<T> {
+    keys: Map<String, Json>,
+    #[serde(skip)]
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: JsonSchema> JsonSchema for Overrides<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Overrides", T::schema_name()).into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut settings = schemars::generate::SchemaSettings::draft2020_12();
+        settings.inline_subschemas = true;
+        let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        for key in ["$schema", "title"] {
+            schema.as_object_mut().expect("a config struct is an object").remove(key);
+        }
+        make_optional(&mut schema);
+        Schema::try_from(schema).expect("it was a schema before")
+    }
+}
+
+/// Makes every key of every table in `schema` optional.
+fn make_optional(schema: &mut Json) {
+    if let Json::Object(members) = schema {
+        if members.contains_key("properties") {
+            members.remove("required");
+        }
+        members.values_mut().for_each(make_optional);
+    } else if let Json::Array(elements) = schema {
+        elements.iter_mut().for_each(make_optional);
+    }
+}

@@ -1,0 +1,210 @@
+//! A machine: every table of its file, typed and checked, and the graph of its fabric.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Faults;
+use super::errors::{ConfigError, ConfigErrors};
+use super::fabric::FabricConfig;
+use super::layers::{Layers, SourceText};
+use super::persist::PersistConfig;
+use super::sections::{section, typed};
+use super::topology::Topology;
+use super::tree::{Node, Origin};
+use super::{assignments, rules, wiring};
+use crate::cache::config::CacheConfig;
+use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
+use crate::device::{DramConfig, PmConfig};
+use crate::host_bridge::HostBridgeConfig;
+use crate::kernel::link::LinkConfig;
+use crate::switch::SwitchConfig;
+
+/// A simulated machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// What this machine is, in one line. It is not inherited.
+    pub description: String,
+    /// The cores of each host.
+    pub core: CoreConfig,
+    /// Their branch predictors.
+    pub branch_predictor: BranchPredictorConfig,
+    /// Their translation look-aside buffers.
+    pub tlb: TlbConfig,
+    /// The caches of each host by level: `l1i`, `l1d`, then `l2`, `l3` and so on.
+    pub cache: BTreeMap<String, CacheConfig>,
+    /// What lies between the last-level cache and the ports to memory.
+    pub host_bridge: HostBridgeConfig,
+    /// The DRAM of each host.
+    pub dram: DramConfig,
+    /// CXL links. A key holds for all of them unless `[fabric.link."FROM -> TO"]` gives it for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkConfig>,
+    /// CXL switches. A key holds for all of them unless `[fabric.switch.NAME]` gives it for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchConfig>,
+    /// Persistent memory devices. A key holds for all of them unless `[fabric.pm.NAME]` gives it for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pm: Option<PmConfig>,
+    /// Hosts, switches and PM devices, and what connects them.
+    pub fabric: FabricConfig,
+    /// What is inserted into programs that persist nothing themselves.
+    #[serde(default)]
+    pub persist: PersistConfig,
+    /// How the simulation itself is run.
+    pub simulation: SimulationConfig,
+    /// The fabric as a graph.
+    #[serde(skip)]
+    topology: Topology,
+}
+
+/// The levels of a host's caches, from the core outwards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheLevels<'a> {
+    /// First level, instructions.
+    pub l1i: &'a CacheConfig,
+    /// First level, data.
+    pub l1d: &'a CacheConfig,
+    /// The levels below both, with their names; the last one is the last-level cache.
+    pub lower: Vec<(&'a str, &'a CacheConfig)>,
+}
+
+impl Machine {
+    /// The machine that `text` describes, together with what it extends (`lookup` finds a machine's text by its name) and with each
+    /// `PATH=VALUE` of `sets` on top, the last one uppermost.
+    ///
+    /// # Errors
+    /// All mistakes in those texts and assignments.
+    pub fn resolve(
+        text: SourceText,
+        lookup: &dyn Fn(&str) -> Option<SourceText>,
+        sets: &[String],
+    ) -> Result<Machine, ConfigErrors> {
+        let mut faults = Faults::default();
+        let mut layers = Layers::read(text, lookup, &mut faults);
+        if !faults.is_empty() {
+            // Half a machine would only give errors that follow from the first one.
+            return Err(named(faults, &layers.sources));
+        }
+        let mut tree = layers.merged();
+        for layer in &layers.trees {
+            faults.check_layer(layer, &tree);
+        }
+        if layers.trees[0].entry("description").is_none() {
+            let origin = Origin { source: 0, line: 1 };
+            faults.add(origin, "", "the key `description` is missing: what this machine is, in one line");
+        }
+        for set in sets {
+            let source = layers.add_source(assignments::source_name(set));
+            if let Some(assigned) = assignments::parse(set, source, &tree, &mut faults) {
+                tree.overlay(assigned.clone());
+                faults.check_layer(&assigned, &tree);
+            }
+        }
+        Machine::assemble(&tree, faults, &layers.sources)
+    }
+
+    /// A machine from what [`Machine::to_json`] made; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// All mistakes in it.
+    pub fn from_json(name: &str, json: &str) -> Result<Machine, ConfigErrors> {
+        let sources = [name.to_owned()];
+        let mut faults = Faults::default();
+        let tree = match serde_json::from_str(json) {
+            Ok(json) => Node::from_json(&json, 0),
+            Err(error) => {
+                let line = error.line() as u32;
+                faults.add(Origin { source: 0, line }, "", format!("this is not JSON: {error}"));
+                return Err(named(faults, &sources));
+            }
+        };
+        faults.check_layer(&tree, &tree);
+        Machine::assemble(&tree, faults, &sources)
+    }
+
+    /// The resolved machine with every key written out, as results keep it.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("config structs have text keys and finite numbers only")
+    }
+
+    /// The fabric as a graph.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The caches from the core outwards.
+    pub fn cache_levels(&self) -> CacheLevels<'_> {
+        // Level numbers have one digit, so the order of names is that of levels.
+        let lower = self.cache.iter().filter(|(name, _)| !name.starts_with("l1"));
+        CacheLevels {
+            l1i: &self.cache["l1i"],
+            l1d: &self.cache["l1d"],
+            lower: lower.map(|(name, config)| (name.as_str(), config)).collect(),
+        }
+    }
+
+    /// Types and checks a tree whose keys have been checked.
+    fn assemble(tree: &Node, mut faults: Faults, sources: &[String]) -> Result<Machine, ConfigErrors> {
+        faults.check_complete(tree);
+        let machine = Machine::typed(tree, &mut faults);
+        match machine {
+            Some(machine) if faults.is_empty() => Ok(machine),
+            _ => Err(named(faults, sources)),
+        }
+    }
+
+    /// Every table is typed and checked even if another one is wrong, so that all mistakes are found.
+    fn typed(tree: &Node, faults: &mut Faults) -> Option<Machine> {
+        let core = section::<CoreConfig>(tree, "core", faults);
+        let branch_predictor = section(tree, "branch_predictor", faults);
+        let tlb = section::<TlbConfig>(tree, "tlb", faults);
+        let cache = section::<BTreeMap<String, CacheConfig>>(tree, "cache", faults);
+        let host_bridge = section(tree, "host_bridge", faults);
+        let dram = section::<DramConfig>(tree, "dram", faults);
+        let link = section(tree, "link", faults);
+        let switch = section(tree, "switch", faults);
+        let pm = section::<PmConfig>(tree, "pm", faults);
+        // A wrong number at one switch or link does not keep the graph from being checked.
+        let is_readable = !faults.concern("fabric.interleave");
+        let fabric = tree.entry("fabric").filter(|_| is_readable);
+        let fabric = fabric.and_then(|fabric| typed::<FabricConfig>(fabric, "fabric", faults));
+        let persist = section(tree, "persist", faults);
+        let simulation = section(tree, "simulation", faults);
+
+        rules::check_caches(tree, core.as_ref(), cache.as_ref(), faults);
+        rules::check_translation(tree, tlb.as_ref(), faults);
+        rules::check_capacities(tree, dram.as_ref(), pm.as_ref(), faults);
+        let topology = fabric.as_ref().and_then(|fabric| wiring::topology(fabric, tree, faults));
+
+        Some(Machine {
+            description: tree.entry("description").and_then(Node::text)?.to_owned(),
+            core: core?,
+            branch_predictor: branch_predictor?,
+            tlb: tlb?,
+            cache: cache?,
+            host_bridge: host_bridge?,
+            dram: dram?,
+            link,
+            switch,
+            pm,
+            fabric: fabric?,
+            persist: persist.unwrap_or_default(),
+            simulation: simulation?,
+            topology: topology?,
+        })
+    }
+}
+
+/// The faults with the names of their sources.
+fn named(faults: Faults, sources: &[String]) -> ConfigErrors {
+    let error = |fault: super::check::Fault| ConfigError {
+        source: sources[fault.origin.source].clone(),
+        line: (fault.origin.line > 0).then_some(fault.origin.line),
+        key: fault.key,
+        message: fault.message,
+    };
+    ConfigErrors::new(faults.into_sorted().map(error).collect())
+}

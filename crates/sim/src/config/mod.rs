@@ -1,0 +1,33 @@
+//! Machine files: what a machine is made of, composed from the components' own config structs.
+//!
+//! A machine file is TOML. It may inherit from another one (`extends`), single keys may be set on top (`--set`), and the result is checked as a
+//! whole before anything is built from it. All mistakes are reported together, each with its text, line and key, and with what would be
+//! right. This room reads texts and finds other machines by a function it is given; it knows no paths.
+
+mod assignments;
+mod check;
+mod errors;
+mod fabric;
+mod layers;
+mod machine;
+mod nearest;
+mod persist;
+mod ranges;
+mod routes;
+mod rules;
+mod schema;
+mod sections;
+pub mod topology;
+mod tree;
+mod wiring;
+
+#[cfg(test)]
+mod tests;
+
+pub use errors::{ConfigError, ConfigErrors};
+pub use fabric::{FabricConfig, InterleaveConfig, Overrides};
+pub use layers::SourceText;
+pub use machine::{CacheLevels, Machine};
+pub use persist::{InsertedFence, InsertedFlush, PersistConfig};
+pub use schema::json_schema;
+pub use topology::Topology;

@@ -1,0 +1,58 @@
+//! Finds what a person meant who mistyped a name.
+
+/// How alike two names have to be (Jaro-Winkler, 0 to 1) for one to be offered instead of the other.
+const ALIKE: f64 = 0.8;
+
+/// The valid name most like `wanted`, if any is like it.
+pub(super) fn nearest<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let alike = valid.into_iter().map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name));
+    best(alike.filter(|(likeness, _)| *likeness >= ALIKE))
+}
+
+/// The valid dotted path most like `wanted`: first by its last step, then by all of it.
+pub(super) fn nearest_path<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let last_step = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let wanted_step = last_step(wanted);
+    let likeness = |path: &str| {
+        2.0 * strsim::jaro_winkler(&wanted_step, &last_step(path))
+            + strsim::normalized_damerau_levenshtein(wanted, path)
+    };
+    best(valid.into_iter().map(|path| (likeness(path), path)))
+}
+
+/// The name with the highest likeness; of equal ones the first.
+fn best<'a>(candidates: impl Iterator<Item = (f64, &'a str)>) -> Option<&'a str> {
+    candidates
+        .fold(None, |best: Option<(f64, &str)>, candidate| match best {
+            Some(best) if best.0 >= candidate.0 => Some(best),
+            _ => Some(candidate),
+        })
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_and_beginnings_find_their_name() {
+        let valid = ["rob_entries", "issue_queue_entries", "clock_ghz"];
+        assert_eq!(nearest("rob_entires", valid), Some("rob_entries"));
+        assert_eq!(nearest("ROB", valid), Some("rob_entries"));
+        assert_eq!(nearest("colck_ghz", valid), Some("clock_ghz"));
+    }
+
+    #[test]
+    fn nothing_is_offered_that_is_not_alike() {
+        assert_eq!(nearest("voltage", ["rob_entries", "ways"]), None);
+    }
+
+    #[test]
+    fn paths_are_found_by_their_last_step_first() {
+        let valid = ["core.rob_entries", "switch.persist_buffer.entries", "tlb.entries", "link.flit_bytes"];
+        assert_eq!(nearest_path("switch.entries", valid), Some("switch.persist_buffer.entries"));
+        assert_eq!(nearest_path("tbl.entries", valid), Some("tlb.entries"));
+        assert_eq!(nearest_path("link.flit_byte", valid), Some("link.flit_bytes"));
+    }
+}

@@ -1,0 +1,147 @@
+//! Rules that hold between keys: combinations that no machine can have although each number is in its range.
+
+use std::collections::BTreeMap;
+
+use super::check::Faults;
+use super::tree::Node;
+use crate::cache::config::CacheConfig;
+use crate::core::config::{CoreConfig, TlbConfig};
+use crate::device::{DramConfig, PmConfig};
+use crate::host_bridge::PM_BASE;
+use crate::host_bridge::decoder::HDM_ALIGNMENT;
+use crate::message::LINE_BYTES;
+
+/// Bytes of an entry of the x86-64 page tables.
+const PAGE_TABLE_ENTRY_BYTES: u64 = 8;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// The levels and the shape of each.
+pub(super) fn check_caches(
+    machine: &Node,
+    core: Option<&CoreConfig>,
+    cache: Option<&BTreeMap<String, CacheConfig>>,
+    faults: &mut Faults,
+) {
+    let Some(cache) = cache else { return };
+    let table = machine.origin_of(&["cache"]);
+    for level in ["l1i", "l1d", "l2"].iter().filter(|level| !cache.contains_key(**level)) {
+        faults.add(
+            table,
+            "cache",
+            format!("the table [cache.{level}] is missing; levels are l1i, l1d, then l2, l3 and so on"),
+        );
+    }
+    let mut expected = 2;
+    for (level, config) in cache {
+        let key = format!("cache.{level}");
+        let origin = machine.origin_of(&["cache", level]);
+        if let Some(message) =
+            unfit_sets(u64::from(config.size_kib) * KIB / LINE_BYTES, u64::from(config.ways), "lines")
+        {
+            faults.add(machine.origin_of(&["cache", level, "ways"]), format!("{key}.ways"), message);
+        }
+        match level_number(level) {
+            None => {
+                let message = format!("{level:?} is no level; levels are l1i, l1d, then l2, l3 and so on up to l9");
+                faults.add(origin, key, message);
+            }
+            Some(1) if config.shared => {
+                let origin = machine.origin_of(&["cache", level, "shared"]);
+                faults.add(origin, format!("{key}.shared"), "true cannot be: first levels are private to their core");
+            }
+            Some(1) => {}
+            Some(number) if number == expected => expected += 1,
+            Some(number) => {
+                faults.add(origin, key, format!("there is no l{} between this level and those above", number - 1))
+            }
+        }
+    }
+    check_sharing(machine, core, cache, faults);
+}
+
+/// Below a shared level all levels are shared, and the last one keeps the directory.
+fn check_sharing(
+    machine: &Node,
+    core: Option<&CoreConfig>,
+    cache: &BTreeMap<String, CacheConfig>,
+    faults: &mut Faults,
+) {
+    let mut above: Option<(&String, &CacheConfig)> = None;
+    for (level, config) in cache.iter().filter(|(level, _)| level_number(level).is_some_and(|number| number > 1)) {
+        if let Some((shared, _)) = above.filter(|(_, above)| above.shared && !config.shared) {
+            let origin = machine.origin_of(&["cache", level, "shared"]);
+            faults.add(
+                origin,
+                format!("cache.{level}.shared"),
+                format!("false cannot be: {shared} above it is shared"),
+            );
+        }
+        above = Some((level, config));
+    }
+    let Some((last, config)) = above else { return };
+    if !config.inclusive {
+        let origin = machine.origin_of(&["cache", last, "inclusive"]);
+        let message =
+            "false cannot be: the coherence directory lies in the last level, which must hold what all others hold";
+        faults.add(origin, format!("cache.{last}.inclusive"), message);
+    }
+    if !config.shared && core.is_some_and(|core| core.count > 1) {
+        let origin = machine.origin_of(&["cache", last, "shared"]);
+        let message =
+            "false cannot be: with several cores (core.count) the last level is shared, since coherence is kept there";
+        faults.add(origin, format!("cache.{last}.shared"), message);
+    }
+}
+
+/// 1 for `l1i` and `l1d`, n for `l` and the digit n.
+fn level_number(level: &str) -> Option<u32> {
+    match level.as_bytes() {
+        b"l1i" | b"l1d" => Some(1),
+        [b'l', digit @ b'2'..=b'9'] => Some(u32::from(digit - b'0')),
+        _ => None,
+    }
+}
+
+/// The shape of the TLB and of the page walker's cache.
+pub(super) fn check_translation(machine: &Node, tlb: Option<&TlbConfig>, faults: &mut Faults) {
+    let Some(tlb) = tlb else { return };
+    let walk_cache_entries = u64::from(tlb.walk_cache_kib) * KIB / PAGE_TABLE_ENTRY_BYTES;
+    let shapes =
+        [("ways", u64::from(tlb.entries), tlb.ways), ("walk_cache_ways", walk_cache_entries, tlb.walk_cache_ways)];
+    for (key, entries, ways) in shapes {
+        if let Some(message) = unfit_sets(entries, u64::from(ways), "entries") {
+            faults.add(machine.origin_of(&["tlb", key]), format!("tlb.{key}"), message);
+        }
+    }
+}
+
+/// Why `entries` in sets of `ways` make no cache: address bits choose the set.
+fn unfit_sets(entries: u64, ways: u64, unit: &str) -> Option<String> {
+    if !entries.is_multiple_of(ways) {
+        return Some(format!("{entries} {unit} cannot be divided into sets of {ways}"));
+    }
+    let sets = entries / ways;
+    (!sets.is_power_of_two()).then(|| format!("{entries} {unit} in sets of {ways} are {sets} sets, not a power of two"))
+}
+
+/// What address decoders can map.
+pub(super) fn check_capacities(machine: &Node, dram: Option<&DramConfig>, pm: Option<&PmConfig>, faults: &mut Faults) {
+    let capacities = [("dram", dram.map(|dram| dram.capacity_mib)), ("pm", pm.map(|pm| pm.capacity_mib))];
+    for (table, capacity_mib) in capacities {
+        let Some(capacity_mib) = capacity_mib else { continue };
+        let origin = machine.origin_of(&[table, "capacity_mib"]);
+        let key = format!("{table}.capacity_mib");
+        if !(capacity_mib * MIB).is_multiple_of(HDM_ALIGNMENT) {
+            faults.add(origin, key, format!("{capacity_mib} is not a multiple of 256, which address decoders need"));
+        } else if table == "dram" && capacity_mib * MIB > PM_BASE {
+            let most = PM_BASE / MIB;
+            faults.add(
+                origin,
+                key,
+                format!("{capacity_mib} is out of range: 256 to {most}; above that address PM begins"),
+            );
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What is connected to what, checked: the graph that a `[fabric]` table describes.
+//!
+//! Every host reaches each of its PM devices by exactly one route, edges lead from hosts to devices without a loop, and every name means
+//! something. `system.rs` builds components and links from it and asks it nothing twice.
+
+use crate::device::PmConfig;
+use crate::host_bridge::Interleave;
+use crate::kernel::link::LinkConfig;
+use crate::switch::{Scheme, SwitchConfig};
+
+/// Names a host; an index into [`Topology::hosts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u32);
+
+/// Names a switch; an index into [`Topology::switches`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchId(pub u32);
+
+/// Names a PM device; an index into [`Topology::devices`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId(pub u32);
+
+/// Names an edge; an index into [`Topology::edges`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeId(pub u32);
+
+/// One end of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Vertex {
+    /// A host's bridge.
+    Host(HostId),
+    /// A switch.
+    Switch(SwitchId),
+    /// A PM device.
+    Device(DeviceId),
+}
+
+/// A host's place in the fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostNode {
+    /// As the machine file calls it.
+    pub name: String,
+    /// Its edges, in the order of its ports: CXL links, then local connections to PM.
+    pub edges: Vec<EdgeId>,
+    /// The way to each device that it reaches, in the order of devices.
+    pub routes: Vec<Route>,
+    /// The ranges of PM that it reaches, as its bridge decodes them.
+    pub decoders: Vec<DecoderEntry>,
+}
+
+/// A switch's place in the fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchNode {
+    /// As the machine file calls it.
+    pub name: String,
+    /// Edges from hosts or other switches, in the order of its ports.
+    pub upstream: Vec<EdgeId>,
+    /// Edges to devices or other switches, in the order of its ports.
+    pub downstream: Vec<EdgeId>,
+    /// The ranges of PM behind it, as it decodes them.
+    pub decoders: Vec<DecoderEntry>,
+}
+
+/// A PM device's place in the fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceNode {
+    /// As the machine file calls it.
+    pub name: String,
+    /// Edges from hosts or switches, in the order of its ports.
+    pub upstream: Vec<EdgeId>,
+}
+
+/// A connection, directed from the host's side to the device's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// `FROM -> TO`.
+    pub name: String,
+    /// The end towards the hosts.
+    pub from: Vertex,
+    /// The end towards the devices.
+    pub to: Vertex,
+    /// What it is made of.
+    pub connection: Connection,
+}
+
+/// What an edge is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// A CXL link; see [`Topology::link_config`].
+    Link,
+    /// The host's own memory controller: no CXL port.
+    Local,
+}
+
+impl HostNode {
+    pub(super) fn new(name: &str) -> HostNode {
+        HostNode { name: name.to_owned(), edges: Vec::new(), routes: Vec::new(), decoders: Vec::new() }
+    }
+}
+
+impl SwitchNode {
+    pub(super) fn new(name: &str) -> SwitchNode {
+        SwitchNode { name: name.to_owned(), upstream: Vec::new(), downstream: Vec::new(), decoders: Vec::new() }
+    }
+}
+
+impl DeviceNode {
+    pub(super) fn new(name: &str) -> DeviceNode {
+        DeviceNode { name: name.to_owned(), upstream: Vec::new() }
+    }
+}
+
+/// The only way from a host to a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Where it ends.
+    pub device: DeviceId,
+    /// Its edges, from the host on.
+    pub edges: Vec<EdgeId>,
+    /// The switches that it passes, from the host on.
+    pub switches: Vec<SwitchId>,
+}
+
+/// A range of physical addresses that belongs to one device, or to several block by block in turn. All hosts agree on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PmRange {
+    /// The first physical address, in bytes.
+    pub base: u64,
+    /// Its size in bytes, all devices together.
+    pub bytes: u64,
+    /// The devices, in the order of their blocks.
+    pub targets: Vec<DeviceId>,
+    /// How it is dealt out to them.
+    pub interleave: Interleave,
+}
+
+/// One HDM decoder of a host bridge or a switch: a range, and the edges that its blocks leave by in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecoderEntry {
+    /// The first physical address, in bytes.
+    pub base: u64,
+    /// The size of the range in bytes.
+    pub bytes: u64,
+    /// Bytes of a block, as this decoder deals them out.
+    pub granularity_bytes: u64,
+    /// Where the blocks go, each edge once.
+    pub edges: Vec<EdgeId>,
+}
+
+/// The fabric of a machine, checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Topology {
+    /// In the order of the machine file.
+    pub hosts: Vec<HostNode>,
+    /// In the order of the machine file.
+    pub switches: Vec<SwitchNode>,
+    /// In the order of the machine file.
+    pub devices: Vec<DeviceNode>,
+    /// CXL links first, then local connections, each in the order of the machine file.
+    pub edges: Vec<Edge>,
+    /// By ascending address, without gaps, from [`PM_BASE`](crate::host_bridge::PM_BASE) on.
+    pub ranges: Vec<PmRange>,
+    /// Parallel to `switches`.
+    pub(super) switch_configs: Vec<SwitchConfig>,
+    /// Parallel to `devices`.
+    pub(super) device_configs: Vec<PmConfig>,
+    /// Parallel to those edges that are links, which come first.
+    pub(super) link_configs: Vec<LinkConfig>,
+}
+
+impl Topology {
+    /// What that switch is like: `[switch]` with what `[fabric.switch.NAME]` says.
+    pub fn switch_config(&self, switch: SwitchId) -> &SwitchConfig {
+        &self.switch_configs[switch.0 as usize]
+    }
+
+    /// What that PM device is like: `[pm]` with what `[fabric.pm.NAME]` says.
+    pub fn device_config(&self, device: DeviceId) -> &PmConfig {
+        &self.device_configs[device.0 as usize]
+    }
+
+    /// What that edge is like, if it is a link: `[link]` with what `[fabric.link."FROM -> TO"]` says.
+    pub fn link_config(&self, edge: EdgeId) -> Option<&LinkConfig> {
+        self.link_configs.get(edge.0 as usize)
+    }
+
+    /// The edge with that identity.
+    pub fn edge(&self, edge: EdgeId) -> &Edge {
+        &self.edges[edge.0 as usize]
+    }
+
+    /// What the machine file calls that vertex.
+    pub fn name(&self, vertex: Vertex) -> &str {
+        match vertex {
+            Vertex::Host(host) => &self.hosts[host.0 as usize].name,
+            Vertex::Switch(switch) => &self.switches[switch.0 as usize].name,
+            Vertex::Device(device) => &self.devices[device.0 as usize].name,
+        }
+    }
+
+    /// The way from `host` to `device`, if it reaches it.
+    pub fn route(&self, host: HostId, device: DeviceId) -> Option<&Route> {
+        self.hosts[host.0 as usize].routes.iter().find(|route| route.device == device)
+    }
+
+    /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.
+    pub fn downstream_edge(&self, switch: SwitchId, device: DeviceId) -> Option<EdgeId> {
+        self.routes_to(device).find_map(|(_, route)| {
+            let position = route.switches.iter().position(|passed| *passed == switch)?;
+            // The first edge leads to the first switch, so the next one leaves it.
+            Some(route.edges[position + 1])
+        })
+    }
+
+    /// Where a persist to `device` is accepted under a scheme with persist buffers: the first switch that every route to the device
+    /// passes. None if there is no such switch.
+    ///
+    /// Accepting it any earlier would be wrong: a host whose route does not pass that switch would read stale data from the device.
+    pub fn persist_point(&self, device: DeviceId) -> Option<SwitchId> {
+        let mut routes = self.routes_to(device);
+        let (_, first) = routes.next()?;
+        let others: Vec<&Route> = routes.map(|(_, route)| route).collect();
+        first.switches.iter().copied().find(|switch| others.iter().all(|route| route.switches.contains(switch)))
+    }
+
+    /// Whether this fabric can run `scheme`, or the reason why not: every device needs a persist point.
+    pub fn check_scheme(&self, scheme: Scheme) -> Result<(), String> {
+        if !scheme.has_persist_buffer() {
+            return Ok(());
+        }
+        if self.switches.is_empty() {
+            return Err(format!(
+                "scheme {scheme} needs a switch to hold the persist buffer, and this machine has none"
+            ));
+        }
+        for (index, device) in self.devices.iter().enumerate() {
+            let id = DeviceId(index as u32);
+            if self.persist_point(id).is_some() {
+                continue;
+            }
+            let name = &device.name;
+            let reason = match self.routes_to(id).find(|(_, route)| route.switches.is_empty()) {
+                Some((host, _)) => format!("{} reaches {name} without passing a switch", self.name(Vertex::Host(host))),
+                None => {
+                    let routes: Vec<String> =
+                        self.routes_to(id).map(|(host, route)| self.describe(host, &route.edges)).collect();
+                    format!(
+                        "the routes to {name} ({}) share no switch, and a host that does not pass the persist point would read stale data",
+                        routes.join("; ")
+                    )
+                }
+            };
+            return Err(format!("scheme {scheme} needs a switch that every route to a PM device passes: {reason}"));
+        }
+        Ok(())
+    }
+
+    /// Every route to `device`, with the host it comes from.
+    fn routes_to(&self, device: DeviceId) -> impl Iterator<Item = (HostId, &Route)> {
+        let hosts = self.hosts.iter().enumerate();
+        hosts.flat_map(move |(host, node)| {
+            let routes = node.routes.iter().filter(move |route| route.device == device);
+            routes.map(move |route| (HostId(host as u32), route))
+        })
+    }
+
+    /// The way from `host` along `edges`, as a person would write it.
+    pub(super) fn describe(&self, host: HostId, edges: &[EdgeId]) -> String {
+        let mut names = vec![self.name(Vertex::Host(host))];
+        names.extend(edges.iter().map(|edge| self.name(self.edge(*edge).to)));
+        names.join(" -> ")
+    }
+}
