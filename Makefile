@@ -34,7 +34,8 @@ CORE_SOURCES = $(shell find crates/sim crates/python -name '*.rs' -o -name Cargo
 
 $(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
 	@echo "setup: the simulator (Rust, release)"
-	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 RECORDER_SOURCES = $(shell find recorder -type f)

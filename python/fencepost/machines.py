@@ -1,7 +1,6 @@
 """Where machine files are found: the repository's `machines/`, from any working folder."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,9 @@ from fencepost import _core
 from fencepost.tree import MACHINES
 
 
-@dataclass(frozen=True)
-class MachineFile:
-    """A machine that ships with Fencepost."""
-
-    name: str
-    path: Path
-    summary: str
-
-
-def shipped() -> list[MachineFile]:
-    """The machines of `machines/`, by name, each with the first comment line of its file."""
-    return [MachineFile(p.stem, p, _summary(p)) for p in sorted(MACHINES.glob("*.toml"))]
+def shipped() -> dict[str, dict[str, Any]]:
+    """The machines of `machines/`, resolved, by name."""
+    return {path.stem: resolve(path.stem, []) for path in sorted(MACHINES.glob("*.toml"))}
 
 
 def resolve(machine: str, sets: list[str]) -> dict[str, Any]:
@@ -32,10 +22,3 @@ def resolve(machine: str, sets: list[str]) -> dict[str, Any]:
 def name_of(machine: str) -> str:
     """What a machine is called in results: its name, or its file's name without the suffix."""
     return Path(machine).name.removesuffix(".toml")
-
-
-def _summary(path: Path) -> str:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            return line.lstrip("# ").rstrip()
-    return ""

@@ -20,13 +20,13 @@ def list_machines(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:
     """The machines of machines/."""
-    shipped = machines.shipped()
+    descriptions = {name: machine["description"] for name, machine in machines.shipped().items()}
     if json_file is not None:
-        entries = [{"name": machine.name, "summary": machine.summary} for machine in shipped]
+        entries = [{"name": name, "description": text} for name, text in descriptions.items()]
         documents.write_json(json_file, {"machines": entries})
     table = Table.grid(padding=(0, 2))
-    for machine in shipped:
-        table.add_row(machine.name, machine.summary)
+    for name, text in descriptions.items():
+        table.add_row(name, text)
     console.output().print(table, markup=False)
 
 
