@@ -1,0 +1,266 @@
+"""A record replayed: the result document, what makes it the same again, and what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import FENCEPOST, WORKLOADS
+
+SCHEMES = ["nopb", "pb", "pb_rf"]
+FFT = [WORKLOADS / "fft", "-m8", "-p2", "--flush", "clflush"]
+
+
+@pytest.fixture(scope="module")
+def compared(fft_record, tmp_path_factory):
+    """The FFT compared under the three schemes: the result, standard output and error."""
+    folder = tmp_path_factory.mktemp("compared")
+    command = [FENCEPOST, "compare", "pcs-table1", fft_record, "--json", "r.json"]
+    done = subprocess.run(
+        [*command, "--report", "r.html"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return json.loads((folder / "r.json").read_text()), done, folder
+
+
+def without_host_times(result):
+    for run in result["runs"]:
+        del run["host_seconds"], run["mips"]
+    return result
+
+
+def documented_members(page, heading):
+    """The first names of a table of docs/results.md."""
+    section = page.partition(f"{heading}\n")[2].partition("\n#")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    return {row.split("`")[1] for row in rows}
+
+
+def test_every_documented_member_is_there(compared, pytestconfig):
+    result, _, _ = compared
+    page = (pytestconfig.rootpath / "docs" / "results.md").read_text()
+    runs = documented_members(
+        page,
+        "## `runs[]`: one replay each, machine by machine, scheme by scheme in the order asked for",
+    )
+    explanation = documented_members(page, "### `explanation`")
+    buffer = documented_members(page, "### `persist_buffer`") | {"read_hits", "reads", "stalls"}
+    assert len(runs) > 15
+    for run in result["runs"]:
+        assert run.keys() == runs
+        names = {name for row in explanation for name in row.split(", ")}
+        assert names <= run["explanation"].keys()
+        assert run["persist"].keys() == {"count", "latency_ns", "cdf"}
+        if run["scheme"] == "nopb":
+            assert run["persist_buffer"] is None
+        else:
+            assert buffer <= run["persist_buffer"].keys()
+    assert result["provenance"]["record"]["program"] == "fft"
+    assert list(result["provenance"]["machines"]) == ["pcs-table1"]
+
+
+def test_the_same_instructions_under_every_scheme(compared):
+    result, _, _ = compared
+    runs = result["runs"]
+    assert [run["scheme"] for run in runs] == SCHEMES
+    assert len({run["instructions"] for run in runs}) == 1
+    assert len({run["persist"]["count"] for run in runs}) == 1
+    assert runs[0]["persist"]["count"] > 0
+
+
+def test_a_persist_buffer_makes_persists_cheaper(compared):
+    nopb, pb, _ = compared[0]["runs"]
+    assert pb["persist"]["latency_ns"]["mean"] < nopb["persist"]["latency_ns"]["mean"]
+    assert pb["simulated_ns"] < nopb["simulated_ns"]
+
+
+def test_latency_stacks_sum_to_the_latencies(compared):
+    for run in compared[0]["runs"]:
+        for kind, stack in run["latency_stacks"].items():
+            assert sum(stack["parts"].values()) == pytest.approx(stack["total_ns"], abs=0.01)
+            assert stack["count"] == run[kind]["count"]
+            if stack["count"]:
+                mean = run[kind]["latency_ns"]["mean"]
+                assert stack["total_ns"] / stack["count"] == pytest.approx(mean, rel=1e-9)
+
+
+def test_writes_are_split_by_cause(compared):
+    for run in compared[0]["runs"][1:]:
+        buffer = run["persist_buffer"]
+        causes = ("writes_flush", "writes_eviction", "writes_non_temporal")
+        assert sum(buffer[cause] for cause in causes) == buffer["writes"]
+
+
+def test_results_go_to_standard_output_and_messages_do_not(compared):
+    _, done, folder = compared
+    assert "persist latency, mean" in done.stdout
+    assert done.stderr == ""
+    assert sorted(path.name for path in folder.iterdir()) == ["r.html", "r.json"]
+
+
+def test_two_replays_give_one_document(compared, fft_record, tmp_path, fencepost):
+    fencepost(
+        "compare", "pcs-table1", fft_record, "--jobs", 1, "-q", "--json", "r.json", check=True
+    )
+    again = json.loads((tmp_path / "r.json").read_text())
+    assert without_host_times(again) == without_host_times(json.loads(json.dumps(compared[0])))
+
+
+def test_a_program_can_be_replayed_without_keeping_a_record(fencepost, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = fencepost(
+        *("run", "pcs-table1", "--scheme", "pb", "--json", "r.json", "--", *FFT),
+        env=os.environ | {"TMPDIR": str(scratch)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["runs"][0]["persist"]["count"] > 0
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_set_key_is_in_the_resolved_machine(fencepost, fft_record, tmp_path):
+    key = "switch.persist_buffer.entries"
+    arguments = ("--scheme", "pb", "--set", f"{key}=4", "--json", "r.json", "-q")
+    fencepost("run", "pcs-table1", fft_record, *arguments, check=True)
+    result = json.loads((tmp_path / "r.json").read_text())
+    machine = result["provenance"]["machines"]["pcs-table1"]
+    assert machine["switch"]["persist_buffer"]["entries"] == 4
+    assert result["provenance"]["options"]["set"] == [f"{key}=4"]
+    assert result["runs"][0]["persist_buffer"]["occupancy"]["entries"] == 4
+
+
+def test_several_machines_are_compared_in_one_table(fencepost, fft_record, tmp_path):
+    done = fencepost(
+        *("compare", "pcs-table1", "pcs-table1-2sw", fft_record, "--schemes", "nopb,pb"),
+        *("--json", "r.json", "-q"),
+    )
+    assert done.returncode == 0, done.stderr
+    runs = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert [(run["machine"], run["scheme"]) for run in runs] == [
+        (machine, scheme) for machine in ("pcs-table1", "pcs-table1-2sw") for scheme in SCHEMES[:2]
+    ]
+    assert "pcs-table1-2sw" in done.stdout
+
+
+def test_limits_end_a_run(fencepost, fft_record, tmp_path, compared):
+    arguments = ("--limit-instructions", 20_000, "--json", "r.json", "-q")
+    fencepost("run", "pcs-table1", fft_record, *arguments, check=True)
+    run = json.loads((tmp_path / "r.json").read_text())["runs"][0]
+    assert run["ended"] == "limit_instructions"
+    whole = json.loads((tmp_path / "r.json").read_text())["provenance"]["record"]["instructions"]
+    assert whole > 20_000
+
+
+def test_a_limit_of_pm_writes_ends_every_scheme_at_the_same_place(fencepost, fft_record, tmp_path):
+    arguments = ("--limit-pm-writes", 20, "--json", "r.json", "-q")
+    fencepost("compare", "pcs-table1", fft_record, *arguments, check=True)
+    runs = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert {run["ended"] for run in runs} == {"limit_pm_writes"}
+    assert len({run["instructions"] for run in runs}) == 1
+
+
+def test_a_persist_buffer_without_a_switch_is_refused_with_the_reason(fencepost, fft_record):
+    done = fencepost("run", "pcs-table1-0sw", fft_record, "--scheme", "pb")
+    assert done.returncode == 2
+    assert "switch" in done.stderr
+
+
+def test_a_selector_that_matches_nothing_is_a_warning_that_names_it(fencepost, fft_record):
+    done = fencepost("run", "pcs-table1", fft_record, "--pm", "file:*.absent", "-q")
+    assert done.returncode == 0
+    assert "warning:" in done.stderr
+    assert "file:*.absent" in done.stderr
+    assert "–" in done.stdout
+
+
+def damaged(record, tmp_path, change):
+    data = bytearray(record.read_bytes())
+    path = tmp_path / "damaged.fencepost"
+    path.write_bytes(change(data))
+    return path
+
+
+def flip(data):
+    data[len(data) // 2] ^= 1
+    return data
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (flip, ["frame", "offset", "damaged"]),
+        (lambda data: data[:-32], ["not sealed"]),
+        (lambda data: data[: len(data) // 2], ["not sealed"]),
+        (lambda data: b"\x7fELF" + data, ["not a record"]),
+        (lambda data: b"", ["empty"]),
+        (lambda data: data[:4] + b"\x02" + data[5:], ["version"]),
+    ],
+)
+def test_a_record_that_is_not_whole_is_refused(fencepost, fft_record, tmp_path, change, parts):
+    path = damaged(fft_record, tmp_path, change)
+    done = fencepost("run", "pcs-table1", path, "--json", "r.json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    for part in (str(path), *parts):
+        assert part in done.stderr
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_a_cut_record_is_replayed_when_allowed(fencepost, fft_record, tmp_path):
+    path = damaged(fft_record, tmp_path, lambda data: data[: len(data) * 3 // 4])
+    done = fencepost("run", "pcs-table1", path, "--allow-cut", "--json", "r.json", "-q")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "r.json").read_text())["provenance"]["record"]
+    assert record["ended"] is None
+
+
+def test_info_describes_a_record(fencepost, fft_record, tmp_path):
+    done = fencepost("info", fft_record, "--json", "i.json")
+    assert done.returncode == 0
+    info = json.loads((tmp_path / "i.json").read_text())
+    assert info["instructions"] == sum(thread["instructions"] for thread in info["threads"])
+    assert info["persist_instructions"]["clflush"] > 0
+    assert info["ended"]["how"] == "exit 0"
+    assert f"{info['instructions']:,}" in done.stdout
+
+
+def test_info_of_a_damaged_record_says_what_is_wrong(fencepost, fft_record, tmp_path):
+    path = damaged(fft_record, tmp_path, flip)
+    done = fencepost("info", path)
+    assert done.returncode == 2
+    assert "fft" in done.stdout
+    assert "frame" in done.stderr
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path):
+    scratch, folder = tmp_path / "scratch", tmp_path / "folder"
+    scratch.mkdir()
+    folder.mkdir()
+    command = [FENCEPOST, "compare", "pcs-table1", "--json", "r.json", "--report", "r.html"]
+    program = [WORKLOADS / "fft", "-m14", "-p2", "-r20", "--flush", "clflush"]
+    process = subprocess.Popen(
+        [*command, "--", *program],
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(8)
+    assert process.poll() is None, process.communicate()
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert stdout == ""
+    assert stderr.splitlines()[-1] == "fencepost: interrupted"
+    assert "Traceback" not in stderr
+    assert list(scratch.iterdir()) == list(folder.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_refused_by_name(fencepost, fft_record):
+    done = fencepost("run", "pcs-table1", fft_record, "--json", "/proc/absent/r.json", "-q")
+    assert done.returncode == 2
+    assert "/proc/absent/r.json: cannot be written" in done.stderr
