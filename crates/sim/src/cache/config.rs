@@ -28,6 +28,15 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub mshrs: u16,
+    /// Lines on their way out (evictions and flushes whose completion has not come back) that may be under way at a time before further misses
+    /// wait; only the last level's counts.
+    #[garde(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub write_buffers: u16,
+    /// Cycles to ask or invalidate the copies in other cores and hear back; only the last level's counts.
+    #[garde(range(min = 0, max = 1000))]
+    #[schemars(range(min = 0, max = 1000))]
+    pub snoop_cycles: u16,
     /// One for all cores of a host; false: one for each core. First levels are always private.
     #[garde(skip)]
     pub shared: bool,

@@ -1,3 +1,11 @@
-//! Caches, miss-status holding registers and coherence of one host.
+//! The caches of a host: set-associative arrays, miss-status holding registers, and coherence among cores.
+//!
+//! A core looks into its own first level itself; everything behind it is the [`hierarchy`], which sends CXL.mem messages to the host bridge
+//! for what it does not hold.
 
+pub mod array;
 pub mod config;
+pub mod hierarchy;
+pub mod lru;
+pub mod mshr;
+pub mod stats;

@@ -78,6 +78,10 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub flushes_in_flight: u16,
+    /// Lines that non-temporal stores of one core may combine in at a time.
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub write_combining_buffers: u16,
     /// Where a flush is complete.
     #[garde(skip)]
     pub flush_acknowledged_by: FlushAcknowledgement,

@@ -1,3 +1,28 @@
 //! The out-of-order core.
+//!
+//! A core takes the micro-operations of its thread in program order and computes for each when it dispatches, issues, completes and commits. What
+//! depends on something unknown (a line that is missing, a flush under way) waits for it in the reorder buffer or the store queue, while what is
+//! independent goes on; so misses overlap as far as the structures allow, and nothing is simulated cycle by cycle.
+//!
+//! Reading order: [`micro_op`] and [`decode`] (what is executed), [`thread`] (where it comes from), [`pipeline`] (dispatch to commit), [`memory`]
+//! (loads), [`store_queue`] and [`stores`] (stores, flushes, fences), then the parts they use.
 
+pub mod branch_predictor;
 pub mod config;
+pub mod decode;
+pub mod events;
+pub mod issue;
+pub mod memory;
+pub mod micro_op;
+pub mod persist;
+pub mod pipeline;
+pub mod reorder_buffer;
+pub mod stats;
+pub mod store_queue;
+pub mod stores;
+pub mod synchronisation;
+pub mod thread;
+pub mod translation;
+pub mod warm;
+
+pub use pipeline::{Core, CoreRequest, Environment, Pause};

@@ -1,0 +1,170 @@
+//! The set-associative array of one cache: which lines it holds, in which state, in which version.
+
+use super::lru::Lru;
+use crate::message::{LineAddress, Version};
+
+const EMPTY: u64 = u64::MAX;
+
+/// MESI, without Invalid: a line that is not in the array is invalid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Others may have it too; it may be read.
+    #[default]
+    Shared,
+    /// Nobody else has it, and it equals what lies below.
+    Exclusive,
+    /// Nobody else has it, and it is newer than what lies below.
+    Modified,
+}
+
+/// What a cache knows of one of its lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line {
+    /// Its MESI state. In a shared level only Modified (dirty) and Exclusive (clean) are used.
+    pub state: State,
+    /// Whether one core may have it exclusively (shared levels only).
+    pub is_owned: bool,
+    /// Which store was the last one performed on it, as far as this cache knows.
+    pub version: Version,
+    /// The cycle from which on its data are there; a line is entered when its fill is known, not when it arrives.
+    pub ready: u64,
+    /// The cores that may have a copy, one bit each (last level only).
+    pub sharers: u64,
+}
+
+/// A set-associative array with LRU replacement.
+#[derive(Clone, Debug)]
+pub struct CacheArray {
+    set_mask: u64,
+    ways: usize,
+    tags: Box<[u64]>,
+    lines: Box<[Line]>,
+    lru: Lru,
+}
+
+impl CacheArray {
+    /// An empty array.
+    ///
+    /// # Panics
+    /// If the number of sets is not a power of two; the configuration is checked for that.
+    pub fn new(size_bytes: u64, ways: usize) -> CacheArray {
+        let lines = (size_bytes / crate::message::LINE_BYTES) as usize;
+        let sets = lines / ways;
+        assert!(sets.is_power_of_two() && sets * ways == lines, "{lines} lines do not make a power of two of sets");
+        CacheArray {
+            set_mask: sets as u64 - 1,
+            ways,
+            tags: vec![EMPTY; lines].into(),
+            lines: vec![Line::default(); lines].into(),
+            lru: Lru::new(lines),
+        }
+    }
+
+    /// Where `line` lies, if it is here. Does not count as a use.
+    #[inline]
+    pub fn find(&self, line: LineAddress) -> Option<usize> {
+        let first = self.first_of_set(line);
+        let set = &self.tags[first..first + self.ways];
+        set.iter().position(|&tag| tag == line.0).map(|way| first + way)
+    }
+
+    /// Where `line` lies, if it is here; it becomes the most recently used.
+    #[inline]
+    pub fn find_and_touch(&mut self, line: LineAddress) -> Option<usize> {
+        let index = self.find(line)?;
+        self.lru.touch(index);
+        Some(index)
+    }
+
+    /// The line at `index`.
+    #[inline]
+    pub fn line(&self, index: usize) -> &Line {
+        &self.lines[index]
+    }
+
+    /// The line at `index`.
+    #[inline]
+    pub fn line_mut(&mut self, index: usize) -> &mut Line {
+        &mut self.lines[index]
+    }
+
+    /// The state of `line`, if it is here.
+    pub fn get(&self, line: LineAddress) -> Option<&Line> {
+        self.find(line).map(|index| &self.lines[index])
+    }
+
+    /// The state of `line`, if it is here.
+    pub fn get_mut(&mut self, line: LineAddress) -> Option<&mut Line> {
+        self.find(line).map(|index| &mut self.lines[index])
+    }
+
+    /// What has to leave before `line` can enter: nothing if its set has room.
+    pub fn victim(&self, line: LineAddress) -> Option<LineAddress> {
+        let first = self.first_of_set(line);
+        if self.tags[first..first + self.ways].contains(&EMPTY) {
+            return None;
+        }
+        Some(LineAddress(self.tags[self.lru.victim(first, self.ways)]))
+    }
+
+    /// Enters `line` as the most recently used; its set must have room.
+    ///
+    /// # Panics
+    /// If the set is full or the line is here already.
+    pub fn insert(&mut self, line: LineAddress, content: Line) {
+        debug_assert!(self.find(line).is_none(), "a line is entered twice");
+        let first = self.first_of_set(line);
+        let way = self.tags[first..first + self.ways].iter().position(|&tag| tag == EMPTY);
+        let index = first + way.expect("the victim has left before");
+        self.tags[index] = line.0;
+        self.lines[index] = content;
+        self.lru.touch(index);
+    }
+
+    /// Takes `line` out.
+    pub fn remove(&mut self, line: LineAddress) -> Option<Line> {
+        let index = self.find(line)?;
+        self.tags[index] = EMPTY;
+        Some(self.lines[index])
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        self.tags.fill(EMPTY);
+    }
+
+    /// Every line that is here, in the order of the array.
+    pub fn iter(&self) -> impl Iterator<Item = (LineAddress, &Line)> {
+        self.tags.iter().zip(&self.lines).filter(|(tag, _)| **tag != EMPTY).map(|(tag, line)| (LineAddress(*tag), line))
+    }
+
+    #[inline]
+    fn first_of_set(&self, line: LineAddress) -> usize {
+        (line.0 & self.set_mask) as usize * self.ways
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_line_leaves() {
+        let mut array = CacheArray::new(2 * 2 * 64, 2);
+        let line = |number| LineAddress(number * 2);
+        array.insert(line(1), Line::default());
+        array.insert(line(2), Line::default());
+        assert!(array.find_and_touch(line(1)).is_some());
+        assert_eq!(array.victim(line(3)), Some(line(2)));
+        assert_eq!(array.victim(LineAddress(1)), None, "the other set is empty");
+    }
+
+    #[test]
+    fn a_removed_line_makes_room() {
+        let mut array = CacheArray::new(64, 1);
+        array.insert(LineAddress(7), Line::default());
+        assert!(array.remove(LineAddress(7)).is_some());
+        assert_eq!(array.victim(LineAddress(9)), None);
+        assert!(array.find(LineAddress(7)).is_none());
+    }
+}

@@ -1,0 +1,787 @@
+//! All caches of one host, and the coherence among its cores.
+//!
+//! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops and changes of state
+//! happen at once, and what they cost is added to the time at which the line will be there. Only what leaves the last level is a message. The
+//! last level is inclusive and holds the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
+
+use std::collections::{HashMap, VecDeque};
+
+use super::array::{CacheArray, Line, State};
+use super::config::CacheConfig;
+use super::mshr::{MshrFile, Room};
+use super::stats::{HierarchyStats, LevelStats};
+use crate::host_bridge::address_map::is_pm;
+use crate::kernel::{Duration, Time};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
+use crate::stats::StatsNode;
+
+/// What a core wants to do with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// Read it.
+    Read,
+    /// Write it.
+    Own,
+}
+
+/// Which first-level cache asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The data cache.
+    Data,
+    /// The instruction cache.
+    Instruction,
+    /// The page-table walker, which has no cache of lines of its own.
+    Walker,
+}
+
+/// A request of one core for one line.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The core that asks.
+    pub core: usize,
+    /// The line it asks for.
+    pub line: LineAddress,
+    /// To read or to write it.
+    pub want: Want,
+    /// For which first-level cache.
+    pub side: Side,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The line is in the first level, with its data there at that cycle.
+    Ready(u64),
+    /// Memory has been asked; [`Hierarchy::data_arrived`] will tell.
+    Pending,
+}
+
+/// A request that waited for memory and is served now.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The request.
+    pub request: Request,
+    /// The cycle at which its data are in the first level.
+    pub ready: u64,
+}
+
+/// Names a flush or non-temporal store: the core that made it, and the core's own name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// The core.
+    pub core: usize,
+    /// Its name for the operation.
+    pub id: u32,
+}
+
+/// A core's wait for its flush or non-temporal store has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledged {
+    /// Whose.
+    pub by: Requester,
+    /// The cycle at which the core knows.
+    pub cycle: u64,
+}
+
+/// A message for the host bridge, and the cycle at which it leaves the last level.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// When it leaves.
+    pub cycle: u64,
+    /// What leaves.
+    pub message: Message,
+}
+
+/// A flush or non-temporal store that waits for room among the write buffers.
+#[derive(Clone, Copy, Debug)]
+enum BlockedWrite {
+    Flush { by: Requester, line: LineAddress, keep: bool },
+    NonTemporal { by: Requester, line: LineAddress, mask: ByteMask },
+}
+
+#[derive(Clone, Debug)]
+struct PendingWrite {
+    line: LineAddress,
+    acknowledge: Vec<Requester>,
+}
+
+#[derive(Clone, Debug)]
+struct PrivateLevel {
+    latency: u64,
+    response: u64,
+    is_inclusive: bool,
+    arrays: Vec<CacheArray>,
+    stats: LevelStats,
+}
+
+#[derive(Clone, Debug)]
+struct SharedLevel {
+    latency: u64,
+    response: u64,
+    array: CacheArray,
+    stats: LevelStats,
+}
+
+/// How the hierarchy is built.
+#[derive(Clone, Debug)]
+pub struct HierarchyConfig {
+    /// Cores.
+    pub cores: usize,
+    /// The clock's period.
+    pub period: Duration,
+    /// First-level instruction cache.
+    pub l1i: CacheConfig,
+    /// First-level data cache.
+    pub l1d: CacheConfig,
+    /// The levels below, nearest first; the last one is shared and inclusive.
+    pub levels: Vec<(String, CacheConfig)>,
+    /// Whether a flush is complete when the memory bus has ordered it, and not when its write's completion returns.
+    pub acknowledge_at_bus: bool,
+}
+
+/// The caches of a host.
+#[derive(Clone)]
+pub struct Hierarchy {
+    period: Duration,
+    /// First-level data caches, one a core. The core looks into its own itself.
+    pub l1d: Vec<CacheArray>,
+    /// First-level instruction caches, one a core.
+    pub l1i: Vec<CacheArray>,
+    private: Vec<PrivateLevel>,
+    shared: Vec<SharedLevel>,
+    level_names: Vec<String>,
+    snoop: u64,
+    write_buffers: usize,
+    acknowledge_at_bus: bool,
+    mshrs: MshrFile<Request>,
+    blocked: VecDeque<Request>,
+    blocked_writes: VecDeque<BlockedWrite>,
+    reads: Vec<Option<LineAddress>>,
+    writes: Vec<Option<PendingWrite>>,
+    writes_under_way: usize,
+    /// The version of each PM line that left last: what memory must answer with.
+    written: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
+    /// Writes that left while only warming up; memory gets them before timing starts.
+    warm_writes: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
+    departures: Vec<Departure>,
+    stats: HierarchyStats,
+}
+
+impl Hierarchy {
+    /// Empty caches.
+    pub fn new(config: &HierarchyConfig) -> Hierarchy {
+        let array = |cache: &CacheConfig| CacheArray::new(u64::from(cache.size_kib) * 1024, usize::from(cache.ways));
+        let arrays = |cache: &CacheConfig| (0..config.cores).map(|_| array(cache)).collect::<Vec<_>>();
+        let (_, last) = config.levels.last().expect("there is a last level");
+        let private = config.levels.iter().filter(|(_, level)| !level.shared).map(|(_, level)| PrivateLevel {
+            latency: u64::from(level.latency_cycles),
+            response: u64::from(level.response_cycles),
+            is_inclusive: level.inclusive,
+            arrays: arrays(level),
+            stats: LevelStats::default(),
+        });
+        let shared = config.levels.iter().filter(|(_, level)| level.shared).map(|(_, level)| SharedLevel {
+            latency: u64::from(level.latency_cycles),
+            response: u64::from(level.response_cycles),
+            array: array(level),
+            stats: LevelStats::default(),
+        });
+        Hierarchy {
+            period: config.period,
+            l1d: arrays(&config.l1d),
+            l1i: arrays(&config.l1i),
+            private: private.collect(),
+            shared: shared.collect(),
+            level_names: config.levels.iter().map(|(name, _)| name.clone()).collect(),
+            snoop: u64::from(last.snoop_cycles),
+            write_buffers: usize::from(last.write_buffers),
+            acknowledge_at_bus: config.acknowledge_at_bus,
+            mshrs: MshrFile::new(usize::from(last.mshrs)),
+            blocked: VecDeque::new(),
+            blocked_writes: VecDeque::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            writes_under_way: 0,
+            written: HashMap::default(),
+            warm_writes: HashMap::default(),
+            departures: Vec::new(),
+            stats: HierarchyStats::default(),
+        }
+    }
+
+    /// Serves a request that missed the first level at cycle `now`, or asks memory.
+    pub fn request(&mut self, request: Request, now: u64) -> Outcome {
+        let mut cycle = now;
+        if let Some(ready) = self.look_into_private(&request, &mut cycle) {
+            return Outcome::Ready(ready);
+        }
+        for level in 0..self.shared.len() {
+            cycle += self.shared[level].latency;
+            let hit = self.shared[level].array.find_and_touch(request.line);
+            self.shared[level].stats.count(hit.is_some());
+            if let Some(index) = hit {
+                let there = self.shared[level].array.line(index).ready;
+                let response: u64 = self.shared[..=level].iter().map(|level| level.response).sum();
+                let ready = cycle.max(there) + response + self.grant(&request, level);
+                self.fill_first_level(&request, ready);
+                return Outcome::Ready(ready);
+            }
+        }
+        self.ask_memory(request, cycle);
+        Outcome::Pending
+    }
+
+    /// Memory has answered the read `message` at cycle `now`: gives everyone who is served by that, in order.
+    pub fn data_arrived(&mut self, message: &Message, now: u64) -> Vec<Served> {
+        let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
+        self.stats.read_completed(message, line);
+        if is_pm(line) {
+            let expected = self.written.get(&line).copied().unwrap_or_default();
+            debug_assert_eq!(message.version, expected, "a read of {line:?} did not get the latest version");
+            self.stats.stale_reads += u64::from(message.version != expected);
+        }
+        self.fill_shared(line, message.version, now);
+        let response: u64 = self.shared.iter().map(|level| level.response).sum();
+        let waiters = self.mshrs.resolve(line, now);
+        let mut served = Vec::with_capacity(waiters.len());
+        for request in waiters {
+            let level = self.shared.len() - 1;
+            let ready = now + response + self.grant(&request, level);
+            self.fill_first_level(&request, ready);
+            served.push(Served { request, ready });
+        }
+        self.admit_blocked(now, &mut served);
+        served
+    }
+
+    /// A write is complete: gives the cores whose flush or non-temporal store this ends, and requests that had waited for room.
+    pub fn write_completed(&mut self, message: &Message, now: u64) -> (Vec<Acknowledged>, Vec<Served>) {
+        let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
+        self.writes_under_way -= 1;
+        self.stats.write_completed(message, write.line);
+        let cycle = now + self.acknowledge_latency();
+        let mut acknowledged: Vec<_> =
+            write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
+        while self.writes_under_way < self.write_buffers
+            && let Some(blocked) = self.blocked_writes.pop_front()
+        {
+            let done = match blocked {
+                BlockedWrite::Flush { by, line, keep } => self.flush(by, line, keep, now).map(|cycle| (by, cycle)),
+                BlockedWrite::NonTemporal { by, line, mask } => {
+                    self.write_around(by, line, mask, now);
+                    None
+                }
+            };
+            acknowledged.extend(done.map(|(by, cycle)| Acknowledged { by, cycle }));
+        }
+        let mut served = Vec::new();
+        self.admit_blocked(now, &mut served);
+        (acknowledged, served)
+    }
+
+    /// Flushes `line` out of every cache: gives the cycle at which it is complete if that is known, else
+    /// [`Hierarchy::write_completed`] will tell. With `keep` clean copies stay (`clwb`).
+    pub fn flush(&mut self, by: Requester, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
+        let lookup: u64 = self.private.iter().map(|level| level.latency).sum::<u64>()
+            + self.shared.iter().map(|level| level.latency).sum::<u64>();
+        if self.writes_under_way >= self.write_buffers {
+            self.stats.write_buffer_full += 1;
+            self.blocked_writes.push_back(BlockedWrite::Flush { by, line, keep });
+            return None;
+        }
+        let (newest, snooped) = self.collect(line, Some(by.core), keep);
+        let cycle = now + lookup + if snooped { self.snoop } else { 0 };
+        match newest {
+            Some(version) => {
+                let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, cycle);
+                if self.acknowledge_at_bus {
+                    return Some(cycle + self.acknowledge_latency());
+                }
+                self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
+                None
+            }
+            None => {
+                self.stats.clean_flushes += 1;
+                let earlier = self.writes.iter_mut().flatten().rfind(|write| write.line == line);
+                match earlier {
+                    Some(write) if !self.acknowledge_at_bus => {
+                        self.stats.flushes_behind_writes += 1;
+                        write.acknowledge.push(by);
+                        None
+                    }
+                    _ => Some(cycle + self.acknowledge_latency()),
+                }
+            }
+        }
+    }
+
+    /// Writes the bytes `mask` of `line` around the caches (a combined non-temporal store). [`Hierarchy::write_completed`] tells when it is
+    /// complete.
+    pub fn write_around(&mut self, by: Requester, line: LineAddress, mask: ByteMask, now: u64) {
+        if self.writes_under_way >= self.write_buffers {
+            self.stats.write_buffer_full += 1;
+            self.blocked_writes.push_back(BlockedWrite::NonTemporal { by, line, mask });
+            return;
+        }
+        let (newest, _) = self.collect(line, Some(by.core), false);
+        let before = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        let mask = if newest.is_some() { ByteMask::FULL } else { mask };
+        let version = Version(before.0 + 1);
+        let slot = self.write(line, version, mask, Cause::NonTemporalStore, now);
+        self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
+    }
+
+    /// Performs an access at once and without time: to warm the caches up.
+    pub fn access_functionally(&mut self, request: Request) {
+        let first_level = match request.side {
+            Side::Data => &mut self.l1d[request.core],
+            Side::Instruction => &mut self.l1i[request.core],
+            Side::Walker => return,
+        };
+        if let Some(index) = first_level.find_and_touch(request.line) {
+            let line = first_level.line_mut(index);
+            if request.want == Want::Read {
+                return;
+            }
+            if line.state != State::Shared {
+                line.state = State::Modified;
+                line.version.0 += 1;
+                return;
+            }
+        }
+        let mut cycle = 0;
+        if self.look_into_private(&request, &mut cycle).is_none() {
+            let hit = (0..self.shared.len())
+                .find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
+            let level = hit.unwrap_or_else(|| {
+                let version = self.written.get(&request.line).copied().unwrap_or_default();
+                self.fill_shared(request.line, version, 0);
+                self.shared.len() - 1
+            });
+            self.grant(&request, level);
+            self.fill_first_level(&request, 0);
+            self.absorb_departures();
+        }
+        if request.want == Want::Own {
+            let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
+            line.state = State::Modified;
+            line.version.0 += 1;
+        }
+    }
+
+    /// Flushes a line at once and without time.
+    pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
+        if let (Some(version), _) = self.collect(line, None, keep) {
+            self.write(line, version, ByteMask::FULL, Cause::Flush, 0);
+            self.absorb_departures();
+        }
+    }
+
+    /// Writes around the caches at once and without time.
+    pub fn write_around_functionally(&mut self, line: LineAddress) {
+        let (newest, _) = self.collect(line, None, false);
+        let before = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        self.write(line, Version(before.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, 0);
+        self.absorb_departures();
+    }
+
+    /// The PM lines that were written while warming up, in order of their address; they are forgotten here.
+    pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
+        let mut writes: Vec<_> = self.warm_writes.drain().collect();
+        writes.sort_unstable();
+        writes
+    }
+
+    /// Messages that have left since the last call.
+    pub fn take_departures(&mut self) -> Vec<Departure> {
+        std::mem::take(&mut self.departures)
+    }
+
+    /// Whether messages have left since the last [`Hierarchy::take_departures`].
+    pub fn has_departures(&self) -> bool {
+        !self.departures.is_empty()
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.mshrs.pending() == 0 && self.writes_under_way == 0 && self.blocked.is_empty() && self.blocked_writes.is_empty()
+    }
+
+    /// What is under way, one line each.
+    pub fn waiting(&self) -> Vec<String> {
+        let reads = self.mshrs.lines().map(|line| format!("read of line {:#x}", line.byte()));
+        let writes = self.writes.iter().flatten().map(|write| format!("write of line {:#x}", write.line.byte()));
+        let blocked = self.blocked.iter().map(|request| {
+            format!("core {} waits for an MSHR or write buffer for line {:#x}", request.core, request.line.byte())
+        });
+        reads.chain(writes).chain(blocked).collect()
+    }
+
+    /// Power is gone, and with it everything in the caches.
+    pub fn power_fail(&mut self) {
+        for array in self.l1d.iter_mut().chain(&mut self.l1i) {
+            array.clear();
+        }
+        for array in self.private.iter_mut().flat_map(|level| &mut level.arrays) {
+            array.clear();
+        }
+        for level in &mut self.shared {
+            level.array.clear();
+        }
+        self.mshrs.clear();
+        self.blocked.clear();
+        self.blocked_writes.clear();
+        self.reads.clear();
+        self.writes.clear();
+        self.writes_under_way = 0;
+        self.departures.clear();
+    }
+
+    /// What this host counted on its way to memory.
+    pub fn counters(&self) -> &HierarchyStats {
+        &self.stats
+    }
+
+    /// Everything counted by the levels behind the first, and at the border to memory.
+    pub fn stats(&self) -> Vec<(String, StatsNode)> {
+        let levels = self.private.iter().map(|level| &level.stats).chain(self.shared.iter().map(|level| &level.stats));
+        let mut nodes: Vec<_> =
+            self.level_names.iter().cloned().zip(levels.map(LevelStats::stats)).collect();
+        nodes.push(("memory_border".into(), self.stats.stats()));
+        nodes
+    }
+
+    /// Cycles from the last level's knowledge that a write is complete to the core's.
+    fn acknowledge_latency(&self) -> u64 {
+        self.shared.iter().map(|level| level.response).sum::<u64>()
+            + self.private.iter().map(|level| level.response).sum::<u64>()
+    }
+
+    fn time_of(&self, cycle: u64) -> Time {
+        Time::ZERO + self.period * cycle
+    }
+
+    fn look_into_private(&mut self, request: &Request, cycle: &mut u64) -> Option<u64> {
+        for level in 0..self.private.len() {
+            *cycle += self.private[level].latency;
+            let array = &mut self.private[level].arrays[request.core];
+            let hit = array.find_and_touch(request.line).filter(|&index| {
+                request.want == Want::Read || array.line(index).state != State::Shared
+            });
+            self.private[level].stats.count(hit.is_some());
+            if let Some(index) = hit {
+                let line = *self.private[level].arrays[request.core].line(index);
+                let ready = (*cycle).max(line.ready) + self.private[level].response;
+                self.fill_private(request, line.state, line.version, level, ready);
+                return Some(ready);
+            }
+        }
+        None
+    }
+
+    /// Makes `request` legal in the directory and brings the newest data into the shared level `level`; gives the cycles that snooping takes.
+    fn grant(&mut self, request: &Request, level: usize) -> u64 {
+        let last = self.shared.len() - 1;
+        let own = 1u64 << request.core;
+        let entry = *self.shared[last].array.get(request.line).expect("the last level is inclusive");
+        let others = entry.sharers & !own;
+        let mut snoop = 0;
+        if others != 0 && (request.want == Want::Own || entry.is_owned) {
+            snoop = self.snoop;
+            self.stats.snoops += 1;
+            let invalidate = request.want == Want::Own;
+            for core in 0..self.l1d.len() {
+                if others & (1 << core) != 0 {
+                    self.snoop_core(core, request.line, invalidate);
+                }
+            }
+        }
+        let sharers = if request.want == Want::Own { own } else { entry.sharers | own };
+        let is_owned = request.side != Side::Instruction && (request.want == Want::Own || sharers == own);
+        let entry = self.shared[last].array.get_mut(request.line).expect("the last level is inclusive");
+        entry.sharers = sharers;
+        entry.is_owned = is_owned;
+        if level < last {
+            let newest = *entry;
+            let upper = self.shared[level].array.get_mut(request.line).expect("it hit there");
+            upper.version = upper.version.max(newest.version);
+        }
+        snoop
+    }
+
+    /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
+    fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
+        let mut newest: Option<Version> = None;
+        let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
+        for array in private.chain([&mut self.l1d[core]]) {
+            if let Some(copy) = array.get_mut(line) {
+                if copy.state == State::Modified {
+                    newest = newest.max(Some(copy.version));
+                }
+                copy.state = State::Shared;
+                if invalidate {
+                    array.remove(line);
+                }
+            }
+        }
+        if invalidate {
+            self.l1i[core].remove(line);
+        }
+        if let Some(version) = newest {
+            self.store_in_last(line, version);
+        }
+    }
+
+    /// Enters a newer version of a line into every shared level that has it.
+    fn store_in_last(&mut self, line: LineAddress, version: Version) {
+        for level in &mut self.shared {
+            if let Some(entry) = level.array.get_mut(line) {
+                entry.version = entry.version.max(version);
+                entry.state = State::Modified;
+            }
+        }
+    }
+
+    /// Puts a granted line into the requester's private caches.
+    fn fill_first_level(&mut self, request: &Request, ready: u64) {
+        let last = self.shared.len() - 1;
+        let entry = self.shared[last].array.get(request.line).expect("the last level is inclusive");
+        let state = if entry.is_owned { State::Exclusive } else { State::Shared };
+        let version = entry.version;
+        self.fill_private(request, state, version, self.private.len(), ready);
+    }
+
+    /// Puts a line into the private levels above `below` and the first level.
+    fn fill_private(&mut self, request: &Request, state: State, version: Version, below: usize, ready: u64) {
+        let core = request.core;
+        let content = Line { state, version, ready, ..Line::default() };
+        for level in (0..below).rev() {
+            self.insert_private(level, core, request.line, content);
+        }
+        match request.side {
+            Side::Walker => {}
+            Side::Instruction => {
+                let array = &mut self.l1i[core];
+                if array.find(request.line).is_none() {
+                    if let Some(victim) = array.victim(request.line) {
+                        array.remove(victim);
+                    }
+                    array.insert(request.line, content);
+                }
+            }
+            Side::Data => self.insert_first_level(core, request.line, content),
+        }
+    }
+
+    fn insert_first_level(&mut self, core: usize, line: LineAddress, content: Line) {
+        if let Some(present) = self.l1d[core].get_mut(line) {
+            present.state = present.state.max(content.state);
+            present.version = present.version.max(content.version);
+            present.ready = present.ready.max(content.ready);
+            return;
+        }
+        if let Some(victim) = self.l1d[core].victim(line) {
+            let old = self.l1d[core].remove(victim).expect("the victim is there");
+            if old.state == State::Modified {
+                self.stats.first_level_write_backs += 1;
+                self.store_below(0, core, victim, old.version);
+            }
+        }
+        self.l1d[core].insert(line, content);
+    }
+
+    fn insert_private(&mut self, level: usize, core: usize, line: LineAddress, content: Line) {
+        let array = &mut self.private[level].arrays[core];
+        if let Some(present) = array.get_mut(line) {
+            present.state = present.state.max(content.state);
+            present.version = present.version.max(content.version);
+            return;
+        }
+        if let Some(victim) = array.victim(line) {
+            let mut old = array.remove(victim).expect("the victim is there");
+            if self.private[level].is_inclusive {
+                let above = self.l1d[core].remove(victim);
+                self.l1i[core].remove(victim);
+                if let Some(above) = above
+                    && above.state == State::Modified
+                {
+                    old.state = State::Modified;
+                    old.version = old.version.max(above.version);
+                }
+            }
+            if old.state == State::Modified {
+                self.store_below(level + 1, core, victim, old.version);
+            }
+        }
+        self.private[level].arrays[core].insert(line, content);
+    }
+
+    /// Writes a victim back into the next level that has the line.
+    fn store_below(&mut self, from: usize, core: usize, line: LineAddress, version: Version) {
+        for level in &mut self.private[from..] {
+            if let Some(copy) = level.arrays[core].get_mut(line) {
+                copy.state = State::Modified;
+                copy.version = copy.version.max(version);
+                return;
+            }
+        }
+        self.store_in_last(line, version);
+    }
+
+    /// Collects the newest dirty version of a line from all caches, which are clean or empty of it afterwards. Also says whether another
+    /// core than `by` had to be asked.
+    fn collect(&mut self, line: LineAddress, by: Option<usize>, keep: bool) -> (Option<Version>, bool) {
+        let last = self.shared.len() - 1;
+        let Some(entry) = self.shared[last].array.get(line).copied() else { return (None, false) };
+        let own = by.map_or(0, |core| 1u64 << core);
+        let snooped = entry.sharers & !own != 0 && (entry.is_owned || !keep);
+        for core in 0..self.l1d.len() {
+            if entry.sharers & (1 << core) == 0 {
+                continue;
+            }
+            if keep {
+                self.clean_core(core, line);
+            } else {
+                self.snoop_core(core, line, true);
+            }
+        }
+        let entry = *self.shared[last].array.get(line).expect("it was there");
+        let newest = (entry.state == State::Modified).then_some(entry.version);
+        for level in &mut self.shared {
+            if keep {
+                if let Some(copy) = level.array.get_mut(line) {
+                    copy.state = State::Exclusive;
+                }
+            } else {
+                level.array.remove(line);
+            }
+        }
+        (newest, snooped)
+    }
+
+    /// Brings what a core has that is newer into the last level; the core keeps its copy, clean, with the rights it had.
+    fn clean_core(&mut self, core: usize, line: LineAddress) {
+        let mut newest: Option<Version> = None;
+        let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
+        for array in private.chain([&mut self.l1d[core]]) {
+            if let Some(copy) = array.get_mut(line)
+                && copy.state == State::Modified
+            {
+                newest = newest.max(Some(copy.version));
+                copy.state = State::Exclusive;
+            }
+        }
+        if let Some(version) = newest {
+            self.store_in_last(line, version);
+        }
+    }
+
+    /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches.
+    fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) {
+        let last = self.shared.len() - 1;
+        for level in (0..=last).rev() {
+            if self.shared[level].array.find(line).is_some() {
+                continue;
+            }
+            if let Some(victim) = self.shared[level].array.victim(line) {
+                if level == last {
+                    self.evict(victim, now);
+                } else {
+                    self.shared[level].array.remove(victim);
+                }
+            }
+            let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
+            self.shared[level].array.insert(line, content);
+        }
+    }
+
+    fn evict(&mut self, victim: LineAddress, now: u64) {
+        let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
+        self.stats.back_invalidations += u64::from(sharers.count_ones());
+        if let (Some(version), _) = self.collect(victim, None, false) {
+            self.write(victim, version, ByteMask::FULL, Cause::Writeback, now);
+        }
+    }
+
+    fn ask_memory(&mut self, request: Request, cycle: u64) {
+        if let Some(mshr) = self.mshrs.find(request.line) {
+            self.stats.merged += 1;
+            mshr.waiters.push(request);
+            return;
+        }
+        if self.mshrs.room(cycle) != Room::Now || self.writes_under_way >= self.write_buffers {
+            self.stats.mshr_full += 1;
+            self.blocked.push_back(request);
+            return;
+        }
+        self.mshrs.allocate(request.line, request);
+        let tag = free_slot(&mut self.reads, request.line);
+        let message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(cycle));
+        self.departures.push(Departure { cycle, message });
+    }
+
+    /// Requests that found no MSHR go on as far as there is room now.
+    fn admit_blocked(&mut self, now: u64, served: &mut Vec<Served>) {
+        while let Some(&request) = self.blocked.front() {
+            let fits = self.mshrs.find(request.line).is_some()
+                || (self.mshrs.room(now) == Room::Now && self.writes_under_way < self.write_buffers);
+            if !fits {
+                return;
+            }
+            self.blocked.pop_front();
+            if let Outcome::Ready(ready) = self.request(request, now) {
+                served.push(Served { request, ready });
+            }
+        }
+    }
+
+    /// Sends a write and gives its slot.
+    fn write(&mut self, line: LineAddress, version: Version, mask: ByteMask, cause: Cause, cycle: u64) -> usize {
+        if is_pm(line) {
+            self.written.insert(line, version);
+            if cause != Cause::Drain {
+                self.stats.pm_writes += 1;
+            }
+        }
+        let slot = free_slot(&mut self.writes, PendingWrite { line, acknowledge: Vec::new() });
+        self.writes_under_way += 1;
+        let message = Message::write(line, Tag(slot as u32), cause, version, mask, self.time_of(cycle));
+        self.departures.push(Departure { cycle, message });
+        slot
+    }
+
+    /// What would leave while warming up goes to memory at once.
+    fn absorb_departures(&mut self) {
+        for departure in std::mem::take(&mut self.departures) {
+            let message = departure.message;
+            self.writes[message.tag.0 as usize] = None;
+            self.writes_under_way -= 1;
+            if is_pm(message.line) {
+                self.stats.pm_writes -= 1;
+                self.warm_writes.insert(message.line, message.version);
+            }
+        }
+    }
+
+    /// Charges the way from the last level's departure to now to the caches' part, for messages that answer to this host.
+    pub fn charge_return(&self, message: &mut Message, now: Time) {
+        message.stack.charge(Stage::Cache, now);
+    }
+}
+
+/// Puts `content` into the first free slot.
+fn free_slot<T>(slots: &mut Vec<Option<T>>, content: T) -> usize {
+    match slots.iter().position(Option::is_none) {
+        Some(slot) => {
+            slots[slot] = Some(content);
+            slot
+        }
+        None => {
+            slots.push(Some(content));
+            slots.len() - 1
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Miss-status holding registers: which lines are missing, and who waits for them.
+
+use crate::message::LineAddress;
+
+/// A line that is missing, with those who wait for it.
+#[derive(Clone, Debug)]
+pub struct Mshr<W> {
+    /// The line.
+    pub line: LineAddress,
+    /// Whoever waits, in the order they came.
+    pub waiters: Vec<W>,
+}
+
+/// The registers of one cache. One that knows when its line will be there stays occupied until that cycle.
+#[derive(Clone, Debug)]
+pub struct MshrFile<W> {
+    capacity: usize,
+    pending: Vec<Mshr<W>>,
+    /// Cycles at which registers become free whose line is known to come.
+    releases: Vec<u64>,
+}
+
+/// Whether a register can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Now.
+    Now,
+    /// At that cycle.
+    At(u64),
+    /// Not before some pending line comes.
+    Unknown,
+}
+
+impl<W> MshrFile<W> {
+    /// `capacity` free registers.
+    pub fn new(capacity: usize) -> MshrFile<W> {
+        MshrFile { capacity, pending: Vec::with_capacity(capacity), releases: Vec::with_capacity(capacity) }
+    }
+
+    /// The register of `line`, if it is pending.
+    #[inline]
+    pub fn find(&mut self, line: LineAddress) -> Option<&mut Mshr<W>> {
+        self.pending.iter_mut().find(|mshr| mshr.line == line)
+    }
+
+    /// Whether a register is free at `cycle`.
+    pub fn room(&mut self, cycle: u64) -> Room {
+        self.releases.retain(|&release| release > cycle);
+        if self.pending.len() + self.releases.len() < self.capacity {
+            return Room::Now;
+        }
+        self.releases.iter().min().map_or(Room::Unknown, |&release| Room::At(release))
+    }
+
+    /// The register that becomes free next is taken over by a request that starts then.
+    pub fn release_earliest(&mut self) {
+        if let Some(index) = (0..self.releases.len()).min_by_key(|&index| self.releases[index]) {
+            self.releases.swap_remove(index);
+        }
+    }
+
+    /// Takes a register for `line`; there must be room.
+    pub fn allocate(&mut self, line: LineAddress, waiter: W) {
+        debug_assert!(self.pending.len() < self.capacity, "a register is taken that is not there");
+        self.pending.push(Mshr { line, waiters: vec![waiter] });
+    }
+
+    /// The line of a pending register will be there at `release`: gives those who waited for it.
+    pub fn resolve(&mut self, line: LineAddress, release: u64) -> Vec<W> {
+        match self.pending.iter().position(|mshr| mshr.line == line) {
+            Some(index) => {
+                self.releases.push(release);
+                self.pending.remove(index).waiters
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// How many lines are pending.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The pending lines.
+    pub fn lines(&self) -> impl Iterator<Item = LineAddress> {
+        self.pending.iter().map(|mshr| mshr.line)
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        self.pending.clear();
+        self.releases.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misses_to_one_line_merge() {
+        let mut file = MshrFile::new(2);
+        file.allocate(LineAddress(1), 'a');
+        file.find(LineAddress(1)).expect("it is pending").waiters.push('b');
+        assert_eq!(file.resolve(LineAddress(1), 10), ['a', 'b']);
+        assert_eq!(file.pending(), 0);
+    }
+
+    #[test]
+    fn a_register_is_occupied_until_its_line_is_there() {
+        let mut file = MshrFile::new(1);
+        file.allocate(LineAddress(1), ());
+        assert_eq!(file.room(0), Room::Unknown);
+        file.resolve(LineAddress(1), 10);
+        assert_eq!(file.room(9), Room::At(10));
+        assert_eq!(file.room(10), Room::Now);
+    }
+}

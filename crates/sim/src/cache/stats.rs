@@ -1,0 +1,143 @@
+//! What caches count, and the distributions measured at the border of the last level.
+
+use crate::host_bridge::address_map::is_pm;
+use crate::message::{Cause, LineAddress, Message, Stage};
+use crate::stats::{Histogram, StatsNode};
+
+/// Hits and misses of one level behind the first.
+#[derive(Clone, Debug, Default)]
+pub struct LevelStats {
+    /// Requests that found their line.
+    pub hits: u64,
+    /// Requests that did not.
+    pub misses: u64,
+}
+
+impl LevelStats {
+    /// Counts one lookup.
+    pub fn count(&mut self, hit: bool) {
+        *(if hit { &mut self.hits } else { &mut self.misses }) += 1;
+    }
+
+    /// As a tree.
+    pub fn stats(&self) -> StatsNode {
+        StatsNode::group([("hits", StatsNode::Counter(self.hits)), ("misses", StatsNode::Counter(self.misses))])
+    }
+}
+
+/// The sum of the latency stacks of one class of requests.
+#[derive(Clone, Debug, Default)]
+pub struct StackSum {
+    latency: Histogram,
+    parts_ps: [u64; Stage::COUNT],
+}
+
+impl StackSum {
+    fn add(&mut self, message: &Message) {
+        self.latency.record(message.stack.total());
+        for (sum, part) in self.parts_ps.iter_mut().zip(message.stack.parts_ps()) {
+            *sum += u64::from(*part);
+        }
+    }
+
+    /// How many requests were added.
+    pub fn count(&self) -> u64 {
+        self.latency.count()
+    }
+
+    /// The latencies.
+    pub fn latency(&self) -> &Histogram {
+        &self.latency
+    }
+
+    fn stats(&self) -> StatsNode {
+        let parts = Stage::NAMES.iter().zip(self.parts_ps).map(|(name, part)| (*name, StatsNode::Counter(part)));
+        StatsNode::group([("latency", StatsNode::histogram(&self.latency)), ("parts_ps", StatsNode::group(parts))])
+    }
+}
+
+/// What is counted where requests leave the last level and answers return.
+#[derive(Clone, Debug, Default)]
+pub struct HierarchyStats {
+    /// Demand reads of PM: the LLC reads of the study.
+    pub pm_reads: StackSum,
+    /// Reads of PM by prefetches, instruction fetches and page walks.
+    pub pm_other_reads: StackSum,
+    /// Reads of DRAM, for whatever reason.
+    pub dram_reads: StackSum,
+    /// PM lines written by flushes and non-temporal stores: the persists.
+    pub persists: StackSum,
+    /// Of these, the non-temporal stores.
+    pub non_temporal: u64,
+    /// PM lines evicted.
+    pub pm_writebacks: StackSum,
+    /// Writes to DRAM, for whatever reason.
+    pub dram_writes: StackSum,
+    /// Writes to PM that left, complete or not.
+    pub pm_writes: u64,
+    /// Requests for a line that was under way already.
+    pub merged: u64,
+    /// Requests that found no MSHR, or no write buffer for what they would evict.
+    pub mshr_full: u64,
+    /// Flushes and non-temporal stores that found no write buffer.
+    pub write_buffer_full: u64,
+    /// Flushes that found no dirty copy.
+    pub clean_flushes: u64,
+    /// Of these, flushes that had to wait for an earlier write of the line.
+    pub flushes_behind_writes: u64,
+    /// Requests for which other cores had to be asked.
+    pub snoops: u64,
+    /// Copies taken from cores because the last level evicted the line.
+    pub back_invalidations: u64,
+    /// Dirty lines that left a first level.
+    pub first_level_write_backs: u64,
+    /// Reads of PM that did not bring the latest version; never, unless the memory system is broken.
+    pub stale_reads: u64,
+}
+
+impl HierarchyStats {
+    /// Counts an answered read.
+    pub fn read_completed(&mut self, message: &Message, line: LineAddress) {
+        let class = match (is_pm(line), message.cause) {
+            (true, Cause::DemandRead) => &mut self.pm_reads,
+            (true, _) => &mut self.pm_other_reads,
+            (false, _) => &mut self.dram_reads,
+        };
+        class.add(message);
+    }
+
+    /// Counts a completed write.
+    pub fn write_completed(&mut self, message: &Message, line: LineAddress) {
+        let class = match (is_pm(line), message.cause.is_persist()) {
+            (true, true) => &mut self.persists,
+            (true, false) => &mut self.pm_writebacks,
+            (false, _) => &mut self.dram_writes,
+        };
+        class.add(message);
+        self.non_temporal += u64::from(is_pm(line) && message.cause == Cause::NonTemporalStore);
+    }
+
+    /// As a tree.
+    pub fn stats(&self) -> StatsNode {
+        let counter = StatsNode::Counter;
+        StatsNode::group([
+            ("pm_reads", self.pm_reads.stats()),
+            ("pm_other_reads", self.pm_other_reads.stats()),
+            ("dram_reads", self.dram_reads.stats()),
+            ("persists", self.persists.stats()),
+            ("non_temporal_persists", counter(self.non_temporal)),
+            ("pm_writebacks", self.pm_writebacks.stats()),
+            ("dram_writes", self.dram_writes.stats()),
+            ("pm_writes", counter(self.pm_writes)),
+            ("merged", counter(self.merged)),
+            ("mshr_full", counter(self.mshr_full)),
+            ("write_buffer_full", counter(self.write_buffer_full)),
+            ("clean_flushes", counter(self.clean_flushes)),
+            ("flushes_behind_writes", counter(self.flushes_behind_writes)),
+            ("snoops", counter(self.snoops)),
+            ("back_invalidations", counter(self.back_invalidations)),
+            ("first_level_write_backs", counter(self.first_level_write_backs)),
+            ("stale_reads", counter(self.stale_reads)),
+        ])
+    }
+}

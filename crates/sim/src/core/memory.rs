@@ -1,0 +1,309 @@
+//! Loads and address translation: from issue to data.
+
+use super::micro_op::{DecodedBlock, MicroOp, Operation, Register};
+use super::pipeline::{Core, CoreRequest, Environment};
+use super::reorder_buffer::UNKNOWN;
+use super::store_queue::Forwarding;
+use super::thread::{Extra, Thread};
+use super::translation::Translation;
+use crate::cache::hierarchy::{Served, Side, Want};
+use crate::cache::mshr::Room;
+use crate::message::{Cause, LINE_BYTES, LineAddress};
+
+/// Who waits for a line at the first-level data cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A part of the load in that slot of the reorder buffer.
+    Load(u32),
+    /// The store queue: it looks again.
+    Stores,
+    /// Nobody: it is prefetched.
+    Nobody,
+}
+
+/// The load queue: a load holds its entry from dispatch to commit.
+#[derive(Clone, Debug)]
+pub struct LoadQueue {
+    /// When the load of each entry commits.
+    commits: Box<[u64]>,
+    next: usize,
+    /// Loads that found no MSHR, in order.
+    blocked: Vec<(u32, LineAddress)>,
+    /// Loads that wait for a line of the page table.
+    walks: Vec<Walk>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    entry: LineAddress,
+    slot: u32,
+    physical: u64,
+    is_load: bool,
+}
+
+impl LoadQueue {
+    /// An empty queue.
+    pub fn new(entries: usize) -> LoadQueue {
+        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new(), walks: Vec::new() }
+    }
+
+    /// When an entry is free for the next load; none if that is not known.
+    #[inline]
+    pub fn room_at(&self) -> Option<u64> {
+        let commit = self.commits[self.next];
+        (commit != UNKNOWN).then_some(commit)
+    }
+
+    /// Takes the entry and gives its index.
+    #[inline]
+    pub fn push(&mut self) -> u32 {
+        let index = self.next;
+        self.commits[index] = UNKNOWN;
+        self.next = if index + 1 == self.commits.len() { 0 } else { index + 1 };
+        index as u32
+    }
+
+    /// The load of entry `index` commits at `cycle`.
+    #[inline]
+    pub fn commit(&mut self, index: u32, cycle: u64) {
+        self.commits[index as usize] = cycle;
+    }
+}
+
+impl Core {
+    /// A load issues at `cycle`.
+    pub(super) fn load(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) {
+        let entry = *self.rob.entry(slot);
+        if entry.address == 0 {
+            // A masked-off element of a gather.
+            self.complete(slot, cycle + 1);
+            return;
+        }
+        match self.stores.forward(entry.sequence, entry.address, entry.size) {
+            Forwarding::None => {}
+            Forwarding::Covered(data) => {
+                self.stats.forwarded_loads += 1;
+                self.complete(slot, cycle.max(data) + u64::from(self.config.forwarding_cycles));
+                return;
+            }
+            // The store has to reach the cache first; its way there is taken to be as long as the load's.
+            Forwarding::Partial(data) => {
+                let forwarding = u64::from(self.config.forwarding_cycles);
+                self.complete(slot, cycle.max(data) + forwarding + self.l1_latency);
+                return;
+            }
+            Forwarding::Waits(store) => {
+                self.issue.wait();
+                self.rob.wait_for_entry(slot, store);
+                return;
+            }
+        }
+        let (physical, cost) = self.tlb.translate(entry.address, env.table);
+        match cost {
+            Translation::Hit => self.load_translated(slot, physical, cycle, env),
+            Translation::Walk => self.load_translated(slot, physical, cycle + self.walk_cycles, env),
+            Translation::Read(line) => self.walk(Walk { entry: line, slot, physical, is_load: true }, cycle, env),
+        }
+    }
+
+    /// A store, flush or locked instruction computes its address at `cycle`; gives the cycle at which it is translated, if that is known.
+    pub(super) fn translate_store(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
+        let entry = *self.rob.entry(slot);
+        if entry.operation == Operation::Mfence || entry.address == 0 {
+            return Some(cycle);
+        }
+        let (physical, cost) = self.tlb.translate(entry.address, env.table);
+        self.stores.entry_mut(entry.queue_index).physical = physical;
+        match cost {
+            Translation::Hit => Some(cycle),
+            Translation::Walk => Some(cycle + self.walk_cycles),
+            Translation::Read(line) => {
+                self.walk(Walk { entry: line, slot, physical, is_load: false }, cycle, env);
+                None
+            }
+        }
+    }
+
+    /// A software prefetch.
+    pub(super) fn prefetch(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
+        let (physical, _) = self.tlb.translate(address, env.table);
+        let line = LineAddress::containing(physical);
+        if env.l1d.find(line).is_some() || self.mshrs.find(line).is_some() || self.mshrs.room(cycle) != Room::Now {
+            return;
+        }
+        self.miss(line, Want::Read, Cause::Prefetch, Waiter::Nobody, cycle, env);
+    }
+
+    /// A line that this core asked for is there, or known to be at `served.ready`.
+    pub fn line_arrived(&mut self, served: &Served, env: &mut Environment<'_>) {
+        let line = served.request.line;
+        match served.request.side {
+            Side::Instruction => {
+                if self.awaited_fetch == Some(line) {
+                    self.awaited_fetch = None;
+                    self.dispatch_cycle = self.dispatch_cycle.max(served.ready);
+                }
+            }
+            Side::Walker => self.walk_done(line, served.ready, env),
+            Side::Data => {
+                let mut stores_wait = false;
+                for waiter in self.mshrs.resolve(line, served.ready) {
+                    match waiter {
+                        Waiter::Load(slot) => self.part_arrived(slot, served.ready),
+                        Waiter::Stores => stores_wait = true,
+                        Waiter::Nobody => {}
+                    }
+                }
+                self.retry_blocked(served.ready, env);
+                if stores_wait {
+                    self.drain_stores(env);
+                }
+            }
+        }
+    }
+
+    /// Asks the next level for `line`, at `cycle` at the earliest.
+    pub(super) fn miss(
+        &mut self,
+        line: LineAddress,
+        want: Want,
+        cause: Cause,
+        waiter: Waiter,
+        cycle: u64,
+        env: &mut Environment<'_>,
+    ) {
+        self.mshrs.allocate(line, waiter);
+        env.requests.push((cycle, CoreRequest::Line { line, want, side: Side::Data, cause }));
+    }
+
+    fn load_translated(&mut self, slot: u32, physical: u64, cycle: u64, env: &mut Environment<'_>) {
+        let size = u64::from(self.rob.entry(slot).size.max(1));
+        let (first, last) = (physical / LINE_BYTES, (physical + size - 1) / LINE_BYTES);
+        let mut data = cycle;
+        for line in first..=last {
+            let line = LineAddress(line);
+            self.stats.loads += 1;
+            match env.l1d.find_and_touch(line) {
+                Some(index) => {
+                    self.stats.l1d_hits += 1;
+                    data = data.max(env.l1d.line(index).ready.max(cycle + self.l1_latency));
+                }
+                None => {
+                    self.stats.l1d_misses += 1;
+                    self.rob.entry_mut(slot).outstanding += 1;
+                    self.load_missed(slot, line, cycle + self.l1_latency, env);
+                }
+            }
+        }
+        let entry = self.rob.entry_mut(slot);
+        entry.ready = entry.ready.max(data);
+        if entry.outstanding == 0 {
+            self.complete(slot, data);
+        }
+    }
+
+    fn load_missed(&mut self, slot: u32, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
+        if let Some(mshr) = self.mshrs.find(line) {
+            mshr.waiters.push(Waiter::Load(slot));
+            return;
+        }
+        match self.mshrs.room(cycle) {
+            Room::Now => self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), cycle, env),
+            Room::At(later) => {
+                self.stats.l1d_mshr_full += 1;
+                self.mshrs.release_earliest();
+                self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), later, env);
+            }
+            Room::Unknown => {
+                self.stats.l1d_mshr_full += 1;
+                self.loads.blocked.push((slot, line));
+            }
+        }
+    }
+
+    /// One line of a load is there.
+    fn part_arrived(&mut self, slot: u32, cycle: u64) {
+        let entry = self.rob.entry_mut(slot);
+        entry.ready = entry.ready.max(cycle);
+        entry.outstanding -= 1;
+        if entry.outstanding == 0 {
+            let ready = entry.ready;
+            self.complete(slot, ready);
+        }
+    }
+
+    /// An MSHR has become known to be free: loads that found none look again.
+    fn retry_blocked(&mut self, cycle: u64, env: &mut Environment<'_>) {
+        let blocked = std::mem::take(&mut self.loads.blocked);
+        for (slot, line) in blocked {
+            match env.l1d.find(line) {
+                Some(index) => {
+                    let ready = env.l1d.line(index).ready.max(cycle);
+                    self.part_arrived(slot, ready);
+                }
+                None => self.load_missed(slot, line, cycle, env),
+            }
+        }
+    }
+
+    fn walk(&mut self, walk: Walk, cycle: u64, env: &mut Environment<'_>) {
+        let is_new = self.loads.walks.iter().all(|other| other.entry != walk.entry);
+        self.loads.walks.push(walk);
+        if is_new {
+            let request = CoreRequest::Line {
+                line: walk.entry,
+                want: Want::Read,
+                side: Side::Walker,
+                cause: Cause::PageWalk,
+            };
+            env.requests.push((cycle, request));
+        }
+    }
+
+    fn walk_done(&mut self, entry: LineAddress, ready: u64, env: &mut Environment<'_>) {
+        let (done, others) = std::mem::take(&mut self.loads.walks).into_iter().partition(|walk: &Walk| walk.entry == entry);
+        self.loads.walks = others;
+        let cycle = ready + self.walk_cycles;
+        for walk in done {
+            if walk.is_load {
+                self.load_translated(walk.slot, walk.physical, cycle, env);
+            } else {
+                self.store_translated(walk.slot, cycle, env);
+            }
+        }
+    }
+}
+
+impl Thread {
+    /// Turns a `rep` string instruction into loads and stores of up to a line each, to be dispatched next.
+    pub(super) fn push_string(&mut self, block: &DecodedBlock, micro_op: &MicroOp) {
+        debug_assert_eq!(block.micro_ops[self.micro_op as usize], *micro_op, "the instruction that comes next");
+        let operands = micro_op.string;
+        let pair = |first: u16| (self.slot(first), self.slot(first + 1));
+        let source = operands.source.then(|| pair(micro_op.slot));
+        let destination = operands.destination.then(|| pair(micro_op.slot + if operands.source { 2 } else { 0 }));
+        let Some((before, after)) = destination.or(source) else { return };
+        let bytes = before.abs_diff(after);
+        let start = |(before, after): (u64, u64)| if after >= before { before } else { after + u64::from(micro_op.size) };
+        let (source, destination) = (source.map(start), destination.map(start));
+        let mut done = 0;
+        while done < bytes {
+            let place = destination.or(source).expect("there is an operand") + done;
+            let chunk = (LINE_BYTES - place % LINE_BYTES).min(bytes - done);
+            let mut part = MicroOp { size: chunk as u16, ..MicroOp::default() };
+            if let Some(source) = source {
+                part.operation = Operation::Load;
+                part.sources[0] = Register::BARRIER;
+                part.destinations[0] = Register::FIRST_LOADED;
+                self.extra.push_back(Extra { micro_op: part, address: source + done });
+            }
+            if let Some(destination) = destination {
+                part.operation = if operands.writes { Operation::Store } else { Operation::Load };
+                part.sources[0] = if operands.source { Register::FIRST_LOADED } else { micro_op.sources[0] };
+                part.destinations[0] = Register::NONE;
+                self.extra.push_back(Extra { micro_op: part, address: destination + done });
+            }
+            done += chunk;
+        }
+    }
+}

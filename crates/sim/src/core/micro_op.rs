@@ -1,0 +1,179 @@
+//! Micro-operations: what the core schedules. An instruction is cracked into loads, one operation and stores.
+
+/// Names an architectural register, or a temporary that carries a value from one micro-operation of an instruction to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Register(pub u8);
+
+impl Register {
+    /// No register.
+    pub const NONE: Register = Register(0);
+    /// The flags, as one.
+    pub const FLAGS: Register = Register(17);
+    /// The x87 stack, as one.
+    pub const X87: Register = Register(58);
+    /// Written by fences and locked instructions, read by every load: what holds loads back behind them.
+    pub const BARRIER: Register = Register(59);
+    /// The result of an instruction that its own stores write.
+    pub const RESULT: Register = Register(60);
+    /// What an instruction's first load brings to its operation; further loads take the next numbers.
+    pub const FIRST_LOADED: Register = Register(61);
+    /// How many loads of one instruction have a temporary of their own; the others share the last.
+    pub const LOADED: u8 = 3;
+    /// How many registers there are.
+    pub const COUNT: usize = 64;
+
+    /// General-purpose register `number` (0 to 15).
+    pub fn general(number: u8) -> Register {
+        Register(1 + number)
+    }
+
+    /// Vector register `number` (0 to 31).
+    pub fn vector(number: u8) -> Register {
+        Register(18 + number)
+    }
+
+    /// Mask register `number` (0 to 7).
+    pub fn mask(number: u8) -> Register {
+        Register(50 + number)
+    }
+
+    /// The temporary of the `number`th load of an instruction.
+    pub fn loaded(number: usize) -> Register {
+        Register(Self::FIRST_LOADED.0 + (number as u8).min(Self::LOADED - 1))
+    }
+
+    /// As an index into an array of [`Register::COUNT`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a micro-operation does, and so where and how long it executes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Operation {
+    /// Integer addition, logic, move, address arithmetic.
+    #[default]
+    Integer,
+    /// Integer multiplication.
+    Multiply,
+    /// Integer division.
+    Divide,
+    /// Floating-point addition, comparison, conversion.
+    FloatAdd,
+    /// Floating-point multiplication, fused or not.
+    FloatMultiply,
+    /// Floating-point division and square root.
+    FloatDivide,
+    /// Vector integer arithmetic, logic, shuffle.
+    Vector,
+    /// A jump, call or return.
+    Branch,
+    /// Reads memory.
+    Load,
+    /// Asks for a line, waits for nothing.
+    Prefetch,
+    /// Writes memory.
+    Store,
+    /// Writes memory around the caches.
+    NonTemporalStore,
+    /// Reads and writes memory as one (a locked instruction).
+    Atomic,
+    /// `clflush`.
+    Clflush,
+    /// `clflushopt`.
+    Clflushopt,
+    /// `clwb`.
+    Clwb,
+    /// `sfence`.
+    Sfence,
+    /// `mfence`.
+    Mfence,
+    /// `lfence`.
+    Lfence,
+    /// A `rep` string instruction; it becomes loads and stores when it is dispatched.
+    String,
+    /// A marker of the region of interest.
+    RoiMarker,
+}
+
+impl Operation {
+    /// Whether it occupies the store queue.
+    pub fn uses_store_queue(self) -> bool {
+        use Operation::{Atomic, Clflush, Clflushopt, Clwb, Mfence, NonTemporalStore, Sfence, Store};
+        matches!(self, Store | NonTemporalStore | Atomic | Clflush | Clflushopt | Clwb | Sfence | Mfence)
+    }
+
+    /// Whether it is one of the flush instructions.
+    pub fn is_flush(self) -> bool {
+        matches!(self, Operation::Clflush | Operation::Clflushopt | Operation::Clwb)
+    }
+}
+
+/// One micro-operation of a static instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MicroOp {
+    /// What it does.
+    pub operation: Operation,
+    /// Whether it is its instruction's last.
+    pub ends_instruction: bool,
+    /// Registers it waits for.
+    pub sources: [Register; 4],
+    /// Registers it gives a value.
+    pub destinations: [Register; 2],
+    /// Which slot of its block has its address; for [`Operation::RoiMarker`] the marker's code.
+    pub slot: u16,
+    /// Bytes accessed; of one element for [`Operation::String`].
+    pub size: u16,
+    /// Which operands [`Operation::String`] has.
+    pub string: StringOperands,
+}
+
+/// The memory operands of a `rep` string instruction. Each that is there has two slots: its pointer before and after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StringOperands {
+    /// Reads at `rsi`; its slots come first.
+    pub source: bool,
+    /// Reads or writes at `rdi`.
+    pub destination: bool,
+    /// Writes at `rdi`.
+    pub writes: bool,
+}
+
+/// How a block is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// The next instruction follows.
+    #[default]
+    FallThrough,
+    /// A conditional branch to a fixed target.
+    Conditional,
+    /// A jump to a fixed target.
+    Jump,
+    /// A jump to a computed target.
+    IndirectJump,
+    /// A call of a fixed target.
+    Call,
+    /// A call of a computed target.
+    IndirectCall,
+    /// A return.
+    Return,
+}
+
+/// A static block, ready for the core.
+#[derive(Clone, Debug, Default)]
+pub struct DecodedBlock {
+    /// Its micro-operations in program order.
+    pub micro_ops: Box<[MicroOp]>,
+    /// Slots that each execution supplies.
+    pub slots: u32,
+    /// Instructions in it.
+    pub instructions: u32,
+    /// Virtual address of its first byte.
+    pub address: u64,
+    /// Virtual address behind its last byte.
+    pub end: u64,
+    /// Virtual address of its last instruction: where a branch is.
+    pub last_instruction: u64,
+    /// How it is left.
+    pub exit: Exit,
+}

@@ -1,0 +1,70 @@
+//! Persists that the program does not make itself, for programs that were not written for persistent memory.
+
+use super::micro_op::{MicroOp, Operation, Register};
+use super::thread::{Extra, Thread};
+use super::translation::PageTable;
+use crate::message::LINE_BYTES;
+
+/// When persists are inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PersistMode {
+    /// Never: the program's own flushes and fences are all.
+    Program,
+    /// At each release of synchronisation (persistency for synchronisation-free regions).
+    Sync,
+    /// After so many stores to PM of a thread.
+    Every(u64),
+}
+
+/// When persists are inserted, and what they consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PersistPolicy {
+    /// When.
+    pub mode: PersistMode,
+    /// The flush instruction.
+    pub flush: Operation,
+    /// The fence behind the flushes.
+    pub fence: Operation,
+}
+
+impl PersistPolicy {
+    /// Notes a store; whether that made it insert persists into the thread.
+    #[inline]
+    pub fn after_store(&self, thread: &mut Thread, table: &PageTable, address: u64, size: u16) -> bool {
+        if self.mode == PersistMode::Program || address == 0 || !table.is_persistent(address) {
+            return false;
+        }
+        thread.note_store(address, size);
+        matches!(self.mode, PersistMode::Every(stores) if thread.stores_to_pm >= stores) && self.insert(thread)
+    }
+
+    /// The thread is about to release something; whether that made it insert persists.
+    pub fn before_release(&self, thread: &mut Thread) -> bool {
+        self.mode == PersistMode::Sync && self.insert(thread)
+    }
+
+    /// The thread ends; whether something was left to persist.
+    pub fn before_end(&self, thread: &mut Thread) -> bool {
+        self.mode != PersistMode::Program && self.insert(thread)
+    }
+
+    /// Inserts flushes of all lines noted, and a fence.
+    fn insert(&self, thread: &mut Thread) -> bool {
+        let lines = thread.take_dirty_lines();
+        if lines.is_empty() {
+            return false;
+        }
+        let mut flush = MicroOp { operation: self.flush, size: LINE_BYTES as u16, ..MicroOp::default() };
+        let mut fence = MicroOp { operation: self.fence, ..MicroOp::default() };
+        if self.flush == Operation::Clflush {
+            flush.destinations[0] = Register::BARRIER;
+        }
+        if self.fence == Operation::Mfence {
+            fence.destinations[0] = Register::BARRIER;
+        }
+        let flushes = lines.into_iter().map(|line| Extra { micro_op: flush, address: line * LINE_BYTES });
+        thread.extra.extend(flushes);
+        thread.extra.push_back(Extra { micro_op: fence, address: 0 });
+        true
+    }
+}

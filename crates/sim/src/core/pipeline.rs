@@ -1,0 +1,613 @@
+//! From dispatch to commit.
+
+use super::branch_predictor::BranchPredictor;
+use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, TlbConfig};
+use super::issue::{IssueCalendar, Unit};
+use super::memory::{LoadQueue, Waiter};
+use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use super::persist::PersistPolicy;
+use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
+use super::stats::CoreStats;
+use super::store_queue::StoreQueue;
+use super::stores::WriteCombining;
+use super::thread::{Extra, Step, Thread};
+use super::translation::{PageTable, Tlb};
+use crate::cache::array::CacheArray;
+use crate::cache::config::CacheConfig;
+use crate::cache::hierarchy::{Side, Want};
+use crate::cache::mshr::MshrFile;
+use crate::kernel::Duration;
+use crate::message::{ByteMask, Cause, LineAddress};
+use crate::record::RecordError;
+use crate::stats::StatsNode;
+
+/// What a core asks of the caches behind its own, at a cycle to come.
+#[derive(Clone, Copy, Debug)]
+pub enum CoreRequest {
+    /// A line that its first level, or its walker, does not have.
+    Line {
+        /// The line.
+        line: LineAddress,
+        /// To read or to write it.
+        want: Want,
+        /// For which first level.
+        side: Side,
+        /// Why.
+        cause: Cause,
+    },
+    /// A flush.
+    Flush {
+        /// The line.
+        line: LineAddress,
+        /// Whether clean copies stay.
+        keep: bool,
+        /// The core's name for it.
+        id: u32,
+    },
+    /// A combined non-temporal store.
+    WriteAround {
+        /// The line.
+        line: LineAddress,
+        /// The bytes it writes.
+        mask: ByteMask,
+        /// The core's name for it.
+        id: u32,
+    },
+}
+
+/// Everything a core works on that is not its own.
+pub struct Environment<'a> {
+    /// The thread it runs.
+    pub thread: &'a mut Thread,
+    /// The program's decoded blocks.
+    pub blocks: &'a [DecodedBlock],
+    /// The first-level data cache.
+    pub l1d: &'a mut CacheArray,
+    /// The first-level instruction cache.
+    pub l1i: &'a mut CacheArray,
+    /// The process's address space.
+    pub table: &'a mut PageTable,
+    /// What is persisted beyond the program's own flushes.
+    pub persist: &'a PersistPolicy,
+    /// Requests made, with the cycle at which they reach the next level.
+    pub requests: &'a mut Vec<(u64, CoreRequest)>,
+}
+
+/// Why a core has stopped computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// It has come to the horizon.
+    Horizon,
+    /// It waits for an answer.
+    Waiting,
+    /// Its thread has come to an event, everything before has committed at that cycle.
+    Event(u64),
+    /// Its thread has come to a marker, everything before has committed.
+    Marker {
+        /// The marker's code.
+        code: u16,
+        /// The cycle.
+        cycle: u64,
+    },
+    /// Its thread is at the end of its record or at its limit, and everything before has committed.
+    End(u64),
+}
+
+/// What could not go on, and depends on something unknown.
+pub(super) struct Blocked;
+
+/// One core.
+#[derive(Clone)]
+pub struct Core {
+    pub(super) config: CoreConfig,
+    pub(super) period: Duration,
+    pub(super) l1_latency: u64,
+    pub(super) walk_cycles: u64,
+    latencies: [u8; 8],
+    pub(super) rob: ReorderBuffer,
+    pub(super) issue: IssueCalendar,
+    pub(super) loads: LoadQueue,
+    pub(super) stores: StoreQueue,
+    pub(super) combining: WriteCombining,
+    pub(super) mshrs: MshrFile<Waiter>,
+    pub(super) tlb: Tlb,
+    pub(super) predictor: BranchPredictor,
+    /// Entries whose sources have become known and that are to be executed.
+    pub(super) ready: Vec<u32>,
+    /// The cycle in which the next micro-operation dispatches, and how many do so already.
+    pub(super) dispatch_cycle: u64,
+    dispatched: u8,
+    /// The last commit, and how many share its cycle.
+    pub(super) commit_cycle: u64,
+    committed: u8,
+    /// When the last store, flush or fence took effect.
+    pub(super) store_cycle: u64,
+    /// The line of instructions fetched last, and the code page it lies in.
+    fetched_line: u64,
+    code_page: (u64, u64),
+    /// The instruction line that dispatch waits for.
+    pub(super) awaited_fetch: Option<LineAddress>,
+    /// The slot of the last branch, for its misprediction.
+    branch_slot: u32,
+    mispredicted: bool,
+    /// What the core counted.
+    pub stats: CoreStats,
+}
+
+impl Core {
+    /// An idle core.
+    pub fn new(
+        config: &CoreConfig,
+        tlb: &TlbConfig,
+        predictor: &BranchPredictorConfig,
+        l1d: &CacheConfig,
+        period: Duration,
+    ) -> Core {
+        let latency = &config.latency;
+        Core {
+            config: config.clone(),
+            period,
+            l1_latency: u64::from(l1d.latency_cycles),
+            walk_cycles: u64::from(tlb.walk_cycles),
+            latencies: [
+                latency.integer,
+                latency.multiply,
+                latency.divide,
+                latency.float_add,
+                latency.float_multiply,
+                latency.float_divide,
+                latency.vector,
+                latency.integer,
+            ],
+            rob: ReorderBuffer::new(usize::from(config.rob_entries)),
+            issue: IssueCalendar::new(config),
+            loads: LoadQueue::new(usize::from(config.load_queue_entries)),
+            stores: StoreQueue::new(usize::from(config.store_queue_entries)),
+            combining: WriteCombining::new(config),
+            mshrs: MshrFile::new(usize::from(l1d.mshrs)),
+            tlb: Tlb::new(tlb),
+            predictor: BranchPredictor::new(predictor),
+            ready: Vec::new(),
+            dispatch_cycle: 0,
+            dispatched: 0,
+            commit_cycle: 0,
+            committed: 0,
+            store_cycle: 0,
+            fetched_line: u64::MAX,
+            code_page: (u64::MAX, 0),
+            awaited_fetch: None,
+            branch_slot: 0,
+            mispredicted: false,
+            stats: CoreStats::default(),
+        }
+    }
+
+    /// Computes until the thread comes to an event, something unknown stops dispatch, or dispatch reaches `horizon`.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn run(&mut self, horizon: u64, env: &mut Environment<'_>) -> Result<Pause, RecordError> {
+        self.settle(env);
+        loop {
+            if self.dispatch_cycle >= horizon {
+                return Ok(Pause::Horizon);
+            }
+            let step = self.dispatch_some(env)?;
+            self.settle(env);
+            match step {
+                Progress::Dispatched => {}
+                Progress::Blocked => {
+                    // Settling may have known what dispatch did not.
+                    if let Progress::Blocked = self.dispatch_some(env)? {
+                        self.settle(env);
+                        return Ok(Pause::Waiting);
+                    }
+                    self.settle(env);
+                }
+                Progress::Paused(pause) => return Ok(pause),
+            }
+        }
+    }
+
+    /// Lets another thread (or the same again) start on this core at `cycle`; nothing may be in flight.
+    pub fn start_thread(&mut self, cycle: u64) {
+        self.dispatch_cycle = self.dispatch_cycle.max(cycle);
+        self.rob.start_thread(self.dispatch_cycle);
+        self.fetched_line = u64::MAX;
+        self.code_page = (u64::MAX, 0);
+        self.mispredicted = false;
+    }
+
+    /// The thread goes on at `cycle`, later than it came to where it is.
+    pub fn resume_at(&mut self, cycle: u64) {
+        self.dispatch_cycle = self.dispatch_cycle.max(cycle);
+    }
+
+    /// Whether nothing is in flight: reorder buffer, store queue, flushes.
+    pub fn is_drained(&self) -> bool {
+        self.rob.is_drained() && self.stores.is_empty() && self.combining.is_idle()
+    }
+
+    /// The cycle up to which the core has dispatched.
+    pub fn cycle(&self) -> u64 {
+        self.dispatch_cycle
+    }
+
+    /// Power is gone.
+    pub fn power_fail(&mut self) {
+        self.rob.clear();
+        self.issue.clear();
+        self.loads = LoadQueue::new(usize::from(self.config.load_queue_entries));
+        self.stores.clear();
+        self.combining = WriteCombining::new(&self.config);
+        self.mshrs.clear();
+        self.tlb.clear();
+        self.ready.clear();
+        self.awaited_fetch = None;
+    }
+
+    /// Everything counted so far.
+    pub fn stats(&self) -> StatsNode {
+        let mut nodes = self.stats.stats();
+        nodes.push((
+            "tlb",
+            StatsNode::group([
+                ("hits", StatsNode::Counter(self.tlb.hits)),
+                ("walks", StatsNode::Counter(self.tlb.walks)),
+                ("walk_reads", StatsNode::Counter(self.tlb.walk_reads)),
+            ]),
+        ));
+        StatsNode::group(nodes)
+    }
+
+    /// Dispatches a block, or as much of it as can be.
+    fn dispatch_some(&mut self, env: &mut Environment<'_>) -> Result<Progress, RecordError> {
+        if self.awaited_fetch.is_some() {
+            return Ok(Progress::Blocked);
+        }
+        while let Some(&Extra { micro_op, address }) = env.thread.extra.front() {
+            if self.dispatch(&micro_op, address, env).is_err() {
+                return Ok(Progress::Blocked);
+            }
+            self.stats.inserted_flushes += u64::from(micro_op.operation.is_flush());
+            env.thread.extra.pop_front();
+        }
+        if env.thread.block != 0 {
+            return self.dispatch_block(env);
+        }
+        if env.thread.instructions >= env.thread.limit {
+            return Ok(self.come_to_end(env));
+        }
+        match env.thread.peek()? {
+            Step::Block(block) => {
+                if self.enter_block(block, env).is_err() {
+                    return Ok(Progress::Blocked);
+                }
+                self.dispatch_block(env)
+            }
+            Step::Event => self.come_to_event(env),
+            Step::End => Ok(self.come_to_end(env)),
+        }
+    }
+
+    /// Pauses if everything has committed, else blocks.
+    pub(super) fn when_drained(&mut self, pause: impl FnOnce(u64) -> Pause) -> Progress {
+        if !self.rob.is_drained() {
+            return Progress::Blocked;
+        }
+        self.dispatch_cycle = self.dispatch_cycle.max(self.commit_cycle);
+        Progress::Paused(pause(self.dispatch_cycle))
+    }
+
+    /// Fetches a block: predicts the way to it and brings its instructions into the cache.
+    fn enter_block(&mut self, block: u32, env: &mut Environment<'_>) -> Result<(), Blocked> {
+        let decoded = &env.blocks[block as usize];
+        if env.thread.left_block != 0 {
+            let left = &env.blocks[env.thread.left_block as usize];
+            if left.exit != Exit::FallThrough {
+                self.stats.branches += 1;
+                self.mispredicted = !self.predictor.predict(left, decoded.address);
+                self.stats.mispredictions += u64::from(self.mispredicted);
+            }
+            env.thread.left_block = 0;
+        }
+        if self.mispredicted {
+            let resolved = self.rob.entry(self.branch_slot).complete;
+            if resolved == UNKNOWN {
+                self.stats.blocked_by_branch += 1;
+                return Err(Blocked);
+            }
+            self.dispatch_cycle = self.dispatch_cycle.max(resolved + u64::from(self.config.front_end_cycles));
+            self.mispredicted = false;
+        }
+        self.fetch(decoded, env)?;
+        env.thread.start_block(block, decoded.slots, decoded.micro_ops.len() as u32);
+        if let Some(instructions) = env.thread.interrupted_after() {
+            let ends = decoded.micro_ops.iter().enumerate().filter(|(_, micro_op)| micro_op.ends_instruction);
+            let executed = ends.take(instructions as usize).last().map_or(0, |(index, _)| index + 1);
+            env.thread.micro_ops = executed as u32;
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, block: &DecodedBlock, env: &mut Environment<'_>) -> Result<(), Blocked> {
+        let last = (block.end - 1) / 64;
+        let mut line = block.address / 64;
+        if line == self.fetched_line {
+            line += 1;
+        }
+        while line <= last {
+            let page = line >> 6;
+            if page != self.code_page.0 {
+                self.code_page = (page, env.table.frame(page));
+            }
+            let physical = LineAddress((self.code_page.1 << 6) | (line & 63));
+            match env.l1i.find_and_touch(physical) {
+                Some(index) => {
+                    self.stats.l1i_fetches += 1;
+                    self.dispatch_cycle = self.dispatch_cycle.max(env.l1i.line(index).ready);
+                    self.fetched_line = line;
+                }
+                None => {
+                    self.stats.l1i_misses += 1;
+                    self.stats.blocked_by_fetch += 1;
+                    self.awaited_fetch = Some(physical);
+                    let request = CoreRequest::Line {
+                        line: physical,
+                        want: Want::Read,
+                        side: Side::Instruction,
+                        cause: Cause::InstructionFetch,
+                    };
+                    env.requests.push((self.dispatch_cycle, request));
+                    return Err(Blocked);
+                }
+            }
+            line += 1;
+        }
+        Ok(())
+    }
+
+    fn dispatch_block(&mut self, env: &mut Environment<'_>) -> Result<Progress, RecordError> {
+        let block = &env.blocks[env.thread.block as usize];
+        while env.thread.micro_op < env.thread.micro_ops {
+            let micro_op = &block.micro_ops[env.thread.micro_op as usize];
+            match micro_op.operation {
+                Operation::RoiMarker => {
+                    let code = micro_op.slot;
+                    let progress = self.when_drained(|cycle| Pause::Marker { code, cycle });
+                    if matches!(progress, Progress::Paused(_)) {
+                        env.thread.micro_op += 1;
+                        self.count_instruction(env);
+                    }
+                    return Ok(progress);
+                }
+                Operation::String => {
+                    env.thread.push_string(block, micro_op);
+                    let mut register_update = *micro_op;
+                    register_update.operation = Operation::Integer;
+                    env.thread.extra.push_back(Extra { micro_op: register_update, address: 0 });
+                    env.thread.micro_op += 1;
+                    if micro_op.ends_instruction {
+                        self.count_instruction(env);
+                    }
+                    return Ok(Progress::Dispatched);
+                }
+                Operation::Lfence => {
+                    if !self.rob.is_drained() {
+                        return Ok(Progress::Blocked);
+                    }
+                    self.dispatch_cycle = self.dispatch_cycle.max(self.commit_cycle);
+                }
+                _ => {}
+            }
+            let address = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
+            if self.dispatch(micro_op, address, env).is_err() {
+                return Ok(Progress::Blocked);
+            }
+            env.thread.micro_op += 1;
+            if micro_op.ends_instruction {
+                self.count_instruction(env);
+            }
+            if micro_op.operation == Operation::Store || micro_op.operation == Operation::NonTemporalStore {
+                let inserted = env.persist.after_store(env.thread, env.table, address, micro_op.size);
+                if inserted {
+                    return Ok(Progress::Dispatched);
+                }
+            }
+        }
+        env.thread.left_block = env.thread.block;
+        env.thread.block = 0;
+        Ok(Progress::Dispatched)
+    }
+
+    #[inline]
+    fn count_instruction(&mut self, env: &mut Environment<'_>) {
+        env.thread.instructions += 1;
+        self.stats.instructions += 1;
+    }
+
+    /// Dispatches one micro-operation, as soon as every structure has room for it.
+    #[inline]
+    pub(super) fn dispatch(
+        &mut self,
+        micro_op: &MicroOp,
+        address: u64,
+        env: &mut Environment<'_>,
+    ) -> Result<(), Blocked> {
+        let cycle = self.dispatch_at(micro_op.operation)?;
+        self.stats.micro_ops += 1;
+        if cycle > self.dispatch_cycle {
+            self.dispatch_cycle = cycle;
+            self.dispatched = 0;
+        }
+        self.dispatched += 1;
+        if self.dispatched == self.config.dispatch_width {
+            self.dispatch_cycle += 1;
+            self.dispatched = 0;
+        }
+        let operation = micro_op.operation;
+        let slot = self.rob.push(operation, address, micro_op.size, cycle + 1);
+        if operation == Operation::Load {
+            self.rob.entry_mut(slot).queue_index = self.loads.push();
+        } else if operation.uses_store_queue() {
+            let sequence = self.rob.entry(slot).sequence;
+            let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
+            self.rob.entry_mut(slot).queue_index = index;
+        } else if operation == Operation::Branch {
+            self.branch_slot = slot;
+        }
+        self.rob.read_sources(slot, &micro_op.sources);
+        if self.rob.entry(slot).outstanding == 0 {
+            self.execute(slot, env);
+        } else {
+            self.issue.wait();
+        }
+        self.rob.write_destinations(slot, &micro_op.destinations);
+        Ok(())
+    }
+
+    /// The first cycle in which reorder buffer, issue queue and load or store queue have room.
+    #[inline]
+    fn dispatch_at(&mut self, operation: Operation) -> Result<u64, Blocked> {
+        let Some(cycle) = self.rob.room_at() else {
+            self.stats.blocked_by_reorder_buffer += 1;
+            return Err(Blocked);
+        };
+        let mut cycle = cycle.max(self.dispatch_cycle);
+        if operation == Operation::Load {
+            let Some(room) = self.loads.room_at() else {
+                self.stats.blocked_by_load_queue += 1;
+                return Err(Blocked);
+            };
+            cycle = cycle.max(room);
+        } else if operation.uses_store_queue() {
+            let Some(room) = self.stores.room_at() else {
+                self.stats.blocked_by_store_queue += 1;
+                return Err(Blocked);
+            };
+            cycle = cycle.max(room);
+        }
+        let Some(cycle) = self.issue.room_at(cycle) else {
+            self.stats.blocked_by_issue_queue += 1;
+            return Err(Blocked);
+        };
+        Ok(cycle)
+    }
+
+    /// All sources of the entry at `slot` are known: finds out when it issues and, if it can, when it completes.
+    pub(super) fn execute(&mut self, slot: u32, env: &mut Environment<'_>) {
+        let entry = *self.rob.entry(slot);
+        let unit = Unit::of(entry.operation);
+        match entry.operation {
+            Operation::Load => {
+                let cycle = self.issue.issue(unit, entry.ready, 1);
+                self.load(slot, cycle, env);
+            }
+            Operation::Prefetch => {
+                let cycle = self.issue.issue(unit, entry.ready, 1);
+                self.prefetch(entry.address, cycle, env);
+                self.complete(slot, cycle + 1);
+            }
+            Operation::Store | Operation::NonTemporalStore | Operation::Clflushopt | Operation::Clwb => {
+                self.execute_store(slot, unit, env);
+            }
+            Operation::Clflush if self.config.clflush_order == ClflushOrder::Stores => {
+                self.execute_store(slot, unit, env);
+            }
+            // These wait until they are the oldest; the store queue completes them.
+            Operation::Atomic | Operation::Mfence | Operation::Clflush => {
+                let cycle = self.issue.issue(unit, entry.ready, 1);
+                self.translate_store(slot, cycle, env);
+            }
+            operation => {
+                let (latency, busy) = self.latency(operation);
+                let cycle = self.issue.issue(unit, entry.ready, busy);
+                self.complete(slot, cycle + latency);
+            }
+        }
+    }
+
+    #[inline]
+    fn latency(&self, operation: Operation) -> (u64, u64) {
+        let index = match operation {
+            Operation::Multiply => 1,
+            Operation::Divide => 2,
+            Operation::FloatAdd => 3,
+            Operation::FloatMultiply => 4,
+            Operation::FloatDivide => 5,
+            Operation::Vector => 6,
+            _ => 0,
+        };
+        let latency = u64::from(self.latencies[index]);
+        let busy = if matches!(operation, Operation::Divide | Operation::FloatDivide) { latency } else { 1 };
+        (latency, busy)
+    }
+
+    #[inline]
+    pub(super) fn complete(&mut self, slot: u32, cycle: u64) {
+        let entry = self.rob.entry(slot);
+        if entry.operation.uses_store_queue() {
+            let index = entry.queue_index;
+            self.stores.entry_mut(index).data_ready = cycle;
+        }
+        self.rob.complete(slot, cycle, &mut self.ready);
+    }
+
+    /// Draws all consequences of what has become known: executes what waited for it, commits, lets stores take effect.
+    pub(super) fn settle(&mut self, env: &mut Environment<'_>) {
+        loop {
+            let mut next = 0;
+            while let Some(&slot) = self.ready.get(next) {
+                next += 1;
+                self.issue.stop_waiting();
+                self.execute(slot, env);
+            }
+            self.ready.clear();
+            self.commit();
+            self.drain_stores(env);
+            if self.ready.is_empty() && !self.can_commit() {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn can_commit(&self) -> bool {
+        self.rob.head().is_some_and(|(_, entry)| entry.complete != UNKNOWN)
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        while let Some((_, entry)) = self.rob.head() {
+            if entry.complete == UNKNOWN {
+                return;
+            }
+            let (operation, queue_index) = (entry.operation, entry.queue_index);
+            let mut cycle = (entry.complete + 1).max(self.commit_cycle);
+            if cycle > self.commit_cycle {
+                self.committed = 0;
+            } else if self.committed == self.config.commit_width {
+                cycle += 1;
+                self.committed = 0;
+            }
+            self.committed += 1;
+            self.commit_cycle = cycle;
+            self.rob.commit_head(cycle);
+            if operation == Operation::Load {
+                self.loads.commit(queue_index, cycle);
+            } else if operation.uses_store_queue() {
+                self.stores.entry_mut(queue_index).committed = cycle;
+            }
+        }
+    }
+}
+
+/// What dispatching has come to.
+pub(super) enum Progress {
+    /// There is more.
+    Dispatched,
+    /// Something unknown is in the way.
+    Blocked,
+    /// The host has to act.
+    Paused(Pause),
+}

@@ -1,0 +1,238 @@
+//! The reorder buffer: micro-operations in program order, who waits for whom, and when each completes and commits.
+
+use super::micro_op::{Operation, Register};
+
+/// A cycle that is not known yet.
+pub const UNKNOWN: u64 = u64::MAX;
+
+const NOBODY: u32 = u32::MAX;
+const PRODUCER: u64 = 1 << 63;
+
+/// One micro-operation in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its place in program order, counted from the core's start.
+    pub sequence: u64,
+    /// When its result is there; [`UNKNOWN`] until that is known.
+    pub complete: u64,
+    /// When it commits.
+    pub commit: u64,
+    /// The latest of the times its sources are known to be there.
+    pub ready: u64,
+    /// Virtual address of its memory access.
+    pub address: u64,
+    /// Sources, or parts of a memory access, that are still unknown.
+    pub outstanding: u8,
+    /// What it does.
+    pub operation: Operation,
+    /// Bytes it accesses.
+    pub size: u16,
+    /// Its place in the load or store queue.
+    pub queue_index: u32,
+    first_waiter: u32,
+    last_waiter: u32,
+    next_waiter: [u32; Entry::SOURCES],
+}
+
+impl Entry {
+    const SOURCES: usize = 4;
+}
+
+/// The reorder buffer and the map from registers to those who produce them.
+#[derive(Clone, Debug)]
+pub struct ReorderBuffer {
+    /// A power of two of slots, so that a sequence gives its slot by masking; at most `limit` are in use.
+    entries: Box<[Entry]>,
+    mask: u64,
+    limit: u64,
+    /// Sequence of the next micro-operation to be dispatched.
+    tail: u64,
+    /// Sequence of the oldest one whose commit is not known.
+    head: u64,
+    /// For each register the cycle its value is there, or its producer's sequence.
+    registers: [u64; Register::COUNT],
+}
+
+impl ReorderBuffer {
+    /// An empty buffer.
+    pub fn new(limit: usize) -> ReorderBuffer {
+        let entries = limit.next_power_of_two();
+        let empty = Entry {
+            sequence: u64::MAX,
+            complete: 0,
+            commit: 0,
+            ready: 0,
+            address: 0,
+            outstanding: 0,
+            operation: Operation::Integer,
+            size: 0,
+            queue_index: 0,
+            first_waiter: NOBODY,
+            last_waiter: NOBODY,
+            next_waiter: [NOBODY; Entry::SOURCES],
+        };
+        ReorderBuffer {
+            entries: vec![empty; entries].into(),
+            mask: entries as u64 - 1,
+            limit: limit as u64,
+            tail: 0,
+            head: 0,
+            registers: [0; Register::COUNT],
+        }
+    }
+
+    /// When the slot for the next micro-operation is free; none if its holder's commit is not known.
+    #[inline]
+    pub fn room_at(&self) -> Option<u64> {
+        if self.tail - self.head >= self.limit {
+            return None;
+        }
+        let holder = &self.entries[(self.tail.wrapping_sub(self.limit) & self.mask) as usize];
+        Some(holder.commit)
+    }
+
+    /// Whether every micro-operation's commit is known.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// The oldest entry whose commit is not known, with its slot.
+    #[inline]
+    pub fn head(&self) -> Option<(u32, &Entry)> {
+        let slot = (self.head & self.mask) as u32;
+        (self.head < self.tail).then(|| (slot, &self.entries[slot as usize]))
+    }
+
+    /// The head commits at `cycle`.
+    #[inline]
+    pub fn commit_head(&mut self, cycle: u64) {
+        self.entries[(self.head & self.mask) as usize].commit = cycle;
+        self.head += 1;
+    }
+
+    /// Enters the next micro-operation and gives its slot; its sources and destinations are set apart.
+    #[inline]
+    pub fn push(&mut self, operation: Operation, address: u64, size: u16, ready: u64) -> u32 {
+        let slot = (self.tail & self.mask) as u32;
+        self.entries[slot as usize] = Entry {
+            sequence: self.tail,
+            complete: UNKNOWN,
+            commit: UNKNOWN,
+            ready,
+            address,
+            outstanding: 0,
+            operation,
+            size,
+            queue_index: 0,
+            first_waiter: NOBODY,
+            last_waiter: NOBODY,
+            next_waiter: [NOBODY; Entry::SOURCES],
+        };
+        self.tail += 1;
+        slot
+    }
+
+    /// Lets the entry at `slot` wait for `sources`; its `outstanding` and `ready` tell the rest.
+    #[inline]
+    pub fn read_sources(&mut self, slot: u32, sources: &[Register; Entry::SOURCES]) {
+        for (place, &register) in sources.iter().enumerate() {
+            if register == Register::NONE {
+                continue;
+            }
+            let value = self.registers[register.index()];
+            if value < PRODUCER {
+                let entry = &mut self.entries[slot as usize];
+                entry.ready = entry.ready.max(value);
+                continue;
+            }
+            let sequence = value & !PRODUCER;
+            let producer = (sequence & self.mask) as u32;
+            let holder = &self.entries[producer as usize];
+            // A producer whose slot has another holder by now has committed long ago.
+            let complete = if holder.sequence == sequence { holder.complete } else { 0 };
+            if complete == UNKNOWN {
+                self.wait_for(slot, place, producer);
+            } else {
+                self.registers[register.index()] = complete;
+                let entry = &mut self.entries[slot as usize];
+                entry.ready = entry.ready.max(complete);
+            }
+        }
+    }
+
+    /// From now on `destinations` come from the entry at `slot`.
+    #[inline]
+    pub fn write_destinations(&mut self, slot: u32, destinations: &[Register; 2]) {
+        let entry = &self.entries[slot as usize];
+        let value = if entry.complete == UNKNOWN { PRODUCER | entry.sequence } else { entry.complete };
+        for register in destinations {
+            if *register != Register::NONE {
+                self.registers[register.index()] = value;
+            }
+        }
+    }
+
+    /// Lets the entry at `slot` wait for the one at `producer` as well, in its last place (which loads do not use for a register).
+    pub fn wait_for_entry(&mut self, slot: u32, producer: u32) {
+        self.wait_for(slot, Entry::SOURCES - 1, producer);
+    }
+
+    /// The entry at `slot` is complete at `cycle`; appends to `ready` those who waited for nothing else.
+    #[inline]
+    pub fn complete(&mut self, slot: u32, cycle: u64, ready: &mut Vec<u32>) {
+        let entry = &mut self.entries[slot as usize];
+        entry.complete = cycle;
+        let mut waiter = std::mem::replace(&mut entry.first_waiter, NOBODY);
+        entry.last_waiter = NOBODY;
+        while waiter != NOBODY {
+            let (consumer, place) = (waiter / Entry::SOURCES as u32, waiter as usize % Entry::SOURCES);
+            let entry = &mut self.entries[consumer as usize];
+            waiter = std::mem::replace(&mut entry.next_waiter[place], NOBODY);
+            entry.ready = entry.ready.max(cycle);
+            entry.outstanding -= 1;
+            if entry.outstanding == 0 {
+                ready.push(consumer);
+            }
+        }
+    }
+
+    /// The entry at `slot`.
+    #[inline]
+    pub fn entry(&self, slot: u32) -> &Entry {
+        &self.entries[slot as usize]
+    }
+
+    /// The entry at `slot`.
+    #[inline]
+    pub fn entry_mut(&mut self, slot: u32) -> &mut Entry {
+        &mut self.entries[slot as usize]
+    }
+
+    /// Another thread comes: all registers are there at `cycle`. The buffer must be drained.
+    pub fn start_thread(&mut self, cycle: u64) {
+        debug_assert!(self.is_drained(), "a thread leaves its core only when nothing of it is in flight");
+        self.registers = [cycle; Register::COUNT];
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        *self = ReorderBuffer::new(self.limit as usize);
+    }
+
+    #[inline]
+    fn wait_for(&mut self, slot: u32, place: usize, producer: u32) {
+        let waiter = slot * Entry::SOURCES as u32 + place as u32;
+        let entry = &mut self.entries[slot as usize];
+        entry.outstanding += 1;
+        entry.next_waiter[place] = NOBODY;
+        let producer = &mut self.entries[producer as usize];
+        let last = std::mem::replace(&mut producer.last_waiter, waiter);
+        if last == NOBODY {
+            producer.first_waiter = waiter;
+        } else {
+            let (previous, place) = (last / Entry::SOURCES as u32, last as usize % Entry::SOURCES);
+            self.entries[previous as usize].next_waiter[place] = waiter;
+        }
+    }
+}

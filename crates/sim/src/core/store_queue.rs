@@ -1,0 +1,231 @@
+//! The store queue: stores, flushes and fences in program order, from dispatch until they have taken effect.
+
+use super::micro_op::Operation;
+use super::reorder_buffer::UNKNOWN;
+
+const FILTER: usize = 256;
+
+/// One store, flush or fence.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreEntry {
+    /// What it is.
+    pub operation: Operation,
+    /// Its place in program order.
+    pub sequence: u64,
+    /// Its slot in the reorder buffer.
+    pub slot: u32,
+    /// Virtual address.
+    pub address: u64,
+    /// Physical address, once it has been translated.
+    pub physical: u64,
+    /// Bytes.
+    pub size: u16,
+    /// When address and data are there; [`UNKNOWN`] until that is known.
+    pub data_ready: u64,
+    /// When it committed; [`UNKNOWN`] until that is known.
+    pub committed: u64,
+    /// When it left the queue; [`UNKNOWN`] until that is known.
+    pub released: u64,
+    /// Whether its flush is under way.
+    pub is_issued: bool,
+}
+
+/// What an older store means for a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// No older store overlaps.
+    None,
+    /// The youngest overlapping store covers the load; its data are there at that cycle.
+    Covered(u64),
+    /// It covers only a part: the data have to meet in the cache.
+    Partial(u64),
+    /// Its data are not known yet: the load waits for the entry in that slot of the reorder buffer.
+    Waits(u32),
+}
+
+/// The store queue of one core.
+#[derive(Clone, Debug)]
+pub struct StoreQueue {
+    /// A power of two of places, so that a number gives its place by masking; at most `limit` are in use.
+    entries: Box<[StoreEntry]>,
+    limit: u64,
+    head: u64,
+    tail: u64,
+    /// How many stores in the queue touch an 8-byte granule, by its low address bits.
+    filter: [u16; FILTER],
+}
+
+impl StoreQueue {
+    /// An empty queue.
+    pub fn new(limit: usize) -> StoreQueue {
+        let empty = StoreEntry {
+            operation: Operation::Store,
+            sequence: 0,
+            slot: 0,
+            address: 0,
+            physical: 0,
+            size: 0,
+            data_ready: 0,
+            committed: 0,
+            released: 0,
+            is_issued: false,
+        };
+        StoreQueue { entries: vec![empty; limit.next_power_of_two()].into(), limit: limit as u64, head: 0, tail: 0, filter: [0; FILTER] }
+    }
+
+    /// When an entry is free for the next one; none if that is not known.
+    #[inline]
+    pub fn room_at(&self) -> Option<u64> {
+        if self.tail - self.head >= self.limit {
+            return None;
+        }
+        Some(self.entries[self.index(self.tail.wrapping_sub(self.limit))].released)
+    }
+
+    /// Enters the next one and gives its index.
+    #[inline]
+    pub fn push(&mut self, operation: Operation, sequence: u64, slot: u32, address: u64, size: u16) -> u32 {
+        let index = self.index(self.tail);
+        self.entries[index] = StoreEntry {
+            operation,
+            sequence,
+            slot,
+            address,
+            physical: 0,
+            size,
+            data_ready: UNKNOWN,
+            committed: UNKNOWN,
+            released: UNKNOWN,
+            is_issued: false,
+        };
+        self.tail += 1;
+        if operation == Operation::Store {
+            self.count_granules(address, size, true);
+        }
+        index as u32
+    }
+
+    /// The oldest entry.
+    #[inline]
+    pub fn head(&mut self) -> Option<&mut StoreEntry> {
+        let index = self.index(self.head);
+        (self.head < self.tail).then(|| &mut self.entries[index])
+    }
+
+    /// The oldest entry leaves at `cycle`.
+    #[inline]
+    pub fn release_head(&mut self, cycle: u64) {
+        let index = self.index(self.head);
+        let entry = &mut self.entries[index];
+        entry.released = cycle;
+        let (operation, address, size) = (entry.operation, entry.address, entry.size);
+        self.head += 1;
+        if operation == Operation::Store {
+            self.count_granules(address, size, false);
+        }
+    }
+
+    /// The entry at `index`.
+    #[inline]
+    pub fn entry_mut(&mut self, index: u32) -> &mut StoreEntry {
+        &mut self.entries[index as usize]
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// What the stores older than `sequence` mean for a load of `size` bytes at `address`.
+    #[inline]
+    pub fn forward(&self, sequence: u64, address: u64, size: u16) -> Forwarding {
+        if !granules(address, size).any(|granule| self.filter[granule] != 0) {
+            return Forwarding::None;
+        }
+        self.search(sequence, address, size)
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        *self = StoreQueue::new(self.limit as usize);
+    }
+
+    fn search(&self, sequence: u64, address: u64, size: u16) -> Forwarding {
+        let end = address + u64::from(size);
+        for number in (self.head..self.tail).rev() {
+            let entry = &self.entries[self.index(number)];
+            let entry_end = entry.address + u64::from(entry.size);
+            let overlaps = entry.address < end && address < entry_end;
+            if entry.operation != Operation::Store || entry.sequence >= sequence || !overlaps {
+                continue;
+            }
+            if entry.data_ready == UNKNOWN {
+                return Forwarding::Waits(entry.slot);
+            }
+            let covers = entry.address <= address && end <= entry_end;
+            return if covers { Forwarding::Covered(entry.data_ready) } else { Forwarding::Partial(entry.data_ready) };
+        }
+        Forwarding::None
+    }
+
+    #[inline]
+    fn index(&self, number: u64) -> usize {
+        number as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    fn count_granules(&mut self, address: u64, size: u16, enters: bool) {
+        for granule in granules(address, size) {
+            let count = &mut self.filter[granule];
+            *count = if enters { *count + 1 } else { *count - 1 };
+        }
+    }
+}
+
+#[inline]
+fn granules(address: u64, size: u16) -> impl Iterator<Item = usize> {
+    let last = (address + u64::from(size.max(1)) - 1) >> 3;
+    ((address >> 3)..=last).map(|granule| granule as usize % FILTER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue_with(stores: &[(u64, u16, u64)]) -> StoreQueue {
+        let mut queue = StoreQueue::new(8);
+        for (sequence, &(address, size, data_ready)) in stores.iter().enumerate() {
+            let index = queue.push(Operation::Store, sequence as u64, sequence as u32, address, size);
+            queue.entry_mut(index).data_ready = data_ready;
+        }
+        queue
+    }
+
+    #[test]
+    fn the_youngest_older_store_forwards() {
+        let queue = queue_with(&[(0x100, 8, 5), (0x100, 8, 7), (0x100, 8, 9)]);
+        assert_eq!(queue.forward(2, 0x100, 8), Forwarding::Covered(7));
+        assert_eq!(queue.forward(9, 0x104, 4), Forwarding::Covered(9));
+        assert_eq!(queue.forward(9, 0x108, 8), Forwarding::None);
+    }
+
+    #[test]
+    fn a_load_wider_than_the_store_meets_it_in_the_cache() {
+        let queue = queue_with(&[(0x104, 4, 5)]);
+        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::Partial(5));
+    }
+
+    #[test]
+    fn a_load_waits_for_data_that_are_not_known() {
+        let queue = queue_with(&[(0x100, 8, UNKNOWN)]);
+        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::Waits(0));
+    }
+
+    #[test]
+    fn a_store_that_has_left_forwards_no_more() {
+        let mut queue = queue_with(&[(0x100, 8, 5)]);
+        queue.release_head(20);
+        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::None);
+        assert_eq!(queue.room_at(), Some(0), "seven entries were never used");
+    }
+}

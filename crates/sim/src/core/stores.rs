@@ -1,0 +1,337 @@
+//! Stores, flushes and fences taking effect, in the order of the store queue (x86-TSO with its persistency extensions).
+//!
+//! A store takes effect when its core owns the line. `clflush` holds the queue until it is complete; `clflushopt` and `clwb` leave it when they
+//! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
+//! then reads and writes as one.
+
+use super::config::{ClflushOrder, CoreConfig};
+use super::issue::Unit;
+use super::memory::Waiter;
+use super::micro_op::Operation;
+use super::pipeline::{Core, CoreRequest, Environment};
+use super::reorder_buffer::UNKNOWN;
+use super::store_queue::StoreEntry;
+use crate::cache::array::State;
+use crate::cache::hierarchy::Want;
+use crate::cache::mshr::Room;
+use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
+
+/// Non-temporal stores that are being combined, and what has been sent of them and of flushes.
+#[derive(Clone, Debug)]
+pub struct WriteCombining {
+    buffers: usize,
+    limit: usize,
+    open: Vec<(LineAddress, ByteMask)>,
+    /// Flushes and non-temporal stores under way.
+    under_way: usize,
+    /// When the last of them that came back was complete.
+    last_complete: u64,
+    next_id: u32,
+    /// The flush that holds the store queue.
+    holding: Option<u32>,
+    /// When that flush was complete.
+    holding_complete: Option<u64>,
+}
+
+impl WriteCombining {
+    /// Nothing under way.
+    pub fn new(config: &CoreConfig) -> WriteCombining {
+        WriteCombining {
+            buffers: usize::from(config.write_combining_buffers),
+            limit: usize::from(config.flushes_in_flight),
+            open: Vec::new(),
+            under_way: 0,
+            last_complete: 0,
+            next_id: 0,
+            holding: None,
+            holding_complete: None,
+        }
+    }
+
+    /// Whether nothing is being combined or under way.
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.under_way == 0
+    }
+
+    /// When the last flush or non-temporal store that came back was complete.
+    pub fn last_complete(&self) -> u64 {
+        self.last_complete
+    }
+
+    fn send(&mut self) -> u32 {
+        self.under_way += 1;
+        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id
+    }
+
+    fn has_room(&self) -> bool {
+        self.under_way < self.limit
+    }
+}
+
+impl Core {
+    /// A store or flush has its address and data at its entry's ready time.
+    pub(super) fn execute_store(&mut self, slot: u32, unit: Unit, env: &mut Environment<'_>) {
+        let ready = self.rob.entry(slot).ready;
+        let cycle = self.issue.issue(unit, ready, 1);
+        if let Some(translated) = self.translate_store(slot, cycle, env) {
+            self.store_translated(slot, translated, env);
+        }
+    }
+
+    /// The address of a store or flush is translated.
+    pub(super) fn store_translated(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) {
+        let entry = *self.rob.entry(slot);
+        let physical = self.stores.entry_mut(entry.queue_index).physical;
+        let waits_for_its_turn = match entry.operation {
+            Operation::Atomic | Operation::Mfence => true,
+            Operation::Clflush => self.config.clflush_order == ClflushOrder::FullFence,
+            _ => false,
+        };
+        if waits_for_its_turn {
+            return;
+        }
+        self.complete(slot, cycle + 1);
+        if entry.operation == Operation::Store && self.config.prefetch_for_ownership {
+            let line = LineAddress::containing(physical);
+            let is_owned = env.l1d.get(line).is_some_and(|line| line.state != State::Shared);
+            if !is_owned && self.mshrs.find(line).is_none() && self.mshrs.room(cycle) == Room::Now {
+                let cycle = cycle + self.l1_latency;
+                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, env);
+            }
+        }
+    }
+
+    /// A flush or non-temporal store of this core is complete at `cycle`.
+    pub fn write_acknowledged(&mut self, id: u32, cycle: u64) {
+        self.combining.under_way -= 1;
+        self.combining.last_complete = self.combining.last_complete.max(cycle);
+        if self.combining.holding == Some(id) {
+            self.combining.holding_complete = Some(cycle);
+        }
+    }
+
+    /// Sends what is left in the combining buffers: the thread is at its end.
+    pub(super) fn send_combined(&mut self, env: &mut Environment<'_>) {
+        let cycle = self.store_cycle.max(self.commit_cycle);
+        self.close_combining(cycle, env);
+    }
+
+    /// Lets everything at the head of the store queue take effect that can.
+    pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
+        while let Some(head) = self.stores.head() {
+            let entry = *head;
+            let done = match entry.operation {
+                Operation::Store => self.perform_store(&entry, env),
+                Operation::NonTemporalStore => self.perform_non_temporal(&entry, env),
+                Operation::Clflush => self.perform_clflush(&entry, env),
+                Operation::Clflushopt | Operation::Clwb => self.perform_weak_flush(&entry, env),
+                Operation::Sfence => self.perform_sfence(&entry, env),
+                Operation::Mfence => self.perform_mfence(&entry, env),
+                Operation::Atomic => self.perform_atomic(&entry, env),
+                other => unreachable!("{other:?} does not use the store queue"),
+            };
+            let Some(cycle) = done else { return };
+            self.store_cycle = cycle;
+            self.stores.release_head(cycle);
+        }
+    }
+
+    /// The first cycle in which the head of the queue could take effect, if it has committed.
+    fn turn(&self, entry: &StoreEntry) -> Option<u64> {
+        (entry.committed != UNKNOWN).then(|| entry.committed.max(self.store_cycle) + 1)
+    }
+
+    /// The same for what completes only when it is the oldest of all, and so commits after that.
+    fn turn_of_oldest(&self, entry: &StoreEntry) -> Option<u64> {
+        let (slot, head) = self.rob.head()?;
+        let is_oldest = slot == entry.slot && head.sequence == entry.sequence && head.outstanding == 0;
+        is_oldest.then(|| self.commit_cycle.max(self.store_cycle).max(head.ready) + 1)
+    }
+
+    fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let cycle = self.own(entry, self.turn(entry)?, env)?;
+        self.stats.stores += 1;
+        Some(cycle)
+    }
+
+    fn perform_atomic(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let turn = self.turn_of_oldest(entry)?;
+        let turn = self.when_flushed(turn, env)?;
+        let cycle = self.own(entry, turn, env)? + self.l1_latency;
+        self.stats.atomics += 1;
+        self.complete(entry.slot, cycle);
+        Some(cycle)
+    }
+
+    /// Writes the lines of a store, from `turn` on; gives the cycle of the last one, or asks for what is missing.
+    fn own(&mut self, entry: &StoreEntry, turn: u64, env: &mut Environment<'_>) -> Option<u64> {
+        if entry.address == 0 {
+            // A masked-off element of a scatter.
+            return Some(turn);
+        }
+        let (first, last) =
+            (entry.physical / LINE_BYTES, (entry.physical + u64::from(entry.size.max(1)) - 1) / LINE_BYTES);
+        let mut cycle = turn;
+        for line in (first..=last).map(LineAddress) {
+            let index = env.l1d.find(line).filter(|&index| env.l1d.line(index).state != State::Shared);
+            let Some(index) = index else {
+                self.ask_to_own(line, cycle, env);
+                return None;
+            };
+            cycle = cycle.max(env.l1d.line(index).ready);
+        }
+        for line in (first..=last).map(LineAddress) {
+            let index = env.l1d.find_and_touch(line).expect("it was just there");
+            let line = env.l1d.line_mut(index);
+            line.state = State::Modified;
+            line.version.0 += 1;
+            self.stats.l1d_hits += 1;
+        }
+        Some(cycle)
+    }
+
+    fn ask_to_own(&mut self, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
+        if let Some(mshr) = self.mshrs.find(line) {
+            if !mshr.waiters.contains(&Waiter::Stores) {
+                mshr.waiters.push(Waiter::Stores);
+            }
+            return;
+        }
+        self.stats.l1d_misses += 1;
+        let cycle = cycle + self.l1_latency;
+        match self.mshrs.room(cycle) {
+            Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, cycle, env),
+            Room::At(later) => {
+                self.mshrs.release_earliest();
+                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, later, env);
+            }
+            // It looks again when any line arrives: settling always drains the store queue.
+            Room::Unknown => self.stats.l1d_mshr_full += 1,
+        }
+    }
+
+    fn perform_non_temporal(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let turn = self.turn(entry)?;
+        let size = u64::from(entry.size.max(1));
+        let (first, last) = (entry.physical / LINE_BYTES, (entry.physical + size - 1) / LINE_BYTES);
+        for line in first..=last {
+            let line = LineAddress(line);
+            let is_open = self.combining.open.iter().any(|(open, _)| *open == line);
+            if !is_open && self.combining.open.len() >= self.combining.buffers && !self.send_oldest(turn, env) {
+                return None;
+            }
+        }
+        for line in (first..=last).map(LineAddress) {
+            let start = entry.physical.max(line.byte());
+            let end = (entry.physical + size).min(line.byte() + LINE_BYTES);
+            let mask = (u64::MAX >> (64 - (end - start))) << (start - line.byte());
+            match self.combining.open.iter_mut().find(|(open, _)| *open == line) {
+                Some((_, bytes)) => bytes.0 |= mask,
+                None => self.combining.open.push((line, ByteMask(mask))),
+            }
+        }
+        self.stats.non_temporal_stores += 1;
+        if let Some(full) = self.combining.open.iter().position(|(_, mask)| mask.is_full())
+            && self.combining.has_room()
+        {
+            self.send_open(full, turn, env);
+        }
+        Some(turn)
+    }
+
+    fn send_oldest(&mut self, cycle: u64, env: &mut Environment<'_>) -> bool {
+        if !self.combining.has_room() {
+            return false;
+        }
+        self.send_open(0, cycle, env);
+        true
+    }
+
+    fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) {
+        let (line, mask) = self.combining.open.remove(index);
+        let id = self.combining.send();
+        env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id }));
+    }
+
+    /// Sends all combining buffers, as far as the limit allows; whether none is left.
+    fn close_combining(&mut self, cycle: u64, env: &mut Environment<'_>) -> bool {
+        while !self.combining.open.is_empty() {
+            if !self.send_oldest(cycle, env) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The cycle, from `turn` on, in which every flush and non-temporal store so far is complete; none if that is not known.
+    fn when_flushed(&mut self, turn: u64, env: &mut Environment<'_>) -> Option<u64> {
+        if !self.close_combining(turn, env) || self.combining.under_way > 0 {
+            return None;
+        }
+        Some(turn.max(self.combining.last_complete))
+    }
+
+    fn perform_clflush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let is_fence = self.config.clflush_order == ClflushOrder::FullFence;
+        let turn = if is_fence { self.turn_of_oldest(entry)? } else { self.turn(entry)? };
+        if !entry.is_issued {
+            self.send_flush(entry, turn, false, env)?;
+            self.combining.holding = Some(self.combining.next_id);
+            self.combining.holding_complete = None;
+            self.stores.head().expect("it is the head").is_issued = true;
+            return None;
+        }
+        let complete = self.combining.holding_complete?;
+        let cycle = if is_fence { self.when_flushed(complete.max(turn), env)? } else { complete.max(turn) };
+        self.combining.holding = None;
+        self.stats.clflush_stall.record(self.period * (cycle - turn));
+        if is_fence {
+            self.complete(entry.slot, cycle);
+        }
+        Some(cycle)
+    }
+
+    fn perform_weak_flush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let turn = self.turn(entry)?;
+        self.send_flush(entry, turn, entry.operation == Operation::Clwb, env)?;
+        Some(turn)
+    }
+
+    /// Sends a flush at `turn`, or later if the limit of flushes in flight has only just been left.
+    fn send_flush(&mut self, entry: &StoreEntry, turn: u64, keep: bool, env: &mut Environment<'_>) -> Option<()> {
+        if !self.combining.has_room() {
+            return None;
+        }
+        // At the limit, the next may go when the last one has come back.
+        let is_next = self.combining.limit == self.combining.under_way + 1;
+        let cycle = if is_next { turn.max(self.combining.last_complete) } else { turn };
+        let id = self.combining.send();
+        self.stats.flushes += 1;
+        let line = LineAddress::containing(entry.physical);
+        env.requests.push((cycle + self.l1_latency, CoreRequest::Flush { line, keep, id }));
+        Some(())
+    }
+
+    fn perform_sfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let turn = self.turn(entry)?;
+        let cycle = self.when_flushed(turn, env)?;
+        self.count_fence(cycle, entry.committed + 1);
+        Some(cycle)
+    }
+
+    fn perform_mfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        let turn = self.turn_of_oldest(entry)?;
+        let cycle = self.when_flushed(turn, env)?;
+        let ready = self.rob.entry(entry.slot).ready;
+        self.count_fence(cycle, self.commit_cycle.max(ready) + 1);
+        self.complete(entry.slot, cycle);
+        Some(cycle)
+    }
+
+    /// A fence takes effect at `cycle`; from `alone` on it was all that kept its core's program order waiting.
+    fn count_fence(&mut self, cycle: u64, alone: u64) {
+        self.stats.fences += 1;
+        self.stats.fence_stall.record(self.period * cycle.saturating_sub(alone));
+    }
+}

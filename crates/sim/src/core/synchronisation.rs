@@ -1,0 +1,377 @@
+//! Synchronisation among the threads of a process, arbitrated again in simulated time (`free` order).
+//!
+//! Locks go to whoever asks first in simulated time. Waits whose wake-up the record names wait for that very event; one that comes early is
+//! remembered. This is a pure state machine: it is told what a thread does and says who may go on.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::record::{Clock, Event, FutexOutcome, ThreadId};
+
+/// What became of an operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the thread goes on at once; if not, it will be among the `woken` of another decision.
+    pub proceeds: bool,
+    /// Other threads that may go on now, in order.
+    pub woken: Vec<ThreadId>,
+}
+
+/// Why a thread is blocked, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// For a lock; a reader or not.
+    Lock { object: u64, reads: bool },
+    /// For a wake-up; then for a mutex, if it is a condition's.
+    Wake { clock: Clock, object: u64, mutex: Option<u64> },
+    /// For the other participants of a barrier.
+    Barrier { object: u64, generation: u64 },
+    /// For the end of a thread.
+    Join { thread: ThreadId },
+    /// For another thread's store to a word.
+    Store { object: u64 },
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lock {
+    writer: Option<ThreadId>,
+    readers: u32,
+    queue: VecDeque<(ThreadId, bool)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    arrived: u64,
+    waiting: Vec<ThreadId>,
+}
+
+/// The synchronisation objects of a process and who waits at them.
+#[derive(Clone, Debug, Default)]
+pub struct Synchronisation {
+    locks: FxHashMap<u64, Lock>,
+    barriers: FxHashMap<(u64, u64), Barrier>,
+    given: FxHashSet<Clock>,
+    awaited: FxHashMap<Clock, Vec<ThreadId>>,
+    joined: FxHashMap<ThreadId, Vec<ThreadId>>,
+    ended: FxHashSet<ThreadId>,
+    waits: FxHashMap<ThreadId, (Clock, Wait)>,
+    /// Waits that were ended because nothing else could go on: a cycle, or a wake-up that the record does not hold.
+    pub forced: u64,
+}
+
+impl Synchronisation {
+    /// `thread` has come to `event`.
+    pub fn apply(&mut self, thread: ThreadId, event: &Event) -> Decision {
+        match *event {
+            Event::MutexLock { clock, object } | Event::SpinLock { clock, object } | Event::WriteLock { clock, object } => {
+                self.acquire(thread, clock, object, false)
+            }
+            Event::ReadLock { clock, object } => self.acquire(thread, clock, object, true),
+            Event::MutexUnlock { object, .. } | Event::SpinUnlock { object, .. } | Event::RwUnlock { object, .. } => {
+                let mut decision = Decision { proceeds: true, woken: Vec::new() };
+                self.release(object, &mut decision);
+                decision
+            }
+            Event::ConditionWait { clock, object, mutex, wake, timed_out } => {
+                let mut decision = Decision::default();
+                self.release(mutex, &mut decision);
+                let wake = if timed_out { None } else { wake };
+                self.wait_for_wake(thread, clock, object, wake, Some(mutex), &mut decision);
+                decision
+            }
+            Event::SemaphoreWait { clock, object, wake } => {
+                let mut decision = Decision::default();
+                self.wait_for_wake(thread, clock, object, wake, None, &mut decision);
+                decision
+            }
+            Event::FutexWait { clock, object, wake, outcome } => {
+                let mut decision = Decision::default();
+                let wake = if outcome == FutexOutcome::Woken { wake } else { None };
+                self.wait_for_wake(thread, clock, object, wake, None, &mut decision);
+                decision
+            }
+            Event::ConditionSignal { clock, .. }
+            | Event::ConditionBroadcast { clock, .. }
+            | Event::SemaphorePost { clock, .. }
+            | Event::FutexWake { clock, .. } => self.wake(clock),
+            Event::BarrierWait { clock, object, participants, generation } => {
+                self.arrive(thread, clock, object, participants, generation)
+            }
+            Event::ThreadJoin { clock, thread: other } => self.join(thread, clock, other),
+            Event::ThreadExit { .. } => self.end(thread),
+            _ => Decision { proceeds: true, woken: Vec::new() },
+        }
+    }
+
+    /// `thread` has nothing more to do; those who join it go on.
+    pub fn end(&mut self, thread: ThreadId) -> Decision {
+        self.ended.insert(thread);
+        let woken = self.joined.remove(&thread).unwrap_or_default();
+        for woken in &woken {
+            self.waits.remove(woken);
+        }
+        Decision { proceeds: true, woken }
+    }
+
+    /// `thread` waits until another one stores to the word at `object`.
+    pub fn wait_for_store(&mut self, thread: ThreadId, clock: Clock, object: u64) {
+        self.waits.insert(thread, (clock, Wait::Store { object }));
+    }
+
+    /// The awaited store has happened.
+    pub fn store_seen(&mut self, thread: ThreadId) {
+        self.waits.remove(&thread);
+    }
+
+    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread.
+    pub fn force(&mut self) -> Option<ThreadId> {
+        let (&thread, &(_, wait)) = self.waits.iter().min_by_key(|(thread, (clock, _))| (*clock, **thread))?;
+        self.forced += 1;
+        self.waits.remove(&thread);
+        match wait {
+            Wait::Lock { object, .. } => self.lock(object).queue.retain(|(waiting, _)| *waiting != thread),
+            Wait::Wake { clock, .. } => {
+                if let Some(waiting) = self.awaited.get_mut(&clock) {
+                    waiting.retain(|waiting| *waiting != thread);
+                }
+            }
+            Wait::Barrier { object, generation } => {
+                if let Some(barrier) = self.barriers.get_mut(&(object, generation)) {
+                    barrier.waiting.retain(|waiting| *waiting != thread);
+                }
+            }
+            Wait::Join { thread: other } => {
+                if let Some(waiting) = self.joined.get_mut(&other) {
+                    waiting.retain(|waiting| *waiting != thread);
+                }
+            }
+            Wait::Store { .. } => {}
+        }
+        Some(thread)
+    }
+
+    /// Who waits for what, one line each, in the order of the threads.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut waits: Vec<_> = self.waits.iter().collect();
+        waits.sort_unstable_by_key(|(thread, _)| **thread);
+        let line = |(thread, (_, wait)): (&ThreadId, &(Clock, Wait))| {
+            let thread = thread.0;
+            match wait {
+                Wait::Lock { object, reads } => {
+                    let how = if *reads { "to read" } else { "to write" };
+                    format!("thread {thread} waits for the lock {object:#x} {how}")
+                }
+                Wait::Wake { clock, object, .. } => {
+                    format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)
+                }
+                Wait::Barrier { object, generation } => {
+                    format!("thread {thread} waits at the barrier {object:#x}, generation {generation}")
+                }
+                Wait::Join { thread: other } => format!("thread {thread} waits for thread {} to end", other.0),
+                Wait::Store { object } => format!("thread {thread} waits for a store to {object:#x}"),
+            }
+        };
+        waits.into_iter().map(line).collect()
+    }
+
+    fn lock(&mut self, object: u64) -> &mut Lock {
+        self.locks.entry(object).or_default()
+    }
+
+    fn acquire(&mut self, thread: ThreadId, clock: Clock, object: u64, reads: bool) -> Decision {
+        let lock = self.lock(object);
+        let is_free = lock.writer.is_none() && lock.queue.is_empty() && (reads || lock.readers == 0);
+        if is_free {
+            if reads {
+                lock.readers += 1;
+            } else {
+                lock.writer = Some(thread);
+            }
+        } else if lock.writer == Some(thread) {
+            // A recursive mutex, taken again by its owner.
+            return Decision { proceeds: true, woken: Vec::new() };
+        } else {
+            lock.queue.push_back((thread, reads));
+            self.waits.insert(thread, (clock, Wait::Lock { object, reads }));
+        }
+        Decision { proceeds: is_free, woken: Vec::new() }
+    }
+
+    fn release(&mut self, object: u64, decision: &mut Decision) {
+        let lock = self.lock(object);
+        if lock.writer.take().is_none() {
+            lock.readers = lock.readers.saturating_sub(1);
+        }
+        let mut admitted = Vec::new();
+        while let Some(&(thread, reads)) = lock.queue.front() {
+            let fits = lock.writer.is_none() && (reads || lock.readers == 0);
+            if !fits {
+                break;
+            }
+            lock.queue.pop_front();
+            if reads {
+                lock.readers += 1;
+            } else {
+                lock.writer = Some(thread);
+            }
+            admitted.push(thread);
+        }
+        for thread in admitted {
+            self.waits.remove(&thread);
+            decision.woken.push(thread);
+        }
+    }
+
+    fn wait_for_wake(
+        &mut self,
+        thread: ThreadId,
+        clock: Clock,
+        object: u64,
+        wake: Option<Clock>,
+        mutex: Option<u64>,
+        decision: &mut Decision,
+    ) {
+        match wake {
+            Some(wake) if !self.given.contains(&wake) => {
+                self.awaited.entry(wake).or_default().push(thread);
+                self.waits.insert(thread, (clock, Wait::Wake { clock: wake, object, mutex }));
+                decision.proceeds = false;
+            }
+            _ => decision.proceeds = mutex.is_none_or(|mutex| self.acquire(thread, clock, mutex, false).proceeds),
+        }
+    }
+
+    fn wake(&mut self, clock: Clock) -> Decision {
+        self.given.insert(clock);
+        let mut decision = Decision { proceeds: true, woken: Vec::new() };
+        for thread in self.awaited.remove(&clock).unwrap_or_default() {
+            let mutex = match self.waits.remove(&thread) {
+                Some((waited, Wait::Wake { mutex: Some(mutex), .. })) => Some((waited, mutex)),
+                _ => None,
+            };
+            let goes_on = mutex.is_none_or(|(waited, mutex)| self.acquire(thread, waited, mutex, false).proceeds);
+            if goes_on {
+                decision.woken.push(thread);
+            }
+        }
+        decision
+    }
+
+    fn arrive(&mut self, thread: ThreadId, clock: Clock, object: u64, participants: u64, generation: u64) -> Decision {
+        if participants == 0 {
+            return Decision { proceeds: true, woken: Vec::new() };
+        }
+        let barrier = self.barriers.entry((object, generation)).or_default();
+        barrier.arrived += 1;
+        if barrier.arrived < participants {
+            barrier.waiting.push(thread);
+            self.waits.insert(thread, (clock, Wait::Barrier { object, generation }));
+            return Decision::default();
+        }
+        let woken = self.barriers.remove(&(object, generation)).map(|barrier| barrier.waiting).unwrap_or_default();
+        for woken in &woken {
+            self.waits.remove(woken);
+        }
+        Decision { proceeds: true, woken }
+    }
+
+    fn join(&mut self, thread: ThreadId, clock: Clock, other: ThreadId) -> Decision {
+        let ended = self.ended.contains(&other);
+        if !ended {
+            self.joined.entry(other).or_default().push(thread);
+            self.waits.insert(thread, (clock, Wait::Join { thread: other }));
+        }
+        Decision { proceeds: ended, woken: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: ThreadId = ThreadId(0);
+    const B: ThreadId = ThreadId(1);
+    const C: ThreadId = ThreadId(2);
+    const M: u64 = 0x100;
+
+    fn lock(clock: u64) -> Event {
+        Event::MutexLock { clock: Clock(clock), object: M }
+    }
+
+    fn unlock(clock: u64) -> Event {
+        Event::MutexUnlock { clock: Clock(clock), object: M }
+    }
+
+    #[test]
+    fn a_lock_goes_to_waiters_in_the_order_they_came() {
+        let mut threads = Synchronisation::default();
+        assert!(threads.apply(A, &lock(1)).proceeds);
+        assert!(!threads.apply(C, &lock(3)).proceeds);
+        assert!(!threads.apply(B, &lock(2)).proceeds);
+        assert_eq!(threads.apply(A, &unlock(4)).woken, [C]);
+        assert_eq!(threads.apply(C, &unlock(5)).woken, [B]);
+    }
+
+    #[test]
+    fn readers_share_and_a_writer_waits_for_all_of_them() {
+        let mut threads = Synchronisation::default();
+        let read = |clock| Event::ReadLock { clock: Clock(clock), object: M };
+        let write = Event::WriteLock { clock: Clock(9), object: M };
+        let end = Event::RwUnlock { clock: Clock(10), object: M };
+        assert!(threads.apply(A, &read(1)).proceeds && threads.apply(B, &read(2)).proceeds);
+        assert!(!threads.apply(C, &write).proceeds);
+        assert!(threads.apply(A, &end).woken.is_empty());
+        assert_eq!(threads.apply(B, &end).woken, [C]);
+    }
+
+    #[test]
+    fn a_wake_that_comes_early_is_remembered() {
+        let mut threads = Synchronisation::default();
+        threads.apply(A, &Event::SemaphorePost { clock: Clock(5), object: M });
+        let wait = Event::SemaphoreWait { clock: Clock(6), object: M, wake: Some(Clock(5)) };
+        assert!(threads.apply(B, &wait).proceeds);
+    }
+
+    #[test]
+    fn a_condition_wait_gives_its_mutex_up_and_takes_it_again() {
+        let mut threads = Synchronisation::default();
+        assert!(threads.apply(A, &lock(1)).proceeds);
+        assert!(!threads.apply(B, &lock(2)).proceeds);
+        let wait =
+            Event::ConditionWait { clock: Clock(9), object: 1, mutex: M, wake: Some(Clock(3)), timed_out: false };
+        let decision = threads.apply(A, &wait);
+        assert_eq!((decision.proceeds, decision.woken), (false, vec![B]));
+        let signal = threads.apply(B, &Event::ConditionSignal { clock: Clock(3), object: 1 });
+        assert!(signal.woken.is_empty(), "B still has the mutex");
+        assert_eq!(threads.apply(B, &unlock(4)).woken, [A]);
+    }
+
+    #[test]
+    fn the_last_at_a_barrier_wakes_the_others() {
+        let mut threads = Synchronisation::default();
+        let arrive = Event::BarrierWait { clock: Clock(1), object: M, participants: 3, generation: 0 };
+        assert!(!threads.apply(A, &arrive).proceeds);
+        assert!(!threads.apply(B, &arrive).proceeds);
+        let last = threads.apply(C, &arrive);
+        assert_eq!((last.proceeds, last.woken), (true, vec![A, B]));
+    }
+
+    #[test]
+    fn a_join_waits_for_the_end() {
+        let mut threads = Synchronisation::default();
+        assert!(!threads.apply(A, &Event::ThreadJoin { clock: Clock(1), thread: B }).proceeds);
+        assert_eq!(threads.end(B).woken, [A]);
+        assert!(threads.apply(C, &Event::ThreadJoin { clock: Clock(2), thread: B }).proceeds);
+    }
+
+    #[test]
+    fn where_nobody_can_go_on_the_wait_recorded_first_is_ended() {
+        let mut threads = Synchronisation::default();
+        let wait = |clock| Event::SemaphoreWait { clock: Clock(clock), object: M, wake: Some(Clock(99)) };
+        assert!(!threads.apply(A, &wait(8)).proceeds);
+        assert!(!threads.apply(B, &wait(7)).proceeds);
+        assert_eq!(threads.force(), Some(B));
+        assert_eq!(threads.forced, 1);
+    }
+}

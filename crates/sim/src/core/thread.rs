@@ -1,0 +1,189 @@
+//! One recorded thread on its way through a simulation: where it is in its record, and what it has to persist.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::micro_op::MicroOp;
+use crate::record::{Event, Frame, RecordError, ThreadId, ThreadReader};
+
+/// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation object, an inserted persist.
+#[derive(Clone, Copy, Debug)]
+pub struct Extra {
+    /// What is to be done.
+    pub micro_op: MicroOp,
+    /// Virtual address it accesses.
+    pub address: u64,
+}
+
+/// What comes next in a thread's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This block.
+    Block(u32),
+    /// An event; [`Thread::event`] has it.
+    Event,
+    /// Nothing: the record of this thread is at its end.
+    End,
+}
+
+/// How far the event that a thread has come to has been dealt with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventPhase {
+    /// Not at all.
+    #[default]
+    Reached,
+    /// The persists that it asks for are inserted.
+    Persisted,
+    /// Its object's access is inserted.
+    Accessed,
+}
+
+/// A thread's place in its record.
+#[derive(Clone)]
+pub struct Thread {
+    /// Which thread it is.
+    pub id: ThreadId,
+    reader: ThreadReader,
+    /// The frame that is being replayed.
+    pub frame: Arc<Frame>,
+    step: usize,
+    /// Index of the first slot of the next block.
+    next_slot: usize,
+    next_event: usize,
+    at_end: bool,
+    /// The block being dispatched (0: none), its next micro-operation, and its first slot.
+    pub block: u32,
+    /// Next micro-operation of `block`.
+    pub micro_op: u32,
+    /// Micro-operations of `block` that are executed: fewer than all if it was interrupted.
+    pub micro_ops: u32,
+    /// Index of the first slot of `block` in the frame.
+    pub first_slot: usize,
+    /// The block executed last, whose exit has not been predicted yet (0: none).
+    pub left_block: u32,
+    /// What comes before the record goes on.
+    pub extra: VecDeque<Extra>,
+    /// How far the next event has been dealt with.
+    pub phase: EventPhase,
+    /// Instructions dispatched.
+    pub instructions: u64,
+    /// Instructions after which the thread stops.
+    pub limit: u64,
+    /// PM lines (virtual address / 64) stored to since the last inserted persist, in order, and as a set.
+    pub dirty_lines: Vec<u64>,
+    dirty_set: FxHashSet<u64>,
+    /// Stores to PM since the last inserted persist.
+    pub stores_to_pm: u64,
+}
+
+impl Thread {
+    /// The thread at the start of its record.
+    pub fn new(reader: ThreadReader) -> Thread {
+        Thread {
+            id: reader.thread(),
+            reader,
+            frame: Arc::default(),
+            step: 0,
+            next_slot: 0,
+            next_event: 0,
+            at_end: false,
+            block: 0,
+            micro_op: 0,
+            micro_ops: 0,
+            first_slot: 0,
+            left_block: 0,
+            extra: VecDeque::new(),
+            phase: EventPhase::Reached,
+            instructions: 0,
+            limit: u64::MAX,
+            dirty_lines: Vec::new(),
+            dirty_set: FxHashSet::default(),
+            stores_to_pm: 0,
+        }
+    }
+
+    /// What comes next; reads the next frame if this one is used up.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Step, RecordError> {
+        loop {
+            match self.frame.steps.get(self.step) {
+                Some(0) => return Ok(Step::Event),
+                Some(&block) => return Ok(Step::Block(block)),
+                None if self.at_end => return Ok(Step::End),
+                None => self.read_frame()?,
+            }
+        }
+    }
+
+    /// Starts the block that comes next; `slots` is how many each execution of it supplies.
+    #[inline]
+    pub fn start_block(&mut self, block: u32, slots: u32, micro_ops: u32) {
+        self.block = block;
+        self.micro_op = 0;
+        self.micro_ops = micro_ops;
+        self.first_slot = self.next_slot;
+        self.next_slot += slots as usize;
+        self.step += 1;
+    }
+
+    /// How many instructions of the block just started were executed, if it was interrupted.
+    #[inline]
+    pub fn interrupted_after(&self) -> Option<u64> {
+        if self.frame.steps.get(self.step) != Some(&0) {
+            return None;
+        }
+        match self.frame.events.get(self.next_event) {
+            Some(Event::Interrupted { instructions }) => Some(*instructions),
+            _ => None,
+        }
+    }
+
+    /// The event that comes next; [`Thread::peek`] has said that there is one.
+    pub fn event(&self) -> &Event {
+        &self.frame.events[self.next_event]
+    }
+
+    /// The event has been dealt with.
+    pub fn pass_event(&mut self) {
+        self.next_event += 1;
+        self.step += 1;
+        self.phase = EventPhase::Reached;
+    }
+
+    /// The value of slot `slot` of the block being dispatched.
+    #[inline]
+    pub fn slot(&self, slot: u16) -> u64 {
+        self.frame.slots[self.first_slot + usize::from(slot)]
+    }
+
+    /// Notes a store to PM, for inserted persists.
+    pub fn note_store(&mut self, address: u64, size: u16) {
+        self.stores_to_pm += 1;
+        for line in address / 64..=(address + u64::from(size.max(1)) - 1) / 64 {
+            if self.dirty_set.insert(line) {
+                self.dirty_lines.push(line);
+            }
+        }
+    }
+
+    /// Gives the lines noted since the last call.
+    pub fn take_dirty_lines(&mut self) -> Vec<u64> {
+        self.dirty_set.clear();
+        self.stores_to_pm = 0;
+        std::mem::take(&mut self.dirty_lines)
+    }
+
+    fn read_frame(&mut self) -> Result<(), RecordError> {
+        self.step = 0;
+        self.next_slot = 0;
+        self.next_event = 0;
+        let frame = Arc::make_mut(&mut self.frame);
+        self.at_end = !self.reader.next_frame(frame)?;
+        if self.at_end {
+            frame.steps.clear();
+        }
+        Ok(())
+    }
+}

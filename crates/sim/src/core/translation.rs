@@ -1,0 +1,157 @@
+//! Virtual to physical: the page table of a process, and the TLB and walk cache of a core.
+//!
+//! A page gets its frame at its first touch, the next free one of DRAM or of PM, so that neighbours in time are neighbours in memory. Upper
+//! levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rustc_hash::FxBuildHasher;
+
+use super::config::TlbConfig;
+use crate::cache::array::{CacheArray, Line};
+use crate::host_bridge::address_map::PM_BASE;
+use crate::message::LineAddress;
+
+const PAGE_SHIFT: u32 = 12;
+/// Where page-table entries lie in DRAM, far above any frame: 8 bytes for each virtual page.
+const PAGE_TABLE_BASE: u64 = 1 << 39;
+
+/// The address space of one process.
+#[derive(Clone, Debug)]
+pub struct PageTable {
+    frames: HashMap<u64, u64, FxBuildHasher>,
+    persistent: Vec<Range<u64>>,
+    next_dram: u64,
+    next_pm: u64,
+}
+
+impl PageTable {
+    /// An address space in which the virtual ranges `persistent` (sorted and disjoint, in bytes) are PM.
+    pub fn new(persistent: Vec<Range<u64>>) -> PageTable {
+        PageTable { frames: HashMap::default(), persistent, next_dram: 0, next_pm: PM_BASE >> PAGE_SHIFT }
+    }
+
+    /// The physical page number of a virtual one.
+    pub fn frame(&mut self, page: u64) -> u64 {
+        if let Some(&frame) = self.frames.get(&page) {
+            return frame;
+        }
+        let next = if self.is_persistent(page << PAGE_SHIFT) { &mut self.next_pm } else { &mut self.next_dram };
+        let frame = *next;
+        *next += 1;
+        self.frames.insert(page, frame);
+        frame
+    }
+
+    /// How many frames of DRAM and of PM are taken.
+    pub fn frames_taken(&self) -> (u64, u64) {
+        (self.next_dram, self.next_pm - (PM_BASE >> PAGE_SHIFT))
+    }
+
+    /// Whether the page of the virtual `address` lies in PM.
+    pub fn is_persistent(&self, address: u64) -> bool {
+        let address = address & !((1 << PAGE_SHIFT) - 1);
+        let behind = self.persistent.partition_point(|range| range.start <= address);
+        // A range may begin inside a page: the whole page is PM then.
+        let page_end = address + (1 << PAGE_SHIFT);
+        let starts_inside = self.persistent.get(behind).is_some_and(|range| range.start < page_end);
+        starts_inside || behind.checked_sub(1).is_some_and(|before| self.persistent[before].end > address)
+    }
+}
+
+/// What a translation costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translation {
+    /// Known in the TLB.
+    Hit,
+    /// The walker found the entry in its cache.
+    Walk,
+    /// The walker must read this line of the page table first.
+    Read(LineAddress),
+}
+
+/// The TLB of one core, with the walker's cache.
+#[derive(Clone, Debug)]
+pub struct Tlb {
+    is_enabled: bool,
+    /// Tags are virtual pages; a line's version is unused.
+    entries: CacheArray,
+    frames: HashMap<u64, u64, FxBuildHasher>,
+    walk_cache: CacheArray,
+    /// The last page translated: most accesses go there again.
+    last: (u64, u64),
+    /// Translations that were in the TLB.
+    pub hits: u64,
+    /// Translations that took a walk.
+    pub walks: u64,
+    /// Of these, walks that read memory.
+    pub walk_reads: u64,
+}
+
+impl Tlb {
+    /// An empty TLB.
+    pub fn new(config: &TlbConfig) -> Tlb {
+        let lines = |entries: u64| entries * crate::message::LINE_BYTES;
+        Tlb {
+            is_enabled: config.enabled,
+            entries: CacheArray::new(lines(u64::from(config.entries)), usize::from(config.ways)),
+            frames: HashMap::default(),
+            walk_cache: CacheArray::new(u64::from(config.walk_cache_kib) * 1024, usize::from(config.walk_cache_ways)),
+            last: (u64::MAX, 0),
+            hits: 0,
+            walks: 0,
+            walk_reads: 0,
+        }
+    }
+
+    /// The physical address of `address`, and what finding it out costs.
+    #[inline]
+    pub fn translate(&mut self, address: u64, table: &mut PageTable) -> (u64, Translation) {
+        let page = address >> PAGE_SHIFT;
+        let offset = address & ((1 << PAGE_SHIFT) - 1);
+        if page == self.last.0 {
+            self.hits += 1;
+            return (self.last.1 | offset, Translation::Hit);
+        }
+        let (frame, cost) = self.look_up(page, table);
+        self.last = (page, frame << PAGE_SHIFT);
+        (self.last.1 | offset, cost)
+    }
+
+    /// Forgets everything: another address space, or power is gone.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.frames.clear();
+        self.walk_cache.clear();
+        self.last = (u64::MAX, 0);
+    }
+
+    fn look_up(&mut self, page: u64, table: &mut PageTable) -> (u64, Translation) {
+        if self.entries.find_and_touch(LineAddress(page)).is_some() {
+            self.hits += 1;
+            return (self.frames[&page], Translation::Hit);
+        }
+        let frame = table.frame(page);
+        if !self.is_enabled {
+            return (frame, Translation::Hit);
+        }
+        if let Some(victim) = self.entries.victim(LineAddress(page)) {
+            self.entries.remove(victim);
+            self.frames.remove(&victim.0);
+        }
+        self.entries.insert(LineAddress(page), Line::default());
+        self.frames.insert(page, frame);
+        self.walks += 1;
+        let entry = LineAddress::containing(PAGE_TABLE_BASE + page % (1 << 35) * 8);
+        if self.walk_cache.find_and_touch(entry).is_some() {
+            return (frame, Translation::Walk);
+        }
+        if let Some(victim) = self.walk_cache.victim(entry) {
+            self.walk_cache.remove(victim);
+        }
+        self.walk_cache.insert(entry, Line::default());
+        self.walk_reads += 1;
+        (frame, Translation::Read(entry))
+    }
+}
