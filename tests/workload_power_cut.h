@@ -37,6 +37,7 @@ enum { PENDING_MAX = 1 << 16 };
 
 struct pending_line {
   const char *address;
+  uint64_t flush; // counts flushes of all threads
   char bytes[LINE_BYTES];
 };
 
@@ -45,6 +46,8 @@ static struct {
   int image;
   char *base;
   size_t bytes;
+  uint64_t flushes;
+  uint64_t *durable; // by line: the flush whose bytes it has. Memory never goes back to older ones
 } power_cut = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct pending_line *pending;
@@ -72,40 +75,14 @@ static void power_cut_open(void) {
   if (power_cut.base == NULL || power_cut.image < 0 || fstat(power_cut.image, &status) != 0)
     power_cut_fail("no mapped pool or no image");
   power_cut.bytes = (size_t)status.st_size; // the mapping's last page is not all pool
+  power_cut.durable = calloc(power_cut.bytes / LINE_BYTES, sizeof *power_cut.durable);
+  if (power_cut.durable == NULL)
+    power_cut_fail("no memory");
 }
 
 static void make_durable(const char *address, const char *bytes) {
   if (pwrite(power_cut.image, bytes, LINE_BYTES, address - power_cut.base) != LINE_BYTES)
     power_cut_fail("cannot write the image");
-}
-
-static void flush_range(enum flush flush, const void *start, size_t bytes) {
-  const char *line = (const char *)((uintptr_t)start & ~(uintptr_t)(LINE_BYTES - 1));
-  if (pending == NULL)
-    pending = malloc(PENDING_MAX * sizeof *pending);
-  for (; flush != FLUSH_NONE && line < (const char *)start + bytes; line += LINE_BYTES) {
-    if (pending_count == PENDING_MAX)
-      power_cut_fail("too many lines flushed before a fence");
-    pending[pending_count].address = line;
-    memcpy(pending[pending_count++].bytes, line, LINE_BYTES);
-  }
-}
-
-static void fence(enum flush flush) {
-  if (flush == FLUSH_NONE)
-    return;
-  pthread_mutex_lock(&power_cut.lock);
-  if (power_cut.base == NULL)
-    power_cut_open();
-  for (size_t i = 0; i < pending_count; i++)
-    make_durable(pending[i].address, pending[i].bytes);
-  pending_count = 0;
-  pthread_mutex_unlock(&power_cut.lock);
-}
-
-static inline void persist(enum flush flush, const void *start, size_t bytes) {
-  flush_range(flush, start, bytes);
-  fence(flush);
 }
 
 // Other threads may still be storing: a line is read until it stands still, so that it is not torn.
@@ -116,6 +93,49 @@ static void read_line(char bytes[LINE_BYTES], const char *address) {
     __asm__ volatile("" ::: "memory");
     memcpy(again, address, LINE_BYTES);
   } while (memcmp(bytes, again, LINE_BYTES) != 0);
+}
+
+static void flush_line(const char *line) {
+  struct pending_line *flushed = &pending[pending_count++];
+  if (pending_count > PENDING_MAX)
+    power_cut_fail("too many lines flushed before a fence");
+  flushed->address = line;
+  flushed->flush = ++power_cut.flushes;
+  read_line(flushed->bytes, line);
+}
+
+static void flush_range(enum flush flush, const void *start, size_t bytes) {
+  const char *line = (const char *)((uintptr_t)start & ~(uintptr_t)(LINE_BYTES - 1));
+  if (flush == FLUSH_NONE)
+    return;
+  if (pending == NULL && (pending = malloc(PENDING_MAX * sizeof *pending)) == NULL)
+    power_cut_fail("no memory");
+  pthread_mutex_lock(&power_cut.lock);
+  for (; line < (const char *)start + bytes; line += LINE_BYTES)
+    flush_line(line);
+  pthread_mutex_unlock(&power_cut.lock);
+}
+
+static void fence(enum flush flush) {
+  if (flush == FLUSH_NONE)
+    return;
+  pthread_mutex_lock(&power_cut.lock);
+  if (power_cut.base == NULL)
+    power_cut_open();
+  for (size_t i = 0; i < pending_count; i++) {
+    uint64_t *durable = &power_cut.durable[(pending[i].address - power_cut.base) / LINE_BYTES];
+    if (pending[i].flush > *durable) {
+      make_durable(pending[i].address, pending[i].bytes);
+      *durable = pending[i].flush;
+    }
+  }
+  pending_count = 0;
+  pthread_mutex_unlock(&power_cut.lock);
+}
+
+static inline void persist(enum flush flush, const void *start, size_t bytes) {
+  flush_range(flush, start, bytes);
+  fence(flush);
 }
 
 // Ends the program at a crash point. The lock is kept, so no other thread's fence completes any
