@@ -1,5 +1,310 @@
-//! A channel of DRAM.
+//! A channel of DRAM and the queues before it.
+//!
+//! Requests wait in a read queue and a write queue, from which the [scheduler](scheduler) takes commands one by one, each at the exact time at which
+//! the [channel](channel) lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
+//! answered from the queue. Time passes from one possible command to the next; cycles without one cost nothing.
 
+pub mod address;
+pub mod channel;
 pub mod config;
+pub mod refresh;
+pub mod scheduler;
+mod stats;
+pub mod timing;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use channel::{BankId, Command};
 pub use config::{AddressMapping, DramConfig, PagePolicy};
+pub use stats::DramStats;
+
+use super::line_versions::LineVersions;
+use super::medium::Completion;
+use super::write_drain::WriteDrain;
+use crate::host_bridge::Interleave;
+use crate::kernel::Time;
+use crate::message::{ByteMask, Message, MessageClass, Stage};
+use crate::stats::StatsNode;
+use address::AddressMap;
+use channel::Channel;
+use refresh::Refresh;
+use scheduler::{Decision, Pending, RowState, Scheduler};
+
+/// A channel of DRAM with its queues.
+#[derive(Clone, Debug)]
+pub struct Dram {
+    interleave: Interleave,
+    address_map: AddressMap,
+    page_policy: PagePolicy,
+    read_queue_entries: usize,
+    write_queue_entries: usize,
+    channel: Channel,
+    refresh: Refresh,
+    scheduler: Scheduler,
+    drain: WriteDrain,
+    reads: Vec<Pending>,
+    writes: Vec<Pending>,
+    /// What a read sees: queued writes included.
+    contents: LineVersions,
+    /// The commands issued so far, if somebody wants to see them.
+    commands: Option<Vec<(Time, Command)>>,
+    last_column_was_write: bool,
+    stats: DramStats,
+}
+
+impl Dram {
+    /// A channel like `config`, whose lines are those of one way of `interleave`.
+    pub fn new(config: &DramConfig, interleave: Interleave) -> Dram {
+        let channel = Channel::new(config);
+        Dram {
+            interleave,
+            address_map: AddressMap::new(config),
+            page_policy: config.page_policy,
+            read_queue_entries: config.read_queue_entries.into(),
+            write_queue_entries: config.write_queue_entries.into(),
+            refresh: Refresh::new(&channel),
+            scheduler: Scheduler::new(channel.banks(), config.row_hit_cap),
+            drain: WriteDrain::new(config.write_high_watermark.into(), config.write_low_watermark.into()),
+            channel,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            contents: LineVersions::default(),
+            commands: None,
+            last_column_was_write: false,
+            stats: DramStats::default(),
+        }
+    }
+
+    /// From now on the commands are kept for [`Self::take_commands`].
+    pub fn record_commands(&mut self) {
+        self.commands.get_or_insert_default();
+    }
+
+    /// The commands issued since the last call, in order, each with its time.
+    pub fn take_commands(&mut self) -> Vec<(Time, Command)> {
+        self.commands.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// When a request can enter the queues: at an edge of the clock.
+    pub fn entry_time(&self, time: Time) -> Time {
+        self.channel.timing().edge(time)
+    }
+
+    /// How many requests of `class` can be queued.
+    pub fn queue_entries(&self, class: MessageClass) -> usize {
+        match class {
+            MessageClass::RequestWithData => self.write_queue_entries,
+            _ => self.read_queue_entries,
+        }
+    }
+
+    /// Whether there is room for `request`.
+    pub fn has_room(&self, request: &Message) -> bool {
+        match request.is_write() {
+            true => self.writes.len() < self.write_queue_entries || self.queued_write(request).is_some(),
+            false => self.reads.len() < self.read_queue_entries,
+        }
+    }
+
+    /// Takes `request`, for which there is room.
+    pub fn accept(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
+        debug_assert!(self.has_room(&request));
+        if !request.is_write() {
+            let is_queued_whole =
+                self.queued_write(&request).is_some_and(|write| self.writes[write].message.mask.is_full());
+            if is_queued_whole {
+                self.stats.reads_from_write_queue += 1;
+                completions.push(self.answer(request, now));
+            } else {
+                // A line of which only some bytes are queued is read, and those bytes are laid over it.
+                self.reads.push(self.pending(request, now));
+                self.stats.read_queue.set(self.reads.len(), now);
+            }
+            return;
+        }
+        self.contents.set(self.interleave.device_line(request.line), request.version);
+        if let Some(write) = self.queued_write(&request) {
+            let queued = &mut self.writes[write].message;
+            queued.mask = ByteMask(queued.mask.0 | request.mask.0);
+            self.stats.writes_merged += 1;
+        } else {
+            self.writes.push(self.pending(request, now));
+            self.stats.write_queue.set(self.writes.len(), now);
+        }
+        request.stack.charge(Stage::DeviceQueue, now);
+        completions.push(Completion { answer: request.answer(request.version), at: now });
+    }
+
+    /// Issues the commands that are due at `now`; gives the time of the next one.
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
+        if self.is_idle() {
+            return Time::NEVER;
+        }
+        let edge = self.entry_time(now);
+        if edge > now {
+            return edge;
+        }
+        loop {
+            let refresh_at = self.refresh_until(now);
+            if self.is_idle() {
+                return Time::NEVER;
+            }
+            let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len()) || self.reads.is_empty();
+            let queue = if writes_first { &self.writes } else { &self.reads };
+            match self.scheduler.choose(queue, &self.channel, &self.refresh, now) {
+                Some(decision) if decision.at <= now => self.execute(decision, writes_first, completions),
+                Some(decision) => return decision.at.min(refresh_at),
+                None => return refresh_at,
+            }
+        }
+    }
+
+    /// Power is gone: everything is lost.
+    pub fn power_fail(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+        self.contents.clear();
+        self.drain.power_fail();
+        self.channel.power_fail();
+        self.scheduler.rows_closed(0..self.channel.banks());
+    }
+
+    /// Whether nothing is queued.
+    pub fn is_idle(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty()
+    }
+
+    /// What is queued, for the deadlock report.
+    pub fn waiting(&self) -> Vec<String> {
+        let line = |pending: &Pending| {
+            let Pending { message, bank, row, queued, .. } = pending;
+            format!(
+                "{:?} of line {:#x} (bank {}, row {row}) since {queued}",
+                message.opcode,
+                message.line.byte(),
+                bank.0
+            )
+        };
+        self.reads.iter().chain(&self.writes).map(line).collect()
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> &DramStats {
+        &self.stats
+    }
+
+    /// Everything counted so far, as a tree.
+    pub fn stats(&self) -> StatsNode {
+        let mut nodes = self.stats.nodes();
+        nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
+        StatsNode::group(nodes)
+    }
+
+    /// Issues the commands of refreshing that are due up to `now`; gives the time of the next one.
+    fn refresh_until(&mut self, now: Time) -> Time {
+        loop {
+            let (at, command) = self.refresh.next_command(&self.channel);
+            if at > now {
+                return at;
+            }
+            self.issue(command, at);
+            if let Command::Refresh { rank } = command {
+                self.refresh.refreshed(rank);
+            }
+        }
+    }
+
+    fn execute(&mut self, decision: Decision, is_write: bool, completions: &mut Vec<Completion>) {
+        let Decision { at, index, command } = decision;
+        let queue = if is_write { &mut self.writes } else { &mut self.reads };
+        let pending = &mut queue[index];
+        pending.first_command.get_or_insert(at);
+        match command {
+            Command::Activate { .. } => pending.row_state = pending.row_state.max(RowState::Miss),
+            Command::Precharge { .. } => pending.row_state = RowState::Conflict,
+            _ => {
+                self.scheduler.column_issued(queue, index);
+                let pending = queue.remove(index);
+                return self.transfer(pending, at, completions);
+            }
+        }
+        self.issue(command, at);
+    }
+
+    /// Issues RD or WR for `pending`, which has left its queue.
+    fn transfer(&mut self, pending: Pending, at: Time, completions: &mut Vec<Completion>) {
+        let is_write = pending.message.is_write();
+        let auto_precharge = self.page_policy == PagePolicy::Closed && !self.is_wanted(&pending);
+        let bank = pending.bank;
+        self.issue(
+            match is_write {
+                true => Command::Write { bank, auto_precharge },
+                false => Command::Read { bank, auto_precharge },
+            },
+            at,
+        );
+        if is_write != self.last_column_was_write {
+            self.stats.bus_turnarounds += 1;
+            self.last_column_was_write = is_write;
+        }
+        let timing = self.channel.timing();
+        self.stats.data_bus_busy_ps += timing.burst.as_ps();
+        self.stats.count_row(pending.row_state);
+        if is_write {
+            self.drain.write_served();
+            self.stats.writes += 1;
+            self.stats.write_queue.set(self.writes.len(), at);
+            return;
+        }
+        let data_end = at + timing.cl + timing.burst;
+        self.drain.read_served();
+        self.stats.reads += 1;
+        self.stats.read_queue.set(self.reads.len(), at);
+        self.stats.read_latency_ps.record(data_end.since(pending.queued));
+        let mut request = pending.message;
+        request.stack.charge(Stage::DeviceQueue, pending.first_command.unwrap_or(at));
+        request.stack.charge(Stage::Media, data_end);
+        let version = self.contents.get(pending.device_line);
+        completions.push(Completion { answer: request.answer(version), at: data_end });
+    }
+
+    fn issue(&mut self, command: Command, at: Time) {
+        self.channel.issue(command, at);
+        self.stats.count_command(command);
+        match command {
+            Command::Precharge { bank }
+            | Command::Read { bank, auto_precharge: true }
+            | Command::Write { bank, auto_precharge: true } => self.scheduler.row_closed(bank),
+            Command::PrechargeAll { rank } => self.scheduler.rows_closed(self.channel.banks_of_rank(rank)),
+            _ => {}
+        }
+        if let Some(commands) = &mut self.commands {
+            commands.push((at, command));
+        }
+    }
+
+    /// The answer from the write queue to a read.
+    fn answer(&self, mut request: Message, now: Time) -> Completion {
+        request.stack.charge(Stage::DeviceQueue, now);
+        let version = self.contents.get(self.interleave.device_line(request.line));
+        Completion { answer: request.answer(version), at: now }
+    }
+
+    fn pending(&self, message: Message, now: Time) -> Pending {
+        let device_line = self.interleave.device_line(message.line);
+        let (bank, row) = self.address_map.locate(device_line);
+        Pending { message, device_line, bank, row, queued: now, first_command: None, row_state: RowState::Hit }
+    }
+
+    /// The queued write to the line of `request`; there is one at most, because later ones merge with it.
+    fn queued_write(&self, request: &Message) -> Option<usize> {
+        self.writes.iter().position(|write| write.message.line == request.line)
+    }
+
+    /// Whether a queued request hits the row of `pending`.
+    fn is_wanted(&self, pending: &Pending) -> bool {
+        let hits = |other: &Pending| other.bank == pending.bank && other.row == pending.row;
+        self.reads.iter().chain(&self.writes).any(hits)
+    }
+}

@@ -1,7 +1,20 @@
 //! Memory devices: a controller that speaks CXL.mem at its port, and the medium behind it.
+//!
+//! A device answers each request once: a read with the youngest version of its line, a write with a completion when the medium's rules say that
+//! it is complete. It knows nothing of hosts and switches; it receives what the link at its port delivers.
 
+pub mod controller;
 pub mod dram;
+mod line_versions;
+pub mod medium;
+mod occupancy;
 pub mod pm;
+mod write_drain;
 
-pub use dram::DramConfig;
-pub use pm::PmConfig;
+pub use controller::{DEVICE_PORT, Device, DeviceStats};
+pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
+pub use medium::{Completion, Medium, MediumConfig};
+pub use pm::{AckAt, Pm, PmConfig};
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,276 @@
-//! A persistent medium.
+//! A persistent medium: banks that read and write whole lines, each at its own pace, and the queues before them.
+//!
+//! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains down from its high
+//! watermark, or when the write has been passed often enough. Where a write is complete is a parameter: in the write queue, which then lies
+//! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all.
 
+mod bus;
 pub mod config;
+mod stats;
+mod write_queue;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
 
 pub use config::{AckAt, PmConfig};
+pub use stats::PmStats;
+
+use super::line_versions::LineVersions;
+use super::medium::Completion;
+use super::write_drain::WriteDrain;
+use crate::host_bridge::Interleave;
+use crate::kernel::{Duration, Time};
+use crate::message::{LineAddress, Message, MessageClass, Stage, Version};
+use crate::stats::StatsNode;
+use bus::Bus;
+use write_queue::{QueuedWrite, WriteQueue};
+
+/// A persistent medium with its queues.
+#[derive(Clone, Debug)]
+pub struct Pm {
+    interleave: Interleave,
+    read: Duration,
+    write: Duration,
+    queue_hit: Duration,
+    ack_at: AckAt,
+    read_queue_entries: usize,
+    write_queue_entries: usize,
+    read_bypass_cap: u16,
+    banks: Vec<Bank>,
+    bus: Bus,
+    /// Reads that wait, over all banks.
+    reads_waiting: usize,
+    writes: WriteQueue,
+    drain: WriteDrain,
+    /// What is on the medium.
+    contents: LineVersions,
+    stats: PmStats,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Bank {
+    /// When it has done what it is doing.
+    free: Time,
+    reads: VecDeque<WaitingRead>,
+    /// Reads that have passed the oldest waiting write.
+    passed: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct WaitingRead {
+    message: Message,
+    device_line: u64,
+    queued: Time,
+}
+
+impl Pm {
+    /// A medium like `config`, whose lines are those of one way of `interleave`.
+    pub fn new(config: &PmConfig, interleave: Interleave) -> Pm {
+        let banks = usize::from(config.banks);
+        Pm {
+            interleave,
+            read: Duration::from_ns(config.read_ns),
+            write: Duration::from_ns(config.write_ns),
+            queue_hit: Duration::from_ns(config.queue_hit_ns),
+            ack_at: config.ack_at,
+            read_queue_entries: config.read_queue_entries.into(),
+            write_queue_entries: config.write_queue_entries.into(),
+            read_bypass_cap: config.read_bypass_cap,
+            banks: vec![Bank::default(); banks],
+            bus: Bus::new(Duration::from_ns(config.burst_ns)),
+            reads_waiting: 0,
+            writes: WriteQueue::new(config.write_queue_entries.into(), banks, config.write_merging),
+            drain: WriteDrain::new(config.write_high_watermark.into(), config.write_low_watermark.into()),
+            contents: LineVersions::default(),
+            stats: PmStats::default(),
+        }
+    }
+
+    /// How many requests of `class` can be queued.
+    pub fn queue_entries(&self, class: MessageClass) -> usize {
+        match class {
+            MessageClass::RequestWithData => self.write_queue_entries,
+            _ => self.read_queue_entries,
+        }
+    }
+
+    /// Whether there is room for `request`.
+    pub fn has_room(&self, request: &Message) -> bool {
+        match request.is_write() {
+            true => self.writes.has_room(request.line, self.locate(request.line).0),
+            false => self.reads_waiting < self.read_queue_entries,
+        }
+    }
+
+    /// Takes `request`, for which there is room.
+    pub fn accept(&mut self, request: Message, now: Time, completions: &mut Vec<Completion>) {
+        debug_assert!(self.has_room(&request));
+        match request.is_write() {
+            true => self.accept_write(request, now, completions),
+            false => self.accept_read(request, now, completions),
+        }
+    }
+
+    /// Ends and begins what is due at `now`; gives the time of the next such change, [`Time::NEVER`] if nothing waits.
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
+        let mut next = Time::NEVER;
+        for bank in 0..self.banks.len() {
+            if self.banks[bank].free <= now {
+                if self.writes.is_writing(bank) {
+                    self.finish_write(bank, now, completions);
+                }
+                self.start(bank, now, completions);
+            }
+            let has_more = !self.banks[bank].reads.is_empty() || self.writes.has_waiting(bank);
+            if has_more || self.writes.is_writing(bank) {
+                next = next.min(self.banks[bank].free);
+            }
+        }
+        next
+    }
+
+    /// The version of `line` that a power cut now would leave.
+    pub fn durable_version(&self, line: LineAddress) -> Version {
+        let (bank, device_line) = self.locate(line);
+        let queued = match self.ack_at {
+            AckAt::Queue => self.writes.find(line, bank),
+            AckAt::Media => None,
+        };
+        queued.map_or_else(|| self.contents.get(device_line), |queued| queued.version)
+    }
+
+    /// Power is gone: reads are lost; queued writes too, unless the queue is in the persistent domain. A line under way is not torn: it is
+    /// written again from the queue, or it was never written.
+    pub fn power_fail(&mut self) {
+        self.banks.fill(Bank::default());
+        self.bus.power_fail();
+        self.reads_waiting = 0;
+        self.drain.power_fail();
+        match self.ack_at {
+            AckAt::Queue => self.writes.interrupt(),
+            AckAt::Media => self.writes.clear(),
+        }
+    }
+
+    /// Whether nothing is queued.
+    pub fn is_idle(&self) -> bool {
+        self.reads_waiting == 0 && self.writes.occupied() == 0
+    }
+
+    /// What is queued, for the deadlock report.
+    pub fn waiting(&self) -> Vec<String> {
+        let read = |read: &WaitingRead| format!("MemRd of line {:#x} since {}", read.message.line.byte(), read.queued);
+        let write = |write: &QueuedWrite| format!("a write to line {:#x}", write.line.byte());
+        let reads = self.banks.iter().flat_map(|bank| &bank.reads).map(read);
+        reads.chain(self.writes.iter().map(write)).collect()
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> &PmStats {
+        &self.stats
+    }
+
+    /// Everything counted so far, as a tree.
+    pub fn stats(&self) -> StatsNode {
+        let mut nodes = self.stats.nodes();
+        nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
+        nodes.push(("banks".to_owned(), StatsNode::Level(self.banks.len() as u64)));
+        StatsNode::group(nodes)
+    }
+
+    /// The bank of `line`, and its number in the device.
+    fn locate(&self, line: LineAddress) -> (usize, u64) {
+        let device_line = self.interleave.device_line(line);
+        ((device_line % self.banks.len() as u64) as usize, device_line)
+    }
+
+    fn accept_read(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
+        let (bank, device_line) = self.locate(request.line);
+        if let Some(queued) = self.writes.find(request.line, bank).filter(|queued| queued.is_whole) {
+            self.stats.reads_from_write_queue += 1;
+            let at = now + self.queue_hit;
+            request.stack.charge(Stage::DeviceQueue, at);
+            completions.push(Completion { answer: request.answer(queued.version), at });
+            return;
+        }
+        self.stats.reads_behind_write += u64::from(self.writes.is_writing(bank));
+        self.banks[bank].reads.push_back(WaitingRead { message: request, device_line, queued: now });
+        self.reads_waiting += 1;
+        self.stats.read_queue.set(self.reads_waiting, now);
+    }
+
+    fn accept_write(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
+        let (bank, device_line) = self.locate(request.line);
+        let mut write = QueuedWrite {
+            line: request.line,
+            device_line,
+            version: request.version,
+            mask: request.mask,
+            unacknowledged: Vec::new(),
+        };
+        match self.ack_at {
+            AckAt::Queue => {
+                request.stack.charge(Stage::DeviceQueue, now);
+                completions.push(Completion { answer: request.answer(request.version), at: now });
+            }
+            AckAt::Media => write.unacknowledged.push(request),
+        }
+        self.stats.writes_merged += u64::from(self.writes.push(write, bank));
+        self.stats.write_queue.set(self.writes.occupied(), now);
+    }
+
+    /// Gives `bank`, which is free, its next request if there is one.
+    fn start(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
+        let has_read = !self.banks[bank].reads.is_empty();
+        let has_write = self.writes.has_waiting(bank);
+        let writes_first = self.drain.writes_first(self.reads_waiting, self.writes.occupied())
+            || self.banks[bank].passed >= self.read_bypass_cap;
+        if has_write && (writes_first || !has_read) {
+            self.start_write(bank, now);
+        } else if has_read {
+            self.banks[bank].passed += u16::from(has_write);
+            self.start_read(bank, now, completions);
+        }
+    }
+
+    fn start_read(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
+        let mut read = self.banks[bank].reads.pop_front().expect("a read waits for the bank");
+        let data_end = self.bus.reserve(now + self.read, now);
+        self.banks[bank].free = data_end;
+        self.reads_waiting -= 1;
+        self.drain.read_served();
+        self.stats.reads += 1;
+        self.stats.read_wait_ps += now.since(read.queued).as_ps();
+        self.stats.bank_busy_ps += data_end.since(now).as_ps();
+        self.stats.read_queue.set(self.reads_waiting, now);
+        self.stats.read_latency_ps.record(data_end.since(read.queued));
+        read.message.stack.charge(Stage::DeviceQueue, now);
+        read.message.stack.charge(Stage::Media, data_end);
+        // Of a line that is queued in part, the queued bytes are laid over those of the medium.
+        let queued = self.writes.find(read.message.line, bank).map(|queued| queued.version);
+        let version = queued.unwrap_or_else(|| self.contents.get(read.device_line));
+        completions.push(Completion { answer: read.message.answer(version), at: data_end });
+    }
+
+    fn start_write(&mut self, bank: usize, now: Time) {
+        self.writes.start(bank, now);
+        let end = self.bus.reserve(now, now) + self.write;
+        self.banks[bank].free = end;
+        self.banks[bank].passed = 0;
+        self.drain.write_served();
+        self.stats.writes += 1;
+        self.stats.bank_busy_ps += end.since(now).as_ps();
+    }
+
+    fn finish_write(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
+        let write = self.writes.finish(bank);
+        self.contents.set(write.device_line, write.version);
+        self.stats.write_queue.set(self.writes.occupied(), now);
+        for mut request in write.unacknowledged {
+            request.stack.charge(Stage::Media, now);
+            completions.push(Completion { answer: request.answer(request.version), at: now });
+        }
+    }
+}

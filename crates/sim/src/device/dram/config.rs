@@ -178,7 +178,8 @@ fn one_burst_is_one_line(burst_length: u16) -> impl FnOnce(&u16, &()) -> garde::
         if bits == LINE_BYTES * 8 {
             return Ok(());
         }
-        let message = format!("{channel_bits} bits in bursts of {burst_length} are {} bytes, not {LINE_BYTES}", bits / 8);
+        let message =
+            format!("{channel_bits} bits in bursts of {burst_length} are {} bytes, not {LINE_BYTES}", bits / 8);
         Err(garde::Error::new(message))
     }
 }

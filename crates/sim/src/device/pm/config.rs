@@ -49,6 +49,10 @@ pub struct PmConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
+    /// How many reads may pass a waiting write of their bank; then the write has its turn. (With `ack_at = "media"` someone waits for it.)
+    #[garde(range(min = 1, max = 65_535))]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub read_bypass_cap: u16,
     /// Whether a write to a line that is queued already, and whose writing has not begun, joins it in its place.
     #[garde(skip)]
     pub write_merging: bool,

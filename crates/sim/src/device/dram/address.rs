@@ -1,0 +1,96 @@
+//! Where a line lies in a DRAM channel.
+
+use super::channel::BankId;
+use super::config::{AddressMapping, DramConfig};
+use crate::message::LINE_BYTES;
+
+/// Finds bank and row of a line.
+#[derive(Clone, Debug)]
+pub struct AddressMap {
+    mapping: AddressMapping,
+    ranks: u64,
+    bank_groups: u64,
+    banks_per_group: u64,
+    columns: u64,
+}
+
+impl AddressMap {
+    /// The map of a channel like `config`.
+    pub fn new(config: &DramConfig) -> AddressMap {
+        AddressMap {
+            mapping: config.address_mapping,
+            ranks: u64::from(config.ranks),
+            bank_groups: u64::from(config.bank_groups),
+            banks_per_group: u64::from(config.banks_per_group),
+            columns: u64::from(config.row_bytes) / LINE_BYTES,
+        }
+    }
+
+    /// The bank and the row of line `device_line` of the device.
+    pub fn locate(&self, device_line: u64) -> (BankId, u64) {
+        let mut rest = device_line;
+        let mut take = |count: u64| {
+            let digit = rest % count;
+            rest /= count;
+            digit
+        };
+        let (group, bank, rank);
+        match self.mapping {
+            AddressMapping::RoRaBaBgCo => {
+                take(self.columns);
+                group = take(self.bank_groups);
+                bank = take(self.banks_per_group);
+                rank = take(self.ranks);
+            }
+            AddressMapping::RoCoRaBaBg => {
+                group = take(self.bank_groups);
+                bank = take(self.banks_per_group);
+                rank = take(self.ranks);
+                take(self.columns);
+            }
+            AddressMapping::RoRaBaCoBg => {
+                group = take(self.bank_groups);
+                take(self.columns);
+                bank = take(self.banks_per_group);
+                rank = take(self.ranks);
+            }
+        }
+        let bank = (rank * self.bank_groups + group) * self.banks_per_group + bank;
+        (BankId(bank as u16), rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::dram::tests::ddr4_2400;
+    use std::collections::BTreeMap;
+
+    fn map(mapping: AddressMapping) -> AddressMap {
+        AddressMap::new(&DramConfig { address_mapping: mapping, ranks: 2, ..ddr4_2400() })
+    }
+
+    #[test]
+    fn consecutive_lines_go_where_the_mapping_says() {
+        let first = |mapping, count| -> Vec<_> { (0..count).map(|line| map(mapping).locate(line).0.0).collect() };
+        assert_eq!(first(AddressMapping::RoRaBaBgCo, 128), [0; 128]);
+        assert_eq!(map(AddressMapping::RoRaBaBgCo).locate(128), (BankId(4), 0));
+        assert_eq!(first(AddressMapping::RoCoRaBaBg, 6), [0, 4, 8, 12, 1, 5]);
+        assert_eq!(map(AddressMapping::RoCoRaBaBg).locate(16), (BankId(16), 0));
+        assert_eq!(first(AddressMapping::RoRaBaCoBg, 6), [0, 4, 8, 12, 0, 4]);
+        assert_eq!(map(AddressMapping::RoRaBaCoBg).locate(512), (BankId(1), 0));
+    }
+
+    #[test]
+    fn every_row_of_every_bank_gets_its_number_of_lines() {
+        for mapping in [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg] {
+            let map = map(mapping);
+            let mut lines = BTreeMap::new();
+            for line in 0..32 * 128 * 3 {
+                *lines.entry(map.locate(line)).or_insert(0) += 1;
+            }
+            assert_eq!(lines.len(), 32 * 3);
+            assert!(lines.values().all(|lines| *lines == 128), "{mapping:?}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The state of a DRAM channel: open rows, and for each command the earliest time at which every timing gate lets it through.
+//!
+//! [`Channel::earliest`] says when a command may be issued, [`Channel::issue`] issues it and moves the gates of all that may follow. Nothing
+//! here chooses; that is the [scheduler](super::scheduler)'s and the [refresh timer](super::refresh)'s part.
+
+use std::ops::Range;
+
+use super::config::DramConfig;
+use super::timing::DramTiming;
+use crate::kernel::{Duration, Time};
+
+/// A rank takes at most this many ACT in a window of tFAW.
+const ACTIVATES_IN_WINDOW: usize = 4;
+
+/// A bank, counted over the whole channel: rank by rank, in each bank group by bank group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BankId(pub u16);
+
+/// A command to a bank, or to all banks of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// ACT: open a row.
+    Activate {
+        /// The bank.
+        bank: BankId,
+        /// The row.
+        row: u64,
+    },
+    /// PRE: close the open row.
+    Precharge {
+        /// The bank.
+        bank: BankId,
+    },
+    /// RD: read a line of the open row.
+    Read {
+        /// The bank.
+        bank: BankId,
+        /// With auto-precharge: the bank closes the row itself, as soon as it may.
+        auto_precharge: bool,
+    },
+    /// WR: write a line of the open row.
+    Write {
+        /// The bank.
+        bank: BankId,
+        /// With auto-precharge.
+        auto_precharge: bool,
+    },
+    /// PREA: close all open rows of a rank.
+    PrechargeAll {
+        /// The rank.
+        rank: usize,
+    },
+    /// REF: refresh a rank, all of whose banks are closed.
+    Refresh {
+        /// The rank.
+        rank: usize,
+    },
+}
+
+/// The state of a channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    timing: DramTiming,
+    banks_per_group: usize,
+    banks_per_rank: usize,
+    banks: Vec<Bank>,
+    groups: Vec<BankGroup>,
+    ranks: Vec<Rank>,
+    /// When the command bus is free.
+    command_bus_free: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Bank {
+    open_row: Option<u64>,
+    /// Earliest ACT, PRE, and RD or WR.
+    activate: Time,
+    precharge: Time,
+    column: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct BankGroup {
+    activate: Time,
+    read: Time,
+    write: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    activate: Time,
+    read: Time,
+    write: Time,
+    /// The last activates, the oldest at `oldest_activate`.
+    activates: [Option<Time>; ACTIVATES_IN_WINDOW],
+    oldest_activate: usize,
+}
+
+impl Channel {
+    /// A channel like `config`, all banks closed.
+    pub fn new(config: &DramConfig) -> Channel {
+        let (ranks, groups) = (usize::from(config.ranks), usize::from(config.bank_groups));
+        let banks_per_group = usize::from(config.banks_per_group);
+        Channel {
+            timing: DramTiming::new(config),
+            banks_per_group,
+            banks_per_rank: groups * banks_per_group,
+            banks: vec![Bank::default(); ranks * groups * banks_per_group],
+            groups: vec![BankGroup::default(); ranks * groups],
+            ranks: vec![Rank::default(); ranks],
+            command_bus_free: Time::ZERO,
+        }
+    }
+
+    /// The timing parameters.
+    pub fn timing(&self) -> &DramTiming {
+        &self.timing
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// How many banks there are, over all ranks.
+    pub fn banks(&self) -> usize {
+        self.banks.len()
+    }
+
+    /// The rank of `bank`.
+    pub fn rank(&self, bank: BankId) -> usize {
+        usize::from(bank.0) / self.banks_per_rank
+    }
+
+    /// The banks of `rank`, as indices.
+    pub fn banks_of_rank(&self, rank: usize) -> Range<usize> {
+        rank * self.banks_per_rank..(rank + 1) * self.banks_per_rank
+    }
+
+    /// The row that is open in `bank`.
+    pub fn open_row(&self, bank: BankId) -> Option<u64> {
+        self.banks[usize::from(bank.0)].open_row
+    }
+
+    /// Whether a row is open in `rank`.
+    pub fn has_open_row(&self, rank: usize) -> bool {
+        self.banks_of(rank).iter().any(|bank| bank.open_row.is_some())
+    }
+
+    /// The earliest time at which no gate holds `command` back. Whether the bank is in a state for it is not asked.
+    pub fn earliest(&self, command: Command) -> Time {
+        let gate = match command {
+            Command::Activate { bank, .. } => {
+                let rank = &self.ranks[self.rank(bank)];
+                let window = rank.activates[rank.oldest_activate].map_or(Time::ZERO, |oldest| oldest + self.timing.faw);
+                self.bank(bank).activate.max(self.group(bank).activate).max(rank.activate).max(window)
+            }
+            Command::Precharge { bank } => self.bank(bank).precharge,
+            Command::Read { bank, .. } => {
+                self.bank(bank).column.max(self.group(bank).read).max(self.ranks[self.rank(bank)].read)
+            }
+            Command::Write { bank, .. } => {
+                self.bank(bank).column.max(self.group(bank).write).max(self.ranks[self.rank(bank)].write)
+            }
+            Command::PrechargeAll { rank } => {
+                let open = self.banks_of(rank).iter().filter(|bank| bank.open_row.is_some());
+                open.map(|bank| bank.precharge).max().unwrap_or(Time::ZERO)
+            }
+            Command::Refresh { rank } => {
+                self.banks_of(rank).iter().map(|bank| bank.activate).max().expect("a rank has banks")
+            }
+        };
+        gate.max(self.command_bus_free)
+    }
+
+    /// Issues `command` at `at`, which is not before [`Self::earliest`].
+    pub fn issue(&mut self, command: Command, at: Time) {
+        debug_assert!(at >= self.earliest(command), "{command:?} breaks a timing gate");
+        debug_assert_eq!(at, self.timing.edge(at), "{command:?} is not on an edge of the clock");
+        self.command_bus_free = at + self.timing.ck;
+        match command {
+            Command::Activate { bank, row } => self.activate(bank, row, at),
+            Command::Precharge { bank } => self.close(usize::from(bank.0), at),
+            Command::Read { bank, auto_precharge } => {
+                debug_assert!(self.open_row(bank).is_some());
+                self.read(bank, at);
+                self.close_if(auto_precharge, bank);
+            }
+            Command::Write { bank, auto_precharge } => {
+                debug_assert!(self.open_row(bank).is_some());
+                self.write(bank, at);
+                self.close_if(auto_precharge, bank);
+            }
+            Command::PrechargeAll { rank } => {
+                for bank in self.banks_of_rank(rank) {
+                    if self.banks[bank].open_row.is_some() {
+                        self.close(bank, at);
+                    }
+                }
+            }
+            Command::Refresh { rank } => {
+                debug_assert!(!self.has_open_row(rank));
+                let end = at + self.timing.rfc;
+                let banks = self.banks_of_rank(rank);
+                for bank in &mut self.banks[banks] {
+                    bank.activate = end;
+                }
+            }
+        }
+    }
+
+    /// Power is gone: when it is back all banks are closed.
+    pub fn power_fail(&mut self) {
+        self.banks.fill(Bank::default());
+        self.groups.fill(BankGroup::default());
+        self.ranks.fill(Rank::default());
+        self.command_bus_free = Time::ZERO;
+    }
+
+    fn activate(&mut self, bank: BankId, row: u64, at: Time) {
+        debug_assert!(self.open_row(bank).is_none(), "ACT to a bank with an open row");
+        let Channel { timing, .. } = self;
+        let (column, precharge) = (at + timing.rcd, at + timing.ras);
+        let (same_group, same_rank) = (at + timing.rrd_l, at + timing.rrd_s);
+        let state = &mut self.banks[usize::from(bank.0)];
+        state.open_row = Some(row);
+        state.column = column;
+        state.precharge = precharge;
+        raise(&mut self.group_mut(bank).activate, same_group);
+        let rank = self.rank(bank);
+        let rank = &mut self.ranks[rank];
+        raise(&mut rank.activate, same_rank);
+        rank.activates[rank.oldest_activate] = Some(at);
+        rank.oldest_activate = (rank.oldest_activate + 1) % ACTIVATES_IN_WINDOW;
+    }
+
+    fn read(&mut self, bank: BankId, at: Time) {
+        let timing = self.timing.clone();
+        raise(&mut self.banks[usize::from(bank.0)].precharge, at + timing.rtp);
+        raise(&mut self.group_mut(bank).read, at + timing.ccd_l);
+        let data_end = at + timing.cl + timing.burst;
+        let own_rank = self.rank(bank);
+        for (index, rank) in self.ranks.iter_mut().enumerate() {
+            if index == own_rank {
+                raise(&mut rank.read, at + timing.ccd_s.max(timing.burst));
+                raise(&mut rank.write, before(data_end + timing.rtw, timing.cwl));
+            } else {
+                raise(&mut rank.read, at + timing.burst + timing.cs);
+                raise(&mut rank.write, before(data_end + timing.rtw.max(timing.cs), timing.cwl));
+            }
+        }
+    }
+
+    fn write(&mut self, bank: BankId, at: Time) {
+        let timing = self.timing.clone();
+        let data_end = at + timing.cwl + timing.burst;
+        raise(&mut self.banks[usize::from(bank.0)].precharge, data_end + timing.wr);
+        let group = self.group_mut(bank);
+        raise(&mut group.write, at + timing.ccd_l);
+        raise(&mut group.read, data_end + timing.wtr_l);
+        let own_rank = self.rank(bank);
+        for (index, rank) in self.ranks.iter_mut().enumerate() {
+            if index == own_rank {
+                raise(&mut rank.write, at + timing.ccd_s.max(timing.burst));
+                raise(&mut rank.read, data_end + timing.wtr_s);
+            } else {
+                raise(&mut rank.write, at + timing.burst + timing.cs);
+                raise(&mut rank.read, before(data_end + timing.cs, timing.cl));
+            }
+        }
+    }
+
+    fn close_if(&mut self, auto_precharge: bool, bank: BankId) {
+        if auto_precharge {
+            let at = self.bank(bank).precharge;
+            self.close(usize::from(bank.0), at);
+        }
+    }
+
+    fn close(&mut self, bank: usize, at: Time) {
+        let activate = at + self.timing.rp;
+        let bank = &mut self.banks[bank];
+        bank.open_row = None;
+        raise(&mut bank.activate, activate);
+    }
+
+    fn bank(&self, bank: BankId) -> &Bank {
+        &self.banks[usize::from(bank.0)]
+    }
+
+    fn banks_of(&self, rank: usize) -> &[Bank] {
+        &self.banks[self.banks_of_rank(rank)]
+    }
+
+    fn group(&self, bank: BankId) -> &BankGroup {
+        &self.groups[usize::from(bank.0) / self.banks_per_group]
+    }
+
+    fn group_mut(&mut self, bank: BankId) -> &mut BankGroup {
+        &mut self.groups[usize::from(bank.0) / self.banks_per_group]
+    }
+}
+
+fn raise(gate: &mut Time, earliest: Time) {
+    *gate = (*gate).max(earliest);
+}
+
+/// The time so that something `lead` later does not happen before `time`.
+fn before(time: Time, lead: Duration) -> Time {
+    Time::from_ps(time.as_ps().saturating_sub(lead.as_ps()))
+}

@@ -1,0 +1,46 @@
+//! Refreshes the ranks of a channel, each once in tREFI.
+//!
+//! A rank whose refresh is due takes no further commands of requests; its open rows are closed, then REF blocks it for tRFC. The ranks take
+//! turns within tREFI. No event is spent on an idle channel: what was missed is made up for, at the times at which it would have happened.
+
+use super::channel::{Channel, Command};
+use crate::kernel::{Duration, Time};
+
+/// When each rank is due.
+#[derive(Clone, Debug)]
+pub struct Refresh {
+    interval: Duration,
+    due: Vec<Time>,
+}
+
+impl Refresh {
+    /// The refreshes of `channel`.
+    pub fn new(channel: &Channel) -> Refresh {
+        let interval = channel.timing().refi;
+        let ranks = channel.ranks() as u64;
+        let due = (1..=ranks).map(|turn| channel.timing().edge(Time::ZERO + interval * turn / ranks)).collect();
+        Refresh { interval, due }
+    }
+
+    /// Whether `rank` waits for its refresh at `now`.
+    pub fn is_due(&self, rank: usize, now: Time) -> bool {
+        self.due[rank] <= now
+    }
+
+    /// The next command of refreshing, and when it may be issued.
+    pub fn next_command(&self, channel: &Channel) -> (Time, Command) {
+        let candidates = self.due.iter().enumerate().map(|(rank, due)| {
+            let command = match channel.has_open_row(rank) {
+                true => Command::PrechargeAll { rank },
+                false => Command::Refresh { rank },
+            };
+            (channel.earliest(command).max(*due), command)
+        });
+        candidates.min_by_key(|(at, _)| *at).expect("a channel has ranks")
+    }
+
+    /// `rank` was refreshed.
+    pub fn refreshed(&mut self, rank: usize) {
+        self.due[rank] += self.interval;
+    }
+}

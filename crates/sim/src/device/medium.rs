@@ -1,0 +1,147 @@
+//! What the controller of a device has behind it.
+//!
+//! A medium takes requests while it has room, does what can be done now, and says when it wants to be asked again. Answers come back as
+//! [`Completion`]s, with the time at which they are ready; nothing here knows of links, credits or events.
+
+use super::dram::{Dram, DramConfig};
+use super::pm::{Pm, PmConfig};
+use crate::host_bridge::Interleave;
+use crate::kernel::Time;
+use crate::message::{LineAddress, Message, MessageClass, Version};
+use crate::stats::StatsNode;
+
+/// The configuration of a medium.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MediumConfig {
+    /// A channel of DRAM.
+    Dram(DramConfig),
+    /// A persistent medium.
+    Pm(PmConfig),
+}
+
+impl MediumConfig {
+    /// Time in the controller's pipeline, one way, in ns.
+    pub fn controller_latency_ns(&self) -> f64 {
+        match self {
+            MediumConfig::Dram(config) => config.controller_latency_ns,
+            MediumConfig::Pm(config) => config.controller_latency_ns,
+        }
+    }
+
+    /// Size of the memory, in bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        let capacity_mib = match self {
+            MediumConfig::Dram(config) => config.capacity_mib,
+            MediumConfig::Pm(config) => config.capacity_mib,
+        };
+        capacity_mib << 20
+    }
+}
+
+/// An answer of a medium.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion {
+    /// The answer; its time is charged until `at`.
+    pub answer: Message,
+    /// When it is ready.
+    pub at: Time,
+}
+
+/// The memory behind a controller.
+#[derive(Clone, Debug)]
+pub enum Medium {
+    /// A channel of DRAM.
+    Dram(Box<Dram>),
+    /// A persistent medium.
+    Pm(Box<Pm>),
+}
+
+impl Medium {
+    /// A medium like `config`, whose lines are those of one way of `interleave`.
+    pub fn new(config: &MediumConfig, interleave: Interleave) -> Medium {
+        match config {
+            MediumConfig::Dram(config) => Medium::Dram(Box::new(Dram::new(config, interleave))),
+            MediumConfig::Pm(config) => Medium::Pm(Box::new(Pm::new(config, interleave))),
+        }
+    }
+
+    /// When a request that has passed the controller at `time` can enter: at the next edge of the medium's clock, if it has one.
+    pub fn entry_time(&self, time: Time) -> Time {
+        match self {
+            Medium::Dram(dram) => dram.entry_time(time),
+            Medium::Pm(_) => time,
+        }
+    }
+
+    /// How many requests of the class `class` can be queued.
+    pub fn queue_entries(&self, class: MessageClass) -> usize {
+        match self {
+            Medium::Dram(dram) => dram.queue_entries(class),
+            Medium::Pm(pm) => pm.queue_entries(class),
+        }
+    }
+
+    /// Whether there is room for `request`.
+    pub fn has_room(&self, request: &Message) -> bool {
+        match self {
+            Medium::Dram(dram) => dram.has_room(request),
+            Medium::Pm(pm) => pm.has_room(request),
+        }
+    }
+
+    /// Takes `request`, for which there is room. What is answered at once is added to `completions`.
+    pub fn accept(&mut self, request: Message, now: Time, completions: &mut Vec<Completion>) {
+        match self {
+            Medium::Dram(dram) => dram.accept(request, now, completions),
+            Medium::Pm(pm) => pm.accept(request, now, completions),
+        }
+    }
+
+    /// Does all that can be done at `now`; gives the time at which there is more to do, [`Time::NEVER`] if there is nothing.
+    pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
+        match self {
+            Medium::Dram(dram) => dram.advance(now, completions),
+            Medium::Pm(pm) => pm.advance(now, completions),
+        }
+    }
+
+    /// Power is gone.
+    pub fn power_fail(&mut self) {
+        match self {
+            Medium::Dram(dram) => dram.power_fail(),
+            Medium::Pm(pm) => pm.power_fail(),
+        }
+    }
+
+    /// The version of `line` that a power cut now would leave; none if the medium is volatile.
+    pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
+        match self {
+            Medium::Dram(_) => None,
+            Medium::Pm(pm) => Some(pm.durable_version(line)),
+        }
+    }
+
+    /// Whether nothing is queued or under way.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Medium::Dram(dram) => dram.is_idle(),
+            Medium::Pm(pm) => pm.is_idle(),
+        }
+    }
+
+    /// What is queued, one line each, for the deadlock report.
+    pub fn waiting(&self) -> Vec<String> {
+        match self {
+            Medium::Dram(dram) => dram.waiting(),
+            Medium::Pm(pm) => pm.waiting(),
+        }
+    }
+
+    /// The name of the medium's node, and everything it counted.
+    pub fn stats(&self) -> (&'static str, StatsNode) {
+        match self {
+            Medium::Dram(dram) => ("dram", dram.stats()),
+            Medium::Pm(pm) => ("pm", pm.stats()),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What a persistent medium counts.
+
+use crate::device::occupancy::Occupancy;
+use crate::stats::{Histogram, StatsNode};
+
+/// What a persistent medium counted.
+#[derive(Clone, Debug, Default)]
+pub struct PmStats {
+    /// Lines read from the medium.
+    pub reads: u64,
+    /// Lines written to the medium.
+    pub writes: u64,
+    /// Reads answered from the write queue.
+    pub reads_from_write_queue: u64,
+    /// Writes that joined a queued write of their line.
+    pub writes_merged: u64,
+    /// Time reads waited for their bank, summed over reads, in ps.
+    pub read_wait_ps: u64,
+    /// Reads that found their bank writing.
+    pub reads_behind_write: u64,
+    /// Time banks were busy, summed over banks, in ps; counted when a bank begins.
+    pub bank_busy_ps: u64,
+    /// From entering the read queue to the data.
+    pub read_latency_ps: Histogram,
+    /// Reads that wait for a bank.
+    pub read_queue: Occupancy,
+    /// Lines in the write queue, those being written included.
+    pub write_queue: Occupancy,
+}
+
+impl PmStats {
+    /// As children of a node.
+    pub(super) fn nodes(&self) -> Vec<(String, StatsNode)> {
+        let counters = [
+            ("reads", self.reads),
+            ("writes", self.writes),
+            ("reads_from_write_queue", self.reads_from_write_queue),
+            ("writes_merged", self.writes_merged),
+            ("read_wait_ps", self.read_wait_ps),
+            ("reads_behind_write", self.reads_behind_write),
+            ("bank_busy_ps", self.bank_busy_ps),
+        ];
+        let mut nodes: Vec<_> =
+            counters.into_iter().map(|(name, value)| (name.to_owned(), StatsNode::Counter(value))).collect();
+        nodes.push(("read_latency_ps".to_owned(), StatsNode::histogram(&self.read_latency_ps)));
+        nodes.push(("read_queue".to_owned(), self.read_queue.stats()));
+        nodes.push(("write_queue".to_owned(), self.write_queue.stats()));
+        nodes
+    }
+}
