@@ -1,0 +1,60 @@
+//! Machine files by name or path: the simulator itself knows no paths.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fencepost_sim::config::{Machine, SourceText, json_schema};
+use pyo3::prelude::*;
+
+use crate::faults::{caught, input};
+
+/// The JSON Schema of machine files.
+#[pyfunction]
+pub fn machine_schema() -> String {
+    json_schema().to_string()
+}
+
+/// The machine of that name in one of `directories`, or in the file of that path, as JSON: resolved, with `sets` on top.
+#[pyfunction]
+pub fn machine_resolve(machine: &str, directories: Vec<PathBuf>, sets: Vec<String>) -> PyResult<String> {
+    let path = find(machine, &directories)?;
+    let text = read(&path).map_err(|error| input(format!("{}: cannot be read: {error}", path.display())))?;
+    // A machine of one's own may extend another one that lies beside it.
+    let beside = path.parent().map(Path::to_owned);
+    let lookup = |name: &str| {
+        let folders = beside.iter().chain(&directories);
+        folders.map(|folder| folder.join(format!("{name}.toml"))).find_map(|path| read(&path).ok())
+    };
+    let resolve = || Machine::resolve(text, &lookup, &sets).map_err(input);
+    Ok(caught(|| machine.to_owned(), resolve)?.to_json().to_string())
+}
+
+/// The machine that a result calls `name`, from what [`machine_resolve`] gave.
+pub fn from_json(name: &str, json: &str) -> PyResult<Machine> {
+    caught(|| name.to_owned(), || Machine::from_json(name, json).map_err(input))
+}
+
+fn find(machine: &str, directories: &[PathBuf]) -> PyResult<PathBuf> {
+    let is_path = machine.contains('/') || machine.ends_with(".toml");
+    if is_path {
+        return Ok(machine.into());
+    }
+    let named = directories.iter().map(|folder| folder.join(format!("{machine}.toml")));
+    named.into_iter().find(|path| path.exists()).ok_or_else(|| {
+        let names = names(directories).join(", ");
+        input(format!("there is no machine `{machine}`; name a file (NAME.toml) or one of: {names}"))
+    })
+}
+
+fn names(directories: &[PathBuf]) -> Vec<String> {
+    let entries = directories.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
+    let machines = entries.filter(|path| path.extension().is_some_and(|suffix| suffix == "toml"));
+    let mut names: Vec<String> =
+        machines.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
+    names.sort();
+    names
+}
+
+fn read(path: &Path) -> std::io::Result<SourceText> {
+    Ok(SourceText { name: path.display().to_string(), text: fs::read_to_string(path)? })
+}
