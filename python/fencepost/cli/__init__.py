@@ -29,7 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
         complain(str(error))
         return 2
     except TyperException as error:
-        complain(error.format_message())
+        # Without a message it was a group without a command, and the help has been printed.
+        if message := error.format_message():
+            complain(message)
         return 2
     except (KeyboardInterrupt, Abort):
         complain("interrupted")

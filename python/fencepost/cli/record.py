@@ -11,14 +11,12 @@ from fencepost.cli.application import app
 from fencepost.cli.invocation import program_of
 
 
-@app.command(
-    options_metavar="[-o FILE] [--values --pm SELECTOR] [--roi START:STOP] -- PROGRAM ARGS…"
-)
+@app.command(options_metavar="[OPTIONS] -- PROGRAM ARGS…")
 def record(
     context: typer.Context,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The record. [PROGRAM.fencepost]"),
+        typer.Option("-o", "--output", help="The record (default PROGRAM.fencepost)."),
     ] = None,
     values: Annotated[
         bool, typer.Option("--values", help="Also what is stored to the PM of --pm.")

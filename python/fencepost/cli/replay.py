@@ -21,7 +21,9 @@ from fencepost.progress import Watch
 Pm = Annotated[
     list[str] | None,
     typer.Option(
-        "--pm", metavar="SELECTOR", help="What is PM: heap, file:PATTERN, range:LO-HI. [heap]"
+        "--pm",
+        metavar="SELECTOR",
+        help="What is PM: heap, file:PATTERN, range:LO-HI (default heap).",
     ),
 ]
 Persist = Annotated[
@@ -46,17 +48,22 @@ LimitInstructions = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="End after N instructions.")
 ]
 Jobs = Annotated[
-    int | None, typer.Option("-j", "--jobs", min=1, help="Replays at once. [one per processor]")
+    int | None,
+    typer.Option("-j", "--jobs", min=1, help="Replays at once (default: one per processor)."),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")]
 
 
-@app.command(options_metavar="[OPTIONS] MACHINE (RECORD | -- PROGRAM ARGS…)")
+@app.command()
 def run(
     context: typer.Context,
-    machine: Annotated[str, typer.Argument(help="A name from machines/, or a file.")],
-    record: Annotated[Path | None, typer.Argument(help="A record.")] = None,
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    record: Annotated[
+        Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
+    ] = None,
     scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
     pm: Pm = None,
     persist: Persist = "program",
@@ -84,11 +91,14 @@ def run(
     _replay(context, [machine], record, options, jobs, quiet, json_file, report_file)
 
 
-@app.command(options_metavar="[OPTIONS] MACHINE… (RECORD | -- PROGRAM ARGS…)")
+@app.command()
 def compare(
     context: typer.Context,
     machines_and_record: Annotated[
-        list[str], typer.Argument(metavar="MACHINE… [RECORD]", help="Machines, then the record.")
+        list[str],
+        typer.Argument(
+            metavar="MACHINE… RECORD | MACHINE… -- PROGRAM ARGS…", help="Machines, then the record."
+        ),
     ],
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")

@@ -15,7 +15,7 @@ def make_report(
     result: Annotated[Path, typer.Argument(help="A result document (--json of run, compare).")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The report. [RESULT.html]"),
+        typer.Option("-o", "--output", metavar="FILE", help="The report (default RESULT.html)."),
     ] = None,
 ) -> None:
     """Make the report of a result again, and print its table."""
