@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every static block of the program, once: found by its address and bytes, named by a dense id. The
+ * instrumentation interns blocks here, the encoder looks them up, and their descriptions go to the
+ * record before the first frame of a trace that names them. */
+#ifndef CODE_TABLE_H
+#define CODE_TABLE_H
+
+#include "dr_api.h"
+#include <stdint.h>
+
+/* How the encoder gets a slot's value from the raw words of an execution: word `raw` +
+ * `displacement`. Word 0 is the block's id, so an address that never changes is a displacement from
+ * it. */
+struct slot {
+  uint16_t instruction;
+  uint8_t kind;   /* enum slot_kind */
+  uint16_t bytes; /* of the access */
+  uint16_t raw;
+  int64_t displacement;
+};
+
+enum block_flags {
+  BLOCK_HAS_PAUSE = 1,      /* a `pause`: the body of a spin loop ends or begins here */
+  BLOCK_REPEATS_ITSELF = 2, /* jumps to its own start and computes nothing from its last round */
+  BLOCK_READS = 4,          /* has a load slot */
+  BLOCK_WRITES = 8,         /* has a slot that may write, or a flush */
+};
+
+struct block {
+  uint64_t address;
+  uint32_t id;
+  uint32_t code_version;
+  uint16_t instructions;
+  uint16_t raw_words; /* of one execution, the id included */
+  uint16_t slots;
+  uint16_t flags;
+  uint32_t code_bytes;
+  const uint8_t *lengths; /* of the instructions */
+  const uint8_t *code;
+  const struct slot *slot;
+};
+
+void code_table_init(void);
+void code_table_exit(void);
+
+/* The id of the block with this address and these bytes; a new one where there is none yet.
+ * `block`'s id and code version are ignored and what it points to is copied. 0 where the record is
+ * full. */
+uint32_t code_table_intern(const struct block *block);
+
+/* The block with an id that was given out by this image. */
+const struct block *code_table_get(uint32_t id);
+
+/* Writes every block that no CODE frame has described yet. */
+void code_table_write_pending(void);
+
+#endif

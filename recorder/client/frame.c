@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "frame.h"
+
+#include "dr_api.h"
+
+#include "arena.h"
+#include "recording.h"
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include "zstd.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The streams are mostly zeros; more effort makes them hardly smaller and the program slower. */
+#define COMPRESSION_LEVEL 1
+
+static struct {
+  file_t file;
+  void *lock;
+  struct frame_buffer *idle;
+} frames;
+
+void frame_init(void) {
+  frames.lock = dr_mutex_create();
+  frames.file = dr_open_file(recording.control->record_path, DR_FILE_WRITE_APPEND);
+  if (frames.file == INVALID_FILE) {
+    recording.control->write_error = ENOENT;
+    recording_stop(STOP_WRITE_FAILED);
+  }
+}
+
+static void buffer_release_memory(struct frame_buffer *buffer) {
+  if (buffer->payload_capacity != 0)
+    pages_free(buffer->payload, buffer->payload_capacity);
+  if (buffer->stored_capacity != 0)
+    pages_free(buffer->stored, buffer->stored_capacity);
+  buffer->payload_capacity = buffer->stored_capacity = 0;
+}
+
+void frame_exit(void) {
+  while (frames.idle != NULL) {
+    struct frame_buffer *buffer = frames.idle;
+    frames.idle = buffer->next;
+    buffer_release_memory(buffer);
+    pages_free(buffer->compressor, ZSTD_estimateCCtxSize(COMPRESSION_LEVEL));
+    dr_global_free(buffer, sizeof(*buffer));
+  }
+  dr_mutex_destroy(frames.lock);
+  if (frames.file != INVALID_FILE)
+    dr_close_file(frames.file);
+}
+
+struct frame_buffer *frame_buffer_take(size_t payload_bytes) {
+  dr_mutex_lock(frames.lock);
+  struct frame_buffer *buffer = frames.idle;
+  if (buffer != NULL)
+    frames.idle = buffer->next;
+  dr_mutex_unlock(frames.lock);
+  if (buffer == NULL) {
+    buffer = dr_global_alloc(sizeof(*buffer));
+    memset(buffer, 0, sizeof(*buffer));
+    size_t workspace_bytes = ZSTD_estimateCCtxSize(COMPRESSION_LEVEL);
+    buffer->compressor = ZSTD_initStaticCCtx(pages_allocate(workspace_bytes), workspace_bytes);
+  }
+  if (payload_bytes > buffer->payload_capacity) {
+    buffer_release_memory(buffer);
+    buffer->payload_capacity = payload_bytes + payload_bytes / 4;
+    buffer->payload = pages_allocate(buffer->payload_capacity);
+    buffer->stored_capacity = FRAME_HEADER_BYTES + ZSTD_compressBound(buffer->payload_capacity);
+    buffer->stored = pages_allocate(buffer->stored_capacity);
+  }
+  return buffer;
+}
+
+void frame_buffer_give_back(struct frame_buffer *buffer) {
+  dr_mutex_lock(frames.lock);
+  buffer->next = frames.idle;
+  frames.idle = buffer;
+  dr_mutex_unlock(frames.lock);
+}
+
+static void write_whole(const uint8_t *bytes, size_t count) {
+  while (count != 0) {
+    ssize_t written = dr_write_file(frames.file, bytes, count);
+    if (written <= 0) {
+      recording.control->write_error = written < 0 ? (uint32_t)-written : ENOSPC;
+      recording_stop(STOP_WRITE_FAILED);
+      return;
+    }
+    bytes += written;
+    count -= (size_t)written;
+  }
+}
+
+void frame_append(struct frame_buffer *buffer, struct frame_description *frame) {
+  uint8_t *stored = buffer->stored + FRAME_HEADER_BYTES;
+  size_t stored_bytes =
+      ZSTD_compressCCtx(buffer->compressor, stored, buffer->stored_capacity - FRAME_HEADER_BYTES,
+                        buffer->payload, buffer->payload_bytes, COMPRESSION_LEVEL);
+  frame->codec = CODEC_ZSTD;
+  if (ZSTD_isError(stored_bytes)) { /* Cannot be: the room is enough. Then it goes as it is. */
+    frame->codec = CODEC_STORED;
+    stored_bytes = buffer->payload_bytes;
+    memcpy(stored, buffer->payload, stored_bytes);
+  }
+  frame->stored_bytes = (uint32_t)stored_bytes;
+  frame->raw_bytes = buffer->payload_bytes;
+  frame_header_write(buffer->stored, frame, stored);
+  if (!recording.is_stopped)
+    write_whole(buffer->stored, FRAME_HEADER_BYTES + stored_bytes);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether and for which process we record, and the counters that belong to the process as a whole.
+ */
+#ifndef RECORDING_H
+#define RECORDING_H
+
+#include "control_area.h"
+
+#include "dr_api.h"
+#include <stdint.h>
+
+struct recording {
+  struct control_area *control;
+  uint32_t image; /* program images so far, this one included: 1 before any exec */
+  int32_t process;
+  bool is_stopped; /* the record cannot go on; the program does */
+  void *module_path;
+};
+
+extern struct recording recording;
+
+/* Maps the control area named in the client's options. False where this process is not to be
+ * recorded: a child of the recorded one, or no launcher. */
+bool recording_open(const char *control_path);
+void recording_close(void);
+
+/* Ends the recording for a reason that the launcher will report; the program goes on. */
+void recording_stop(enum stop_reason reason);
+
+/* The next place in the process clock. */
+static inline uint64_t clock_advance(void) {
+  return __atomic_add_fetch(&recording.control->clock, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline uint64_t clock_now(void) {
+  return __atomic_load_n(&recording.control->clock, __ATOMIC_SEQ_CST);
+}
+
+/* The caller's process, asked of the kernel: after a vfork the engine's own notion is the parent's.
+ */
+int32_t process_id_of_caller(void);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread.h"
+
+#include "drmgr.h"
+
+#include "arena.h"
+#include "record_format.h"
+#include "recording.h"
+#include "varint.h"
+
+#include <string.h>
+
+/* Small enough to stay in a second-level cache between its filling and its encoding. */
+#define BUFFER_WORDS (32u * 1024)
+#define BUFFER_BYTES (BUFFER_WORDS * sizeof(uint64_t))
+#define GUARD_BYTES (EXECUTION_WORDS_MAX * sizeof(uint64_t)) /* whole pages */
+/* Longer events are not written; nothing makes them. */
+#define EVENT_WORDS_MAX 16384u
+
+reg_id_t position_tls_segment;
+uint position_tls_offset;
+static int field_index;
+
+struct thread *thread_of(void *drcontext) {
+  return drmgr_get_tls_field(drcontext, field_index);
+}
+
+size_t thread_drain(struct thread *thread) {
+  uint64_t *position = *thread->position, *moved;
+  uint64_t *limit = position < thread->guard ? position : thread->guard;
+  if (!thread->is_recorded) {
+    moved = thread->buffer + EXECUTION_WORDS_MAX;
+    if (position <= moved)
+      return 0;
+    *thread->position = moved;
+    return (size_t)(position - moved);
+  }
+  const uint64_t *kept, *kept_end, *unfinished;
+  if (thread->call_position != NULL) {
+    kept_end = thread->call_position;
+    kept = encoder_consume(&thread->encoder, thread->buffer, kept_end);
+    unfinished = raw_words_last_start(kept_end, limit);
+  } else {
+    kept = encoder_consume(&thread->encoder, thread->buffer, limit);
+    kept_end = unfinished = limit;
+  }
+  size_t kept_words = (size_t)(kept_end - kept), rest_words = (size_t)(limit - unfinished);
+  memmove(thread->buffer, kept, kept_words * sizeof(uint64_t));
+  if (thread->call_position != NULL)
+    thread->call_position = thread->buffer + kept_words;
+  memmove(thread->buffer + kept_words, unfinished, rest_words * sizeof(uint64_t));
+  moved = thread->buffer + kept_words + (position - unfinished);
+  *thread->position = moved;
+  if (recording.is_stopped)
+    thread->is_recorded = false;
+  return (size_t)(position - moved);
+}
+
+static void append_marker(struct thread *thread, uint8_t type, bool has_clock, uint64_t clock,
+                          const uint8_t *fields, size_t field_bytes) {
+  if (!thread->is_recorded)
+    return;
+  uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
+  size_t words = marker_words(marker);
+  DR_ASSERT_MSG(words <= EVENT_WORDS_MAX, "an event is too long");
+  if (thread->call_position != NULL)
+    *thread->position = thread->call_position;
+  if (*thread->position + words > thread->guard)
+    thread_drain(thread);
+  uint64_t *out = *thread->position;
+  *out = marker;
+  if (has_clock)
+    out[1] = clock;
+  memcpy(out + 1 + has_clock, fields, field_bytes);
+  *thread->position += words;
+  if (thread->call_position != NULL)
+    thread->call_position = *thread->position;
+}
+
+void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, size_t field_bytes) {
+  append_marker(thread, type, false, 0, fields, field_bytes);
+}
+
+void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
+                          const uint8_t *fields, size_t field_bytes) {
+  append_marker(thread, type, true, clock, fields, field_bytes);
+}
+
+void thread_flush(struct thread *thread) {
+  if (!thread->is_recorded)
+    return;
+  uint64_t *end = thread->call_position != NULL ? thread->call_position : *thread->position;
+  encoder_consume_all(&thread->encoder, thread->buffer, end);
+  encoder_write_frame(&thread->encoder);
+  *thread->position = thread->buffer;
+  if (thread->call_position != NULL)
+    thread->call_position = thread->buffer;
+}
+
+static void emit_start(struct thread *thread) {
+  uint8_t fields[4 * VARINT_BYTES_MAX], *out = fields;
+  out = varint_write(out, (uint64_t)dr_get_thread_id(thread->drcontext));
+  out = varint_write(out, 0);
+  out = varint_write(out, 0);
+  thread_event_clocked(thread, EVENT_THREAD_START, clock_advance(), fields, (size_t)(out - fields));
+}
+
+static void on_thread_start(void *drcontext) {
+  struct thread *thread = dr_thread_alloc(drcontext, sizeof(*thread));
+  memset(thread, 0, sizeof(*thread));
+  drmgr_set_tls_field(drcontext, field_index, thread);
+  thread->drcontext = drcontext;
+  byte *tls = dr_get_dr_segment_base(position_tls_segment);
+  thread->position = (uint64_t **)(tls + position_tls_offset);
+  thread->buffer = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
+  thread->guard = thread->buffer + BUFFER_WORDS;
+  dr_memory_protect(thread->guard, GUARD_BYTES, DR_MEMPROT_NONE);
+  *thread->position = thread->buffer;
+  thread->is_recorded = !recording.is_stopped && process_id_of_caller() == recording.process;
+  if (!thread->is_recorded)
+    return;
+  thread->id = __atomic_fetch_add(&recording.control->next_thread, 1, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
+  encoder_init(&thread->encoder, thread->id, 0, 0);
+  emit_start(thread);
+}
+
+static void on_thread_exit(void *drcontext) {
+  struct thread *thread = thread_of(drcontext);
+  if (thread->is_recorded) {
+    thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
+    thread_flush(thread);
+    __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
+  }
+  encoder_free(&thread->encoder);
+  pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
+  dr_thread_free(drcontext, thread, sizeof(*thread));
+}
+
+void threads_init(void) {
+  field_index = drmgr_register_tls_field();
+  dr_raw_tls_calloc(&position_tls_segment, &position_tls_offset, 1, 0);
+  drmgr_register_thread_init_event(on_thread_start);
+  drmgr_register_thread_exit_event(on_thread_exit);
+}
+
+void threads_exit(void) {
+  drmgr_unregister_thread_init_event(on_thread_start);
+  drmgr_unregister_thread_exit_event(on_thread_exit);
+  dr_raw_tls_cfree(position_tls_offset, 1);
+  drmgr_unregister_tls_field(field_index);
+}

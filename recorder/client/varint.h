@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unsigned LEB128 and zigzag, as in docs/record-format.md. */
+#ifndef VARINT_H
+#define VARINT_H
+
+#include <stdint.h>
+
+#define VARINT_BYTES_MAX 10
+
+static inline uint8_t *varint_write(uint8_t *out, uint64_t value) {
+  while (value >= 0x80) {
+    *out++ = (uint8_t)(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = (uint8_t)value;
+  return out;
+}
+
+static inline uint64_t zigzag(int64_t value) {
+  return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+}
+
+static inline uint8_t *svarint_write(uint8_t *out, int64_t value) {
+  return varint_write(out, zigzag(value));
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathers and scatters: which elements they have, and where each lies when the instruction runs. */
+#ifndef VECTOR_ELEMENTS_H
+#define VECTOR_ELEMENTS_H
+
+#include "dr_api.h"
+
+#include <stdint.h>
+
+struct vector_elements {
+  bool is_scatter;
+  uint32_t count;
+  uint32_t element_bytes;
+  uint32_t index_bytes;
+  opnd_t operand; /* the memory operand: base, vector of indices, scale, displacement */
+  reg_id_t mask;  /* a mask register (AVX-512) or a vector whose sign bits are the mask (AVX2) */
+};
+
+/* False where `instr` is neither a gather nor a scatter. */
+bool vector_elements_describe(instr_t *instr, struct vector_elements *elements);
+
+/* Writes one address per element to `addresses`, 0 where it is masked off. */
+void vector_elements_addresses(const struct vector_elements *elements, dr_mcontext_t *context,
+                               uint64_t *addresses);
+
+#endif

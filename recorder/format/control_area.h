@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that the launcher and every image of the recorded process share. It outlives an exec,
+ * so a new image goes on counting where the old one stopped; and the launcher reads from it what it
+ * has to say when the process is gone. */
+#ifndef CONTROL_AREA_H
+#define CONTROL_AREA_H
+
+#include <stdint.h>
+
+#define CONTROL_MAGIC 0x4c525443435046ull
+#define CONTROL_PATH_BYTES 4096
+#define CONTROL_OPTION_BYTES 1024
+
+struct control_area {
+  uint64_t magic;
+  /* Set by the launcher before the program starts. */
+  char record_path[CONTROL_PATH_BYTES]; /* absolute */
+  char engine_folder[CONTROL_PATH_BYTES];
+  char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
+  char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
+  uint32_t values;
+  int32_t
+      process; /* the process that is recorded; set by the program itself just before its exec */
+
+  /* Counted by the client. */
+  uint64_t clock;          /* process clock: the last one given out */
+  uint32_t next_thread;    /* dense ids given out */
+  uint32_t live_threads;   /* started, and last frame not yet written */
+  uint32_t blocks;         /* blocks written: the next CODE frame starts at this + 1 */
+  uint32_t code_sequence;  /* CODE frames written */
+  uint64_t code_bytes;     /* decompressed CODE payload written */
+  uint32_t images;         /* program images that were started */
+  uint32_t write_error;    /* errno of the first frame that could not be written, or 0 */
+  uint32_t stopped_reason; /* enum stop_reason, or 0 */
+
+  /* Where an exec takes the thread that called it. */
+  uint32_t exec_pending;
+  uint32_t exec_thread;
+  uint32_t exec_sequence;
+  uint64_t exec_position;
+};
+
+/* Why the client stopped recording although the process went on. */
+enum stop_reason { STOP_NONE, STOP_WRITE_FAILED, STOP_TOO_MANY_BLOCKS, STOP_TOO_MANY_THREADS };
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arguments.h"
+
+#include "complaint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: fencepost-record [-o FILE] [--roi START:STOP] -- PROGRAM [ARGUMENT...]\n"
+    "\n"
+    "Runs PROGRAM and records what it does to memory.\n"
+    "\n"
+    "  -o FILE           the record (default: PROGRAM.fencepost in this folder)\n"
+    "  --roi START:STOP  mark a region of interest: function names, or instruction counts\n"
+    "  --values          record what is written to persistent memory too (needs --pm)\n"
+    "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
+    "\n"
+    "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
+    "cannot be executed, 127 that it was not found, 2 that these options are wrong.\n";
+
+/* The value of the option at argv[*at], given as "--name=value" or in the next argument. */
+static const char *option_value(const char *name, int argc, char **argv, int *at) {
+  const char *equals = strchr(argv[*at], '=');
+  if (strncmp(argv[*at], "--", 2) == 0 && equals != NULL)
+    return equals + 1;
+  if (*at + 1 >= argc || strcmp(argv[*at + 1], "--") == 0)
+    fail(EXIT_WRONG_OPTIONS, "%s needs a value (see --help)", name);
+  return argv[++*at];
+}
+
+static bool is_option(const char *argument, const char *name) {
+  size_t length = strlen(name);
+  return strncmp(argument, name, length) == 0 &&
+         (argument[length] == '\0' || (strncmp(name, "--", 2) == 0 && argument[length] == '='));
+}
+
+static void check(const struct arguments *arguments) {
+  if (arguments->program[0] == NULL)
+    fail(EXIT_WRONG_OPTIONS, "no program to record (see --help)");
+  if (arguments->values && arguments->pm == NULL)
+    fail(EXIT_WRONG_OPTIONS, "--values needs --pm SELECTOR: which memory's values to record");
+  if (arguments->pm != NULL && !arguments->values)
+    fail(EXIT_WRONG_OPTIONS, "--pm is of no use here without --values: what is persistent memory "
+                             "is chosen when simulating");
+  if (arguments->output != NULL && arguments->output[0] == '\0')
+    fail(EXIT_WRONG_OPTIONS, "-o needs the name of a file");
+}
+
+void arguments_parse(struct arguments *arguments, int argc, char **argv) {
+  int at = 1;
+  memset(arguments, 0, sizeof(*arguments));
+  for (; at < argc; at++) {
+    const char *argument = argv[at];
+    if (strcmp(argument, "--") == 0) {
+      at++;
+      break;
+    }
+    if (argument[0] != '-')
+      break;
+    if (is_option(argument, "-o") || is_option(argument, "--output")) {
+      arguments->output = option_value("-o", argc, argv, &at);
+    } else if (is_option(argument, "--roi")) {
+      arguments->roi = option_value("--roi", argc, argv, &at);
+    } else if (is_option(argument, "--pm")) {
+      arguments->pm = option_value("--pm", argc, argv, &at);
+    } else if (strcmp(argument, "--values") == 0) {
+      arguments->values = true;
+    } else if (strcmp(argument, "--version") == 0) {
+      printf("fencepost-record %s (DynamoRIO %s)\n", RECORDER_VERSION, ENGINE_VERSION);
+      exit(0);
+    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+      fputs(usage, stdout);
+      exit(0);
+    } else {
+      fail(EXIT_WRONG_OPTIONS, "unknown option %s (see --help)", argument);
+    }
+  }
+  arguments->program = argv + at;
+  check(arguments);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
+ * -- PROGRAM ARGUMENTS… */
+#ifndef ARGUMENTS_H
+#define ARGUMENTS_H
+
+#include <stdbool.h>
+
+struct arguments {
+  const char *output; /* NULL: PROGRAM.fencepost */
+  const char *roi;    /* or NULL */
+  const char *pm;     /* or NULL */
+  bool values;
+  char **program; /* NULL-terminated, at least one */
+};
+
+/* Ends the launcher with exit code 2 where the options are wrong, with 0 after --help or --version.
+ */
+void arguments_parse(struct arguments *arguments, int argc, char **argv);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "program.h"
+
+#include "complaint.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As many interpreters of interpreters as the kernel follows. */
+#define INTERPRETERS_MAX 5
+
+static char *search_path(const char *name) {
+  if (strchr(name, '/') != NULL)
+    return strdup(name);
+  const char *path = getenv("PATH");
+  if (path == NULL)
+    path = "/usr/local/bin:/usr/bin:/bin";
+  char *not_executable = NULL;
+  while (1) {
+    size_t length = strcspn(path, ":");
+    char *candidate;
+    if (asprintf(&candidate, "%.*s%s%s", (int)length, path, length == 0 ? "" : "/", name) < 0)
+      fail(EXIT_OURS, "out of memory");
+    struct stat status;
+    if (stat(candidate, &status) == 0 && S_ISREG(status.st_mode)) {
+      if (access(candidate, X_OK) == 0)
+        return candidate;
+      if (not_executable == NULL)
+        not_executable = candidate;
+    }
+    if (path[length] == '\0')
+      break;
+    path += length + 1;
+  }
+  if (not_executable == NULL)
+    fail(EXIT_NOT_FOUND, "%s: not found", name);
+  return not_executable;
+}
+
+static void check_status(const char *path) {
+  struct stat status;
+  if (stat(path, &status) != 0)
+    fail(errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE, "%s: %s", path,
+         errno == ENOENT ? "not found" : strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    fail(EXIT_NOT_EXECUTABLE, "%s: not a file that can be executed", path);
+  if (access(path, X_OK) != 0)
+    fail(EXIT_NOT_EXECUTABLE, "%s: %s", path, strerror(errno));
+  if (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+      ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
+       status.st_gid != getegid()))
+    fail(EXIT_NOT_EXECUTABLE,
+         "%s: a set-uid or set-gid program cannot be recorded; record a copy without that bit",
+         path);
+}
+
+/* What stands at the start of the file; the number of bytes. */
+static size_t read_start(const char *path, char *start, size_t capacity) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    fail(EXIT_NOT_EXECUTABLE, "%s: cannot be read, so it cannot be recorded: %s", path,
+         strerror(errno));
+  ssize_t count = read(file, start, capacity);
+  close(file);
+  return count < 0 ? 0 : (size_t)count;
+}
+
+static void check_executable(const char *path, const char *start, size_t count) {
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)start;
+  if (count < sizeof(*header) || memcmp(start, ELFMAG, SELFMAG) != 0)
+    fail(EXIT_NOT_EXECUTABLE, "%s: neither an executable nor a script with #!", path);
+  if (header->e_ident[EI_CLASS] == ELFCLASS32)
+    fail(EXIT_NOT_EXECUTABLE, "%s: a 32-bit program; only 64-bit ones can be recorded", path);
+  if (header->e_machine != EM_X86_64)
+    fail(EXIT_NOT_EXECUTABLE, "%s: not an x86-64 program", path);
+  if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+    fail(EXIT_NOT_EXECUTABLE, "%s: not an executable", path);
+}
+
+/* Puts the interpreter that a script's first line names before the arguments. */
+static void interpret(struct program *program, char *line) {
+  line += 2 + strspn(line + 2, " \t");
+  line[strcspn(line, "\n")] = '\0';
+  char *option = line + strcspn(line, " \t");
+  if (*option != '\0') {
+    *option++ = '\0';
+    option += strspn(option, " \t");
+    size_t length = strlen(option);
+    while (length > 0 && strchr(" \t\r", option[length - 1]) != NULL)
+      option[--length] = '\0';
+  }
+  if (line[0] == '\0')
+    fail(EXIT_NOT_EXECUTABLE, "%s: its first line names no interpreter", program->path);
+  size_t count = 0;
+  while (program->arguments[count] != NULL)
+    count++;
+  char **arguments = calloc(count + 3, sizeof(*arguments));
+  if (arguments == NULL)
+    fail(EXIT_OURS, "out of memory");
+  size_t at = 0;
+  arguments[at++] = strdup(line);
+  if (*option != '\0')
+    arguments[at++] = strdup(option);
+  arguments[at++] = program->path;
+  for (size_t i = 1; i < count; i++)
+    arguments[at++] = program->arguments[i];
+  program->path = strdup(line);
+  program->arguments = arguments;
+}
+
+void program_find(struct program *program, char **command) {
+  program->path = search_path(command[0]);
+  program->arguments = command;
+  for (int depth = 0;; depth++) {
+    char start[PATH_MAX + 1];
+    check_status(program->path);
+    size_t count = read_start(program->path, start, sizeof(start) - 1);
+    start[count] = '\0';
+    if (count < 2 || start[0] != '#' || start[1] != '!') {
+      check_executable(program->path, start, count);
+      return;
+    }
+    if (depth == INTERPRETERS_MAX)
+      fail(EXIT_NOT_EXECUTABLE, "%s: too many interpreters", command[0]);
+    interpret(program, start);
+  }
+}

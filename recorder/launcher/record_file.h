@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record as a file: written under a name of its own while the program runs, sealed and renamed
+ * when it has ended. Killed launchers thus leave FILE.partial, never half a FILE. */
+#ifndef RECORD_FILE_H
+#define RECORD_FILE_H
+
+#include "arguments.h"
+#include "program.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct record_file {
+  char *path;         /* absolute */
+  char *partial_path; /* absolute */
+  int descriptor;
+};
+
+/* Creates the partial file and writes the INFO frame. Ends the launcher where that fails. */
+void record_file_create(struct record_file *file, const struct arguments *arguments,
+                        const struct program *program);
+
+/* Cuts off what is not a whole frame, writes the seal and gives the record its name. `ended` says
+ * how the program ended, `lost` how many threads' last buffers are missing. False, with a complaint
+ * and nothing left behind, where that fails. */
+bool record_file_seal(struct record_file *file, const char *ended, uint32_t lost);
+
+void record_file_discard(struct record_file *file);
+
+#endif

@@ -1,0 +1,418 @@
+"""A second reader of the record format, written from docs/record-format.md alone.
+
+The recorder's tests look into records with it, so that a mistake which the recorder and the
+simulator's reader share does not go unseen. It is meant to be plain, not fast.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import xxhash
+import zstandard
+
+MAGIC = b"FPFR"
+FOOTER_MAGIC = b"FPRECEND"
+HEADER = struct.Struct("<4sHBBIIQQIIQ")
+INFO, CODE, TRACE, SEAL = 1, 2, 3, 4
+LOAD, STORE, UPDATE, FLUSH, PREFETCH, STRING_SOURCE, STRING_DESTINATION, GATHER, SCATTER = range(9)
+MASK = (1 << 64) - 1
+
+# Event type: its name and its fields. "c" is a clock, "v" a varint, "s" a svarint, "b" a byte,
+# "B" bytes, "t" a text.
+EVENTS = {
+    1: ("thread_start", "c kernel_tid:v stack_low:v stack_high:v"),
+    2: ("thread_exit", "c"),
+    3: ("thread_create", "c thread:v"),
+    4: ("thread_join", "c thread:v"),
+    5: ("mutex_lock", "c object:v"),
+    6: ("mutex_unlock", "c object:v"),
+    7: ("spin_lock", "c object:v"),
+    8: ("spin_unlock", "c object:v"),
+    9: ("read_lock", "c object:v"),
+    10: ("write_lock", "c object:v"),
+    11: ("rw_unlock", "c object:v"),
+    12: ("attempt_failed", "c object:v"),
+    13: ("condition_wait", "c object:v mutex:v wake:v timed_out:b"),
+    14: ("condition_signal", "c object:v"),
+    15: ("condition_broadcast", "c object:v"),
+    16: ("semaphore_post", "c object:v"),
+    17: ("semaphore_wait", "c object:v wake:v"),
+    18: ("barrier_wait", "c object:v participants:v generation:v"),
+    19: ("futex_wait", "c object:v wake:v outcome:b"),
+    20: ("futex_wake", "c object:v woken:v"),
+    21: ("spin_wait", "c object:v iterations:v"),
+    22: ("system_call", "number:v result:s"),
+    23: ("map", "c start:v length:v protection:b kind:b offset:v name:t"),
+    24: ("unmap", "c start:v length:v"),
+    25: ("module", "c base:v length:v build_id:B path:t"),
+    26: ("roi", "begin:b"),
+    27: ("interrupted", "instructions:v"),
+    28: ("signal", "number:v"),
+    29: ("exec", "c path:t"),
+    30: ("fork", "child:v"),
+    31: ("kernel_write", "address:v bytes:B"),
+    32: ("persist_call", "c kind:b start:v length:v"),
+    33: ("initial_bytes", "address:v bytes:B"),
+}
+EVENT_NAMES = {name for name, _ in EVENTS.values()}
+
+
+class Damaged(Exception):
+    """The record is not what the format says."""
+
+
+class Cursor:
+    """Reads integers from bytes, front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def done(self) -> bool:
+        return self.at >= len(self.data)
+
+    def take(self, count: int) -> bytes:
+        if self.at + count > len(self.data):
+            raise Damaged("a payload ends too early")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def u32(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+    def u64(self) -> int:
+        return int.from_bytes(self.take(8), "little")
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > MASK:
+                    raise Damaged("a varint beyond 64 bits")
+                return value
+            shift += 7
+            if shift > 63:
+                raise Damaged("a varint of more than 10 bytes")
+
+    def svarint(self) -> int:
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def text(self) -> str:
+        return self.take(self.varint()).decode("utf-8")
+
+
+@dataclass(frozen=True)
+class Slot:
+    instruction: int
+    kind: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Block:
+    id: int
+    address: int
+    code_version: int
+    lengths: tuple[int, ...]
+    code: bytes
+    slots: tuple[Slot, ...]
+
+    @property
+    def instructions(self) -> int:
+        return len(self.lengths)
+
+    def instruction_address(self, index: int) -> int:
+        return self.address + sum(self.lengths[:index])
+
+    def instruction_bytes(self, index: int) -> bytes:
+        start = sum(self.lengths[:index])
+        return self.code[start : start + self.lengths[index]]
+
+
+@dataclass(frozen=True)
+class Frame:
+    offset: int
+    kind: int
+    thread: int
+    sequence: int
+    instructions: int
+    position: int
+    payload: bytes
+    stored_bytes: int
+
+
+@dataclass
+class Execution:
+    """A block, executed once; `executed` counts its instructions that were."""
+
+    block: Block
+    values: list[int]
+    executed: int
+
+
+@dataclass
+class Event:
+    name: str
+    clock: int | None
+    fields: dict[str, object] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True)
+class Access:
+    """One slot of one execution."""
+
+    address: int
+    kind: int
+    size: int
+    instruction: bytes
+
+
+def read_frames(data: bytes) -> Iterator[Frame]:
+    """The whole frames from the start of `data`; stops at the footer or at an incomplete frame."""
+    offset = 0
+    while offset + HEADER.size <= len(data) and data[offset : offset + 4] == MAGIC:
+        header = HEADER.unpack_from(data, offset)
+        _, version, kind, codec, thread, sequence, instructions, position = header[:8]
+        stored_bytes, raw_bytes, checksum = header[8:]
+        end = offset + HEADER.size + stored_bytes
+        if end > len(data):
+            return
+        if version != 1 or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
+            raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
+        stored = data[offset + HEADER.size : end]
+        if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:
+            raise Damaged(f"frame at {offset}: its checksum does not match")
+        payload = zstandard.ZstdDecompressor().decompress(stored) if codec == 1 else stored
+        if len(payload) != raw_bytes or raw_bytes > 64 << 20:
+            raise Damaged(f"frame at {offset}: {len(payload)} bytes where {raw_bytes} are named")
+        yield Frame(
+            offset, kind, thread, sequence, instructions, position, payload, stored_bytes
+        )
+        offset = end
+
+
+class _Predictor:
+    """Predicts blocks and slot values, anew in each frame."""
+
+    def __init__(self) -> None:
+        self.after: dict[int, int] = {}
+        self.slots: dict[tuple[int, int], tuple[int, int, bool]] = {}
+
+    def value(self, block: int, slot: int, difference: int) -> int:
+        last, stride, is_seen = self.slots.get((block, slot), (0, 0, False))
+        value = (last + stride + difference) & MASK
+        self.slots[block, slot] = (value, (value - last) & MASK if is_seen else 0, True)
+        return value
+
+
+class Record:
+    """A record, read whole. `is_sealed` is false where the launcher did not live to seal it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.data = Path(path).read_bytes()
+        self.frames = list(read_frames(self.data))
+        if not self.frames or self.frames[0].kind != INFO:
+            raise Damaged("the first frame is not INFO")
+        self.info = json.loads(self.frames[0].payload)
+        self.blocks: dict[int, Block] = {}
+        self.threads: dict[int, list[Frame]] = {}
+        self.ended: str | None = None
+        self.lost: int | None = None
+        self.is_sealed = False
+        for frame in self.frames:
+            if frame.kind == CODE:
+                self._read_code(frame)
+            elif frame.kind == TRACE:
+                self._add_trace(frame)
+        self._read_seal()
+
+    def _read_code(self, frame: Frame) -> None:
+        cursor = Cursor(frame.payload)
+        if frame.position != len(self.blocks) + 1:
+            raise Damaged("CODE frames do not follow one another")
+        for number in range(frame.instructions):
+            address, version, count = cursor.u64(), cursor.varint(), cursor.varint()
+            lengths = tuple(cursor.take(count))
+            code = cursor.take(sum(lengths))
+            slots = tuple(
+                Slot(cursor.varint(), cursor.byte(), cursor.varint())
+                for _ in range(cursor.varint())
+            )
+            if [slot.instruction for slot in slots] != sorted(slot.instruction for slot in slots):
+                raise Damaged("slots are not ordered by instruction")
+            if count < 1 or any(slot.instruction >= count or slot.kind > 8 for slot in slots):
+                raise Damaged("a block with a slot that cannot be")
+            block_id = frame.position + number
+            self.blocks[block_id] = Block(block_id, address, version, lengths, code, slots)
+        if not cursor.done():
+            raise Damaged("a CODE frame with something behind its last block")
+
+    def _add_trace(self, frame: Frame) -> None:
+        frames = self.threads.setdefault(frame.thread, [])
+        if frame.sequence != len(frames):
+            raise Damaged(f"thread {frame.thread}: frame {frame.sequence} out of sequence")
+        if frame.position != sum(earlier.instructions for earlier in frames):
+            raise Damaged(f"thread {frame.thread}: frame {frame.sequence} at a wrong position")
+        # Only blocks of earlier frames may be named: executions are checked against them here.
+        for item in self._items(frame):
+            del item
+        frames.append(frame)
+
+    def _read_seal(self) -> None:
+        footer = self.data[-32:]
+        if footer[:8] != FOOTER_MAGIC:
+            return
+        seal_offset, length, checksum = struct.unpack("<QQQ", footer[8:])
+        if checksum != xxhash.xxh64(footer[:24]).intdigest() or length != len(self.data):
+            raise Damaged("the footer does not match")
+        seal = self.frames[-1]
+        if seal.kind != SEAL or seal.offset != seal_offset:
+            raise Damaged("the footer does not name the seal")
+        cursor = Cursor(seal.payload)
+        self.ended, self.lost = cursor.text(), cursor.varint()
+        before = self.frames[:-1]
+        if cursor.varint() != len(before):
+            raise Damaged("the seal counts other frames")
+        offset = 0
+        for frame in before:
+            kind, thread, difference, instructions = (
+                cursor.byte(),
+                cursor.varint(),
+                cursor.varint(),
+                cursor.varint(),
+            )
+            offset += difference
+            indexed = (kind, thread, offset, instructions)
+            if indexed != (frame.kind, frame.thread, frame.offset, frame.instructions):
+                raise Damaged("the seal's index names another frame")
+        self.is_sealed = True
+
+    def _items(self, frame: Frame) -> Iterator[Execution | Event]:
+        streams = self._streams(frame)
+        control, slots, events = (Cursor(streams.get(number, b"")) for number in (1, 2, 3))
+        clock_start, clock_end = struct.unpack("<QQ", streams[4])
+        if clock_start > clock_end:
+            raise Damaged("the process clock runs backwards")
+        predictor, last, clock = _Predictor(), 0, clock_start
+        executed, pending = 0, None
+        for block_id in self._control(control, predictor):
+            if block_id == 0:
+                event, clock = self._event(events, clock)
+                if event.name == "interrupted":
+                    if pending is None:
+                        raise Damaged("an interruption without a block before it")
+                    pending.executed = int(str(event.instructions))
+                if pending is not None:
+                    executed += pending.executed
+                    yield pending
+                    pending = None
+                yield event
+                continue
+            if pending is not None:
+                executed += pending.executed
+                yield pending
+            block = self.blocks[block_id]
+            values = [
+                predictor.value(block_id, number, slots.svarint())
+                for number in range(len(block.slots))
+            ]
+            pending, last = Execution(block, values, block.instructions), block_id
+        if pending is not None:
+            executed += pending.executed
+            yield pending
+        del last
+        if not (slots.done() and events.done()):
+            raise Damaged("a stream with something behind its end")
+        if executed != frame.instructions:
+            raise Damaged(f"{executed} instructions where the header names {frame.instructions}")
+
+    @staticmethod
+    def _streams(frame: Frame) -> dict[int, bytes]:
+        directory = Cursor(frame.payload)
+        sizes = [(directory.u32(), directory.u32()) for _ in range(directory.u32())]
+        return {number: directory.take(size) for number, size in sizes}
+
+    @staticmethod
+    def _control(control: Cursor, predictor: _Predictor) -> Iterator[int]:
+        last = 0
+        while not control.done():
+            for _ in range(control.varint()):
+                last = predictor.after.get(last, 0)
+                if last == 0:
+                    raise Damaged("a prediction where there is none")
+                yield last
+            if control.done():
+                return
+            block_id = control.varint()
+            yield block_id
+            if block_id != 0:
+                if last != 0:
+                    predictor.after[last] = block_id
+                last = block_id
+
+    @staticmethod
+    def _event(cursor: Cursor, clock: int) -> tuple[Event, int]:
+        name, layout = EVENTS[cursor.byte()]
+        event = Event(name, None)
+        for part in layout.split():
+            if part == "c":
+                clock += cursor.svarint()
+                event.clock = clock
+                continue
+            member, kind = part.split(":")
+            event.fields[member] = {
+                "v": cursor.varint,
+                "s": cursor.svarint,
+                "b": cursor.byte,
+                "B": lambda: cursor.take(cursor.varint()),
+                "t": cursor.text,
+            }[kind]()
+        return event, clock
+
+    def items(self, thread: int) -> Iterator[Execution | Event]:
+        """What the thread did, in order."""
+        for frame in self.threads[thread]:
+            yield from self._items(frame)
+
+    def events(self, thread: int | None = None, *names: str) -> list[Event]:
+        """The events of a thread (of all, by clock where they have one), or those named."""
+        assert set(names) <= EVENT_NAMES
+        threads = sorted(self.threads) if thread is None else [thread]
+        found = [
+            item
+            for number in threads
+            for item in self.items(number)
+            if isinstance(item, Event) and (not names or item.name in names)
+        ]
+        return sorted(found, key=lambda event: event.clock or 0) if thread is None else found
+
+    def accesses(self, thread: int, *kinds: int) -> Iterator[Access]:
+        """The executed slots of a thread, in order, or those of the kinds named."""
+        for item in self.items(thread):
+            if isinstance(item, Event):
+                continue
+            for slot, value in zip(item.block.slots, item.values, strict=True):
+                if slot.instruction < item.executed and (not kinds or slot.kind in kinds):
+                    code = item.block.instruction_bytes(slot.instruction)
+                    yield Access(value, slot.kind, slot.size, code)
+
+    @property
+    def instructions(self) -> int:
+        return sum(frame.instructions for frame in self.frames if frame.kind == TRACE)
