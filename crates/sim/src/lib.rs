@@ -1,5 +1,11 @@
 //! The simulator of Fencepost: a recorded program replayed on a simulated machine.
 //!
+//! ```text
+//! record ──► core ──► cache ──► host bridge ──► link ──► switch ──► link ──► device
+//!            └── host ──┘                                  │
+//!                                                   persist buffer
+//! ```
+//!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
 pub mod kernel;
@@ -7,8 +13,11 @@ pub mod message;
 pub mod record;
 pub mod core;
 pub mod cache;
+pub mod host;
 pub mod host_bridge;
 pub mod switch;
 pub mod device;
 pub mod config;
+pub mod system;
+pub mod simulation;
 pub mod stats;

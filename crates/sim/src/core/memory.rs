@@ -162,6 +162,14 @@ impl Core {
         }
     }
 
+    /// A line comes that was only prefetched, when the core has no thread any more.
+    pub fn prefetch_arrived(&mut self, served: &Served) {
+        if served.request.side == Side::Data {
+            let waiters = self.mshrs.resolve(served.request.line, served.ready);
+            debug_assert!(waiters.iter().all(|waiter| *waiter == Waiter::Nobody), "a thread left with a load under way");
+        }
+    }
+
     /// Asks the next level for `line`, at `cycle` at the earliest.
     pub(super) fn miss(
         &mut self,

@@ -110,6 +110,10 @@ pub struct Core {
     pub(super) stores: StoreQueue,
     pub(super) combining: WriteCombining,
     pub(super) mshrs: MshrFile<Waiter>,
+    /// Lines (low six bits of their number) at which threads spin, one bit each.
+    pub watch_filter: u64,
+    /// Physical addresses of stores to such lines, not yet taken notice of.
+    pub watched_stores: Vec<u64>,
     pub(super) tlb: Tlb,
     pub(super) predictor: BranchPredictor,
     /// Entries whose sources have become known and that are to be executed.
@@ -165,6 +169,8 @@ impl Core {
             stores: StoreQueue::new(usize::from(config.store_queue_entries)),
             combining: WriteCombining::new(config),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
+            watch_filter: 0,
+            watched_stores: Vec::new(),
             tlb: Tlb::new(tlb),
             predictor: BranchPredictor::new(predictor),
             ready: Vec::new(),
@@ -221,6 +227,30 @@ impl Core {
     /// The thread goes on at `cycle`, later than it came to where it is.
     pub fn resume_at(&mut self, cycle: u64) {
         self.dispatch_cycle = self.dispatch_cycle.max(cycle);
+    }
+
+    /// Lets everything in flight take effect without dispatching more; whether nothing is left.
+    pub fn drain(&mut self, env: &mut Environment<'_>) -> bool {
+        self.settle(env);
+        self.send_combined(env);
+        if !self.is_drained() || self.awaited_fetch.is_some() {
+            return false;
+        }
+        let effective = self.commit_cycle.max(self.store_cycle).max(self.combining.last_complete());
+        self.dispatch_cycle = self.dispatch_cycle.max(effective);
+        true
+    }
+
+    /// What keeps this core, for the deadlock report.
+    pub fn waiting_for(&self) -> String {
+        if let Some(line) = self.awaited_fetch {
+            return format!("instructions of line {:#x}", line.byte());
+        }
+        match self.rob.head() {
+            Some((_, entry)) => format!("{:?} of address {:#x} is the oldest and not complete", entry.operation, entry.address),
+            None if !self.stores.is_empty() => "stores that have not taken effect".into(),
+            None => "flushes under way, or nothing".into(),
+        }
     }
 
     /// Whether nothing is in flight: reorder buffer, store queue, flushes.

@@ -182,6 +182,9 @@ impl Core {
             cycle = cycle.max(env.l1d.line(index).ready);
         }
         for line in (first..=last).map(LineAddress) {
+            if self.watch_filter & (1 << (line.0 & 63)) != 0 {
+                self.watched_stores.push(entry.physical);
+            }
             let index = env.l1d.find_and_touch(line).expect("it was just there");
             let line = env.l1d.line_mut(index);
             line.state = State::Modified;

@@ -105,6 +105,13 @@ impl Medium {
         }
     }
 
+    /// Writes `version` of `line` before time starts; nothing on a volatile medium, which keeps no versions.
+    pub fn preload(&mut self, line: LineAddress, version: Version) {
+        if let Medium::Pm(pm) = self {
+            pm.preload(line, version);
+        }
+    }
+
     /// Power is gone.
     pub fn power_fail(&mut self) {
         match self {

@@ -131,6 +131,12 @@ impl Pm {
         next
     }
 
+    /// Writes `version` of `line` before time starts.
+    pub fn preload(&mut self, line: LineAddress, version: Version) {
+        let (_, device_line) = self.locate(line);
+        self.contents.set(device_line, version);
+    }
+
     /// The version of `line` that a power cut now would leave.
     pub fn durable_version(&self, line: LineAddress) -> Version {
         let (bank, device_line) = self.locate(line);

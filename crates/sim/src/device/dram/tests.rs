@@ -1,5 +1,14 @@
+//! A DRAM channel alone: what it answers and which commands it issues, and when.
+
+mod gates;
+mod scheduling;
+mod standard;
+
 use super::*;
-/// Micron MT40A: DDR4-2400 x8, one rank, as gem5's DDR4_2400_8x8.
+use crate::kernel::Duration;
+use crate::message::{Cause, LineAddress, Tag, Version};
+
+/// DDR4-2400 with eight x8 chips in one rank; the values of gem5's `DDR4_2400_8x8`, tWTR and tCWL as in JESD79-4.
 pub(crate) fn ddr4_2400() -> DramConfig {
     DramConfig {
         capacity_mib: 4096,
@@ -36,5 +45,81 @@ pub(crate) fn ddr4_2400() -> DramConfig {
         t_cs_ns: 1.666,
         t_rfc_ns: 350.0,
         t_refi_ns: 7800.0,
+    }
+}
+
+/// The clock of DDR4-2400.
+const CK: Duration = Duration::from_ps(833);
+
+/// Lines of a row.
+const ROW: u64 = 128;
+/// Under [`AddressMapping::RoRaBaBgCo`] with one rank: from a line to the same place in the next row of its bank.
+const NEXT_ROW: u64 = ROW * 16;
+
+fn cycles(cycles: u64) -> Time {
+    Time::ZERO + CK * cycles
+}
+
+fn read(line: u64) -> Message {
+    Message::read(LineAddress(line), Tag(line as u32), Cause::DemandRead, Time::ZERO)
+}
+
+fn write(line: u64, version: u32) -> Message {
+    Message::write(LineAddress(line), Tag(line as u32), Cause::Writeback, Version(version), ByteMask::FULL, Time::ZERO)
+}
+
+/// A channel, what is to be offered to it, and what came out.
+struct Bench {
+    dram: Dram,
+    next: Time,
+    completions: Vec<Completion>,
+    commands: Vec<(Time, Command)>,
+}
+
+impl Bench {
+    fn new(config: DramConfig) -> Bench {
+        let mut dram = Dram::new(&config, Interleave::none(0).unwrap());
+        dram.record_commands();
+        Bench { dram, next: Time::NEVER, completions: Vec::new(), commands: Vec::new() }
+    }
+
+    /// Offers `message` at `at`, for which there must be room by then, after everything that happens before.
+    fn offer(&mut self, at: Time, message: Message) {
+        self.run_before(at);
+        assert!(self.dram.has_room(&message));
+        self.dram.accept(message, at, &mut self.completions);
+        self.next = self.next.min(at);
+    }
+
+    fn run_before(&mut self, end: Time) {
+        while self.next < end {
+            let now = self.next;
+            self.next = self.dram.advance(now, &mut self.completions);
+            assert!(self.next > now, "the channel asks for the time it was asked at");
+        }
+    }
+
+    fn finish(mut self) -> Bench {
+        self.run_before(Time::NEVER);
+        self.commands = self.dram.take_commands();
+        self
+    }
+
+    /// Lines of reads in the order answered, with the clock cycle in which the data ended.
+    fn reads(&self) -> Vec<(u64, u64)> {
+        let is_read = |completion: &&Completion| completion.answer.class() == MessageClass::DataResponse;
+        self.completions
+            .iter()
+            .filter(is_read)
+            .map(|completion| {
+                assert_eq!(completion.at.as_ps() % CK.as_ps(), 0, "data end on an edge");
+                (completion.answer.line.0, completion.at.as_ps() / CK.as_ps())
+            })
+            .collect()
+    }
+
+    /// The commands, with the clock cycle of each.
+    fn commands(&self) -> Vec<(u64, Command)> {
+        self.commands.iter().map(|(at, command)| (at.as_ps() / CK.as_ps(), *command)).collect()
     }
 }

@@ -1,0 +1,497 @@
+//! A host: its cores, their caches, and the threads of the process that runs on them.
+//!
+//! Cores and caches are one component because hits and coherence are resolved without events; what leaves the last-level cache goes to the host
+//! bridge at port 0, and its answers come back there. What a core asks of the shared levels becomes a wake of this component at the time it gets
+//! there, so that all cores' requests are served in the order of simulated time.
+
+mod regions;
+mod scheduler;
+mod spin;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use self::regions::Regions;
+use self::scheduler::{CoreState, ThreadState};
+use self::spin::SpinWatch;
+use crate::cache::config::CacheConfig;
+use crate::cache::hierarchy::{Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served};
+use crate::core::config::{BranchPredictorConfig, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig};
+use crate::core::micro_op::{DecodedBlock, Operation};
+use crate::core::persist::PersistPolicy;
+use crate::core::synchronisation::Synchronisation;
+use crate::core::thread::Thread;
+use crate::core::translation::PageTable;
+use crate::core::warm::WarmEnvironment;
+use crate::core::{Core, CoreRequest, Environment, Pause};
+use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
+use crate::message::{LineAddress, Message, Opcode, Version};
+use crate::record::{Record, RecordError, ThreadId};
+use crate::stats::StatsNode;
+
+pub use self::regions::RegionBoundary;
+
+const BRIDGE: PortId = PortId(0);
+
+/// Everything a host is built from.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// The cores.
+    pub core: CoreConfig,
+    /// Their TLBs.
+    pub tlb: TlbConfig,
+    /// Their branch predictors.
+    pub branch_predictor: BranchPredictorConfig,
+    /// First-level instruction cache.
+    pub l1i: CacheConfig,
+    /// First-level data cache.
+    pub l1d: CacheConfig,
+    /// The levels below with their names, nearest first.
+    pub levels: Vec<(String, CacheConfig)>,
+    /// How far cores compute ahead.
+    pub simulation: SimulationConfig,
+}
+
+/// The program a host runs.
+pub struct Workload {
+    /// Its record.
+    pub record: Record,
+    /// Its decoded blocks; the same for every host and scheme that runs it.
+    pub blocks: Arc<[DecodedBlock]>,
+    /// Its address space.
+    pub table: PageTable,
+    /// What is persisted beyond its own flushes.
+    pub persist: PersistPolicy,
+    /// Instructions after which each thread stops; empty if none does.
+    pub limits: Vec<u64>,
+    /// Writes to PM after which all threads stop where they are.
+    pub pm_writes_limit: Option<u64>,
+}
+
+/// One host.
+#[derive(Clone)]
+pub struct Host {
+    period: Duration,
+    run_ahead: u64,
+    time_slice: u64,
+    context_switch: u64,
+    blocks: Arc<[DecodedBlock]>,
+    persist: PersistPolicy,
+    cores: Vec<Core>,
+    core_states: Vec<CoreState>,
+    threads: Vec<Thread>,
+    thread_states: Vec<ThreadState>,
+    ready: std::collections::VecDeque<usize>,
+    caches: Hierarchy,
+    table: PageTable,
+    synchronisation: Synchronisation,
+    spins: SpinWatch,
+    regions: Regions,
+    pm_writes_limit: Option<u64>,
+    is_limited: bool,
+    has_reached_pm_writes: bool,
+    finished_at: Time,
+    requests: Vec<Option<(usize, CoreRequest)>>,
+    free_requests: Vec<u32>,
+    scratch: Vec<(u64, CoreRequest)>,
+    is_powered: bool,
+    /// What could not be read of the record; the simulation ends with it.
+    pub error: Option<RecordError>,
+}
+
+/// What a wake of the host is for; packed into its token.
+#[derive(Clone, Copy, Debug)]
+enum Wake {
+    Run { core: usize },
+    Request { slot: u32 },
+}
+
+impl Wake {
+    fn token(self) -> u64 {
+        match self {
+            Wake::Run { core } => core as u64,
+            Wake::Request { slot } => 1 << 63 | u64::from(slot),
+        }
+    }
+
+    fn from_token(token: u64) -> Wake {
+        if token >> 63 == 1 { Wake::Request { slot: token as u32 } } else { Wake::Run { core: token as usize } }
+    }
+}
+
+impl Host {
+    /// A host with cold caches, about to run `workload`.
+    pub fn new(config: &HostConfig, workload: Workload) -> Host {
+        let period = Duration::from_ghz(config.core.clock_ghz);
+        let cycles = |ns: f64| Duration::from_ns(ns).as_ps().div_ceil(period.as_ps());
+        let cores = usize::from(config.core.count);
+        let caches = Hierarchy::new(&HierarchyConfig {
+            cores,
+            period,
+            l1i: config.l1i.clone(),
+            l1d: config.l1d.clone(),
+            levels: config.levels.clone(),
+            acknowledge_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
+        });
+        let mut threads: Vec<_> = (0..workload.record.threads())
+            .map(|thread| Thread::new(workload.record.reader(ThreadId(thread as u32))))
+            .collect();
+        for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
+            thread.limit = limit;
+        }
+        let core = || Core::new(&config.core, &config.tlb, &config.branch_predictor, &config.l1d, period);
+        let has_regions = workload.record.info().options.roi.is_some()
+            || workload.blocks.iter().any(|block| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker));
+        Host {
+            period,
+            run_ahead: cycles(config.simulation.run_ahead_ns).max(1),
+            time_slice: cycles(config.core.time_slice_us * 1000.0),
+            context_switch: cycles(config.core.context_switch_ns),
+            blocks: workload.blocks,
+            persist: workload.persist,
+            cores: (0..cores).map(|_| core()).collect(),
+            core_states: vec![CoreState::default(); cores],
+            thread_states: vec![ThreadState::Unstarted; threads.len()],
+            threads,
+            ready: std::collections::VecDeque::new(),
+            caches,
+            table: workload.table,
+            synchronisation: Synchronisation::default(),
+            spins: SpinWatch::default(),
+            regions: Regions::new(has_regions),
+            pm_writes_limit: workload.pm_writes_limit,
+            is_limited: !workload.limits.is_empty(),
+            has_reached_pm_writes: false,
+            finished_at: Time::ZERO,
+            requests: Vec::new(),
+            free_requests: Vec::new(),
+            scratch: Vec::new(),
+            is_powered: true,
+            error: None,
+        }
+    }
+
+    /// Starts the program's first thread.
+    pub fn start(&mut self, context: &mut Context<'_>) {
+        if !self.threads.is_empty() {
+            self.make_ready(0, 0, context);
+        }
+    }
+
+    /// Whether every thread has come to its end and nothing is under way.
+    pub fn is_finished(&self) -> bool {
+        self.thread_states.iter().all(|state| matches!(state, ThreadState::Ended)) && self.caches.is_idle()
+    }
+
+    /// No event is left and threads still wait: ends one wait, in recorded order, and says whether there was one.
+    pub fn unblock(&mut self, context: &mut Context<'_>) -> bool {
+        if self.is_limited {
+            // Where every thread stops at a position, those that wait for one that stopped are done.
+            for state in &mut self.thread_states {
+                if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) {
+                    *state = ThreadState::Ended;
+                }
+            }
+            return false;
+        }
+        let cycle = self.cycle(context.now());
+        if let Some(thread) = self.synchronisation.force() {
+            self.spins.give_up(thread.0 as usize);
+            self.make_ready(thread.0 as usize, cycle, context);
+            return true;
+        }
+        match self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted)) {
+            Some(thread) => {
+                self.synchronisation.forced += 1;
+                self.make_ready(thread, cycle, context);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Instructions of the record dispatched so far, warming included.
+    pub fn instructions(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.instructions).sum()
+    }
+
+    /// Where each thread is, in instructions.
+    pub fn positions(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.instructions).collect()
+    }
+
+    /// The boundary of a region of interest that has just been crossed.
+    pub fn take_region_boundary(&mut self) -> Option<RegionBoundary> {
+        self.regions.take_boundary()
+    }
+
+    /// Whether time counts now: inside a region of interest, or everywhere if the record has none.
+    pub fn is_timed(&self) -> bool {
+        !self.regions.is_warming()
+    }
+
+    /// Every thread stops where it is.
+    pub fn stop_here(&mut self) {
+        self.is_limited = true;
+        for thread in &mut self.threads {
+            thread.limit = thread.limit.min(thread.instructions);
+        }
+    }
+
+    /// When the last thread came to its end.
+    pub fn finished_at(&self) -> Time {
+        self.finished_at
+    }
+
+    /// Whether the limit of PM writes has been reached.
+    pub fn has_reached_pm_writes_limit(&self) -> bool {
+        self.has_reached_pm_writes
+    }
+
+    /// Waits that were ended because nothing else could go on.
+    pub fn forced_waits(&self) -> u64 {
+        self.synchronisation.forced
+    }
+
+    /// PM lines written while warming up, for the devices to take over.
+    pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
+        self.caches.take_warm_writes()
+    }
+
+    /// The caches of this host.
+    pub fn caches(&self) -> &Hierarchy {
+        &self.caches
+    }
+
+    fn cycle(&self, now: Time) -> u64 {
+        now.as_ps().div_ceil(self.period.as_ps())
+    }
+
+    fn time(&self, cycle: u64) -> Time {
+        Time::ZERO + self.period * cycle
+    }
+
+    /// Runs a core until it can go no further at `now`, dealing with what its thread comes to.
+    fn run_core(&mut self, core: usize, now: u64, context: &mut Context<'_>) {
+        while self.error.is_none() {
+            let Some(thread) = self.core_states[core].thread else { return };
+            let pause = match self.core_states[core].deferred.take() {
+                Some(pause) => pause,
+                None => match self.compute(core, thread, now) {
+                    Ok(pause) => pause,
+                    Err(error) => return self.error = Some(error),
+                },
+            };
+            self.post_requests(core, context);
+            self.notice_stores(core, thread, context);
+            match pause {
+                Pause::Waiting => return,
+                Pause::Horizon if self.core_states[core].is_preempting => self.preempt(core, thread, context),
+                Pause::Horizon => {
+                    self.core_states[core].is_preempting = self.has_used_its_slice(core);
+                    if !self.core_states[core].is_preempting {
+                        return self.schedule_run(core, self.cores[core].cycle(), context);
+                    }
+                }
+                Pause::Event(cycle) | Pause::Marker { cycle, .. } | Pause::End(cycle) if cycle > now => {
+                    self.core_states[core].deferred = Some(pause);
+                    return self.schedule_run(core, cycle, context);
+                }
+                Pause::Event(_) => self.handle_event(core, thread, now, context),
+                Pause::Marker { code, cycle } => self.regions.marker(code, self.time(cycle)),
+                Pause::End(_) => self.handle_end(core, thread, context),
+            }
+        }
+    }
+
+    /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to warming, first
+    /// drains.
+    fn compute(&mut self, core: usize, thread: usize, now: u64) -> Result<Pause, RecordError> {
+        let horizon = now + self.run_ahead;
+        let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.regions.is_warming());
+        let (cpu, mut env) = self.environment(core, thread);
+        if !is_preempting && !is_warming {
+            return cpu.run(horizon, &mut env);
+        }
+        if !cpu.drain(&mut env) {
+            return Ok(Pause::Waiting);
+        }
+        if is_preempting {
+            return Ok(Pause::Horizon);
+        }
+        let mut env = WarmEnvironment {
+            core,
+            thread: &mut self.threads[thread],
+            blocks: &self.blocks,
+            caches: &mut self.caches,
+            table: &mut self.table,
+        };
+        self.cores[core].warm(horizon, &mut env)
+    }
+
+    fn environment(&mut self, core: usize, thread: usize) -> (&mut Core, Environment<'_>) {
+        let env = Environment {
+            thread: &mut self.threads[thread],
+            blocks: &self.blocks,
+            l1d: &mut self.caches.l1d[core],
+            l1i: &mut self.caches.l1i[core],
+            table: &mut self.table,
+            persist: &self.persist,
+            requests: &mut self.scratch,
+        };
+        (&mut self.cores[core], env)
+    }
+
+    /// Turns what a core asked for into wakes at the times it gets to the next level.
+    fn post_requests(&mut self, core: usize, context: &mut Context<'_>) {
+        for (cycle, request) in std::mem::take(&mut self.scratch) {
+            let slot = match self.free_requests.pop() {
+                Some(slot) => {
+                    self.requests[slot as usize] = Some((core, request));
+                    slot
+                }
+                None => {
+                    self.requests.push(Some((core, request)));
+                    self.requests.len() as u32 - 1
+                }
+            };
+            let time = self.time(cycle).max(context.now());
+            context.wake_at(time, Wake::Request { slot }.token());
+        }
+    }
+
+    /// A core's request gets to the shared levels.
+    fn serve_request(&mut self, slot: u32, now: u64, context: &mut Context<'_>) {
+        let (core, request) = self.requests[slot as usize].take().expect("each request is served once");
+        self.free_requests.push(slot);
+        match request {
+            CoreRequest::Line { line, want, side, cause } => {
+                let request = Request { core, line, want, side, cause };
+                if let Outcome::Ready(ready) = self.caches.request(request, now) {
+                    self.deliver(&[Served { request, ready }], now, context);
+                }
+            }
+            CoreRequest::Flush { line, keep, id } => {
+                if let Some(cycle) = self.caches.flush(Requester { core, id }, line, keep, now) {
+                    self.cores[core].write_acknowledged(id, cycle);
+                    self.run_core(core, now, context);
+                }
+            }
+            CoreRequest::WriteAround { line, mask, id } => {
+                self.caches.write_around(Requester { core, id }, line, mask, now);
+            }
+        }
+    }
+
+    /// Gives cores the lines they asked for.
+    fn deliver(&mut self, served: &[Served], now: u64, context: &mut Context<'_>) {
+        for served in served {
+            let core = served.request.core;
+            let Some(thread) = self.core_states[core].thread else {
+                self.cores[core].prefetch_arrived(served);
+                continue;
+            };
+            let (cpu, mut env) = self.environment(core, thread);
+            cpu.line_arrived(served, &mut env);
+            self.run_core(core, now, context);
+        }
+    }
+
+    fn handle_message(&mut self, message: &Message, now: u64, context: &mut Context<'_>) {
+        match message.opcode {
+            Opcode::MemData => {
+                let served = self.caches.data_arrived(message, now);
+                self.deliver(&served, now, context);
+            }
+            Opcode::Cmp => {
+                let (acknowledged, served) = self.caches.write_completed(message, now);
+                for acknowledged in acknowledged {
+                    self.cores[acknowledged.by.core].write_acknowledged(acknowledged.by.id, acknowledged.cycle);
+                    self.run_core(acknowledged.by.core, now, context);
+                }
+                self.deliver(&served, now, context);
+            }
+            other => unreachable!("a host is never sent {other:?}"),
+        }
+    }
+
+    fn send_departures(&mut self, context: &mut Context<'_>) {
+        if self.caches.has_departures() {
+            for departure in self.caches.take_departures() {
+                let time = self.time(departure.cycle).max(context.now());
+                context.send(BRIDGE, departure.message, time);
+            }
+        }
+        if self.pm_writes_limit.is_some_and(|limit| self.caches.counters().pm_writes >= limit) {
+            self.pm_writes_limit = None;
+            self.has_reached_pm_writes = true;
+            self.stop_here();
+        }
+    }
+}
+
+impl Component for Host {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        if !self.is_powered {
+            return;
+        }
+        let now = self.cycle(context.now());
+        match event {
+            Event::Arrival { message, .. } => self.handle_message(&message, now, context),
+            Event::Wake { token } => match Wake::from_token(token) {
+                Wake::Run { core } => {
+                    self.core_states[core].scheduled = None;
+                    self.run_core(core, now, context);
+                }
+                Wake::Request { slot } => self.serve_request(slot, now, context),
+            },
+            Event::Credit { .. } => unreachable!("the host bridge gives no credits to its host"),
+        }
+        self.send_departures(context);
+    }
+
+    fn power_fail(&mut self) {
+        self.is_powered = false;
+        self.caches.power_fail();
+        for core in &mut self.cores {
+            core.power_fail();
+        }
+        self.requests.clear();
+        self.free_requests.clear();
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.is_powered || self.is_finished()
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = self.synchronisation.waiting();
+        lines.extend(self.caches.waiting());
+        for (core, state) in self.core_states.iter().enumerate() {
+            if let Some(thread) = state.thread {
+                lines.push(format!("core {core} runs thread {thread}: {}", self.cores[core].waiting_for()));
+            }
+        }
+        lines
+    }
+
+    fn stats(&self) -> StatsNode {
+        let mut nodes: Vec<_> =
+            self.cores.iter().enumerate().map(|(core, cpu)| (format!("core{core}"), cpu.stats())).collect();
+        nodes.extend(self.caches.stats());
+        let (dram, pm) = self.table.frames_taken();
+        nodes.push((
+            "threads".into(),
+            StatsNode::group([
+                ("count", StatsNode::Level(self.threads.len() as u64)),
+                ("forced_waits", StatsNode::Counter(self.synchronisation.forced)),
+            ]),
+        ));
+        nodes.push((
+            "pages".into(),
+            StatsNode::group([("dram", StatsNode::Level(dram)), ("pm", StatsNode::Level(pm))]),
+        ));
+        StatsNode::group(nodes)
+    }
+}

@@ -1,0 +1,185 @@
+//! Which thread runs on which core: threads that are ready take idle cores, and share them round-robin when there are too few.
+
+use super::{Host, Wake};
+use crate::core::Pause;
+use crate::core::thread::EventPhase;
+use crate::kernel::Context;
+use crate::record::{Event, ThreadId};
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadState {
+    /// Nobody has created it yet.
+    #[default]
+    Unstarted,
+    /// It could run.
+    Ready,
+    /// It runs.
+    Running,
+    /// It waits for another thread.
+    Blocked,
+    /// It is at the end of its record.
+    Ended,
+}
+
+/// What a core is doing.
+#[derive(Clone, Debug, Default)]
+pub struct CoreState {
+    /// The thread it runs.
+    pub thread: Option<usize>,
+    /// The thread it ran last.
+    pub last_thread: Option<usize>,
+    /// When its thread got it.
+    pub slice_start: u64,
+    /// For when its next run is scheduled.
+    pub scheduled: Option<u64>,
+    /// What its thread has come to, at a cycle that is not there yet.
+    pub deferred: Option<Pause>,
+    /// Whether it drains to give its core to another thread.
+    pub is_preempting: bool,
+}
+
+impl Host {
+    /// `thread` may go on from `cycle` on.
+    pub(super) fn make_ready(&mut self, thread: usize, cycle: u64, context: &mut Context<'_>) {
+        if matches!(self.thread_states[thread], ThreadState::Ready | ThreadState::Running | ThreadState::Ended) {
+            return;
+        }
+        self.thread_states[thread] = ThreadState::Ready;
+        let idle = |state: &CoreState| state.thread.is_none();
+        let own = self.core_states.iter().position(|state| idle(state) && state.last_thread == Some(thread));
+        let unused = || self.core_states.iter().position(|state| idle(state) && state.last_thread.is_none());
+        let any = || self.core_states.iter().position(idle);
+        match own.or_else(unused).or_else(any) {
+            Some(core) => self.assign(core, thread, cycle, context),
+            None => self.ready.push_back(thread),
+        }
+    }
+
+    /// Gives `core` to the next thread that is ready, if there is one.
+    fn assign_next(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
+        if let Some(thread) = self.ready.pop_front() {
+            self.assign(core, thread, cycle, context);
+        }
+    }
+
+    fn assign(&mut self, core: usize, thread: usize, cycle: u64, context: &mut Context<'_>) {
+        let state = &mut self.core_states[core];
+        let is_switch = state.last_thread.is_some_and(|last| last != thread);
+        state.thread = Some(thread);
+        state.last_thread = Some(thread);
+        self.thread_states[thread] = ThreadState::Running;
+        let cost = if is_switch { self.context_switch } else { 0 };
+        self.cores[core].stats.context_switches += u64::from(is_switch);
+        self.cores[core].start_thread(cycle + cost);
+        let start = self.cores[core].cycle();
+        self.core_states[core].slice_start = start;
+        self.schedule_run(core, start, context);
+    }
+
+    /// Sees to it that `core` runs at `cycle`.
+    pub(super) fn schedule_run(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
+        let time = self.time(cycle).max(context.now());
+        let cycle = self.cycle(time);
+        if self.core_states[core].scheduled.is_none_or(|scheduled| scheduled > cycle) {
+            self.core_states[core].scheduled = Some(cycle);
+            context.wake_at(time, Wake::Run { core }.token());
+        }
+    }
+
+    /// Whether another thread is to have the core of this one.
+    pub(super) fn has_used_its_slice(&self, core: usize) -> bool {
+        !self.ready.is_empty() && self.cores[core].cycle() >= self.core_states[core].slice_start + self.time_slice
+    }
+
+    /// The core has drained: its thread goes to the end of the queue.
+    pub(super) fn preempt(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
+        let cycle = self.cores[core].cycle();
+        let state = &mut self.core_states[core];
+        state.is_preempting = false;
+        state.thread = None;
+        self.thread_states[thread] = ThreadState::Ready;
+        self.ready.push_back(thread);
+        self.assign_next(core, cycle, context);
+    }
+
+    /// The thread of `core` has come to a synchronisation event, at `now`.
+    pub(super) fn handle_event(&mut self, core: usize, thread: usize, now: u64, context: &mut Context<'_>) {
+        debug_assert_eq!(self.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
+        let event = self.threads[thread].event().clone();
+        self.threads[thread].pass_event();
+        self.cores[core].stats.synchronisations += 1;
+        let proceeds = match event {
+            Event::Roi { begin } => {
+                self.regions.set(begin, self.time(now));
+                true
+            }
+            Event::ThreadCreate { thread: created, .. } => {
+                let created = created.0 as usize;
+                if self.thread_states.get(created) == Some(&ThreadState::Unstarted) {
+                    self.make_ready(created, now, context);
+                }
+                true
+            }
+            Event::SpinWait { clock, object, .. } => self.wait_for_store(thread, clock, object),
+            _ => {
+                let decision = self.synchronisation.apply(ThreadId(thread as u32), &event);
+                self.wake_all(&decision.woken, now, context);
+                decision.proceeds
+            }
+        };
+        if proceeds {
+            self.cores[core].resume_at(now);
+        } else {
+            self.thread_states[thread] = ThreadState::Blocked;
+            self.leave(core, now, context);
+        }
+    }
+
+    /// The thread of `core` is at the end of its record.
+    pub(super) fn handle_end(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
+        let cycle = self.cores[core].cycle();
+        self.finished_at = self.finished_at.max(self.time(cycle));
+        self.thread_states[thread] = ThreadState::Ended;
+        let decision = self.synchronisation.end(ThreadId(thread as u32));
+        self.wake_all(&decision.woken, cycle, context);
+        self.leave(core, cycle, context);
+    }
+
+    /// Takes notice of stores that a core made to words at which threads spin.
+    pub(super) fn notice_stores(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
+        if self.cores[core].watched_stores.is_empty() {
+            return;
+        }
+        for word in std::mem::take(&mut self.cores[core].watched_stores) {
+            for woken in self.spins.stored(thread, word) {
+                self.synchronisation.store_seen(ThreadId(woken as u32));
+                let cycle = self.cycle(context.now());
+                self.make_ready(woken, cycle, context);
+            }
+        }
+    }
+
+    fn wait_for_store(&mut self, thread: usize, clock: crate::record::Clock, object: u64) -> bool {
+        let word = (self.table.frame(object >> 12) << 12) | (object & 0xfff);
+        let proceeds = self.spins.arrive(thread, word);
+        for cpu in &mut self.cores {
+            cpu.watch_filter = self.spins.filter();
+        }
+        if !proceeds {
+            self.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);
+        }
+        proceeds
+    }
+
+    fn wake_all(&mut self, woken: &[ThreadId], cycle: u64, context: &mut Context<'_>) {
+        for thread in woken {
+            self.make_ready(thread.0 as usize, cycle, context);
+        }
+    }
+
+    fn leave(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
+        self.core_states[core].thread = None;
+        self.assign_next(core, cycle, context);
+    }
+}

@@ -1,0 +1,92 @@
+//! Spin loops: a thread that spun on a word waits for another thread's store to it.
+//!
+//! The record tells where a thread spun, not which store ended it. A store that came after the thread's previous wait at the same word counts; the
+//! first wait at a word passes, since nobody has watched it before.
+
+use rustc_hash::FxHashMap;
+
+/// The words at which threads spin.
+#[derive(Clone, Debug, Default)]
+pub struct SpinWatch {
+    words: FxHashMap<u64, Word>,
+    filter: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Word {
+    /// Stores seen, with the thread that made the last one and the number of the last by anyone else.
+    stores: u64,
+    last_by: Option<usize>,
+    last_by_others: u64,
+    /// Stores seen when each thread passed last.
+    passed: FxHashMap<usize, u64>,
+    waiting: Vec<usize>,
+}
+
+impl SpinWatch {
+    /// One bit for each line (by the low six bits of its number) that has a watched word.
+    pub fn filter(&self) -> u64 {
+        self.filter
+    }
+
+    /// `thread` comes to the end of a spin loop at the physical address `word`; whether it goes on at once.
+    pub fn arrive(&mut self, thread: usize, word: u64) -> bool {
+        self.filter |= 1 << (word / 64 & 63);
+        let word = self.words.entry(word).or_default();
+        let passed = word.passed.get(&thread).copied();
+        let by_others = if word.last_by == Some(thread) { word.last_by_others } else { word.stores };
+        if passed.is_none_or(|passed| by_others > passed) {
+            word.passed.insert(thread, word.stores);
+            return true;
+        }
+        word.waiting.push(thread);
+        false
+    }
+
+    /// `thread` has stored to the physical address `word`: gives those who waited for that.
+    pub fn stored(&mut self, thread: usize, word: u64) -> Vec<usize> {
+        let Some(word) = self.words.get_mut(&word) else { return Vec::new() };
+        if word.last_by != Some(thread) {
+            word.last_by_others = word.stores;
+        }
+        word.stores += 1;
+        word.last_by = Some(thread);
+        let woken = std::mem::take(&mut word.waiting);
+        for &thread in &woken {
+            word.passed.insert(thread, word.stores);
+        }
+        woken
+    }
+
+    /// `thread` does not wait any longer.
+    pub fn give_up(&mut self, thread: usize) {
+        for word in self.words.values_mut() {
+            word.waiting.retain(|&waiting| waiting != thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_wait_needs_a_new_store_of_another_thread() {
+        let mut watch = SpinWatch::default();
+        assert!(watch.arrive(0, 64));
+        assert!(!watch.arrive(0, 64));
+        assert_eq!(watch.stored(1, 64), [0]);
+        assert!(!watch.arrive(0, 64));
+        watch.give_up(0);
+        assert!(watch.stored(0, 64).is_empty());
+        assert!(!watch.arrive(0, 64), "its own store ends no wait");
+    }
+
+    #[test]
+    fn a_store_that_came_before_the_wait_is_remembered() {
+        let mut watch = SpinWatch::default();
+        assert!(watch.arrive(0, 64));
+        watch.stored(1, 64);
+        assert!(watch.arrive(0, 64));
+    }
+}

@@ -1,0 +1,1 @@
+//! Hosts between a mock bridge.

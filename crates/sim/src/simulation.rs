@@ -1,0 +1,359 @@
+//! One replay from start to end: the run loop, regions of interest, limits, power failure and recovery.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Machine;
+use crate::core::decode::decode_program;
+use crate::core::micro_op::DecodedBlock;
+use crate::core::persist::PersistMode;
+use crate::core::translation::PageTable;
+use crate::host::{Host, Workload};
+use crate::kernel::{Duration, Time};
+use crate::message::{LineAddress, Version};
+use crate::record::{AddressRanges, Record, RecordError};
+use crate::stats::StatsNode;
+use crate::switch::Scheme;
+use crate::system::{LinkEnd, System, persist_policy};
+
+/// How many events are handled between two looks at cancellation, limits and progress.
+const EVENTS_PER_LOOK: u32 = 4096;
+
+/// What can be chosen for a replay besides machine, record and scheme.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which virtual addresses are PM.
+    pub persistent: AddressRanges,
+    /// What is persisted beyond the program's own flushes.
+    pub persist: PersistMode,
+    /// Instructions after which each thread stops; empty if none does.
+    pub thread_limits: Vec<u64>,
+    /// Writes to PM out of the last-level cache after which all threads stop where they are.
+    pub pm_writes_limit: Option<u64>,
+    /// Instructions in all after which every thread stops where it is.
+    pub instructions_limit: Option<u64>,
+}
+
+/// A program ready to be replayed: its record and its decoded code, shared by all its replays.
+#[derive(Clone)]
+pub struct Program {
+    record: Record,
+    blocks: Arc<[DecodedBlock]>,
+}
+
+impl Program {
+    /// Decodes the code of `record`.
+    pub fn new(record: Record) -> Program {
+        let blocks = decode_program(record.program()).into();
+        Program { record, blocks }
+    }
+
+    /// Its record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// How far a replay is; read from other threads while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    simulated_ps: AtomicU64,
+    instructions: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Simulated picoseconds so far.
+    pub fn simulated_ps(&self) -> u64 {
+        self.simulated_ps.load(Ordering::Relaxed)
+    }
+
+    /// Instructions replayed so far, warming included.
+    pub fn instructions(&self) -> u64 {
+        self.instructions.load(Ordering::Relaxed)
+    }
+
+    /// Makes the replay end soon, with [`SimulationError::Cancelled`].
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Why a replay did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The machine cannot run this.
+    #[error("{0}")]
+    Impossible(String),
+    /// The record cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Somebody asked for that.
+    #[error("cancelled")]
+    Cancelled,
+    /// Nothing can go on any more; says who waits for whom.
+    #[error("at {time} nothing can go on any more:\n{}", .waiting.join("\n"))]
+    Deadlock {
+        /// When.
+        time: Time,
+        /// Who waits for what.
+        waiting: Vec<String>,
+    },
+}
+
+/// How a replay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// At the end of the record.
+    Complete,
+    /// At the limit of PM writes.
+    LimitPmWrites,
+    /// At the limit of instructions.
+    LimitInstructions,
+}
+
+/// What was counted between two instants.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Its beginning.
+    pub start: Time,
+    /// Its end.
+    pub end: Time,
+    /// What was counted in it.
+    pub stats: StatsNode,
+}
+
+/// What a replay gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// The regions of interest; one interval of everything if the program has none.
+    pub intervals: Vec<Interval>,
+    /// Whether the intervals are regions that the program marks.
+    pub has_regions: bool,
+    /// Instructions replayed, warming included.
+    pub instructions: u64,
+    /// Instructions of each thread at the end.
+    pub positions: Vec<u64>,
+    /// What was counted in the whole replay.
+    pub stats: StatsNode,
+    /// The ends of links, in the order of the machine file.
+    pub links: Vec<LinkEnd>,
+    /// What a reader of the figures has to know.
+    pub warnings: Vec<String>,
+}
+
+/// One replay. A clone is a snapshot: it goes on from the same instant in the same way.
+#[derive(Clone)]
+pub struct Simulation {
+    system: System,
+    options: Options,
+    region_start: Option<(Time, StatsNode)>,
+    intervals: Vec<Interval>,
+    has_regions: bool,
+}
+
+impl Simulation {
+    /// A replay of `program` on `machine` under `scheme`, about to start.
+    ///
+    /// # Errors
+    /// If the machine cannot run the scheme, or has other than one host.
+    pub fn new(
+        machine: &Machine,
+        scheme: Scheme,
+        program: &Program,
+        options: Options,
+    ) -> Result<Simulation, SimulationError> {
+        let hosts = machine.topology().hosts.len();
+        if hosts != 1 {
+            return Err(SimulationError::Impossible(format!("the machine has {hosts} hosts and there is one record")));
+        }
+        let ranges = options.persistent.as_slice().iter().map(|range| range.start..range.end).collect();
+        let workload = Workload {
+            record: program.record.clone(),
+            blocks: Arc::clone(&program.blocks),
+            table: PageTable::new(ranges),
+            persist: persist_policy(machine, options.persist),
+            limits: options.thread_limits.clone(),
+            pm_writes_limit: options.pm_writes_limit,
+        };
+        let mut system = System::new(machine, scheme, vec![workload]).map_err(SimulationError::Impossible)?;
+        system.start();
+        let has_regions = !system.hosts().all(Host::is_timed);
+        let region_start = (!has_regions).then(|| (Time::ZERO, system.stats()));
+        Ok(Simulation { system, options, region_start, intervals: Vec::new(), has_regions })
+    }
+
+    /// Replays to the end.
+    ///
+    /// # Errors
+    /// If the record cannot be read, someone cancels, or nothing can go on.
+    pub fn run(mut self, progress: &Progress) -> Result<Outcome, SimulationError> {
+        loop {
+            self.look(progress)?;
+            for _ in 0..EVENTS_PER_LOOK {
+                if !self.system.step() {
+                    if self.system.is_finished() || !self.system.unblock() && self.is_over() {
+                        self.look(progress)?;
+                        return self.finish();
+                    }
+                    continue;
+                }
+                self.cross_boundaries();
+            }
+        }
+    }
+
+    /// Handles all events up to `time`; whether any are left.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn run_until(&mut self, time: Time) -> Result<bool, SimulationError> {
+        loop {
+            match self.system.next_time() {
+                Some(next) if next > time => return Ok(true),
+                Some(_) => {
+                    self.system.step();
+                    self.cross_boundaries();
+                }
+                None if self.system.is_finished() || !self.system.unblock() => {
+                    return self.check_error().map(|()| false);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Cuts the power now.
+    pub fn power_fail(&mut self) {
+        self.system.power_fail();
+    }
+
+    /// Lets the fabric recover, until nothing is under way any more.
+    ///
+    /// # Errors
+    /// If recovery does not come to an end.
+    pub fn recover(&mut self) -> Result<(), SimulationError> {
+        self.system.recover();
+        while self.system.step() {}
+        if self.system.is_idle() {
+            return Ok(());
+        }
+        Err(self.deadlock())
+    }
+
+    /// The version of a PM line that the persistent domain holds.
+    pub fn durable_version(&self, line: LineAddress) -> Version {
+        self.system.durable_version(line)
+    }
+
+    /// The components.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// A region of interest may have begun or ended with the last event.
+    #[inline]
+    fn cross_boundaries(&mut self) {
+        if !self.has_regions {
+            return;
+        }
+        let Some(boundary) = self.system.hosts_mut().find_map(Host::take_region_boundary) else { return };
+        if boundary.begins {
+            self.system.absorb_warm_writes();
+            self.region_start = Some((boundary.time, self.system.stats()));
+        } else {
+            self.close_region(boundary.time);
+        }
+    }
+
+    fn close_region(&mut self, end: Time) {
+        if let Some((start, before)) = self.region_start.take() {
+            let stats = self.system.stats().since(&before);
+            self.intervals.push(Interval { start, end, stats });
+        }
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), SimulationError> {
+        self.check_error()?;
+        let instructions = self.instructions();
+        progress.simulated_ps.store(self.system.now().as_ps(), Ordering::Relaxed);
+        progress.instructions.store(instructions, Ordering::Relaxed);
+        if progress.is_cancelled.load(Ordering::Relaxed) {
+            return Err(SimulationError::Cancelled);
+        }
+        if self.options.instructions_limit.is_some_and(|limit| instructions >= limit) {
+            self.system.hosts_mut().for_each(Host::stop_here);
+        }
+        Ok(())
+    }
+
+    fn check_error(&mut self) -> Result<(), SimulationError> {
+        match self.system.hosts_mut().find_map(|host| host.error.take()) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn instructions(&self) -> u64 {
+        self.system.hosts().map(Host::instructions).sum()
+    }
+
+    /// Whether nothing more will happen; a deadlock otherwise.
+    fn is_over(&self) -> bool {
+        self.system.next_time().is_none()
+    }
+
+    fn deadlock(&self) -> SimulationError {
+        SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
+    }
+
+    fn finish(mut self) -> Result<Outcome, SimulationError> {
+        if !self.system.is_finished() {
+            return Err(self.deadlock());
+        }
+        let end = self.system.hosts().map(Host::finished_at).max().unwrap_or_default();
+        self.close_region(end);
+        let stats = self.system.stats();
+        let ended = if self.system.hosts().any(Host::has_reached_pm_writes_limit) {
+            Ended::LimitPmWrites
+        } else if self.options.instructions_limit.is_some_and(|limit| self.instructions() >= limit) {
+            Ended::LimitInstructions
+        } else {
+            Ended::Complete
+        };
+        Ok(Outcome {
+            ended,
+            intervals: std::mem::take(&mut self.intervals),
+            has_regions: self.has_regions,
+            instructions: self.instructions(),
+            positions: self.system.hosts().flat_map(Host::positions).collect(),
+            links: self.system.links().to_vec(),
+            warnings: self.warnings(),
+            stats,
+        })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let forced: u64 = self.system.hosts().map(Host::forced_waits).sum();
+        if forced > 0 {
+            warnings.push(format!(
+                "{forced} waits were ended because nothing else could go on: their wake-ups are missing from the record, or come in another order"
+            ));
+        }
+        if self.has_regions && self.intervals.is_empty() {
+            warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
+        }
+        warnings
+    }
+
+    /// The total length of intervals.
+    pub fn total(intervals: &[Interval]) -> Duration {
+        intervals.iter().map(|interval| interval.end.since(interval.start)).sum()
+    }
+}

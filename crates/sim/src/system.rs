@@ -1,0 +1,501 @@
+//! From a machine's configuration to components and links. The only place that knows the topology.
+
+use std::ops::Range;
+
+use crate::config::topology::{Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, Topology, Vertex};
+use crate::config::{InsertedFence, InsertedFlush, Machine};
+use crate::core::micro_op::Operation;
+use crate::core::persist::{PersistMode, PersistPolicy};
+use crate::device::{Device, MediumConfig};
+use crate::host::{Host, HostConfig, Workload};
+use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
+use crate::kernel::link::{LinkConfig, Transmitter};
+use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
+use crate::message::{LINE_BYTES, LineAddress, Version};
+use crate::stats::StatsNode;
+use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
+
+/// Every kind of component there is.
+#[derive(Clone)]
+pub enum AnyComponent {
+    /// Cores and caches.
+    Host(Box<Host>),
+    /// The way from a host's caches to its memory ports.
+    HostBridge(Box<HostBridge>),
+    /// A CXL switch.
+    Switch(Box<Switch>),
+    /// A memory device.
+    Device(Box<Device>),
+}
+
+impl AnyComponent {
+    fn component(&self) -> &dyn Component {
+        match self {
+            AnyComponent::Host(host) => host.as_ref(),
+            AnyComponent::HostBridge(bridge) => bridge.as_ref(),
+            AnyComponent::Switch(switch) => switch.as_ref(),
+            AnyComponent::Device(device) => device.as_ref(),
+        }
+    }
+
+    fn component_mut(&mut self) -> &mut dyn Component {
+        match self {
+            AnyComponent::Host(host) => host.as_mut(),
+            AnyComponent::HostBridge(bridge) => bridge.as_mut(),
+            AnyComponent::Switch(switch) => switch.as_mut(),
+            AnyComponent::Device(device) => device.as_mut(),
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        match self {
+            AnyComponent::Host(host) => host.handle(event, context),
+            AnyComponent::HostBridge(bridge) => bridge.handle(event, context),
+            AnyComponent::Switch(switch) => switch.handle(event, context),
+            AnyComponent::Device(device) => device.handle(event, context),
+        }
+    }
+}
+
+/// One direction of a CXL link: who sends into it.
+#[derive(Clone, Debug)]
+pub struct LinkEnd {
+    /// `FROM -> TO`, in the direction of the messages.
+    pub name: String,
+    /// The sender.
+    pub component: ComponentId,
+    /// The sender's port.
+    pub port: PortId,
+    /// Bytes of a flit.
+    pub flit_bytes: u32,
+}
+
+/// All components of a machine, wired, with the events under way between them.
+#[derive(Clone)]
+pub struct System {
+    names: Vec<String>,
+    components: Vec<AnyComponent>,
+    wires: Wires,
+    queue: EventQueue,
+    now: Time,
+    hosts: Vec<ComponentId>,
+    devices: Vec<ComponentId>,
+    links: Vec<LinkEnd>,
+    /// Which device each range of PM lines lies in.
+    ranges: Vec<(Range<LineAddress>, Interleave, Vec<ComponentId>)>,
+}
+
+impl System {
+    /// The system that `machine` describes, each host with its workload, persisting as `scheme` says.
+    ///
+    /// # Errors
+    /// If the fabric cannot run that scheme, or asks for something that components cannot do; with the reason.
+    pub fn new(machine: &Machine, scheme: Scheme, workloads: Vec<Workload>) -> Result<System, String> {
+        machine.topology().check_scheme(scheme)?;
+        let mut builder = Builder { machine, topology: machine.topology(), scheme, system: System::empty() };
+        builder.check_devices()?;
+        builder.add_hosts(workloads)?;
+        builder.add_switches()?;
+        builder.add_devices()?;
+        builder.connect();
+        Ok(builder.system)
+    }
+
+    fn empty() -> System {
+        System {
+            names: Vec::new(),
+            components: Vec::new(),
+            wires: Wires::default(),
+            queue: EventQueue::default(),
+            now: Time::ZERO,
+            hosts: Vec::new(),
+            devices: Vec::new(),
+            links: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// Starts the programs of all hosts.
+    pub fn start(&mut self) {
+        for id in self.hosts.clone() {
+            self.with_host(id, |host, context| host.start(context));
+        }
+    }
+
+    /// Handles the next event; whether there was one.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        let Some((time, target, event)) = self.queue.pop() else { return false };
+        debug_assert!(time >= self.now, "time goes back");
+        self.now = time;
+        let mut context = Context::new(time, target, &mut self.queue, &self.wires);
+        self.components[target.0 as usize].handle(event, &mut context);
+        true
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the next event is due.
+    pub fn next_time(&self) -> Option<Time> {
+        self.queue.next_time()
+    }
+
+    /// How many events were sent so far.
+    pub fn events(&self) -> u64 {
+        self.queue.sent()
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().map(|id| match &self.components[id.0 as usize] {
+            AnyComponent::Host(host) => host.as_ref(),
+            _ => unreachable!("only hosts are listed"),
+        })
+    }
+
+    /// The hosts.
+    pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut Host> {
+        self.components.iter_mut().filter_map(|component| match component {
+            AnyComponent::Host(host) => Some(host.as_mut()),
+            _ => None,
+        })
+    }
+
+    /// No event is left, and programs are not at their end: ends one wait; whether there was one.
+    pub fn unblock(&mut self) -> bool {
+        let hosts = self.hosts.clone();
+        hosts.into_iter().any(|id| self.with_host(id, |host, context| host.unblock(context)))
+    }
+
+    /// Whether every program is at its end.
+    pub fn is_finished(&self) -> bool {
+        self.hosts().all(Host::is_finished)
+    }
+
+    /// Whether nothing is under way anywhere, persist buffers and write queues included.
+    pub fn is_idle(&self) -> bool {
+        self.components.iter().all(|component| component.component().is_idle())
+    }
+
+    /// Who waits for what, one line each.
+    pub fn waiting(&self) -> Vec<String> {
+        let named = self.names.iter().zip(&self.components);
+        named
+            .flat_map(|(name, component)| {
+                component.component().waiting().into_iter().map(move |line| format!("{name}: {line}"))
+            })
+            .collect()
+    }
+
+    /// Everything counted so far.
+    pub fn stats(&mut self) -> StatsNode {
+        let now = self.now;
+        for component in &mut self.components {
+            if let AnyComponent::Switch(switch) = component {
+                switch.settle_stats(now);
+            }
+        }
+        let named = self.names.iter().zip(&self.components);
+        StatsNode::group(named.map(|(name, component)| (name.clone(), component.component().stats())))
+    }
+
+    /// The senders of all directions of all CXL links, in the order of the machine file.
+    pub fn links(&self) -> &[LinkEnd] {
+        &self.links
+    }
+
+    /// The transmitter at one end of a link.
+    pub fn transmitter(&self, end: &LinkEnd) -> &Transmitter {
+        match &self.components[end.component.0 as usize] {
+            AnyComponent::HostBridge(bridge) => bridge.transmitter(end.port),
+            AnyComponent::Switch(switch) => &switch.port(end.port).transmitter,
+            AnyComponent::Device(device) => device.transmitter(),
+            AnyComponent::Host(_) => unreachable!("a host has no link of its own"),
+        }
+    }
+
+    /// Gives the devices what was written while caches were only warmed.
+    pub fn absorb_warm_writes(&mut self) {
+        let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
+        for (line, version) in writes {
+            let device = self.device_of(line);
+            if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
+                device.preload(line, version);
+            }
+        }
+    }
+
+    /// A power cut: everything volatile and everything on the wires is gone.
+    pub fn power_fail(&mut self) {
+        self.queue.clear();
+        for component in &mut self.components {
+            component.component_mut().power_fail();
+        }
+    }
+
+    /// Power is back: every component recovers. The events that this takes are still to be handled.
+    pub fn recover(&mut self) {
+        for id in 0..self.components.len() {
+            let mut context = Context::new(self.now, ComponentId(id as u32), &mut self.queue, &self.wires);
+            self.components[id].component_mut().recover(&mut context);
+        }
+    }
+
+    /// The version of a PM line that the persistent domain holds: what a persist buffer keeps, else what the device does.
+    pub fn durable_version(&self, line: LineAddress) -> Version {
+        let buffered = self.components.iter().filter_map(|component| match component {
+            AnyComponent::Switch(switch) => switch.durable_version(line),
+            _ => None,
+        });
+        let stored = match &self.components[self.device_of(line).0 as usize] {
+            AnyComponent::Device(device) => device.durable_version(line),
+            _ => None,
+        };
+        buffered.chain(stored).max().unwrap_or_default()
+    }
+
+    fn device_of(&self, line: LineAddress) -> ComponentId {
+        let (_, interleave, devices) =
+            self.ranges.iter().find(|(range, ..)| range.contains(&line)).expect("a PM line lies in some range");
+        devices[interleave.way(line)]
+    }
+
+    fn with_host<R>(&mut self, id: ComponentId, act: impl FnOnce(&mut Host, &mut Context<'_>) -> R) -> R {
+        let mut context = Context::new(self.now, id, &mut self.queue, &self.wires);
+        match &mut self.components[id.0 as usize] {
+            AnyComponent::Host(host) => act(host, &mut context),
+            _ => unreachable!("only hosts are listed"),
+        }
+    }
+
+    fn add(&mut self, name: impl Into<String>, component: AnyComponent) -> ComponentId {
+        self.names.push(name.into());
+        self.components.push(component);
+        ComponentId(self.components.len() as u32 - 1)
+    }
+}
+
+/// What a machine says about inserted persists.
+pub fn persist_policy(machine: &Machine, mode: PersistMode) -> PersistPolicy {
+    let flush = match machine.persist.flush {
+        InsertedFlush::Clflush => Operation::Clflush,
+        InsertedFlush::Clflushopt => Operation::Clflushopt,
+        InsertedFlush::Clwb => Operation::Clwb,
+    };
+    let fence = match machine.persist.fence {
+        InsertedFence::Mfence => Operation::Mfence,
+        InsertedFence::Sfence => Operation::Sfence,
+    };
+    PersistPolicy { mode, flush, fence }
+}
+
+/// A system in the making.
+struct Builder<'a> {
+    machine: &'a Machine,
+    topology: &'a Topology,
+    scheme: Scheme,
+    system: System,
+}
+
+impl Builder<'_> {
+    /// Components come in the order host and bridge and DRAM of each host, switches, PM devices.
+    const PER_HOST: u32 = 3;
+
+    fn bridge(host: HostId) -> ComponentId {
+        ComponentId(host.0 * Self::PER_HOST + 1)
+    }
+
+    fn dram(host: HostId) -> ComponentId {
+        ComponentId(host.0 * Self::PER_HOST + 2)
+    }
+
+    fn switch(&self, switch: SwitchId) -> ComponentId {
+        ComponentId(self.topology.hosts.len() as u32 * Self::PER_HOST + switch.0)
+    }
+
+    fn device(&self, device: DeviceId) -> ComponentId {
+        ComponentId(self.switch(SwitchId(self.topology.switches.len() as u32)).0 + device.0)
+    }
+
+    fn check_devices(&self) -> Result<(), String> {
+        match self.topology.devices.iter().find(|device| device.upstream.len() != 1) {
+            Some(device) => {
+                Err(format!("{} is at the end of {} edges; a PM device has one port", device.name, device.upstream.len()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn add_hosts(&mut self, workloads: Vec<Workload>) -> Result<(), String> {
+        let levels = self.machine.cache_levels();
+        let config = HostConfig {
+            core: self.machine.core.clone(),
+            tlb: self.machine.tlb.clone(),
+            branch_predictor: self.machine.branch_predictor.clone(),
+            l1i: levels.l1i.clone(),
+            l1d: levels.l1d.clone(),
+            levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
+            simulation: self.machine.simulation.clone(),
+        };
+        assert_eq!(workloads.len(), self.topology.hosts.len(), "each host has a workload");
+        for (node, workload) in self.topology.hosts.iter().zip(workloads) {
+            let host = self.system.add(&node.name, AnyComponent::Host(Box::new(Host::new(&config, workload))));
+            self.system.hosts.push(host);
+            let dram_link = local_connection(&MediumConfig::Dram(self.machine.dram.clone()));
+            let mut ports = vec![PortDescription { link: dram_link.clone() }];
+            ports.extend(node.edges.iter().map(|&edge| PortDescription { link: self.link(edge) }));
+            let port_of = |edge: EdgeId| {
+                let index = node.edges.iter().position(|&own| own == edge).expect("a decoder names edges of its host");
+                PortId(index as u16 + 2)
+            };
+            let mut ranges = vec![HdmRange::new(0, PM_BASE, 256, vec![PortId(1)]).map_err(|error| error.to_string())?];
+            ranges.extend(hdm_ranges(&node.decoders, port_of)?);
+            let decoder = HdmDecoder::new(ranges).map_err(|error| error.to_string())?;
+            let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports);
+            self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
+            let interleave = Interleave::new(0, 256, 1).map_err(|error| error.to_string())?;
+            let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &dram_link, interleave);
+            self.system.add(format!("{}_dram", node.name), AnyComponent::Device(Box::new(dram)));
+        }
+        Ok(())
+    }
+
+    fn add_switches(&mut self) -> Result<(), String> {
+        for (index, node) in self.topology.switches.iter().enumerate() {
+            let id = SwitchId(index as u32);
+            let describe = |direction| {
+                move |edge: &EdgeId| (*edge, direction)
+            };
+            let upstream = node.upstream.iter().map(describe(PortDirection::Upstream));
+            let downstream = node.downstream.iter().map(describe(PortDirection::Downstream));
+            let ports: Vec<_> = upstream
+                .chain(downstream)
+                .map(|(edge, direction)| switch::PortDescription { link: self.link(edge), direction })
+                .collect();
+            let port_of = |edge: EdgeId| {
+                let index = node.downstream.iter().position(|&own| own == edge).expect("a decoder names its switch's edges");
+                PortId((node.upstream.len() + index) as u16)
+            };
+            let decoder = HdmDecoder::new(hdm_ranges(&node.decoders, port_of)?).map_err(|error| error.to_string())?;
+            let persists = self.persist_ranges(id);
+            let role = if persists.is_empty() { Role::Volatile } else { Role::Persistent(self.scheme) };
+            let routing = RoutingTable::new(decoder, persists);
+            let switch = Switch::new(self.topology.switch_config(id), &ports, routing, role);
+            self.system.add(&node.name, AnyComponent::Switch(Box::new(switch)));
+        }
+        Ok(())
+    }
+
+    /// The ranges of lines whose devices all have their persist point in `switch`.
+    fn persist_ranges(&self, switch: SwitchId) -> Vec<Range<LineAddress>> {
+        let ranges = self.topology.ranges.iter();
+        ranges
+            .filter(|range| range.targets.iter().all(|device| self.topology.persist_point(*device) == Some(switch)))
+            .map(|range| lines(range.base, range.bytes))
+            .collect()
+    }
+
+    fn add_devices(&mut self) -> Result<(), String> {
+        for (index, node) in self.topology.devices.iter().enumerate() {
+            let id = DeviceId(index as u32);
+            let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
+            let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
+            let config = MediumConfig::Pm(self.topology.device_config(id).clone());
+            let device = Device::new(&config, &self.link(node.upstream[0]), range.interleave);
+            let component = self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
+            self.system.devices.push(component);
+        }
+        for range in &self.topology.ranges {
+            let devices = range.targets.iter().map(|&device| self.device(device)).collect();
+            self.system.ranges.push((lines(range.base, range.bytes), range.interleave, devices));
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self) {
+        for host in (0..self.topology.hosts.len() as u32).map(HostId) {
+            let bridge = Self::bridge(host);
+            self.system.wires.connect((ComponentId(bridge.0 - 1), PortId(0)), (bridge, HOST_PORT));
+            self.system.wires.connect((bridge, PortId(1)), (Self::dram(host), PortId(0)));
+        }
+        for (index, edge) in self.topology.edges.iter().enumerate() {
+            let id = EdgeId(index as u32);
+            let (from, to) = (self.port(edge.from, id), self.port(edge.to, id));
+            self.system.wires.connect(from, to);
+            if let Some(link) = self.topology.link_config(id).filter(|_| edge.connection == Connection::Link) {
+                let names = [(edge.from, edge.to, from), (edge.to, edge.from, to)];
+                for (sender, receiver, (component, port)) in names {
+                    let name = format!("{} -> {}", self.topology.name(sender), self.topology.name(receiver));
+                    self.system.links.push(LinkEnd { name, component, port, flit_bytes: link.flit_bytes });
+                }
+            }
+        }
+    }
+
+    /// The port of `vertex` at that edge.
+    fn port(&self, vertex: Vertex, edge: EdgeId) -> (ComponentId, PortId) {
+        let position = |edges: &[EdgeId]| edges.iter().position(|&own| own == edge);
+        match vertex {
+            Vertex::Host(host) => {
+                let index = position(&self.topology.hosts[host.0 as usize].edges).expect("an edge of that host");
+                (Self::bridge(host), PortId(index as u16 + 2))
+            }
+            Vertex::Switch(switch) => {
+                let node = &self.topology.switches[switch.0 as usize];
+                let index = position(&node.upstream)
+                    .or_else(|| position(&node.downstream).map(|index| node.upstream.len() + index))
+                    .expect("an edge of that switch");
+                (self.switch(switch), PortId(index as u16))
+            }
+            Vertex::Device(device) => (self.device(device), PortId(0)),
+        }
+    }
+
+    /// What an edge is like, seen from either end.
+    fn link(&self, edge: EdgeId) -> LinkConfig {
+        match (self.topology.edge(edge).connection, self.topology.link_config(edge), self.topology.edge(edge).to) {
+            (Connection::Link, Some(link), _) => link.clone(),
+            (_, _, Vertex::Device(device)) => {
+                local_connection(&MediumConfig::Pm(self.topology.device_config(device).clone()))
+            }
+            _ => unreachable!("a local connection leads to a device"),
+        }
+    }
+}
+
+/// The connection of a memory controller on the host's own fabric: its buffers are the controller's queues, and it has neither latency (the
+/// host bridge has that) nor a limit of bandwidth of its own (the medium has that).
+fn local_connection(medium: &MediumConfig) -> LinkConfig {
+    let (reads, writes) = match medium {
+        MediumConfig::Dram(dram) => (dram.read_queue_entries, dram.write_queue_entries),
+        MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
+    };
+    LinkConfig {
+        bandwidth_gb_per_s: 1_000_000.0,
+        flit_bytes: LINE_BYTES as u32,
+        latency_ns: 0.0,
+        request_credits: reads,
+        request_with_data_credits: writes,
+        no_data_response_credits: writes,
+        data_response_credits: reads,
+    }
+}
+
+fn hdm_ranges(decoders: &[DecoderEntry], port_of: impl Fn(EdgeId) -> PortId) -> Result<Vec<HdmRange>, String> {
+    decoders
+        .iter()
+        .map(|decoder| {
+            let targets = decoder.edges.iter().map(|&edge| port_of(edge)).collect();
+            HdmRange::new(decoder.base, decoder.bytes, decoder.granularity_bytes, targets)
+                .map_err(|error| error.to_string())
+        })
+        .collect()
+}
+
+fn lines(base: u64, bytes: u64) -> Range<LineAddress> {
+    LineAddress::containing(base)..LineAddress::containing(base + bytes)
+}
