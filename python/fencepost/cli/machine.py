@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fencepost import _core, documents, machines
+from fencepost import _core, documents, machine_keys, machines
 from fencepost.cli import console
 from fencepost.cli.application import app
 
@@ -47,3 +47,9 @@ def show(
 def schema() -> None:
     """The JSON Schema of machine files, for editors."""
     print(json.dumps(json.loads(_core.machine_schema()), indent=2, ensure_ascii=False))
+
+
+@group.command()
+def keys() -> None:
+    """Every key of a machine file with its range and meaning (Markdown)."""
+    print(machine_keys.page(json.loads(_core.machine_schema())), end="")

@@ -1,0 +1,105 @@
+"""Every key of a machine file as a page (Markdown), made from the simulator's schema."""
+
+from collections.abc import Iterator
+from typing import Any
+
+Schema = dict[str, Any]
+
+INTRODUCTION = """\
+# The keys of a machine file
+
+Made from the simulator's own schema: `fencepost machine keys > docs/machine-keys.md`.
+[machines.md](machines.md) says how machine files work.
+"""
+
+
+def page(schema: Schema) -> str:
+    """The page: one section for each table of a machine file, one row for each key."""
+    lines = [INTRODUCTION]
+    for path, table in _tables(schema, schema, ""):
+        lines += [f"## `[{path}]`" if path else "## At the top", ""]
+        if path and table.get("description"):
+            lines += [_sentence(table["description"]), ""]
+        lines += ["| key | value | meaning |", "|---|---|---|"]
+        required = table.get("required", [])
+        for name, node in table["properties"].items():
+            if _table_of(schema, node) is None:
+                optional = "" if name in required or not path else _default(node)
+                meaning = _sentence(node.get("description", "")) + optional + _choices(schema, node)
+                lines.append(f"| `{name}` | {_value(schema, node)} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _tables(schema: Schema, table: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+    if any(_table_of(schema, node) is None for node in table["properties"].values()):
+        yield path, table
+    for name, node in table["properties"].items():
+        inner = _table_of(schema, node)
+        if inner is not None:
+            placeholder = "" if "properties" in _resolved(schema, node) else ".NAME"
+            # What one component has of its kind is described there.
+            if not _is_override(node):
+                here = f"{path}.{name}" if path else name
+                yield from _tables(schema, inner, here + placeholder)
+
+
+def _resolved(schema: Schema, node: Schema) -> Schema:
+    for choice in node.get("anyOf", []):
+        if choice.get("type") != "null":
+            return _resolved(schema, choice)
+    if "$ref" in node:
+        found: Schema = schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
+        return found
+    return node
+
+
+def _table_of(schema: Schema, node: Schema) -> Schema | None:
+    """The table that a key holds, or that each of its names holds; None for a plain value."""
+    node = _resolved(schema, node)
+    if "properties" in node:
+        return node
+    inner = node.get("additionalProperties")
+    return _table_of(schema, inner) if isinstance(inner, dict) else None
+
+
+def _is_override(node: Schema) -> bool:
+    inner = node.get("additionalProperties")
+    return isinstance(inner, dict) and str(inner.get("$ref", "")).endswith("Overrides")
+
+
+def _value(schema: Schema, node: Schema) -> str:
+    node = _resolved(schema, node)
+    choices = [choice["const"] for choice in node.get("oneOf", []) if "const" in choice]
+    choices += node.get("enum", [])
+    if choices:
+        return ", ".join(f'`"{choice}"`' for choice in choices)
+    kind = {"number": "number", "integer": "whole number", "boolean": "`true`, `false`"}.get(
+        node.get("type", ""), "text"
+    )
+    if node.get("type") == "array":
+        return "list of texts"
+    if "minimum" in node and "maximum" in node:
+        return f"{kind}, {node['minimum']:g} to {_number(node['maximum'])}"
+    return kind
+
+
+def _choices(schema: Schema, node: Schema) -> str:
+    """What each of a key's named values means."""
+    choices = _resolved(schema, node).get("oneOf", [])
+    described = [choice for choice in choices if "const" in choice and choice.get("description")]
+    return "".join(
+        f"<br>`{choice['const']}`: {_sentence(choice['description'])}" for choice in described
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
+
+
+def _default(node: Schema) -> str:
+    return f" Default `{node['default']}`." if "default" in node else " Optional."
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
