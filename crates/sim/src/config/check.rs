@@ -156,7 +156,7 @@ impl Faults {
 }
 
 fn missing(key: &str, path: &str, schema: KeySchema) -> String {
-    let description = schema.description().lines().next().unwrap_or_default();
+    let description = schema.summary();
     match schema.shape() {
         Shape::Table { .. } => format!("the table [{path}] is missing: {description}"),
         shape => format!("the key `{key}` is missing ({shape}): {description}"),

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::schema::OVERRIDES_KEYWORD;
 use crate::device::PmConfig;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
@@ -89,6 +90,7 @@ impl<T: JsonSchema> JsonSchema for Overrides<T> {
             schema.as_object_mut().expect("a config struct is an object").remove(key);
         }
         make_optional(&mut schema);
+        schema[OVERRIDES_KEYWORD] = Json::Bool(true);
         Schema::try_from(schema).expect("it was a schema before")
     }
 }

@@ -10,13 +10,14 @@ pub(super) fn nearest<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>
     best(alike.filter(|(likeness, _)| *likeness >= ALIKE))
 }
 
-/// The valid dotted path most like `wanted`: first by its last step, then by all of it.
+/// The valid dotted path most like `wanted`: first by its last step, then by its first one, then by all of it.
 pub(super) fn nearest_path<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let first_step = |path: &str| path.split('.').next().unwrap_or_default().to_lowercase();
     let last_step = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
-    let wanted_step = last_step(wanted);
     let likeness = |path: &str| {
-        2.0 * strsim::jaro_winkler(&wanted_step, &last_step(path))
-            + strsim::normalized_damerau_levenshtein(wanted, path)
+        2.0 * strsim::jaro_winkler(&last_step(wanted), &last_step(path))
+            + strsim::jaro_winkler(&first_step(wanted), &first_step(path))
+            + 0.5 * strsim::normalized_damerau_levenshtein(wanted, path)
     };
     best(valid.into_iter().map(|path| (likeness(path), path)))
 }

@@ -9,8 +9,10 @@ pub(super) fn find(wiring: &mut Wiring<'_>, topology: &mut Topology) {
         return;
     }
     let mut is_reached = vec![false; topology.switches.len()];
+    let mut is_ambiguous = false;
     for host in 0..topology.hosts.len() {
         let walk = Walk::from(HostId(host as u32), topology);
+        is_ambiguous |= !walk.meetings.is_empty();
         for (edge, vertex) in &walk.meetings {
             let [first, second] = [walk.entered_by(*vertex), Some(*edge)]
                 .map(|edge| walk.path_through(edge.expect("a vertex is met again after it was entered"), topology));
@@ -23,7 +25,10 @@ pub(super) fn find(wiring: &mut Wiring<'_>, topology: &mut Topology) {
         }
         topology.hosts[host].routes = walk.routes(topology);
     }
-    refuse_dead_ends(wiring, topology, &is_reached);
+    // With two routes to one place, a switch on the second one looks like a dead end.
+    if !is_ambiguous {
+        refuse_dead_ends(wiring, topology, &is_reached);
+    }
 }
 
 /// A depth-first walk from a host that enters every vertex once.

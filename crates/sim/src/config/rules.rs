@@ -128,20 +128,27 @@ fn unfit_sets(entries: u64, ways: u64, unit: &str) -> Option<String> {
 
 /// What address decoders can map.
 pub(super) fn check_capacities(machine: &Node, dram: Option<&DramConfig>, pm: Option<&PmConfig>, faults: &mut Faults) {
-    let capacities = [("dram", dram.map(|dram| dram.capacity_mib)), ("pm", pm.map(|pm| pm.capacity_mib))];
-    for (table, capacity_mib) in capacities {
-        let Some(capacity_mib) = capacity_mib else { continue };
-        let origin = machine.origin_of(&[table, "capacity_mib"]);
-        let key = format!("{table}.capacity_mib");
-        if !(capacity_mib * MIB).is_multiple_of(HDM_ALIGNMENT) {
-            faults.add(origin, key, format!("{capacity_mib} is not a multiple of 256, which address decoders need"));
-        } else if table == "dram" && capacity_mib * MIB > PM_BASE {
-            let most = PM_BASE / MIB;
-            faults.add(
-                origin,
-                key,
-                format!("{capacity_mib} is out of range: 256 to {most}; above that address PM begins"),
-            );
+    let mut check = |table: &str, capacity_mib: u64, capacity_mib_max: u64| {
+        let above_max = || {
+            format!(
+                "{capacity_mib} is out of range: 256 to {capacity_mib_max} is allowed; above that address PM begins"
+            )
+        };
+        let message = if capacity_mib > capacity_mib_max { Some(above_max()) } else { unfit_capacity(capacity_mib) };
+        if let Some(message) = message {
+            faults.add(machine.origin_of(&[table, "capacity_mib"]), format!("{table}.capacity_mib"), message);
         }
+    };
+    if let Some(dram) = dram {
+        check("dram", dram.capacity_mib, PM_BASE / MIB);
     }
+    if let Some(pm) = pm {
+        check("pm", pm.capacity_mib, u64::MAX);
+    }
+}
+
+/// Why address decoders cannot map a device of that size.
+pub(super) fn unfit_capacity(capacity_mib: u64) -> Option<String> {
+    let is_aligned = (capacity_mib * MIB).is_multiple_of(HDM_ALIGNMENT);
+    (!is_aligned).then(|| format!("{capacity_mib} is not a multiple of 256, which address decoders need"))
 }

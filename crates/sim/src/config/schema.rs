@@ -28,6 +28,9 @@ pub fn json_schema() -> &'static Json {
     })
 }
 
+/// Marks the schema of a table that has some of the keys of another one.
+pub(super) const OVERRIDES_KEYWORD: &str = "x-overrides";
+
 /// The schema of one key.
 #[derive(Clone, Copy)]
 pub(super) struct KeySchema {
@@ -76,6 +79,18 @@ impl KeySchema {
     pub fn description(self) -> &'static str {
         let own = self.site["description"].as_str();
         own.or_else(|| self.definition()["description"].as_str()).unwrap_or_default()
+    }
+
+    /// The first sentence of what it means, in one line.
+    pub fn summary(self) -> String {
+        let description = self.description();
+        let sentence = description.find(['.', ';', ':']).map_or(description, |end| &description[..end]);
+        sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether this is a table with some of the keys of another one ([`Overrides`](super::Overrides)).
+    pub fn is_override(self) -> bool {
+        self.definition().get(OVERRIDES_KEYWORD).is_some()
     }
 
     /// The value the key has where no machine gives it.

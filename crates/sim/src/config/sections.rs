@@ -40,9 +40,19 @@ where
                 let inner = inner.to_string();
                 let steps: Vec<&str> = inner.split('.').filter(|step| !step.is_empty()).collect();
                 let key = steps.iter().fold(path.to_owned(), |key, step| join(&key, step));
-                faults.add(table.origin_of(&steps), key, error.message());
+                faults.add(table.origin_of(&steps), key, message(table.at(&steps), error.message()));
             }
             None
         }
+    }
+}
+
+/// The words of the validation library for a limit that depends on another key, with the value that exceeds it.
+fn message(node: &Node, words: &str) -> String {
+    let limit = |kind: &str| words.strip_prefix(kind).map(str::trim);
+    match (limit("greater than"), limit("lower than")) {
+        (Some(limit), _) => format!("{} is out of range: at most {limit} is allowed", node.describe()),
+        (_, Some(limit)) => format!("{} is out of range: at least {limit} is allowed", node.describe()),
+        _ => words.to_owned(),
     }
 }

@@ -233,26 +233,34 @@ impl Topology {
                 "scheme {scheme} needs a switch to hold the persist buffer, and this machine has none"
             ));
         }
-        for (index, device) in self.devices.iter().enumerate() {
-            let id = DeviceId(index as u32);
-            if self.persist_point(id).is_some() {
-                continue;
+        (0..self.devices.len()).try_for_each(|index| self.check_persist_point(scheme, DeviceId(index as u32)))
+    }
+
+    /// Whether there is a persist buffer where persists to `device` are to be accepted.
+    fn check_persist_point(&self, scheme: Scheme, device: DeviceId) -> Result<(), String> {
+        let name = self.name(Vertex::Device(device));
+        if let Some(switch) = self.persist_point(device) {
+            if self.switch_config(switch).persist_buffer.is_some() {
+                return Ok(());
             }
-            let name = &device.name;
-            let reason = match self.routes_to(id).find(|(_, route)| route.switches.is_empty()) {
-                Some((host, _)) => format!("{} reaches {name} without passing a switch", self.name(Vertex::Host(host))),
-                None => {
-                    let routes: Vec<String> =
-                        self.routes_to(id).map(|(host, route)| self.describe(host, &route.edges)).collect();
-                    format!(
-                        "the routes to {name} ({}) share no switch, and a host that does not pass the persist point would read stale data",
-                        routes.join("; ")
-                    )
-                }
-            };
-            return Err(format!("scheme {scheme} needs a switch that every route to a PM device passes: {reason}"));
+            let switch = self.name(Vertex::Switch(switch));
+            return Err(format!(
+                "scheme {scheme} needs a persist buffer in {switch}, where persists to {name} are accepted: the machine has no \
+                 [switch.persist_buffer]"
+            ));
         }
-        Ok(())
+        let reason = match self.routes_to(device).find(|(_, route)| route.switches.is_empty()) {
+            Some((host, _)) => format!("{} reaches {name} without passing a switch", self.name(Vertex::Host(host))),
+            None => {
+                let routes: Vec<String> =
+                    self.routes_to(device).map(|(host, route)| self.describe(host, &route.edges)).collect();
+                format!(
+                    "the routes to {name} ({}) share no switch, and a host that does not pass the persist point would read stale data",
+                    routes.join("; ")
+                )
+            }
+        };
+        Err(format!("scheme {scheme} needs a switch that every route to a PM device passes: {reason}"))
     }
 
     /// Every route to `device`, with the host it comes from.

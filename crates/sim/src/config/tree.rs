@@ -124,6 +124,11 @@ impl Node {
 
     /// The place of the deepest node on the way along `path` that exists.
     pub fn origin_of(&self, path: &[&str]) -> Origin {
+        self.at(path).origin
+    }
+
+    /// The deepest node on the way along `path` that exists.
+    pub fn at(&self, path: &[&str]) -> &Node {
         let mut node = self;
         for step in path {
             let next = match &node.value {
@@ -135,7 +140,7 @@ impl Node {
                 None => break,
             }
         }
-        node.origin
+        node
     }
 
     /// Lays `upper` over this tree: tables merge key by key, anything else is replaced.

@@ -14,7 +14,8 @@ use super::topology::{
     Connection, DeviceId, DeviceNode, Edge, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
 use super::tree::Node;
-use super::{ranges, routes};
+use super::{ranges, routes, rules};
+use crate::device::PmConfig;
 
 /// A `[fabric]` table while it is checked.
 pub(super) struct Wiring<'a> {
@@ -166,7 +167,15 @@ impl Wiring<'_> {
     fn configure(&mut self, topology: &mut Topology) -> Option<()> {
         let fabric = self.fabric;
         let switches = fabric.switches.iter().map(|name| self.config_of("switch", name)).collect::<Vec<_>>();
-        let devices = fabric.devices.iter().map(|name| self.config_of("pm", name)).collect::<Vec<_>>();
+        let devices = fabric.devices.iter().map(|name| self.config_of::<PmConfig>("pm", name)).collect::<Vec<_>>();
+        for (name, config) in fabric.devices.iter().zip(&devices) {
+            let is_own = self.machine.at(&["fabric", "pm", name]).entry("capacity_mib").is_some();
+            if let Some(message) =
+                config.as_ref().filter(|_| is_own).and_then(|pm| rules::unfit_capacity(pm.capacity_mib))
+            {
+                self.fault(&["pm", name, "capacity_mib"], message);
+            }
+        }
         let links = fabric.edges.iter().map(|edge| self.config_of("link", &normalised(edge))).collect::<Vec<_>>();
         topology.switch_configs = switches.into_iter().collect::<Option<_>>()?;
         topology.device_configs = devices.into_iter().collect::<Option<_>>()?;
