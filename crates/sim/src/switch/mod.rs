@@ -1,7 +1,297 @@
-//! CXL switches: volatile ones, and persistent ones with a persist buffer.
+//! CXL switches: volatile ones, and persistent ones (PCS) with a persist buffer.
+//!
+//! A switch is a four-stage pipelined router: (1) buffer write and decoding, (2) routing and the persist buffer's lookup, (3) switch
+//! allocation, (4) switch traversal. Each port has one ingress buffer for each message class, first in, first out, with as many places as the
+//! link that feeds it has credits. Requests (M2S) are routed by HDM ranges, answers (S2M) by the tag that the switch gave the request. The
+//! heads of the buffers that want the same port are served round-robin, and a head is allocated only when the link behind the port has a
+//! credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that head-of-line blocking and
+//! credit stalls emerge.
+//!
+//! What an allocated message will do is certain: it is handed to its transmitter at once, dated two stages later. So a message costs the
+//! switch two events: it arrives, and it is ready.
 
+mod allocation;
+mod arbitration;
 pub mod config;
+pub mod persist_buffer;
+mod pipeline;
+mod port;
+mod routing;
 pub mod scheme;
+mod stats;
+mod tags;
+
+#[cfg(test)]
+mod tests;
 
 pub use config::{PersistBufferConfig, SwitchConfig};
+pub use port::{PortDescription, PortDirection};
+pub use routing::RoutingTable;
 pub use scheme::Scheme;
+pub use stats::SwitchStats;
+
+use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
+use crate::message::{LineAddress, Message, MessageClass, Opcode, Stage, Version};
+use crate::stats::StatsNode;
+use arbitration::Arbiter;
+use persist_buffer::PersistBuffer;
+use pipeline::Pipeline;
+use port::{Buffered, Destination, Port};
+use tags::{OutstandingRequests, Requester};
+
+/// Stages before switch allocation.
+const STAGES_BEFORE_ALLOCATION: u64 = 2;
+/// Stages from the start of switch allocation to the transmitter.
+const STAGES_FROM_ALLOCATION: u64 = 2;
+
+/// Some buffer has a head that has passed the first two stages.
+const WAKE_READY: u64 = 0;
+/// The persist buffer's controller has finished what it was doing.
+const WAKE_CONTROLLER: u64 = 1;
+/// Port number `token - WAKE_PORT` can take another message.
+const WAKE_PORT: u64 = 2;
+
+/// What a switch does with the writes to the lines it is the persist point of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It passes them on.
+    Volatile,
+    /// It does what the scheme says; under `nopb` it is volatile.
+    Persistent(Scheme),
+}
+
+/// One switch. Its ports are numbered as in the list it is made from.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    stage: Duration,
+    crossbar_flit: Duration,
+    routing: RoutingTable,
+    ports: Vec<Port>,
+    outstanding: OutstandingRequests,
+    pipeline: Pipeline,
+    /// One for each port, and one for the controller's input.
+    arbiters: Vec<Arbiter>,
+    /// From when on the crossbar's input of each port, and at the end that of the controller's output, is free.
+    input_free: Vec<Time>,
+    /// Destinations where something may have become possible.
+    to_visit: Vec<usize>,
+    persist_buffer: Option<Box<PersistBuffer>>,
+    stats: SwitchStats,
+}
+
+impl Switch {
+    /// A switch with `ports`, all buffers empty and all credits in hand.
+    ///
+    /// # Panics
+    /// If `role` asks for a persist buffer that `config` does not describe: a machine is checked for this before it is built.
+    pub fn new(config: &SwitchConfig, ports: &[PortDescription], routing: RoutingTable, role: Role) -> Switch {
+        let persist_buffer = match role {
+            Role::Persistent(scheme) if scheme.has_persist_buffer() => {
+                let config = config.persist_buffer.as_ref().expect("a persist point has a persist buffer");
+                PersistBuffer::new(config, scheme).map(Box::new)
+            }
+            Role::Persistent(_) | Role::Volatile => None,
+        };
+        let sources = (ports.len() + 1) * MessageClass::COUNT;
+        Switch {
+            stage: config.pipeline_stage(),
+            crossbar_flit: Duration::from_ns(config.crossbar_flit_ns),
+            routing,
+            ports: ports.iter().enumerate().map(|(id, port)| Port::new(PortId(id as u16), port)).collect(),
+            outstanding: OutstandingRequests::default(),
+            pipeline: Pipeline::default(),
+            arbiters: vec![Arbiter::new(sources); ports.len() + 1],
+            input_free: vec![Time::ZERO; ports.len() + 1],
+            to_visit: Vec::new(),
+            persist_buffer,
+            stats: SwitchStats::default(),
+        }
+    }
+
+    /// The version of `line` that a recovery would bring to the memory device from here; nothing if the persist buffer does not hold the line.
+    pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
+        self.persist_buffer.as_ref()?.durable_version(line)
+    }
+
+    /// The persist buffer, if this switch has one.
+    pub fn persist_buffer(&self) -> Option<&PersistBuffer> {
+        self.persist_buffer.as_deref()
+    }
+
+    /// What the ports and the pipeline counted.
+    pub fn counters(&self) -> &SwitchStats {
+        &self.stats
+    }
+
+    /// One of the ports.
+    pub fn port(&self, port: PortId) -> &Port {
+        &self.ports[port.index()]
+    }
+
+    /// Brings what is counted over time (the occupancy of the persist buffer) up to `now`. To be called before [`Component::stats`].
+    pub fn settle_stats(&mut self, now: Time) {
+        if let Some(buffer) = &mut self.persist_buffer {
+            buffer.settle_stats(now);
+        }
+    }
+
+    /// A message came in: it enters the pipeline.
+    fn receive(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
+        let ready = context.now() + self.stage * STAGES_BEFORE_ALLOCATION;
+        message.stack.charge(Stage::SwitchPipeline, ready);
+        let destination = self.destination(port, &message);
+        let source = port.index() * MessageClass::COUNT + message.class().index();
+        let is_head = self.ports[port.index()].ingress[message.class().index()].is_empty();
+        self.ports[port.index()].receive(Buffered { message, destination, ready });
+        if is_head {
+            self.head_changed(source, context);
+        }
+    }
+
+    /// Where a message that came in at `port` goes, as far as that is known before it is the head of its buffer.
+    fn destination(&self, port: PortId, message: &Message) -> Destination {
+        let direction = self.ports[port.index()].direction;
+        match message.opcode {
+            Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
+                debug_assert_eq!(direction, PortDirection::Upstream, "requests come from the hosts");
+                if message.is_write() && self.persists_here(message.line) {
+                    Destination::Controller
+                } else {
+                    Destination::Port(self.routing.port(message.line))
+                }
+            }
+            Opcode::Cmp | Opcode::MemData => {
+                debug_assert_eq!(direction, PortDirection::Downstream, "answers come from the devices");
+                match self.outstanding.requester(message.tag) {
+                    Requester::Neighbour { port, .. } => Destination::Port(port),
+                    Requester::PersistBuffer(_) => Destination::Controller,
+                }
+            }
+        }
+    }
+
+    fn persists_here(&self, line: LineAddress) -> bool {
+        self.persist_buffer.is_some() && self.routing.is_persist_point(line)
+    }
+
+    /// The buffer `source` of a port has a new head, or none: it asks for its destination as soon as it is ready.
+    fn head_changed(&mut self, source: usize, context: &mut Context<'_>) {
+        let Some(head) = self.ingress(source).head() else { return };
+        let ready = head.ready;
+        if ready <= context.now() {
+            self.ask_for_destination(source);
+        } else if self.pipeline.push(ready, source) {
+            context.wake_at(ready, WAKE_READY);
+        }
+    }
+
+    /// The head of the buffer `source` of a port leaves routing. The persist buffer's selector (PBCS) has its say here.
+    fn ask_for_destination(&mut self, source: usize) {
+        let Buffered { message, mut destination, .. } = *self.ingress(source).head().expect("a head asks");
+        if message.opcode == Opcode::MemRd
+            && self.routing.is_persist_point(message.line)
+            && let Some(buffer) = &mut self.persist_buffer
+            && buffer.selects_read(message.line)
+        {
+            destination = Destination::Controller;
+            self.ingress_mut(source).head_mut().expect("it is still there").destination = destination;
+        }
+        self.ask(source, destination);
+    }
+
+    fn ask(&mut self, source: usize, destination: Destination) {
+        let destination = self.arbiter_of(destination);
+        self.arbiters[destination].ask(source);
+        self.visit(destination);
+    }
+
+    fn arbiter_of(&self, destination: Destination) -> usize {
+        match destination {
+            Destination::Port(port) => port.index(),
+            Destination::Controller => self.ports.len(),
+        }
+    }
+
+    fn visit(&mut self, destination: usize) {
+        if !self.to_visit.contains(&destination) {
+            self.to_visit.push(destination);
+        }
+    }
+
+    fn ingress(&self, source: usize) -> &port::IngressBuffer {
+        &self.ports[source / MessageClass::COUNT].ingress[source % MessageClass::COUNT]
+    }
+
+    fn ingress_mut(&mut self, source: usize) -> &mut port::IngressBuffer {
+        &mut self.ports[source / MessageClass::COUNT].ingress[source % MessageClass::COUNT]
+    }
+}
+
+impl Component for Switch {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Arrival { port, message } => self.receive(port, message, context),
+            Event::Credit { port, class } => {
+                let now = context.now();
+                let sender = &mut self.ports[port.index()];
+                sender.transmitter.credit_returned(class, context);
+                sender.note_credit(class, now);
+                self.visit(port.index());
+            }
+            Event::Wake { token: WAKE_READY } => {
+                while let Some(source) = self.pipeline.pop(context.now()) {
+                    self.ask_for_destination(source);
+                }
+            }
+            Event::Wake { token: WAKE_CONTROLLER } => self.controller_finished(context),
+            Event::Wake { token } => {
+                let port = (token - WAKE_PORT) as usize;
+                self.ports[port].retry_at = None;
+                self.visit(port);
+            }
+        }
+        self.allocate(context);
+    }
+
+    fn power_fail(&mut self) {
+        self.ports.iter_mut().for_each(Port::power_fail);
+        self.arbiters.iter_mut().for_each(Arbiter::clear);
+        self.outstanding.clear();
+        self.pipeline.clear();
+        self.to_visit.clear();
+        if let Some(buffer) = &mut self.persist_buffer {
+            buffer.power_fail();
+        }
+    }
+
+    fn recover(&mut self, context: &mut Context<'_>) {
+        if let Some(buffer) = &mut self.persist_buffer {
+            buffer.recover(context.now());
+            self.run_controller(context);
+            self.allocate(context);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        let is_port_idle =
+            |port: &Port| port.ingress.iter().all(port::IngressBuffer::is_empty) && port.transmitter.is_idle();
+        self.ports.iter().all(is_port_idle)
+            && self.outstanding.is_empty()
+            && self.persist_buffer.as_ref().is_none_or(|buffer| buffer.is_idle())
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        self.report_waiting()
+    }
+
+    fn stats(&self) -> StatsNode {
+        let mut children = self.stats.to_nodes();
+        for (id, port) in self.ports.iter().enumerate() {
+            children.push((format!("port{id}"), port.stats()));
+        }
+        if let Some(buffer) = &self.persist_buffer {
+            children.push(("persist_buffer".to_owned(), buffer.stats()));
+        }
+        StatsNode::group(children)
+    }
+}

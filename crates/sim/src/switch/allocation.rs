@@ -1,0 +1,265 @@
+//! Switch allocation and traversal: who may cross to which port, and who may enter the persist buffer's input.
+//!
+//! Nothing here runs every cycle. A destination is visited when something may have become possible there: a head got ready, a credit came, the
+//! link or the crossbar became free, the controller finished.
+
+use super::persist_buffer::Admission;
+use super::port::{Buffered, Destination, HeadOfLine};
+use super::tags::Requester;
+use super::{STAGES_FROM_ALLOCATION, Switch, WAKE_CONTROLLER, WAKE_PORT};
+use crate::kernel::{Context, Duration, PortId, Time};
+use crate::message::{Message, MessageClass, Opcode, Stage};
+
+/// What the allocator of a port finds.
+enum Choice {
+    /// This source may cross now.
+    Allocate(usize),
+    /// Those that have a credit wait for their own input of the crossbar, until then.
+    InputFree(Time),
+    /// Nobody has a credit.
+    NoCredit,
+}
+
+impl Switch {
+    /// Does whatever has become possible.
+    pub(super) fn allocate(&mut self, context: &mut Context<'_>) {
+        while let Some(destination) = self.to_visit.pop() {
+            if destination == self.ports.len() {
+                self.admit_to_controller(context);
+            } else {
+                self.allocate_port(PortId(destination as u16), context);
+            }
+        }
+    }
+
+    fn allocate_port(&mut self, port: PortId, context: &mut Context<'_>) {
+        let now = context.now();
+        while !self.arbiters[port.index()].is_empty() {
+            let at = self.ports[port.index()].allocatable_at(now, self.stage * STAGES_FROM_ALLOCATION);
+            if at > now {
+                return self.retry(port, at, context);
+            }
+            match self.choose(port, now) {
+                Choice::Allocate(source) => self.cross(source, port, context),
+                Choice::InputFree(at) => return self.retry(port, at, context),
+                Choice::NoCredit => return,
+            }
+        }
+    }
+
+    fn retry(&mut self, port: PortId, at: Time, context: &mut Context<'_>) {
+        let retry_at = &mut self.ports[port.index()].retry_at;
+        if retry_at.is_none_or(|arranged| arranged > at) {
+            *retry_at = Some(at);
+            context.wake_at(at, WAKE_PORT + u64::from(port.0));
+        }
+    }
+
+    fn choose(&mut self, port: PortId, now: Time) -> Choice {
+        let mut choice = Choice::NoCredit;
+        let output = &mut self.ports[port.index()];
+        for source in self.arbiters[port.index()].asking() {
+            let class = MessageClass::ALL[source % MessageClass::COUNT];
+            let input_free = self.input_free[source / MessageClass::COUNT];
+            if !output.transmitter.has_credit(class) {
+                output.note_no_credit(class, now);
+            } else if input_free <= now {
+                return Choice::Allocate(source);
+            } else if !matches!(choice, Choice::InputFree(earliest) if earliest <= input_free) {
+                choice = Choice::InputFree(input_free);
+            }
+        }
+        choice
+    }
+
+    /// Allocates the head of `source` to `port`. It reaches the transmitter two stages later.
+    fn cross(&mut self, source: usize, port: PortId, context: &mut Context<'_>) {
+        let now = context.now();
+        let (mut message, requester) = self.take(source, port, context);
+        let waited = now.since(message.stack.charged_until());
+        self.stats.allocated += 1;
+        self.stats.arbitration_wait_ps += waited.as_ps();
+        let at_transmitter = now + self.stage * STAGES_FROM_ALLOCATION;
+        message.stack.charge(Stage::Arbitration, now);
+        message.stack.charge(Stage::SwitchPipeline, at_transmitter);
+        if let Some(requester) = requester {
+            message.tag = self.outstanding.insert(requester);
+        }
+        let occupied_until = now + self.crossbar_flit * flits(message.class());
+        self.input_free[source / MessageClass::COUNT] = occupied_until;
+        self.ports[port.index()].output_free = occupied_until;
+        self.ports[port.index()].transmitter.offer(message, &mut context.at(at_transmitter));
+    }
+
+    /// Takes the head of `source` out of its buffer; if it is a request, with whoever shall get the answer.
+    fn take(&mut self, source: usize, to: PortId, context: &mut Context<'_>) -> (Message, Option<Requester>) {
+        if source / MessageClass::COUNT == self.ports.len() {
+            return self.take_from_controller(source, to, context);
+        }
+        let (buffered, _) = self.leave_ingress(source, to.index(), self.stage, context);
+        let mut message = buffered.message;
+        let requester = match message.opcode {
+            Opcode::Cmp | Opcode::MemData => {
+                message.tag = match self.outstanding.remove(message.tag) {
+                    Requester::Neighbour { tag, .. } => tag,
+                    Requester::PersistBuffer(_) => unreachable!("the controller's acknowledgements leave by no port"),
+                };
+                None
+            }
+            Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
+                let port = PortId((source / MessageClass::COUNT) as u16);
+                Some(Requester::Neighbour { port, tag: message.tag })
+            }
+        };
+        (message, requester)
+    }
+
+    fn take_from_controller(
+        &mut self,
+        source: usize,
+        to: PortId,
+        context: &mut Context<'_>,
+    ) -> (Message, Option<Requester>) {
+        let class = MessageClass::ALL[source % MessageClass::COUNT];
+        self.arbiters[to.index()].grant(source);
+        let buffer = self.persist_buffer.as_mut().expect("only a persist buffer asks as this source");
+        let sent = buffer.take_output(class);
+        self.ask_for_output(class);
+        self.run_controller(context);
+        (sent.message, sent.requester)
+    }
+
+    /// Takes the head of an ingress buffer, gives its place back `after` from now, and lets the next head have its way.
+    fn leave_ingress(
+        &mut self,
+        source: usize,
+        arbiter: usize,
+        after: Duration,
+        context: &mut Context<'_>,
+    ) -> (Buffered, HeadOfLine) {
+        let now = context.now();
+        self.arbiters[arbiter].grant(source);
+        let (buffered, head_of_line) = self.ingress_mut(source).pop(now);
+        self.stats.head_of_line_messages += head_of_line.messages;
+        self.stats.head_of_line_ps += head_of_line.wait_ps;
+        let class = MessageClass::ALL[source % MessageClass::COUNT];
+        self.ports[source / MessageClass::COUNT].receiver.release(class, &mut context.at(now + after));
+        self.head_changed(source, context);
+        (buffered, head_of_line)
+    }
+
+    /// Lets into the controller's input (PI) who has room there, in turn.
+    fn admit_to_controller(&mut self, context: &mut Context<'_>) {
+        let controller = self.ports.len();
+        let asking: Vec<usize> = self.arbiters[controller].asking().collect();
+        for source in asking {
+            match self.offer_to_controller(source) {
+                Admission::Refused => {}
+                Admission::Passed => {
+                    // The entry that the selector saw was freed meanwhile: the read goes to the device after all.
+                    self.arbiters[controller].withdraw(source);
+                    let line = self.ingress(source).head().expect("it is still there").message.line;
+                    let destination = Destination::Port(self.routing.port(line));
+                    self.ingress_mut(source).head_mut().expect("it is still there").destination = destination;
+                    self.ask(source, destination);
+                }
+                Admission::Admitted => {
+                    let now = context.now();
+                    let ready = self.ingress(source).head_ready();
+                    let (buffered, head_of_line) = self.leave_ingress(source, controller, Duration::ZERO, context);
+                    self.stats.arbitration_wait_ps += ready.since(buffered.ready).as_ps();
+                    if let Opcode::Cmp = buffered.message.opcode {
+                        self.outstanding.remove(buffered.message.tag);
+                    }
+                    let buffer = self.persist_buffer.as_mut().expect("there is a controller");
+                    buffer.note_input_wait(now.since(ready), head_of_line);
+                }
+            }
+        }
+        self.run_controller(context);
+    }
+
+    fn offer_to_controller(&mut self, source: usize) -> Admission {
+        let ingress = self.ingress(source);
+        let ready = ingress.head_ready();
+        let mut message = ingress.head().expect("a head asks").message;
+        let buffer = self.persist_buffer.as_mut().expect("there is a controller");
+        match message.opcode {
+            Opcode::Cmp => match self.outstanding.requester(message.tag) {
+                Requester::PersistBuffer(drain) => buffer.offer_acknowledgement(drain),
+                Requester::Neighbour { .. } => unreachable!("it goes to a port"),
+            },
+            _ => {
+                message.stack.charge(Stage::Arbitration, ready);
+                buffer.offer(message, PortId((source / MessageClass::COUNT) as u16))
+            }
+        }
+    }
+
+    /// The controller does what it can; its next result is due when it says.
+    pub(super) fn run_controller(&mut self, context: &mut Context<'_>) {
+        let Some(buffer) = &mut self.persist_buffer else { return };
+        if let Some(done) = buffer.start(context.now()) {
+            context.wake_at(done, WAKE_CONTROLLER);
+        }
+        // What was taken out of the input made room there.
+        if !self.arbiters[self.ports.len()].is_empty()
+            && self.persist_buffer.as_mut().is_some_and(|buffer| buffer.has_new_room())
+        {
+            self.visit(self.ports.len());
+        }
+    }
+
+    /// The controller has finished a piece of work: its output may have got a message.
+    pub(super) fn controller_finished(&mut self, context: &mut Context<'_>) {
+        let buffer = self.persist_buffer.as_mut().expect("only a controller finishes");
+        if let Some(class) = buffer.finish(context.now()) {
+            self.ask_for_output(class);
+        }
+        self.run_controller(context);
+    }
+
+    /// The head of the controller's output (PO) of `class` asks for its port.
+    fn ask_for_output(&mut self, class: MessageClass) {
+        let buffer = self.persist_buffer.as_ref().expect("there is a controller");
+        let Some(head) = buffer.output_head(class) else { return };
+        let port = match head.answers {
+            Some(port) => port,
+            None => self.routing.port(head.message.line),
+        };
+        self.ask(self.ports.len() * MessageClass::COUNT + class.index(), Destination::Port(port));
+    }
+
+    /// What is waiting here and for what, for the deadlock report.
+    pub(super) fn report_waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (id, port) in self.ports.iter().enumerate() {
+            for class in MessageClass::ALL {
+                let buffer = &port.ingress[class.index()];
+                let Some(head) = buffer.head() else { continue };
+                let (count, class_name, line) = (buffer.len(), class.name(), head.message.line.byte());
+                let target = match head.destination {
+                    Destination::Controller => "room in the persist buffer's input".to_owned(),
+                    Destination::Port(to) => match self.ports[to.index()].transmitter.has_credit(class) {
+                        true => format!("its turn at port {}", to.0),
+                        false => format!("a credit at port {}", to.0),
+                    },
+                };
+                lines.push(format!("port {id}: {count} {class_name}, the first ({line:#x}) waits for {target}"));
+            }
+        }
+        if !self.outstanding.is_empty() {
+            lines.push(format!("{} requests wait for the answers of devices", self.outstanding.len()));
+        }
+        lines.extend(self.persist_buffer.iter().flat_map(|buffer| buffer.waiting()));
+        lines
+    }
+}
+
+/// Flits that a message occupies in the crossbar.
+fn flits(class: MessageClass) -> u64 {
+    match class {
+        MessageClass::Request | MessageClass::NoDataResponse => 1,
+        MessageClass::RequestWithData | MessageClass::DataResponse => 2,
+    }
+}

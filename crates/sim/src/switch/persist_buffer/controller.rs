@@ -1,0 +1,380 @@
+//! The persist buffer with time: how long the controller (PBC) takes, and the messages behind the packets.
+//!
+//! While the controller handles a packet nothing else changes the tables, so each piece of work costs one event: its lookup is done when it
+//! begins, the rest when its accesses are over, which is when it sends what it has to send. A power cut in between finds the entry not yet
+//! valid and the write not yet acknowledged.
+
+use super::counters::{Occupancy, PersistBufferStats};
+use super::drain_policy::DrainPolicy;
+use super::held::{HeldRequest, HeldRequests};
+use super::invariants;
+use super::output::{Outgoing, OutputQueues};
+use super::packet::{Accesses, Acknowledgement, Action, Input, Output, Packet, Reaction, Read, RequestId, Write};
+use super::parameters::Parameters;
+use super::rules::Sound;
+use super::selector;
+use super::state::{Operation, Phase, State};
+use super::transition::transition;
+use crate::kernel::{Duration, PortId, Time};
+use crate::message::{Cause, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
+use crate::stats::StatsNode;
+use crate::switch::config::PersistBufferConfig;
+use crate::switch::port::HeadOfLine;
+use crate::switch::scheme::Scheme;
+use crate::switch::tags::Requester;
+
+/// 256 entries and the slot for merging.
+const SLOTS_MAX: usize = 257;
+/// 64 places for requests and 64 for acknowledgements.
+const INPUTS_MAX: usize = 128;
+
+/// What became of a packet that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is in the controller's input.
+    Admitted,
+    /// There is no room; it has to be offered again.
+    Refused,
+    /// It is a read that goes on to the memory device.
+    Passed,
+}
+
+/// A piece of work of the controller.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    /// Since when the controller has been at it.
+    since: Time,
+    /// What it sends at the end, if the lookup alone decided that.
+    output: Option<Output>,
+}
+
+/// The persist buffer of one switch.
+#[derive(Clone, Debug)]
+pub struct PersistBuffer {
+    parameters: Parameters,
+    tag_access: Duration,
+    data_access: Duration,
+    state: State<SLOTS_MAX, INPUTS_MAX>,
+    held: HeldRequests,
+    output: OutputQueues,
+    work: Option<Work>,
+    /// Since when a packet has been parked.
+    parked_since: Option<Time>,
+    has_new_room: bool,
+    stats: PersistBufferStats,
+}
+
+impl PersistBuffer {
+    /// An empty persist buffer; none if `scheme` has none.
+    pub fn new(config: &PersistBufferConfig, scheme: Scheme) -> Option<PersistBuffer> {
+        let parameters = Parameters {
+            entries: config.entries,
+            input_places: config.input_entries,
+            acknowledgement_places: config.input_acknowledgement_entries,
+            policy: DrainPolicy::of(scheme, config)?,
+        };
+        Some(PersistBuffer {
+            parameters,
+            tag_access: Duration::from_ns(config.tag_access_ns),
+            data_access: Duration::from_ns(config.data_access_ns),
+            state: State::new(&parameters),
+            held: HeldRequests::default(),
+            output: OutputQueues::new(config.output_entries),
+            work: None,
+            parked_since: None,
+            has_new_room: false,
+            stats: PersistBufferStats { occupancy: Occupancy::new(config.entries), ..PersistBufferStats::default() },
+        })
+    }
+
+    /// Whether a read of `line` has to be offered to the controller. If not, it goes on to the memory device.
+    pub fn selects_read(&mut self, line: LineAddress) -> bool {
+        let is_selected = selector::selects_read::<Sound, _, _>(&self.state, line);
+        if !is_selected {
+            self.stats.reads += 1;
+            self.stats.reads_passed += 1;
+        }
+        is_selected
+    }
+
+    /// Offers a read or write that came in at `port`. If it is admitted it is answered by that port.
+    pub fn offer(&mut self, message: Message, port: PortId) -> Admission {
+        let (request, line) = (self.held.next_id(), message.line);
+        let packet = match message.opcode {
+            Opcode::MemRd => Packet::Read(Read { request, line, seen: None }),
+            Opcode::MemWr | Opcode::MemWrPtl => {
+                Packet::Write(Write { request, line, version: message.version, mask: message.mask })
+            }
+            Opcode::Cmp | Opcode::MemData => unreachable!("answers are not offered"),
+        };
+        let admission = self.arrive(packet);
+        if admission == Admission::Admitted {
+            self.held.insert(HeldRequest { message, port });
+        }
+        match (message.opcode, admission) {
+            (_, Admission::Refused) => {}
+            (Opcode::MemRd, _) => {
+                self.stats.reads += 1;
+                self.stats.reads_passed += u64::from(admission == Admission::Passed);
+            }
+            _ => self.stats.count_write(message.cause),
+        }
+        admission
+    }
+
+    /// Offers an acknowledgement of the memory device.
+    pub fn offer_acknowledgement(&mut self, drain: Acknowledgement) -> Admission {
+        self.arrive(Packet::Acknowledgement(drain))
+    }
+
+    fn arrive(&mut self, packet: Packet) -> Admission {
+        match self.apply(Input::Arrive(packet)).action {
+            Action::Admitted => Admission::Admitted,
+            Action::Refused => Admission::Refused,
+            Action::Passed => Admission::Passed,
+            other => unreachable!("a packet that arrives is not {other:?}"),
+        }
+    }
+
+    /// A packet waited for `waited` at the head of an ingress buffer before it was admitted, others behind it.
+    pub fn note_input_wait(&mut self, waited: Duration, head_of_line: HeadOfLine) {
+        if waited > Duration::ZERO {
+            self.stats.input_full_stalls += 1;
+            self.stats.input_full_stall_ps += waited.as_ps();
+            self.stats.input_full_bystanders += head_of_line.messages;
+            self.stats.input_full_bystander_ps += head_of_line.wait_ps;
+        }
+    }
+
+    /// Lets the controller take up work if it is idle and there is some. Gives the time at which [`Self::finish`] is due.
+    pub fn start(&mut self, now: Time) -> Option<Time> {
+        if self.work.is_some() {
+            return None;
+        }
+        let mut accesses = Accesses::NONE;
+        let mut output = None;
+        if self.state.operation == Operation::Idle {
+            let inputs = self.state.input.packets().len();
+            let reaction = self.apply(Input::Step(self.output.room()));
+            if reaction.action == Action::Nothing {
+                return None;
+            }
+            self.has_new_room |= self.state.input.packets().len() < inputs;
+            self.count(&reaction, now);
+            (accesses, output) = (reaction.accesses, reaction.output);
+        }
+        if let Some(request) = self.request_in_work(output) {
+            self.held.get_mut(request).message.stack.charge(Stage::PersistBufferWait, now);
+        }
+        self.work = Some(Work { since: now, output });
+        self.stats.tag_accesses += u64::from(accesses.tag);
+        let ahead = self.state.operation.accesses_ahead::<Sound>();
+        Some(now + self.time(accesses + ahead))
+    }
+
+    /// The work that [`Self::start`] began is over. Gives the class of the output that has a new head, if one has.
+    pub fn finish(&mut self, now: Time) -> Option<MessageClass> {
+        let work = self.work.take().expect("only what was started finishes");
+        self.stats.controller_busy_ps += now.since(work.since).as_ps();
+        let phase = self.state.phase;
+        let output = work.output.or_else(|| self.rest_of_work());
+        self.has_new_room |= self.state.phase != phase;
+        self.stats.occupancy.set(self.state.occupied(), now);
+        let outgoing = self.outgoing(output?, now);
+        let class = outgoing.message.class();
+        self.output.push(outgoing).then_some(class)
+    }
+
+    /// Does the steps of the present operation until it sends something or ends.
+    fn rest_of_work(&mut self) -> Option<Output> {
+        while self.state.operation != Operation::Idle {
+            let reaction = self.apply(Input::Step(self.output.room()));
+            self.stats.tag_accesses += u64::from(reaction.accesses.tag);
+            self.stats.data_accesses += u64::from(reaction.accesses.data);
+            if reaction.output.is_some() {
+                return reaction.output;
+            }
+        }
+        None
+    }
+
+    /// Whether the input may have got room since this was last asked.
+    pub fn has_new_room(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_room)
+    }
+
+    /// The head of the controller's output of `class`.
+    pub fn output_head(&self, class: MessageClass) -> Option<&Outgoing> {
+        self.output.head(class)
+    }
+
+    /// Takes the head of the controller's output of `class`.
+    pub fn take_output(&mut self, class: MessageClass) -> Outgoing {
+        self.output.pop(class)
+    }
+
+    /// The request that the controller has just taken up.
+    fn request_in_work(&self, output: Option<Output>) -> Option<RequestId> {
+        match (self.state.operation, output) {
+            (Operation::Write { write, .. }, _) => Some(write.request),
+            (Operation::Answer { request, .. }, _) | (_, Some(Output::Forwarded(request))) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The message for an output.
+    fn outgoing(&mut self, output: Output, now: Time) -> Outgoing {
+        debug_assert!(invariants::is_whole(&output), "a part of a line is sent: {output:?}");
+        match output {
+            Output::Completed(request) => {
+                let HeldRequest { mut message, port } = self.held.remove(request);
+                message.stack.charge(Stage::PersistBufferAccess, now);
+                Outgoing { message: message.answer(message.version), answers: Some(port), requester: None }
+            }
+            Output::Answered(request, data) => {
+                self.stats.read_hits += 1;
+                let HeldRequest { mut message, port } = self.held.remove(request);
+                message.stack.charge(Stage::PersistBufferAccess, now);
+                Outgoing { message: message.answer(data.version), answers: Some(port), requester: None }
+            }
+            Output::Forwarded(request) => {
+                let HeldRequest { mut message, port } = self.held.remove(request);
+                message.stack.charge(Stage::PersistBufferAccess, now);
+                let requester = Some(Requester::Neighbour { port, tag: message.tag });
+                Outgoing { message, answers: None, requester }
+            }
+            Output::Drain(drain, data) => {
+                self.stats.drains += 1;
+                self.stats.recovery_drains += u64::from(self.state.phase == Phase::Recovering);
+                // The tag is given when the message leaves by a port.
+                let message = Message::write(drain.line, Tag(0), Cause::Drain, data.version, data.mask, now);
+                Outgoing { message, answers: None, requester: Some(Requester::PersistBuffer(drain)) }
+            }
+        }
+    }
+
+    /// Counts what the idle controller took up.
+    fn count(&mut self, reaction: &Reaction, now: Time) {
+        match reaction.action {
+            Action::Coalescing => self.stats.writes_coalesced += 1,
+            Action::Missed => self.stats.reads_missed += 1,
+            Action::Freeing => self.stats.acknowledgements += 1,
+            Action::Ignored => self.stats.acknowledgements_ignored += 1,
+            _ => {}
+        }
+        match (self.parked_since, self.state.parked) {
+            (None, Some(packet)) => {
+                self.parked_since = Some(now);
+                match packet {
+                    Packet::Read(_) => self.stats.reads_parked += 1,
+                    _ => self.stats.stalls += 1,
+                }
+            }
+            (Some(since), None) => {
+                self.parked_since = None;
+                match self.state.operation {
+                    Operation::Write { .. } => self.stats.stall_ps += now.since(since).as_ps(),
+                    _ => self.stats.reads_parked_ps += now.since(since).as_ps(),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Applies an input to the logic, under the right rules.
+    fn apply(&mut self, input: Input) -> Reaction {
+        let finishing = self.state.operation;
+        let reaction = transition::<Sound, _, _>(&self.parameters, &mut self.state, input);
+        if cfg!(debug_assertions) {
+            if let (Operation::Write { write, .. }, Some(Output::Completed(_))) = (finishing, reaction.output) {
+                assert!(invariants::is_durable(&self.state, &write), "{write:?} is acknowledged and not durable");
+            }
+            if let Some(name) = invariants::violated(&self.parameters, &self.state) {
+                panic!("the persist buffer's invariant {name} does not hold after {input:?}: {reaction:?}");
+            }
+        }
+        reaction
+    }
+
+    fn time(&self, accesses: Accesses) -> Duration {
+        self.tag_access * u64::from(accesses.tag) + self.data_access * u64::from(accesses.data)
+    }
+
+    /// Power is gone: what is durable stays, everything else is lost.
+    pub fn power_fail(&mut self) {
+        self.apply(Input::PowerFail);
+        self.held = HeldRequests::default();
+        self.output.clear();
+        self.work = None;
+        self.parked_since = None;
+    }
+
+    /// Power is back and nothing sent before is still under way: the entries are drained, then packets are admitted again.
+    pub fn recover(&mut self, now: Time) {
+        self.apply(Input::PowerOn);
+        self.has_new_room = true;
+        self.stats.occupancy.set(self.state.occupied().min(usize::from(self.parameters.entries)), now);
+    }
+
+    /// The version of `line` that a recovery would bring to the memory device.
+    pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
+        self.state.durable_version(line)
+    }
+
+    /// The state of the logic.
+    pub fn state(&self) -> &State<SLOTS_MAX, INPUTS_MAX> {
+        &self.state
+    }
+
+    /// Whether nothing is under way: no work, no packet, no message, no drain, no recovery. Dirty entries may be there.
+    pub fn is_idle(&self) -> bool {
+        self.work.is_none()
+            && self.state.operation == Operation::Idle
+            && self.state.phase == Phase::Running
+            && self.state.input.packets().is_empty()
+            && self.state.parked.is_none()
+            && self.output.is_empty()
+            && !self.state.slots().iter().any(|slot| slot.is_sent)
+    }
+
+    /// What is waiting here and for what, for the deadlock report.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let sent = self.state.slots().iter().filter(|slot| slot.is_sent).count();
+        if sent > 0 {
+            lines.push(format!("persist buffer: {sent} drains wait for the memory device"));
+        }
+        if self.state.phase != Phase::Running {
+            lines.push(format!("persist buffer: {:?}, {} entries left", self.state.phase, self.state.occupied()));
+        }
+        if let Some(packet) = self.state.parked {
+            lines.push(format!("persist buffer: {packet:?} is parked until an entry is freed"));
+        }
+        let inputs = self.state.input.packets().len();
+        if inputs > 0 {
+            lines.push(format!("persist buffer: {inputs} packets wait for the controller"));
+        }
+        for class in MessageClass::ALL {
+            let count = self.output.len(class);
+            if count > 0 {
+                lines.push(format!("persist buffer: {count} {} wait to leave", class.name()));
+            }
+        }
+        lines
+    }
+
+    /// Counts the time up to `now`.
+    pub fn settle_stats(&mut self, now: Time) {
+        self.stats.occupancy.settle(now);
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> &PersistBufferStats {
+        &self.stats
+    }
+
+    /// Everything counted so far, as a tree.
+    pub fn stats(&self) -> StatsNode {
+        self.stats.to_node()
+    }
+}

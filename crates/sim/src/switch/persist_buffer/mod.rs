@@ -1,0 +1,32 @@
+//! The persist buffer (PB) of a persistent CXL switch.
+//!
+//! The logic is a pure state machine without time: [`state`], [`packet`], [`rules`] and the one [`transition`] function over them, with
+//! the [`selector`] (PBCS), the [`drain_policy`] of the scheme and [`recovery`]; [`invariants`] says what always holds. Around it stands the
+//! [`PersistBuffer`] of the simulator, which adds when things happen: the controller (PBC) handles one packet at a time and takes the time of
+//! its accesses for it, what it sends waits in its [`output`] (PO) for switch allocation.
+
+mod controller;
+mod counters;
+pub mod drain_policy;
+mod held;
+pub mod invariants;
+pub mod output;
+pub mod packet;
+pub mod parameters;
+pub mod recovery;
+pub mod rules;
+pub mod selector;
+pub mod state;
+pub mod transition;
+
+#[cfg(test)]
+mod tests;
+
+pub use controller::{Admission, PersistBuffer};
+pub use counters::PersistBufferStats;
+pub use drain_policy::DrainPolicy;
+pub use packet::{Acknowledgement as DrainId, Input, Output, Packet, Reaction};
+pub use parameters::Parameters;
+pub use rules::{Rules, Sound};
+pub use state::State;
+pub use transition::transition;

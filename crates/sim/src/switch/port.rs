@@ -1,0 +1,259 @@
+//! A port: the buffers of what comes in, class by class, and the transmitter of what goes out.
+
+use std::collections::VecDeque;
+
+use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::{Duration, PortId, Time};
+use crate::message::{Message, MessageClass};
+use crate::stats::StatsNode;
+
+/// Which way a port looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortDirection {
+    /// Towards the hosts: requests come in.
+    Upstream,
+    /// Towards the devices, or a switch further down: answers come in.
+    Downstream,
+}
+
+/// What a switch has to know of one of its ports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortDescription {
+    /// The link behind it; both directions are alike.
+    pub link: LinkConfig,
+    /// Which way it looks.
+    pub direction: PortDirection,
+}
+
+/// Where a message goes from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Out of a port.
+    Port(PortId),
+    /// Into the input of the persist buffer's controller (PI).
+    Controller,
+}
+
+/// A message in an ingress buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffered {
+    /// The message; its time is charged up to `ready`.
+    pub message: Message,
+    /// Where it goes.
+    pub destination: Destination,
+    /// When it has passed decoding and routing, and may be allocated.
+    pub ready: Time,
+}
+
+/// The ingress buffer of one port and class: first in, first out, as many places as the link has credits for that class.
+#[derive(Clone, Debug, Default)]
+pub struct IngressBuffer {
+    messages: VecDeque<Buffered>,
+    /// Since when the present head has been one.
+    head_since: Time,
+}
+
+/// How long messages waited behind the head of their buffer because it, and not they, could not go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadOfLine {
+    /// Messages that waited behind one for another destination.
+    pub messages: u64,
+    /// Their waiting time, in ps.
+    pub wait_ps: u64,
+}
+
+impl IngressBuffer {
+    /// Puts a message at the end.
+    pub fn push(&mut self, buffered: Buffered) {
+        self.messages.push_back(buffered);
+    }
+
+    /// The message that goes on next.
+    pub fn head(&self) -> Option<&Buffered> {
+        self.messages.front()
+    }
+
+    /// The head, to be sent elsewhere.
+    pub fn head_mut(&mut self) -> Option<&mut Buffered> {
+        self.messages.front_mut()
+    }
+
+    /// Since when the head could have gone on, had its way been free.
+    pub fn head_ready(&self) -> Time {
+        self.head().map_or(Time::NEVER, |head| head.ready.max(self.head_since))
+    }
+
+    /// Takes the head at `now`, and tells how long others waited for nothing but it.
+    pub fn pop(&mut self, now: Time) -> (Buffered, HeadOfLine) {
+        let blocked_since = self.head_ready();
+        let head = self.messages.pop_front().expect("only a head that is there is taken");
+        let mut head_of_line = HeadOfLine::default();
+        if blocked_since < now {
+            for behind in self.messages.iter().filter(|behind| behind.destination != head.destination) {
+                let waited = now.since(blocked_since.max(behind.ready));
+                head_of_line.messages += u64::from(waited > Duration::ZERO);
+                head_of_line.wait_ps += waited.as_ps();
+            }
+        }
+        self.head_since = now;
+        (head, head_of_line)
+    }
+
+    /// How many messages are here.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Drops everything: what a power cut does.
+    pub fn clear(&mut self) {
+        self.messages.clear();
+    }
+}
+
+/// What a port counted, besides what its transmitter did.
+#[derive(Clone, Debug, Default)]
+pub struct PortStats {
+    /// Messages that came in, per class.
+    pub received: [u64; MessageClass::COUNT],
+    /// Times that a message at the head of a buffer found no credit for this port, per class.
+    pub credit_stalls: [u64; MessageClass::COUNT],
+    /// Time during which at least one message stood at the head of a buffer and had no credit for this port, per class, in ps.
+    pub credit_stall_ps: [u64; MessageClass::COUNT],
+}
+
+/// One port of a switch.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Which way it looks.
+    pub direction: PortDirection,
+    /// Sends what leaves here.
+    pub transmitter: Transmitter,
+    /// Returns the credits of what came in here.
+    pub receiver: Receiver,
+    /// What came in and has not left its buffer, per class.
+    pub ingress: [IngressBuffer; MessageClass::COUNT],
+    places: [u16; MessageClass::COUNT],
+    /// From when on the crossbar's output to this port is free.
+    pub output_free: Time,
+    /// When this port is looked at again, if that is arranged.
+    pub retry_at: Option<Time>,
+    no_credit_since: [Option<Time>; MessageClass::COUNT],
+    stats: PortStats,
+}
+
+impl Port {
+    /// Port number `id` of a switch.
+    pub fn new(id: PortId, description: &PortDescription) -> Port {
+        Port {
+            direction: description.direction,
+            transmitter: Transmitter::new(id, &description.link),
+            receiver: Receiver::new(id, &description.link),
+            ingress: Default::default(),
+            places: description.link.credits(),
+            output_free: Time::ZERO,
+            retry_at: None,
+            no_credit_since: [None; MessageClass::COUNT],
+            stats: PortStats::default(),
+        }
+    }
+
+    /// Puts a message that came in into the buffer of its class.
+    pub fn receive(&mut self, buffered: Buffered) {
+        let class = buffered.message.class().index();
+        self.stats.received[class] += 1;
+        self.ingress[class].push(buffered);
+        debug_assert!(
+            self.ingress[class].len() <= usize::from(self.places[class]),
+            "the neighbour sent more than its credits allow"
+        );
+    }
+
+    /// From when on, at `now`, a message may be allocated to this port: it reaches the transmitter `through` later, and finds the crossbar
+    /// free and the link with at most one flit still to start.
+    pub fn allocatable_at(&self, now: Time, through: Duration) -> Time {
+        let at_transmitter = now + through;
+        let link_wait = self.transmitter.ready_at(at_transmitter).since(at_transmitter);
+        self.output_free.max(now + link_wait)
+    }
+
+    /// A message of `class` at the head of a buffer finds no credit.
+    pub fn note_no_credit(&mut self, class: MessageClass, now: Time) {
+        let since = &mut self.no_credit_since[class.index()];
+        if since.is_none() {
+            *since = Some(now);
+            self.stats.credit_stalls[class.index()] += 1;
+        }
+    }
+
+    /// A credit of `class` has come: whoever waited for it waits no longer.
+    pub fn note_credit(&mut self, class: MessageClass, now: Time) {
+        if let Some(since) = self.no_credit_since[class.index()].take() {
+            self.stats.credit_stall_ps[class.index()] += now.since(since).as_ps();
+        }
+    }
+
+    /// Places of its ingress buffers, per class.
+    pub fn places(&self) -> [u16; MessageClass::COUNT] {
+        self.places
+    }
+
+    /// Power is gone.
+    pub fn power_fail(&mut self) {
+        self.transmitter.power_fail();
+        self.ingress.iter_mut().for_each(IngressBuffer::clear);
+        self.retry_at = None;
+        self.no_credit_since = [None; MessageClass::COUNT];
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> &PortStats {
+        &self.stats
+    }
+
+    /// Everything counted so far, as a tree.
+    pub fn stats(&self) -> StatsNode {
+        let per_class = |values: &[u64; MessageClass::COUNT]| {
+            StatsNode::group(MessageClass::ALL.map(|class| (class.name(), StatsNode::Counter(values[class.index()]))))
+        };
+        StatsNode::group([
+            ("received", per_class(&self.stats.received)),
+            ("credit_stalls", per_class(&self.stats.credit_stalls)),
+            ("credit_stall_ps", per_class(&self.stats.credit_stall_ps)),
+            ("link", self.transmitter.stats()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Cause, LineAddress, Tag};
+
+    fn buffered(destination: u16, ready: u64) -> Buffered {
+        let message = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, Time::ZERO);
+        Buffered { message, destination: Destination::Port(PortId(destination)), ready: Time::from_ps(ready) }
+    }
+
+    #[test]
+    fn only_time_behind_a_head_for_another_destination_is_head_of_line() {
+        let mut buffer = IngressBuffer::default();
+        for (destination, ready) in [(1, 100), (2, 150), (1, 200), (2, 900)] {
+            buffer.push(buffered(destination, ready));
+        }
+        let (_, head_of_line) = buffer.pop(Time::from_ps(600));
+        assert_eq!(head_of_line, HeadOfLine { messages: 1, wait_ps: 450 }, "the second one, from 150 on");
+        let (_, head_of_line) = buffer.pop(Time::from_ps(1000));
+        assert_eq!(
+            head_of_line,
+            HeadOfLine { messages: 1, wait_ps: 400 },
+            "the third, from 600 on; the fourth has the same way"
+        );
+        let (_, head_of_line) = buffer.pop(Time::from_ps(1000));
+        assert_eq!(head_of_line, HeadOfLine::default(), "a head that goes at once holds nobody back");
+    }
+}
