@@ -163,8 +163,12 @@ impl Channel {
                 self.bank(bank).column.max(self.group(bank).write).max(self.ranks[self.rank(bank)].write)
             }
             Command::PrechargeAll { rank } => {
-                let open = self.banks_of(rank).iter().filter(|bank| bank.open_row.is_some());
-                open.map(|bank| bank.precharge).max().unwrap_or(Time::ZERO)
+                // A bank that closes itself must have begun to; from then on it takes PREA as idle.
+                let begins = |bank: &Bank| match bank.open_row {
+                    Some(_) => bank.precharge,
+                    None => before(bank.activate, self.timing.rp),
+                };
+                self.banks_of(rank).iter().map(begins).max().expect("a rank has banks")
             }
             Command::Refresh { rank } => {
                 self.banks_of(rank).iter().map(|bank| bank.activate).max().expect("a rank has banks")
