@@ -10,7 +10,7 @@ mod stats;
 mod write_queue;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
