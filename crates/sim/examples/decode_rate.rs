@@ -1,6 +1,7 @@
-//! How fast records decode: nanoseconds per instruction, and per decoded item, on generated records of three shapes.
+//! How fast records decode: nanoseconds per instruction, and per decoded item (a block, an event or a slot value), on
+//! generated records of three shapes, or on the records that are named.
 //!
-//! `cargo run --release -p fencepost-sim --example decode_rate [-- MILLIONS_OF_INSTRUCTIONS]`
+//! `cargo run --release -p fencepost-sim --example decode_rate [-- MILLIONS_OF_INSTRUCTIONS | RECORD...]`
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,45 +88,61 @@ fn generate(shape: Shape, instructions: u64) -> Result<Vec<u8>, Problem> {
 fn decode(record: &Record) -> Result<(f64, usize), RecordError> {
     let (mut shortest, mut items) = (Vec::new(), 0);
     for pass in 0..8 {
-        let (mut reader, mut frame) = (record.reader(THREAD), Frame::default());
-        for index in 0.. {
-            let begin = Instant::now();
-            if !reader.next_frame(&mut frame)? {
-                break;
-            }
-            let time = begin.elapsed().as_nanos() as f64;
-            if pass == 0 {
-                items += frame.steps.len() + frame.slots.len();
-                shortest.push(time);
-            } else {
-                shortest[index] = time.min(shortest[index]);
+        let mut index = 0;
+        for thread in (0..record.threads() as u32).map(ThreadId) {
+            let (mut reader, mut frame) = (record.reader(thread), Frame::default());
+            loop {
+                let begin = Instant::now();
+                if !reader.next_frame(&mut frame)? {
+                    break;
+                }
+                let time = begin.elapsed().as_nanos() as f64;
+                if pass == 0 {
+                    items += frame.steps.len() + frame.slots.len();
+                    shortest.push(time);
+                } else {
+                    shortest[index] = time.min(shortest[index]);
+                }
+                index += 1;
             }
         }
     }
     Ok((shortest.iter().sum(), items))
 }
 
+fn measure(name: &str, bytes: Vec<u8>) -> Result<(), RecordError> {
+    let length = bytes.len() as f64;
+    let begin = Instant::now();
+    let record = Record::open(Arc::new(Bytes::new(name, bytes)), CutPolicy::Allow)?;
+    let opened = begin.elapsed().as_nanos() as f64;
+    let (decoded, items) = decode(&record)?;
+    let (instructions, items) = (record.instructions() as f64, items as f64);
+    println!(
+        "{name:<7} {instructions:>12} {:>12.3} {:>14.3} {:>16.3} {:>8.3} {:>10.0}",
+        length / instructions,
+        opened / instructions,
+        decoded / instructions,
+        decoded / items,
+        1e3 * items / decoded,
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let millions: u64 = std::env::args().nth(1).map_or(Ok(50), |text| text.parse())?;
-    println!("shape   instructions  bytes/instr  open ns/instr  decode ns/instr  ns/item  M items/s");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    println!("record  instructions  bytes/instr  open ns/instr  decode ns/instr  ns/item  M items/s");
+    let millions: u64 = match arguments.first().map(|argument| argument.parse()) {
+        None => 50,
+        Some(Ok(millions)) => millions,
+        Some(Err(_)) => {
+            for path in &arguments {
+                measure(path, std::fs::read(path)?)?;
+            }
+            return Ok(());
+        }
+    };
     for shape in [Shape::Stream, Shape::Mixed, Shape::Random] {
-        let bytes = generate(shape, millions * 1_000_000)?;
-        let length = bytes.len() as f64;
-        let begin = Instant::now();
-        let record = Record::open(Arc::new(Bytes::new("generated", bytes)), CutPolicy::Refuse)?;
-        let opened = begin.elapsed().as_nanos() as f64;
-        let (decoded, items) = decode(&record)?;
-        let (instructions, items) = (record.instructions() as f64, items as f64);
-        println!(
-            "{:<7} {:>12} {:>12.3} {:>14.3} {:>16.3} {:>8.3} {:>10.0}",
-            format!("{shape:?}"),
-            record.instructions(),
-            length / instructions,
-            opened / instructions,
-            decoded / instructions,
-            decoded / items,
-            1e3 * items / decoded,
-        );
+        measure(&format!("{shape:?}"), generate(shape, millions * 1_000_000)?)?;
     }
     Ok(())
 }
