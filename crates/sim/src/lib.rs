@@ -20,4 +20,5 @@ pub mod device;
 pub mod config;
 pub mod system;
 pub mod simulation;
+pub mod results;
 pub mod stats;

@@ -105,12 +105,13 @@ impl StatsNode {
         StatsNode::Histogram(Box::new(histogram.clone()))
     }
 
-    /// The child of that name, following dots.
+    /// The node at the end of `path`, names with dots between them.
     pub fn get(&self, path: &str) -> Option<&StatsNode> {
-        path.split('.').try_fold(self, |node, name| match node {
-            StatsNode::Group(children) => children.iter().find(|(child, _)| child == name).map(|(_, node)| node),
-            _ => None,
-        })
+        path.split('.').try_fold(self, |node, name| node.get_child(name))
+    }
+
+    fn get_child(&self, name: &str) -> Option<&StatsNode> {
+        self.children().iter().find(|(child, _)| child == name).map(|(_, node)| node)
     }
 
     /// The counter or level at `path`; zero if there is none.
@@ -121,13 +122,50 @@ impl StatsNode {
         }
     }
 
+    /// The sum of this and `other`, the same tree counted over another interval. Levels keep the higher value.
+    pub fn plus(&self, other: &StatsNode) -> StatsNode {
+        match (self, other) {
+            (StatsNode::Counter(one), StatsNode::Counter(two)) => StatsNode::Counter(one + two),
+            (StatsNode::Level(one), StatsNode::Level(two)) => StatsNode::Level(*one.max(two)),
+            (StatsNode::Histogram(one), StatsNode::Histogram(two)) => {
+                let mut sum = one.clone();
+                sum.add(two);
+                StatsNode::Histogram(sum)
+            }
+            (StatsNode::Group(children), StatsNode::Group(_)) => {
+                StatsNode::group(children.iter().map(|(name, node)| {
+                    let node = other.get_child(name).map_or_else(|| node.clone(), |other| node.plus(other));
+                    (name.clone(), node)
+                }))
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// The children of a group, in their order; nothing if this is a leaf.
+    pub fn children(&self) -> &[(String, StatsNode)] {
+        match self {
+            StatsNode::Group(children) => children,
+            _ => &[],
+        }
+    }
+
+    /// The sum of all counters below this node.
+    pub fn total(&self) -> u64 {
+        match self {
+            StatsNode::Counter(value) => *value,
+            StatsNode::Level(_) | StatsNode::Histogram(_) => 0,
+            StatsNode::Group(children) => children.iter().map(|(_, node)| node.total()).sum(),
+        }
+    }
+
     /// What was counted since `earlier`, the same tree at an earlier time. Names that did not exist then count from zero.
     pub fn since(&self, earlier: &StatsNode) -> StatsNode {
         match (self, earlier) {
             (StatsNode::Counter(now), StatsNode::Counter(then)) => StatsNode::Counter(now - then),
             (StatsNode::Histogram(now), StatsNode::Histogram(then)) => StatsNode::Histogram(Box::new(now.since(then))),
             (StatsNode::Group(now), StatsNode::Group(_)) => StatsNode::group(now.iter().map(|(name, node)| {
-                let node = earlier.get(name).map_or_else(|| node.clone(), |then| node.since(then));
+                let node = earlier.get_child(name).map_or_else(|| node.clone(), |then| node.since(then));
                 (name.clone(), node)
             })),
             _ => self.clone(),

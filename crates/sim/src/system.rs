@@ -9,7 +9,7 @@ use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
-use crate::kernel::link::{LinkConfig, Transmitter};
+use crate::kernel::link::LinkConfig;
 use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
 use crate::message::{LINE_BYTES, LineAddress, Version};
 use crate::stats::StatsNode;
@@ -63,12 +63,10 @@ impl AnyComponent {
 pub struct LinkEnd {
     /// `FROM -> TO`, in the direction of the messages.
     pub name: String,
-    /// The sender.
-    pub component: ComponentId,
-    /// The sender's port.
-    pub port: PortId,
     /// Bytes of a flit.
     pub flit_bytes: u32,
+    /// Where its transmitter's counters are in the tree of statistics.
+    pub stats_path: String,
 }
 
 /// All components of a machine, wired, with the events under way between them.
@@ -206,16 +204,6 @@ impl System {
     /// The senders of all directions of all CXL links, in the order of the machine file.
     pub fn links(&self) -> &[LinkEnd] {
         &self.links
-    }
-
-    /// The transmitter at one end of a link.
-    pub fn transmitter(&self, end: &LinkEnd) -> &Transmitter {
-        match &self.components[end.component.0 as usize] {
-            AnyComponent::HostBridge(bridge) => bridge.transmitter(end.port),
-            AnyComponent::Switch(switch) => &switch.port(end.port).transmitter,
-            AnyComponent::Device(device) => device.transmitter(),
-            AnyComponent::Host(_) => unreachable!("a host has no link of its own"),
-        }
     }
 
     /// Gives the devices what was written while caches were only warmed.
@@ -430,7 +418,13 @@ impl Builder<'_> {
                 let names = [(edge.from, edge.to, from), (edge.to, edge.from, to)];
                 for (sender, receiver, (component, port)) in names {
                     let name = format!("{} -> {}", self.topology.name(sender), self.topology.name(receiver));
-                    self.system.links.push(LinkEnd { name, component, port, flit_bytes: link.flit_bytes });
+                    let owner = &self.system.names[component.0 as usize];
+                    let stats_path = match sender {
+                        Vertex::Host(_) => format!("{owner}.port{}", port.0),
+                        Vertex::Switch(_) => format!("{owner}.port{}.link", port.0),
+                        Vertex::Device(_) => format!("{owner}.port"),
+                    };
+                    self.system.links.push(LinkEnd { name, flit_bytes: link.flit_bytes, stats_path });
                 }
             }
         }

@@ -230,6 +230,7 @@ impl Hierarchy {
                 return Outcome::Ready(ready);
             }
         }
+        self.stats.llc_misses += 1;
         self.ask_memory(request, cycle);
         Outcome::Pending
     }
@@ -732,9 +733,16 @@ impl Hierarchy {
                 return;
             }
             self.blocked.pop_front();
-            if let Outcome::Ready(ready) = self.request(request, now) {
-                served.push(Served { request, ready });
+            let last = self.shared.len() - 1;
+            if self.shared[last].array.find_and_touch(request.line).is_none() {
+                self.ask_memory(request, now);
+                continue;
             }
+            // Another core's request has brought it meanwhile.
+            let response: u64 = self.shared.iter().map(|level| level.response).sum();
+            let ready = now + response + self.grant(&request, last);
+            self.fill_first_level(&request, ready);
+            served.push(Served { request, ready });
         }
     }
 

@@ -61,10 +61,12 @@ impl StackSum {
 pub struct HierarchyStats {
     /// Demand reads of PM: the LLC reads of the study.
     pub pm_reads: StackSum,
-    /// Reads of PM by prefetches, instruction fetches and page walks.
-    pub pm_other_reads: StackSum,
-    /// Reads of DRAM, for whatever reason.
+    /// Demand reads of DRAM.
     pub dram_reads: StackSum,
+    /// Prefetches, of PM and of DRAM.
+    pub prefetch_reads: StackSum,
+    /// Instruction fetches and page walks, from PM and from DRAM.
+    pub other_reads: StackSum,
     /// PM lines written by flushes and non-temporal stores: the persists.
     pub persists: StackSum,
     /// Of these, the non-temporal stores.
@@ -75,6 +77,8 @@ pub struct HierarchyStats {
     pub dram_writes: StackSum,
     /// Writes to PM that left, complete or not.
     pub pm_writes: u64,
+    /// Requests that missed the last level.
+    pub llc_misses: u64,
     /// Requests for a line that was under way already.
     pub merged: u64,
     /// Requests that found no MSHR, or no write buffer for what they would evict.
@@ -98,10 +102,11 @@ pub struct HierarchyStats {
 impl HierarchyStats {
     /// Counts an answered read.
     pub fn read_completed(&mut self, message: &Message, line: LineAddress) {
-        let class = match (is_pm(line), message.cause) {
-            (true, Cause::DemandRead) => &mut self.pm_reads,
-            (true, _) => &mut self.pm_other_reads,
-            (false, _) => &mut self.dram_reads,
+        let class = match (message.cause, is_pm(line)) {
+            (Cause::DemandRead, true) => &mut self.pm_reads,
+            (Cause::DemandRead, false) => &mut self.dram_reads,
+            (Cause::Prefetch, _) => &mut self.prefetch_reads,
+            _ => &mut self.other_reads,
         };
         class.add(message);
     }
@@ -122,13 +127,15 @@ impl HierarchyStats {
         let counter = StatsNode::Counter;
         StatsNode::group([
             ("pm_reads", self.pm_reads.stats()),
-            ("pm_other_reads", self.pm_other_reads.stats()),
             ("dram_reads", self.dram_reads.stats()),
+            ("prefetch_reads", self.prefetch_reads.stats()),
+            ("other_reads", self.other_reads.stats()),
             ("persists", self.persists.stats()),
             ("non_temporal_persists", counter(self.non_temporal)),
             ("pm_writebacks", self.pm_writebacks.stats()),
             ("dram_writes", self.dram_writes.stats()),
             ("pm_writes", counter(self.pm_writes)),
+            ("llc_misses", counter(self.llc_misses)),
             ("merged", counter(self.merged)),
             ("mshr_full", counter(self.mshr_full)),
             ("write_buffer_full", counter(self.write_buffer_full)),

@@ -39,7 +39,8 @@ pub struct CoreStats {
     pub atomics: u64,
     /// Non-temporal stores.
     pub non_temporal_stores: u64,
-    /// From a fence being all that is left to it having taken effect.
+    /// From a fence or locked instruction being the oldest of its core to every store and flush before it having taken effect; one sample for each that
+    /// waited at all.
     pub fence_stall: Histogram,
     /// From a `clflush` being the oldest in the store queue to it having taken effect.
     pub clflush_stall: Histogram,

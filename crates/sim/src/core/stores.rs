@@ -159,6 +159,8 @@ impl Core {
         let turn = self.turn_of_oldest(entry)?;
         let turn = self.when_flushed(turn, env)?;
         let cycle = self.own(entry, turn, env)? + self.l1_latency;
+        let ready = self.rob.entry(entry.slot).ready;
+        self.count_fence_stall(turn, self.commit_cycle.max(ready) + 1);
         self.stats.atomics += 1;
         self.complete(entry.slot, cycle);
         Some(cycle)
@@ -319,7 +321,8 @@ impl Core {
     fn perform_sfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
         let cycle = self.when_flushed(turn, env)?;
-        self.count_fence(cycle, entry.committed + 1);
+        self.stats.fences += 1;
+        self.count_fence_stall(cycle, entry.committed + 1);
         Some(cycle)
     }
 
@@ -327,14 +330,16 @@ impl Core {
         let turn = self.turn_of_oldest(entry)?;
         let cycle = self.when_flushed(turn, env)?;
         let ready = self.rob.entry(entry.slot).ready;
-        self.count_fence(cycle, self.commit_cycle.max(ready) + 1);
+        self.stats.fences += 1;
+        self.count_fence_stall(cycle, self.commit_cycle.max(ready) + 1);
         self.complete(entry.slot, cycle);
         Some(cycle)
     }
 
-    /// A fence takes effect at `cycle`; from `alone` on it was all that kept its core's program order waiting.
-    fn count_fence(&mut self, cycle: u64, alone: u64) {
-        self.stats.fences += 1;
-        self.stats.fence_stall.record(self.period * cycle.saturating_sub(alone));
+    /// A fence or locked instruction goes on at `cycle`; from `alone` on it was all that kept its core's program order waiting.
+    fn count_fence_stall(&mut self, cycle: u64, alone: u64) {
+        if cycle > alone {
+            self.stats.fence_stall.record(self.period * (cycle - alone));
+        }
     }
 }

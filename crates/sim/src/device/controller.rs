@@ -109,11 +109,6 @@ impl Device {
         self.medium.durable_version(line)
     }
 
-    /// The sending end of the device's link.
-    pub fn transmitter(&self) -> &Transmitter {
-        &self.transmitter
-    }
-
     /// Writes `version` of `line` before time starts: what a program had written before its region of interest.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
         self.medium.preload(line, version);

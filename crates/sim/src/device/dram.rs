@@ -24,7 +24,7 @@ use super::medium::Completion;
 use super::write_drain::WriteDrain;
 use crate::host_bridge::Interleave;
 use crate::kernel::Time;
-use crate::message::{ByteMask, Message, MessageClass, Stage};
+use crate::message::{ByteMask, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
 use address::AddressMap;
 use channel::Channel;
@@ -158,6 +158,11 @@ impl Dram {
                 None => return refresh_at,
             }
         }
+    }
+
+    /// Writes `version` of `line` before time starts.
+    pub fn preload(&mut self, line: LineAddress, version: Version) {
+        self.contents.set(self.interleave.device_line(line), version);
     }
 
     /// Power is gone: everything is lost.

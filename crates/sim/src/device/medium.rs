@@ -105,10 +105,11 @@ impl Medium {
         }
     }
 
-    /// Writes `version` of `line` before time starts; nothing on a volatile medium, which keeps no versions.
+    /// Writes `version` of `line` before time starts.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
-        if let Medium::Pm(pm) = self {
-            pm.preload(line, version);
+        match self {
+            Medium::Dram(dram) => dram.preload(line, version),
+            Medium::Pm(pm) => pm.preload(line, version),
         }
     }
 

@@ -77,11 +77,6 @@ impl HostBridge {
         &self.stats
     }
 
-    /// The sending end of the link at one of the memory ports.
-    pub fn transmitter(&self, port: PortId) -> &Transmitter {
-        &self.memory_ports[port.index() - 1].transmitter
-    }
-
     fn memory_port(&mut self, port: PortId) -> &mut MemoryPort {
         &mut self.memory_ports[port.index() - 1]
     }

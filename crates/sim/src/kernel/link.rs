@@ -82,6 +82,8 @@ pub struct TransmitterStats {
     pub credit_stalls: [u64; MessageClass::COUNT],
     /// Time messages waited for a credit, per class, in ps.
     pub credit_wait_ps: [u64; MessageClass::COUNT],
+    /// Time during which at least one message waited for a credit, per class, in ps.
+    pub credit_stall_ps: [u64; MessageClass::COUNT],
     /// Time messages waited for the link itself, in ps.
     pub link_wait_ps: u64,
     /// Time the link was occupied, in ps.
@@ -97,6 +99,8 @@ pub struct Transmitter {
     initial_credits: [u16; MessageClass::COUNT],
     credits: [u16; MessageClass::COUNT],
     waiting: [VecDeque<(Message, Time)>; MessageClass::COUNT],
+    /// Since when something waits, for classes of which something does.
+    stalled_since: [Time; MessageClass::COUNT],
     next_class: usize,
     /// The last flit that was started or reserved; it closes at its start.
     flit_start: Time,
@@ -115,6 +119,7 @@ impl Transmitter {
             initial_credits: config.credits(),
             credits: config.credits(),
             waiting: Default::default(),
+            stalled_since: Default::default(),
             next_class: 0,
             flit_start: Time::ZERO,
             slots_used: SLOTS_PER_FLIT,
@@ -130,6 +135,9 @@ impl Transmitter {
             self.transmit(message, context);
         } else {
             self.stats.credit_stalls[class] += 1;
+            if self.waiting[class].is_empty() {
+                self.stalled_since[class] = context.now();
+            }
             self.waiting[class].push_back((message, context.now()));
         }
     }
@@ -197,6 +205,7 @@ impl Transmitter {
             ("slots", StatsNode::Counter(stats.slots)),
             ("credit_stalls", per_class(&stats.credit_stalls)),
             ("credit_wait_ps", per_class(&stats.credit_wait_ps)),
+            ("credit_stall_ps", per_class(&stats.credit_stall_ps)),
             ("link_wait_ps", StatsNode::Counter(stats.link_wait_ps)),
             ("busy_ps", StatsNode::Counter(stats.busy_ps)),
         ])
@@ -215,6 +224,8 @@ impl Transmitter {
             match self.waiting[class].pop_front() {
                 Some((message, offered)) => {
                     self.stats.credit_wait_ps[class] += context.now().since(offered).as_ps();
+                    self.stats.credit_stall_ps[class] += context.now().since(self.stalled_since[class]).as_ps();
+                    self.stalled_since[class] = context.now();
                     self.transmit(message, context);
                     idle_classes = 0;
                 }

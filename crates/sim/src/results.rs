@@ -1,0 +1,264 @@
+//! What a replay gives to people: one entry of `runs` of a result document (docs/results.md). All ratios are computed here and nowhere else.
+
+use serde_json::{Map, Value, json};
+
+use crate::kernel::Duration;
+use crate::message::Stage;
+use crate::simulation::{Interval, Outcome, Simulation};
+use crate::stats::{Histogram, StatsNode};
+use crate::switch::Scheme;
+
+/// The entry of `runs` for a replay that took `host_seconds`.
+pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
+    let total = Counted::over(&outcome.intervals);
+    let mips = (host_seconds > 0.0).then(|| outcome.instructions as f64 / host_seconds / 1e6);
+    let mut entry = Map::new();
+    entry.insert("scheme".into(), json!(scheme.to_string()));
+    entry.insert("machine".into(), json!(machine));
+    entry.insert("ended".into(), json!(outcome.ended));
+    entry.insert("host_seconds".into(), json!(host_seconds));
+    entry.insert("mips".into(), json!(mips));
+    entry.insert("simulated_ns".into(), json!(total.time.as_ns()));
+    entry.extend(total.figures());
+    entry.insert("explanation".into(), total.explanation());
+    entry.insert("links".into(), total.links(outcome));
+    entry.insert("latency_stacks".into(), total.latency_stacks());
+    entry.insert("regions".into(), regions(outcome));
+    entry.insert("warnings".into(), json!(warnings(outcome, &total)));
+    entry.insert("statistics".into(), total.stats.to_json());
+    Value::Object(entry)
+}
+
+/// The classes of requests whose latency is a measure of its own: name in the results, and name among a host's counters.
+const CLASSES: [(&str, &str); 5] = [
+    ("persist", "persists"),
+    ("writeback", "pm_writebacks"),
+    ("llc_read", "pm_reads"),
+    ("dram_read", "dram_reads"),
+    ("prefetch_read", "prefetch_reads"),
+];
+
+/// What was counted over some time.
+struct Counted {
+    time: Duration,
+    stats: StatsNode,
+}
+
+impl Counted {
+    fn over(intervals: &[Interval]) -> Counted {
+        let sum = intervals.iter().map(|interval| interval.stats.clone()).reduce(|sum, stats| sum.plus(&stats));
+        Counted {
+            time: Simulation::total(intervals),
+            stats: sum.unwrap_or_else(|| StatsNode::group::<String>([])),
+        }
+    }
+
+    fn seconds_share(&self, ps: u64) -> Option<f64> {
+        ratio(ps, self.time.as_ps())
+    }
+
+    /// Components whose counters have `path`.
+    fn having<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a StatsNode> {
+        self.stats.children().iter().filter_map(move |(_, component)| component.get(path))
+    }
+
+    /// The sum over all components of the counters at `path`, or below it.
+    fn sum(&self, path: &str) -> u64 {
+        self.having(path).map(StatsNode::total).sum()
+    }
+
+    fn histogram(&self, path: &str) -> Histogram {
+        let mut sum = Histogram::default();
+        for node in self.having(path) {
+            if let StatsNode::Histogram(histogram) = node {
+                sum.add(histogram);
+            }
+        }
+        sum
+    }
+
+    fn cores(&self) -> impl Iterator<Item = &StatsNode> {
+        let children = self.stats.children().iter().flat_map(|(_, component)| component.children());
+        children.filter(|(name, _)| name.starts_with("core")).map(|(_, core)| core)
+    }
+
+    fn instructions(&self) -> u64 {
+        self.cores().map(|core| core.counter("instructions")).sum()
+    }
+
+    /// The members that runs and regions share.
+    fn figures(&self) -> Map<String, Value> {
+        let mut figures = Map::new();
+        figures.insert("instructions".into(), json!(self.instructions()));
+        for (name, counters) in CLASSES {
+            figures.insert(name.into(), measure(&self.histogram(&format!("memory_border.{counters}.latency"))));
+        }
+        let mut stall = Histogram::default();
+        for core in self.cores() {
+            if let Some(StatsNode::Histogram(histogram)) = core.get("fence_stall") {
+                stall.add(histogram);
+            }
+        }
+        let mut fence_stall = measure(&stall);
+        fence_stall["total_ns"] = json!(stall.sum().as_ns());
+        figures.insert("fence_stall".into(), fence_stall);
+        figures.insert("persist_buffer".into(), self.persist_buffer());
+        figures
+    }
+
+    fn persist_buffers(&self) -> usize {
+        self.having("persist_buffer").count()
+    }
+
+    fn persist_buffer(&self) -> Value {
+        if self.persist_buffers() == 0 {
+            return Value::Null;
+        }
+        let count = |name: &str| self.sum(&format!("persist_buffer.{name}"));
+        let max: u64 = self.having("persist_buffer.occupancy.max").map(level_of).sum();
+        let levels = self.having("persist_buffer.occupancy.level_ps").map(|levels| levels.children().len() as u64 - 1);
+        json!({
+            "read_hit_rate": ratio(count("read_hits"), count("reads")),
+            "write_coalescing_rate": ratio(count("writes_coalesced"), count("writes")),
+            "reads": count("reads"),
+            "read_hits": count("read_hits"),
+            "writes": count("writes"),
+            "writes_coalesced": count("writes_coalesced"),
+            "writes_flush": count("writes_flush"),
+            "writes_eviction": count("writes_eviction"),
+            "writes_non_temporal": count("writes_non_temporal"),
+            "stall_ns": ns(count("stall_ps")),
+            "stalls": count("stalls"),
+            "drains": count("drains"),
+            "occupancy": {
+                "mean": self.seconds_share(count("occupancy.entry_ps")),
+                "max": max,
+                "entries": levels.sum::<u64>(),
+            },
+        })
+    }
+
+    fn explanation(&self) -> Value {
+        let buffers = self.persist_buffers() as u64;
+        let with_buffer = |value: Value| if buffers == 0 { Value::Null } else { value };
+        let buffer = |name: &str| self.sum(&format!("persist_buffer.{name}"));
+        let banks: u64 = self.having("pm.banks").map(level_of).sum();
+        let rows = ["row_hits", "row_misses", "row_conflicts"].map(|name| self.sum(&format!("dram.{name}")));
+        let ports = |name: &str| self.port_sum(name);
+        json!({
+            "link_credit_stall_ns": ns(ports("credit_stall_ps")),
+            "switch_arbitration_wait_ns": ns(self.sum("arbitration_wait_ps")),
+            "switch_head_of_line_ns": ns(self.sum("head_of_line_ps")),
+            "pb_full_stall_ns": with_buffer(json!(ns(buffer("stall_ps")))),
+            "pi_full_stall_ns": with_buffer(json!(ns(buffer("input_full_stall_ps")))),
+            "pi_full_stalls": with_buffer(json!(buffer("input_full_stalls"))),
+            "pb_controller_busy_rate": with_buffer(json!(ratio(buffer("controller_busy_ps"), self.time.as_ps() * buffers))),
+            "pb_drains": with_buffer(json!(buffer("drains"))),
+            "pm_reads": self.device_sum("pm", "reads"),
+            "pm_writes": self.device_sum("pm", "writes"),
+            "pm_write_queue_full_ns": ns(self.device_sum("pm", "write_queue_full_ps")),
+            "pm_read_wait_ns": ns(self.sum("pm.read_wait_ps")),
+            "pm_bank_busy_rate": ratio(self.sum("pm.bank_busy_ps"), self.time.as_ps() * banks),
+            "dram_row_hit_rate": ratio(rows[0], rows.iter().sum()),
+            "llc_misses": self.having("memory_border").map(|border| border.counter("llc_misses")).sum::<u64>(),
+            "llc_writebacks": self.sum("requests.mem_wr.writeback"),
+        })
+    }
+
+    /// The sum over all senders of links of the counters `name`.
+    fn port_sum(&self, name: &str) -> u64 {
+        let ports = self.stats.children().iter().flat_map(|(_, component)| component.children());
+        ports.filter(|(port, _)| port.starts_with("port")).filter_map(|(_, port)| port.get(name)).map(StatsNode::total).sum()
+    }
+
+    /// The sum over the devices with that kind of medium.
+    fn device_sum(&self, medium: &str, name: &str) -> u64 {
+        let devices = self.stats.children().iter().filter(|(_, component)| component.get(medium).is_some());
+        devices.map(|(_, device)| device.counter(name)).sum()
+    }
+
+    fn links(&self, outcome: &Outcome) -> Value {
+        let links = outcome.links.iter().map(|link| {
+            let count = |name: &str| self.stats.get(&format!("{}.{name}", link.stats_path)).map_or(0, StatsNode::total);
+            let stall = self.stats.get(link.stats_path.trim_end_matches(".link")).and_then(|port| port.get("credit_stall_ps"));
+            json!({
+                "name": link.name,
+                "messages": count("messages"),
+                "flits": count("flits"),
+                "bytes": count("flits") * u64::from(link.flit_bytes),
+                "utilisation_rate": self.seconds_share(count("busy_ps")),
+                "credit_stall_ns": ns(stall.map_or(0, StatsNode::total)),
+            })
+        });
+        links.collect()
+    }
+
+    fn latency_stacks(&self) -> Value {
+        let stacks = CLASSES.iter().take(4).map(|(name, counters)| {
+            let latency = self.histogram(&format!("memory_border.{counters}.latency"));
+            let parts = Stage::NAMES.iter().map(|stage| {
+                let part = self.sum(&format!("memory_border.{counters}.parts_ps.{stage}"));
+                ((*stage).to_owned(), json!(ns(part)))
+            });
+            let stack = json!({
+                "count": latency.count(),
+                "total_ns": latency.sum().as_ns(),
+                "parts": parts.collect::<Map<_, _>>(),
+            });
+            ((*name).to_owned(), stack)
+        });
+        Value::Object(stacks.collect())
+    }
+}
+
+fn regions(outcome: &Outcome) -> Value {
+    if !outcome.has_regions {
+        return json!([]);
+    }
+    let entries = outcome.intervals.iter().enumerate().map(|(index, interval)| {
+        let counted = Counted { time: interval.end.since(interval.start), stats: interval.stats.clone() };
+        let mut entry = counted.figures();
+        entry.insert("index".into(), json!(index));
+        entry.insert("start_ns".into(), json!(interval.start.as_ns()));
+        entry.insert("end_ns".into(), json!(interval.end.as_ns()));
+        entry.insert("simulated_ns".into(), json!(counted.time.as_ns()));
+        Value::Object(entry)
+    });
+    entries.collect()
+}
+
+fn warnings(outcome: &Outcome, total: &Counted) -> Vec<String> {
+    let mut warnings = outcome.warnings.clone();
+    if total.histogram("memory_border.persists.latency").count() == 0 {
+        warnings.push(
+            "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),
+        );
+    }
+    warnings
+}
+
+fn measure(histogram: &Histogram) -> Value {
+    let json = histogram.to_json();
+    json!({
+        "count": json["count"],
+        "latency_ns": {
+            "mean": json["mean"], "p50": json["p50"], "p90": json["p90"], "p99": json["p99"], "max": json["max"],
+        },
+        "cdf": json["cdf"],
+    })
+}
+
+fn level_of(node: &StatsNode) -> u64 {
+    match node {
+        StatsNode::Counter(value) | StatsNode::Level(value) => *value,
+        _ => 0,
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn ns(ps: u64) -> f64 {
+    ps as f64 / 1000.0
+}
