@@ -83,8 +83,8 @@ fn generate(shape: Shape, instructions: u64) -> Result<Vec<u8>, Problem> {
     writer.seal("exit 0")
 }
 
-/// The nanoseconds that decoding takes, and the blocks, events and slot values that it gives. Each frame counts with the
-/// shortest of its times in several passes: in the others something else ran on the core.
+/// The nanoseconds that decoding takes, and the blocks, events and slot values that it gives. Each frame counts with
+/// the shortest of its times in several passes: in the others something else ran on the core.
 fn decode(record: &Record) -> Result<(f64, usize), RecordError> {
     let (mut shortest, mut items) = (Vec::new(), 0);
     for pass in 0..8 {

@@ -1,4 +1,5 @@
-//! The frames that a record's file consists of: header, checksum, compression, and the footer that ends a sealed record.
+//! The frames that a record's file consists of: header, checksum, compression, and the footer that ends a sealed
+//! record.
 
 use xxhash_rust::xxh64::{Xxh64, xxh64};
 
@@ -74,7 +75,8 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Reads a header and checks every field that has a limit of its own. Whether its bytes are what was written only the checksum tells.
+    /// Reads a header and checks every field that has a limit of its own. Whether its bytes are what was written only
+    /// the checksum tells.
     ///
     /// # Errors
     /// What does not fit the format, in the order of the fields.

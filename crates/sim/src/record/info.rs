@@ -17,7 +17,7 @@ pub struct Info {
     pub engine: String,
     /// Path of the program.
     pub program: String,
-    /// Its arguments, without the program itself.
+    /// Its arguments, as it received them.
     pub arguments: Vec<String>,
     /// Size of a page, in bytes.
     pub page_size: u64,

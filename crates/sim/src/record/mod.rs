@@ -1,10 +1,10 @@
 //! The record of a program: what it did to memory, written once by a recorder and read here, frame by frame.
 //!
-//! A [`Record`] is opened from a [`Source`]; its [`ThreadReader`]s give the simulator what each thread did. Nothing is
-//! believed that a checksum does not cover, and nothing is allocated because a few bytes claim that there is much to come:
-//! a damaged, truncated, foreign or newer record ends in a [`RecordError`] that names frame and offset, never in a panic
-//! and never in a silently different program. While it is read, a record takes the memory of its static code and of one
-//! frame per reader, however long it is. `docs/record-format.md` is the format.
+//! A [`Record`] is opened from a [`Source`]; its [`ThreadReader`]s give the simulator what each thread did. Nothing
+//! is believed that a checksum does not cover, and nothing is allocated because a few bytes claim that there is much
+//! to come: a damaged, truncated, foreign or newer record ends in a [`RecordError`] that names frame and offset,
+//! never in a panic and never in a silently different program. While it is read, a record takes the memory of its
+//! static code and of one frame per reader, however long it is. `docs/record-format.md` is the format.
 
 mod address_ranges;
 mod code;

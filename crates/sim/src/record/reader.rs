@@ -1,6 +1,7 @@
 //! A record that has been opened, and the readers that give what each thread did, frame by frame.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::code::Program;
@@ -48,6 +49,12 @@ pub struct Record {
     contents: Arc<Contents>,
 }
 
+impl fmt::Debug for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Record({}, {})", self.source().name(), self.hash())
+    }
+}
+
 struct Contents {
     source: Arc<dyn Source>,
     info: Info,
@@ -63,8 +70,8 @@ impl Record {
     /// Opens a record: walks it once and checks every byte against the checksum that covers it.
     ///
     /// # Errors
-    /// If there is anything wrong with it. A record that was cut off is only wrong under [`CutPolicy::Refuse`]; a damaged
-    /// frame always is.
+    /// If there is anything wrong with it. A record that was cut off is only wrong under [`CutPolicy::Refuse`]; a
+    /// damaged frame always is.
     pub fn open(source: Arc<dyn Source>, cut: CutPolicy) -> Result<Self, RecordError> {
         let (record, problem) = Self::open_up_to_problem(source)?;
         match (problem, record.ended()) {
@@ -77,8 +84,8 @@ impl Record {
         }
     }
 
-    /// Opens what can be read before the first problem, and gives the problem too. Only for describing a record: what it
-    /// gives must not be replayed as if it were whole.
+    /// Opens what can be read before the first problem, and gives the problem too. Only for describing a record: what
+    /// it gives must not be replayed as if it were whole.
     pub(super) fn open_up_to_problem(source: Arc<dyn Source>) -> Result<(Self, Option<RecordError>), RecordError> {
         let (scan, end) = scan(&source);
         let frames = scan.frames();
@@ -215,8 +222,9 @@ fn end_of(frames: &[TraceFrame]) -> u64 {
     frames.last().map_or(0, |frame| frame.header.position + frame.header.instructions)
 }
 
-/// What unpacking a frame needs besides the frame. Nothing in it outlives the call, so the readers of one operating-system
-/// thread share it: a simulation of many threads, and its clones, would otherwise keep the tables many times.
+/// What unpacking a frame needs besides the frame. Nothing in it outlives the call, so the readers of one
+/// operating-system thread share it: a simulation of many threads, and its clones, would otherwise keep the tables
+/// many times.
 #[derive(Default)]
 struct Workspace {
     stored: Vec<u8>,
@@ -230,7 +238,7 @@ thread_local! {
 }
 
 /// Reads what one thread did, frame by frame. It holds a position only, so that a clone costs nothing.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ThreadReader {
     record: Record,
     thread: ThreadId,
@@ -247,7 +255,8 @@ impl ThreadReader {
     /// Fills `into` with the next frame and says so; leaves it as it is after the last one.
     ///
     /// # Errors
-    /// If the frame cannot be read or breaks the format; what `into` holds then means nothing, and the reader stays where it is.
+    /// If the frame cannot be read or breaks the format; what `into` holds then means nothing, and the reader stays
+    /// where it is.
     pub fn next_frame(&mut self, into: &mut Frame) -> Result<bool, RecordError> {
         let Some(frame) = self.record.trace_frames(self.thread).get(self.next) else { return Ok(false) };
         self.record.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
@@ -255,8 +264,9 @@ impl ThreadReader {
         Ok(true)
     }
 
-    /// Moves to the frame in which instruction number `instruction` of the thread executes, back or forth, or behind the last
-    /// frame. Returns the number of the first instruction that is then read. Events in the frames between are passed over.
+    /// Moves to the frame in which instruction number `instruction` of the thread executes, back or forth, or behind
+    /// the last frame. Returns the number of the first instruction that is then read. Events in the frames between
+    /// are passed over.
     pub fn skip_to(&mut self, instruction: u64) -> u64 {
         let frames = self.record.trace_frames(self.thread);
         // A frame of events alone, right before the instruction, is not passed over.

@@ -141,8 +141,8 @@ impl Walker<'_> {
         Ok(Some(header))
     }
 
-    /// An unsealed record ends within a frame, or so it says. If its length field is damaged, this finds the rest of the record
-    /// where its payload should be.
+    /// An unsealed record ends within a frame, or so it says. If its length field is damaged, this finds the rest of
+    /// the record where its payload should be.
     fn check_incomplete(&self, place: FramePlace) -> Result<(), Problem> {
         // Longer than any frame cannot be: then the header would have been refused.
         let remaining = (self.length - place.offset).min(HEADER_BYTES as u64 + u64::from(STORED_BYTES_MAX));

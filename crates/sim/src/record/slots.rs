@@ -112,7 +112,8 @@ fn decode_first(bytes: &[u8], position: &mut usize, strides: &mut [Stride], valu
 
 #[inline(always)]
 fn decode_block(bytes: &[u8], position: &mut usize, strides: &mut [Stride], values: &mut [u64]) -> Option<()> {
-    // In a loop over an array every prediction holds, and the differences are bytes of zero: look at eight of them at once.
+    // In a loop over an array every prediction holds, and the differences are bytes of zero: look at eight of them at
+    // once.
     if strides.len() <= 8 {
         let zeros = u64::MAX >> (64 - 8 * strides.len());
         if load(bytes, *position)? & zeros == 0 {

@@ -1,4 +1,5 @@
-//! The number encodings of the format: unsigned LEB128, zigzag, and the fields of fixed width, read from a slice and written to a vector.
+//! The number encodings of the format: unsigned LEB128, zigzag, and the fields of fixed width, read from a slice and
+//! written to a vector.
 
 use super::error::Problem;
 
@@ -28,8 +29,8 @@ pub(super) fn encode(into: &mut Vec<u8>, mut value: u64) {
 
 /// Reads one number at `*position` and moves behind it.
 ///
-/// `bytes` should have [`PADDING`] bytes after the last number; without them the last ones take the slow way. `None` if the number runs
-/// past the end of `bytes` or does not fit 64 bits.
+/// `bytes` should have [`PADDING`] bytes after the last number; without them the last ones take the slow way. `None`
+/// if the number runs past the end of `bytes` or does not fit 64 bits.
 #[inline(always)]
 pub(super) fn decode(bytes: &[u8], position: &mut usize) -> Option<u64> {
     let first = *bytes.get(*position)?;
@@ -40,8 +41,8 @@ pub(super) fn decode(bytes: &[u8], position: &mut usize) -> Option<u64> {
     decode_long(bytes, position)
 }
 
-/// Numbers of two to eight bytes without a branch per byte: find the last byte by its clear top bit, then close the gaps between the
-/// groups of seven bits pairwise.
+/// Numbers of two to eight bytes without a branch per byte: find the last byte by its clear top bit, then close the
+/// gaps between the groups of seven bits pairwise.
 #[inline(always)]
 fn decode_long(bytes: &[u8], position: &mut usize) -> Option<u64> {
     let Some(word) = load(bytes, *position) else {

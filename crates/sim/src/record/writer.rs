@@ -1,4 +1,5 @@
-//! Writes records: for tests, for litmus programs built by hand, for whatever makes requests without a recorded program.
+//! Writes records: for tests, for litmus programs built by hand, for whatever makes requests without a recorded
+//! program.
 
 use std::io::Write;
 
@@ -194,8 +195,8 @@ impl<W: Write> Writer<W> {
         self.execute_with_values(thread, block, slots, &[])
     }
 
-    /// Like [`Self::execute`], with the bytes of those writes that go to selected PM: each with the index of its slot in the
-    /// block, in order.
+    /// Like [`Self::execute`], with the bytes of those writes that go to selected PM: each with the index of its slot
+    /// in the block, in order.
     ///
     /// # Errors
     /// If the output fails.
