@@ -36,15 +36,27 @@ class Job:
     """One replay: a record on a machine under a scheme."""
 
     def __new__(
-        cls, machine_name: str, machine: str, record: Record, scheme: str, options: str
+        cls,
+        machine_name: str,
+        machine: str,
+        record: Record,
+        scheme: str,
+        options: str,
+        stop_at: list[int],
     ) -> Job:
-        """`machine` and `options` are JSON; raises InputError before any work is done."""
+        """`machine` and `options` are JSON; raises InputError before any work is done.
+
+        `stop_at` ends each thread after so many instructions; empty for no such end.
+        """
 
     def run(self) -> str:
         """Replays, with the interpreter's lock released; gives one entry of `runs` as JSON."""
 
     def progress(self) -> tuple[int, int, int]:
         """(simulated picoseconds, instructions, instructions in all); from any thread."""
+
+    def positions(self) -> list[int]:
+        """Instructions of each thread at the end; empty before."""
 
     def cancel(self) -> None:
         """Makes `run` end soon, with KeyboardInterrupt; from any thread."""

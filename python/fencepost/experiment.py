@@ -1,5 +1,6 @@
 """One record, replayed on machines under schemes, side by side; the result document of it.
 
+A limit of PM writes is found by replaying `nopb` first; every scheme then stops where it did.
 A replay is one thread inside the compiled core, which releases the interpreter's lock, so
 that as many run at once as `--jobs` allows while this thread shows their progress.
 """
@@ -11,10 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import __version__, _core
+from fencepost import __version__, _core, figures
 from fencepost.documents import FORMAT_VERSION
 
 WATCH_INTERVAL_SECONDS = 0.1
+
+Document = dict[str, Any]
 
 
 @dataclass
@@ -41,45 +44,47 @@ class Experiment:
 
     record: _core.Record
     record_name: str
-    machines: dict[str, dict[str, Any]]
-    options: dict[str, Any]
+    machines: dict[str, Document]
+    options: Document
 
-    def replays(self) -> list[Replay]:
-        """The replays, machine by machine, scheme by scheme; raises `_core.InputError`."""
-        options = json.dumps(self.options)
-        several = len(self.machines) > 1
-        return [
-            Replay(
-                f"{name} {scheme}" if several else scheme,
-                name,
-                scheme,
-                _core.Job(name, json.dumps(machine), self.record, scheme, options),
-            )
-            for name, machine in self.machines.items()
-            for scheme in self.options["schemes"]
-        ]
-
-    def run(self, jobs: int, watch: Callable[[list[Replay]], None]) -> dict[str, Any]:
+    def run(self, jobs: int, watch: Callable[[list[Replay]], None]) -> Document:
         """Runs all replays; `watch` is called every tenth of a second and once at the end.
 
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
         """
-        replays = self.replays()
-        with ThreadPoolExecutor(max_workers=jobs) as pool:
-            futures = [pool.submit(_run_one, replay) for replay in replays]
-            try:
-                _wait_for(futures, lambda: watch(replays))
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                for replay in replays:
-                    replay.job.cancel()
-                raise
-        watch(replays)
-        return {"provenance": self.provenance(), "runs": [future.result() for future in futures]}
+        asked = [(name, scheme) for name in self.machines for scheme in self.options["schemes"]]
+        # What cannot be run is refused before anything runs.
+        replays = {key: self._replay(*key, []) for key in asked}
+        done: dict[tuple[str, str], Document] = {}
+        if self.options["limit_pm_writes"] is not None:
+            key = (next(iter(self.machines)), figures.BASELINE)
+            first = self._replay(*key, [])
+            [done[key]] = _run_all([first], jobs, watch)
+            if "error" in done[key]:
+                failed = [
+                    {"machine": m, "scheme": s, "error": done[key]["error"]} for m, s in asked
+                ]
+                return {"provenance": self.provenance(), "runs": failed}
+            replays = {key: self._replay(*key, first.job.positions()) for key in asked}
+        waiting = {key: replay for key, replay in replays.items() if key not in done}
+        runs = _run_all(list(waiting.values()), jobs, watch)
+        done |= dict(zip(waiting, runs, strict=True))
+        return {"provenance": self.provenance(), "runs": [done[key] for key in asked]}
 
-    def provenance(self) -> dict[str, Any]:
+    def _replay(self, machine: str, scheme: str, stop_at: list[int]) -> Replay:
+        job = _core.Job(
+            machine,
+            json.dumps(self.machines[machine]),
+            self.record,
+            scheme,
+            json.dumps(self.options),
+            stop_at,
+        )
+        label = f"{machine} {scheme}" if len(self.machines) > 1 else scheme
+        return Replay(label, machine, scheme, job)
+
+    def provenance(self) -> Document:
         """What is needed to run this again; nothing that differs between two replays."""
         return {
             "format_version": FORMAT_VERSION,
@@ -90,10 +95,27 @@ class Experiment:
         }
 
 
-def _run_one(replay: Replay) -> dict[str, Any]:
+def _run_all(
+    replays: list[Replay], jobs: int, watch: Callable[[list[Replay]], None]
+) -> list[Document]:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = [pool.submit(_run_one, replay) for replay in replays]
+        try:
+            _wait_for(futures, lambda: watch(replays))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for replay in replays:
+                replay.job.cancel()
+            raise
+    watch(replays)
+    return [future.result() for future in futures]
+
+
+def _run_one(replay: Replay) -> Document:
     replay.started = time.monotonic()
     try:
-        run: dict[str, Any] = json.loads(replay.job.run())
+        run: Document = json.loads(replay.job.run())
     except _core.InternalError as error:
         run = {"error": str(error)}
     finally:
@@ -101,7 +123,7 @@ def _run_one(replay: Replay) -> dict[str, Any]:
     return run | {"machine": replay.machine, "scheme": replay.scheme}
 
 
-def _wait_for(futures: list[Future[dict[str, Any]]], watch: Callable[[], None]) -> None:
+def _wait_for(futures: list[Future[Document]], watch: Callable[[], None]) -> None:
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=WATCH_INTERVAL_SECONDS)

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary};
+use fencepost_sim::simulation::Program;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -47,7 +48,7 @@ fn source(path: &str) -> PyResult<Arc<dyn Source>> {
 /// A record that has been opened and checked, shared by all replays of it.
 #[pyclass(frozen, module = "fencepost._core", name = "Record")]
 pub struct OpenRecord {
-    record: Record,
+    program: Program,
 }
 
 #[pymethods]
@@ -56,37 +57,38 @@ impl OpenRecord {
     fn new(py: Python<'_>, path: &str, allow_cut: bool) -> PyResult<Self> {
         let source = source(path)?;
         let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
-        let open = || py.detach(|| Record::open(source, cut)).map_err(input);
-        Ok(Self { record: caught(|| path.to_owned(), open)? })
+        let open = || py.detach(|| Record::open(source, cut).map(Program::new)).map_err(input);
+        Ok(Self { program: caught(|| path.to_owned(), open)? })
     }
 
     /// What a result says of the record it was made from, as JSON.
     fn provenance(&self) -> String {
-        let info = self.record.info();
-        let ended = match self.record.ended() {
+        let record = self.program.record();
+        let info = record.info();
+        let ended = match record.ended() {
             Ended::Sealed { how, .. } => Some(how),
             Ended::Cut { .. } => None,
         };
         json!({
-            "hash": self.record.hash(),
-            "bytes": self.record.source().len(),
+            "hash": record.hash(),
+            "bytes": record.source().len(),
             "isa": info.isa,
             "program": info.program.rsplit('/').next(),
             "arguments": info.arguments,
             "recorder": info.recorder,
             "engine": info.engine,
             "ended": ended,
-            "instructions": self.record.instructions(),
-            "threads": self.record.threads(),
+            "instructions": record.instructions(),
+            "threads": record.threads(),
         })
         .to_string()
     }
 }
 
 impl OpenRecord {
-    /// The record itself.
-    pub fn record(&self) -> &Record {
-        &self.record
+    /// The record, its code decoded once for all replays.
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 }
 

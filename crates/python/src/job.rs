@@ -1,0 +1,134 @@
+//! One replay, run on a thread of Python's with the interpreter's lock released.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use fencepost_sim::config::Machine;
+use fencepost_sim::record::ThreadId;
+use fencepost_sim::results;
+use fencepost_sim::simulation::{self, Program, Progress, Simulation, SimulationError};
+use fencepost_sim::switch::Scheme;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::faults::{InternalError, caught, input};
+use crate::machine;
+use crate::options::{Options, scheme_of};
+use crate::record::OpenRecord;
+
+/// One replay: a record on a machine under a scheme.
+#[pyclass(frozen, module = "fencepost._core")]
+pub struct Job {
+    /// The machine and the scheme, for messages.
+    name: String,
+    machine: Machine,
+    scheme: Scheme,
+    program: Program,
+    options: simulation::Options,
+    pm_text: String,
+    warnings: Vec<String>,
+    progress: Progress,
+    positions: OnceLock<Vec<u64>>,
+}
+
+#[pymethods]
+impl Job {
+    /// `stop_at` ends each thread after so many instructions; empty for no such end.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        machine_name: &str,
+        machine: &str,
+        record: &OpenRecord,
+        scheme: &str,
+        options: &str,
+        stop_at: Vec<u64>,
+    ) -> PyResult<Self> {
+        let name = format!("{machine_name} {scheme}");
+        let machine = machine::from_json(machine_name, machine)?;
+        let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
+        let program = record.program().clone();
+        let prepare = || {
+            let (persistent, warnings) = options.persistent(program.record()).map_err(input)?;
+            let pm_writes_limit = options.limit_pm_writes.filter(|_| stop_at.is_empty());
+            let options = simulation::Options {
+                persistent,
+                persist: options.persist,
+                thread_limits: stop_at,
+                pm_writes_limit,
+                instructions_limit: options.limit_instructions,
+            };
+            // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
+            py.detach(|| Simulation::new(&machine, scheme, &program, options.clone()))
+                .map_err(|error| input(format!("{machine_name}: {error}")))?;
+            Ok((options, warnings))
+        };
+        let (simulation_options, warnings) = caught(|| name.clone(), prepare)?;
+        let (progress, positions) = (Progress::default(), OnceLock::new());
+        let (pm_text, options) = (options.pm_text(), simulation_options);
+        Ok(Self { name, machine, scheme, program, options, pm_text, warnings, progress, positions })
+    }
+
+    /// Replays; gives one entry of `runs` as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        caught(|| self.name.clone(), || py.detach(|| self.replay()))
+    }
+
+    /// (simulated picoseconds, instructions, instructions in all); from any thread.
+    fn progress(&self) -> (u64, u64, u64) {
+        let whole = self.program.record().instructions();
+        let limits = &self.options.thread_limits;
+        let stopped = if limits.is_empty() { whole } else { limits.iter().sum() };
+        let in_all = self.options.instructions_limit.map_or(stopped, |limit| limit.min(stopped));
+        (self.progress.simulated_ps(), self.progress.instructions(), in_all)
+    }
+
+    /// Instructions of each thread at the end; empty before.
+    fn positions(&self) -> Vec<u64> {
+        self.positions.get().cloned().unwrap_or_default()
+    }
+
+    /// Makes `run` end soon, with KeyboardInterrupt; from any thread.
+    fn cancel(&self) {
+        self.progress.cancel();
+    }
+}
+
+impl Job {
+    fn replay(&self) -> PyResult<String> {
+        let start = Instant::now();
+        let outcome = Simulation::new(&self.machine, self.scheme, &self.program, self.options.clone())
+            .and_then(|simulation| simulation.run(&self.progress))
+            .map_err(|error| self.explain(&error))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let mut run = results::run(&self.machine, &outcome);
+        let mut warnings = self.warnings.clone();
+        warnings.extend(outcome.warnings.iter().cloned());
+        if run["persist"]["count"] == 0 {
+            warnings.push(format!("nothing was persisted in this run ({})", self.pm_text));
+        }
+        run["warnings"] = json!(warnings);
+        run["host_seconds"] = json!(seconds);
+        run["mips"] = json!((seconds > 0.0).then(|| outcome.instructions as f64 / seconds / 1e6));
+        if self.stops_early() && run["ended"] == "complete" {
+            run["ended"] = json!("limit_pm_writes");
+        }
+        let _ = self.positions.set(outcome.positions);
+        Ok(run.to_string())
+    }
+
+    /// Whether a thread is made to end before its record does.
+    fn stops_early(&self) -> bool {
+        let limits = self.options.thread_limits.iter().zip(0..);
+        limits.into_iter().any(|(limit, thread)| *limit < self.program.record().thread_instructions(ThreadId(thread)))
+    }
+
+    fn explain(&self, error: &SimulationError) -> PyErr {
+        match error {
+            SimulationError::Cancelled => PyKeyboardInterrupt::new_err(()),
+            SimulationError::Deadlock { .. } => InternalError::new_err(format!("{}: {error}", self.name)),
+            SimulationError::Impossible(_) | SimulationError::Record(_) => input(error),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The options of a replay as a result's provenance holds them, and what they mean to the simulator.
+
+use std::str::FromStr;
+
+use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
+use fencepost_sim::switch::Scheme;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::faults::input;
+
+/// `provenance.options` of docs/results.md, read.
+pub struct Options {
+    /// What is PM.
+    pub pm: Vec<PmSelector>,
+    /// What is persisted.
+    pub persist: PersistMode,
+    /// Writes to PM after which a replay ends.
+    pub limit_pm_writes: Option<u64>,
+    /// Instructions after which a replay ends.
+    pub limit_instructions: Option<u64>,
+}
+
+/// Checks options (JSON, `provenance.options`) and gives them back.
+#[pyfunction]
+pub fn options_resolve(options: &str) -> PyResult<String> {
+    let json: Value = serde_json::from_str(options).map_err(input)?;
+    let schemes = texts(&json, "schemes");
+    if schemes.is_empty() {
+        return Err(input(format!("no scheme is given; there are: {}", names(&Scheme::ALL))));
+    }
+    for (index, scheme) in schemes.iter().enumerate() {
+        scheme_of(scheme)?;
+        if schemes[..index].contains(scheme) {
+            return Err(input(format!("scheme {scheme} is given twice")));
+        }
+    }
+    Options::read(options)?;
+    Ok(json.to_string())
+}
+
+/// The scheme of that name.
+pub fn scheme_of(name: &str) -> PyResult<Scheme> {
+    Scheme::from_str(name)
+        .map_err(|_| input(format!("there is no scheme `{name}`; there are: {}", names(&Scheme::ALL))))
+}
+
+impl Options {
+    /// Reads the options; with one clear message if they are wrong.
+    pub fn read(options: &str) -> PyResult<Options> {
+        let json: Value = serde_json::from_str(options).map_err(input)?;
+        let selectors: Result<Vec<PmSelector>, _> = texts(&json, "pm").iter().map(|text| text.parse()).collect();
+        Ok(Options {
+            pm: selectors.map_err(input)?,
+            persist: persist_of(json["persist"].as_str().unwrap_or_default())?,
+            limit_pm_writes: json["limit_pm_writes"].as_u64(),
+            limit_instructions: json["limit_instructions"].as_u64(),
+        })
+    }
+
+    /// The addresses of `record` that are PM, and what a reader has to know about them.
+    pub fn persistent(&self, record: &Record) -> Result<(AddressRanges, Vec<String>), RecordError> {
+        let map = record.memory_map()?;
+        let selected: Vec<AddressRanges> = self.pm.iter().map(|selector| map.select(selector)).collect();
+        let unmatched = self.pm.iter().zip(&selected).filter(|(_, ranges)| ranges.is_empty());
+        let warnings =
+            unmatched.map(|(selector, _)| format!("--pm {selector} matches nothing in this record")).collect();
+        let all = selected.iter().flat_map(|ranges| ranges.as_slice().iter().copied());
+        Ok((AddressRanges::union(all), warnings))
+    }
+
+    /// The selectors, as a person writes them.
+    pub fn pm_text(&self) -> String {
+        self.pm.iter().map(|selector| format!("--pm {selector}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn persist_of(text: &str) -> PyResult<PersistMode> {
+    let stores = text.strip_prefix("every:").map(str::parse);
+    match (text, stores) {
+        ("program", _) => Ok(PersistMode::Program),
+        ("sync", _) => Ok(PersistMode::Sync),
+        (_, Some(Ok(stores))) if stores > 0 => Ok(PersistMode::Every(stores)),
+        _ => Err(input(format!("--persist {text}: it has to be program, sync or every:N with N of at least 1"))),
+    }
+}
+
+fn texts(json: &Value, member: &str) -> Vec<String> {
+    let list = json[member].as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn names(schemes: &[Scheme]) -> String {
+    schemes.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
+}
