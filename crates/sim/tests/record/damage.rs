@@ -101,8 +101,8 @@ fn a_record_cut_anywhere_is_refused_unless_cuts_are_allowed_and_then_read_up_to_
                 assert!(matches!(problem, Problem::NothingWhole | Problem::NotARecord(_)), "{length}: {problem}");
                 continue;
             }
-            let expects = |problem: &Problem| matches!(problem, Problem::Unsealed { whole_frames, .. } if *whole_frames == whole as u64);
-            assert!(expects(&refused.problem), "{length}: {refused}");
+            let Problem::Unsealed { whole_frames, .. } = refused.problem else { panic!("{length}: {refused}") };
+            assert_eq!(whole_frames, whole as u64);
             let record = open(cut, CutPolicy::Allow).unwrap();
             let Ended::Cut { whole_frames, incomplete } = *record.ended() else {
                 panic!("{length} bytes are not sealed")
