@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::schema::OVERRIDES_KEYWORD;
+use super::schema::make_optional;
 use crate::device::PmConfig;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
@@ -90,19 +90,6 @@ impl<T: JsonSchema> JsonSchema for Overrides<T> {
             schema.as_object_mut().expect("a config struct is an object").remove(key);
         }
         make_optional(&mut schema);
-        schema[OVERRIDES_KEYWORD] = Json::Bool(true);
         Schema::try_from(schema).expect("it was a schema before")
-    }
-}
-
-/// Makes every key of every table in `schema` optional.
-fn make_optional(schema: &mut Json) {
-    if let Json::Object(members) = schema {
-        if members.contains_key("properties") {
-            members.remove("required");
-        }
-        members.values_mut().for_each(make_optional);
-    } else if let Json::Array(elements) = schema {
-        elements.iter_mut().for_each(make_optional);
     }
 }

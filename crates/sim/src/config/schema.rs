@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::tree::Node;
 
-/// The JSON Schema of a machine file, for editors (`fencepost machine schema`).
+/// The JSON Schema of a machine: every key with its meaning and range, and which of them a machine must have.
 pub fn json_schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
     SCHEMA.get_or_init(|| {
@@ -28,8 +28,28 @@ pub fn json_schema() -> &'static Json {
     })
 }
 
-/// Marks the schema of a table that has some of the keys of another one.
-pub(super) const OVERRIDES_KEYWORD: &str = "x-overrides";
+/// The JSON Schema of a machine file, for editors: keys that another machine gives (`extends`) may be left out, in every table.
+pub fn file_schema() -> Json {
+    let mut schema = json_schema().clone();
+    make_optional(&mut schema);
+    schema["required"] = json!(["description"]);
+    schema["if"] = json!({ "not": { "required": ["extends"] } });
+    schema["then"] = KeySchema::root().required_skeleton();
+    schema
+}
+
+/// Makes every key of every table in `schema` optional.
+pub(super) fn make_optional(schema: &mut Json) {
+    if let Json::Object(members) = schema {
+        if members.contains_key("properties") {
+            members.remove("required");
+            members.remove("anyOf");
+        }
+        members.values_mut().for_each(make_optional);
+    } else if let Json::Array(elements) = schema {
+        elements.iter_mut().for_each(make_optional);
+    }
+}
 
 /// The schema of one key.
 #[derive(Clone, Copy)]
@@ -88,22 +108,31 @@ impl KeySchema {
         sentence.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether this is a table with some of the keys of another one ([`Overrides`](super::Overrides)).
-    pub fn is_override(self) -> bool {
-        self.definition().get(OVERRIDES_KEYWORD).is_some()
-    }
-
-    /// The value the key has where no machine gives it.
-    pub fn default(self) -> Option<&'static Json> {
-        self.site.get("default")
-    }
-
     /// Keys that must be there.
     pub fn required(self) -> impl Iterator<Item = &'static str> {
         let definition = self.definition();
         // The root lists them as the alternative to `extends`.
         let required = definition.pointer("/anyOf/1/required").or_else(|| definition.get("required"));
         required.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+    }
+
+    /// A schema that says which keys must be there, and nothing else.
+    fn required_skeleton(self) -> Json {
+        let Shape::Table { known, other } = self.shape() else { return json!({}) };
+        let entries = known.iter().map(|(key, site)| (key.clone(), KeySchema { site }.required_skeleton()));
+        let tables: Map<String, Json> = entries.filter(|(_, skeleton)| *skeleton != json!({})).collect();
+        let required: Vec<&str> = self.required().collect();
+        let mut skeleton = Map::new();
+        if !required.is_empty() {
+            skeleton.insert("required".to_owned(), json!(required));
+        }
+        if !tables.is_empty() {
+            skeleton.insert("properties".to_owned(), Json::Object(tables));
+        }
+        if let Some(other) = other.map(KeySchema::required_skeleton).filter(|skeleton| *skeleton != json!({})) {
+            skeleton.insert("additionalProperties".to_owned(), other);
+        }
+        Json::Object(skeleton)
     }
 
     /// What the key holds.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use fencepost_sim::config::topology::{DeviceId, HostId};
-use fencepost_sim::config::{Machine, json_schema};
+use fencepost_sim::config::{Machine, file_schema};
 use fencepost_sim::switch::Scheme;
 
 use super::{repository, shipped};
@@ -132,7 +132,7 @@ fn without_a_switch_the_schemes_with_a_persist_buffer_are_refused() {
 
 #[test]
 fn the_schema_is_one_that_editors_read() {
-    let schema = json_schema();
+    let schema = file_schema();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     let entries = schema.pointer("/$defs/PersistBufferConfig/properties/entries").expect("it is defined");
     assert_eq!(
@@ -142,4 +142,10 @@ fn the_schema_is_one_that_editors_read() {
     assert!(entries["description"].as_str().is_some_and(|description| description.starts_with("Entries (PBEs)")));
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["properties"]["extends"]["type"], "string");
+    assert_eq!(schema["required"], serde_json::json!(["description"]), "the rest may be inherited");
+    assert_eq!(schema.pointer("/$defs/HostBridgeConfig/required"), None);
+    assert_eq!(schema["if"], serde_json::json!({"not": {"required": ["extends"]}}));
+    let alone = &schema["then"];
+    assert_eq!(alone["properties"]["host_bridge"]["required"], serde_json::json!(["latency_ns"]));
+    assert!(alone["required"].as_array().is_some_and(|required| required.contains(&"core".into())));
 }
