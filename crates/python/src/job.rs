@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::record::ThreadId;
-use fencepost_sim::results;
+use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{self, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -20,13 +20,11 @@ use crate::record::OpenRecord;
 /// One replay: a record on a machine under a scheme.
 #[pyclass(frozen, module = "fencepost._core")]
 pub struct Job {
-    /// The machine and the scheme, for messages.
-    name: String,
+    machine_name: String,
     machine: Machine,
     scheme: Scheme,
     program: Program,
     options: simulation::Options,
-    pm_text: String,
     warnings: Vec<String>,
     progress: Progress,
     positions: OnceLock<Vec<u64>>,
@@ -45,7 +43,6 @@ impl Job {
         options: &str,
         stop_at: Vec<u64>,
     ) -> PyResult<Self> {
-        let name = format!("{machine_name} {scheme}");
         let machine = machine::from_json(machine_name, machine)?;
         let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
         let program = record.program().clone();
@@ -64,15 +61,22 @@ impl Job {
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
             Ok((options, warnings))
         };
-        let (simulation_options, warnings) = caught(|| name.clone(), prepare)?;
-        let (progress, positions) = (Progress::default(), OnceLock::new());
-        let (pm_text, options) = (options.pm_text(), simulation_options);
-        Ok(Self { name, machine, scheme, program, options, pm_text, warnings, progress, positions })
+        let (options, warnings) = caught(|| format!("{machine_name} {scheme}"), prepare)?;
+        Ok(Self {
+            machine_name: machine_name.to_owned(),
+            machine,
+            scheme,
+            program,
+            options,
+            warnings,
+            progress: Progress::default(),
+            positions: OnceLock::new(),
+        })
     }
 
     /// Replays; gives one entry of `runs` as JSON.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
-        caught(|| self.name.clone(), || py.detach(|| self.replay()))
+        caught(|| self.name(), || py.detach(|| self.replay()))
     }
 
     /// (simulated picoseconds, instructions, instructions in all); from any thread.
@@ -96,21 +100,20 @@ impl Job {
 }
 
 impl Job {
+    /// The machine and the scheme, for messages.
+    fn name(&self) -> String {
+        format!("{} {}", self.machine_name, self.scheme)
+    }
+
     fn replay(&self) -> PyResult<String> {
         let start = Instant::now();
         let outcome = Simulation::new(&self.machine, self.scheme, &self.program, self.options.clone())
             .and_then(|simulation| simulation.run(&self.progress))
             .map_err(|error| self.explain(&error))?;
         let seconds = start.elapsed().as_secs_f64();
-        let mut run = results::run(&self.machine, &outcome);
-        let mut warnings = self.warnings.clone();
-        warnings.extend(outcome.warnings.iter().cloned());
-        if run["persist"]["count"] == 0 {
-            warnings.push(format!("nothing was persisted in this run ({})", self.pm_text));
-        }
-        run["warnings"] = json!(warnings);
-        run["host_seconds"] = json!(seconds);
-        run["mips"] = json!((seconds > 0.0).then(|| outcome.instructions as f64 / seconds / 1e6));
+        let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
+        let said = run["warnings"].as_array_mut().expect("warnings are a list");
+        said.splice(0..0, self.warnings.iter().map(|warning| json!(warning)));
         if self.stops_early() && run["ended"] == "complete" {
             run["ended"] = json!("limit_pm_writes");
         }
@@ -127,7 +130,7 @@ impl Job {
     fn explain(&self, error: &SimulationError) -> PyErr {
         match error {
             SimulationError::Cancelled => PyKeyboardInterrupt::new_err(()),
-            SimulationError::Deadlock { .. } => InternalError::new_err(format!("{}: {error}", self.name)),
+            SimulationError::Deadlock { .. } => InternalError::new_err(format!("{}: {error}", self.name())),
             SimulationError::Impossible(_) | SimulationError::Record(_) => input(error),
         }
     }

@@ -69,11 +69,6 @@ impl Options {
         let all = selected.iter().flat_map(|ranges| ranges.as_slice().iter().copied());
         Ok((AddressRanges::union(all), warnings))
     }
-
-    /// The selectors, as a person writes them.
-    pub fn pm_text(&self) -> String {
-        self.pm.iter().map(|selector| format!("--pm {selector}")).collect::<Vec<_>>().join(" ")
-    }
 }
 
 fn persist_of(text: &str) -> PyResult<PersistMode> {
