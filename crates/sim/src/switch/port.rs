@@ -56,7 +56,7 @@ pub struct IngressBuffer {
 /// How long messages waited behind the head of their buffer because it, and not they, could not go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadOfLine {
-    /// Messages that waited behind one for another destination.
+    /// Messages that waited behind one for another destination, counted for each they waited behind.
     pub messages: u64,
     /// Their waiting time, in ps.
     pub wait_ps: u64,

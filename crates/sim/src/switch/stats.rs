@@ -10,7 +10,7 @@ pub struct SwitchStats {
     /// Time that messages waited for the switch allocator, for whatever reason, summed over messages, in ps. It ends with the allocation to a
     /// port or the entry into the persist buffer's input; it begins when the message has passed routing, or leaves the persist buffer.
     pub arbitration_wait_ps: u64,
-    /// Messages that waited behind a message of the same port and class for another destination.
+    /// Messages that waited behind a message of the same port and class for another destination, counted for each they waited behind.
     pub head_of_line_messages: u64,
     /// The part of `arbitration_wait_ps` that they waited for nothing else, in ps.
     pub head_of_line_ps: u64,

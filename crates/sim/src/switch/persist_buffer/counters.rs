@@ -47,7 +47,7 @@ pub struct PersistBufferStats {
     pub input_full_stalls: u64,
     /// Time that they waited for room there at the head of an ingress buffer, in ps.
     pub input_full_stall_ps: u64,
-    /// Messages for other destinations that waited behind them.
+    /// Messages for other destinations that waited behind them, counted for each they waited behind.
     pub input_full_bystanders: u64,
     /// Time that those waited for nothing else, in ps.
     pub input_full_bystander_ps: u64,

@@ -84,8 +84,8 @@ fn config(entries: u16) -> SwitchConfig {
 }
 
 impl Bench {
-    /// A switch with `hosts` upstream and `devices` downstream ports, in this order. Each device has 256 MiB, in the order of the ports; all of
-    /// it persists in the switch if the role says so.
+    /// A switch with `hosts` upstream and `devices` downstream ports, in this order. Each device has 256 MiB, in the order of the ports; the
+    /// lines of the first one persist in the switch if the role says so.
     fn new(config: &SwitchConfig, hosts: u16, devices: u16, credits: u16, role: Role) -> Bench {
         let description = |port| PortDescription {
             link: link(credits),
@@ -95,7 +95,7 @@ impl Bench {
         let range =
             |device: u16| HdmRange::new(u64::from(device) * 256 * MIB, 256 * MIB, 256, vec![PortId(hosts + device)]);
         let ranges = (0..devices).map(|device| range(device).unwrap()).collect();
-        let persist_point = LineAddress(0)..LineAddress::containing(u64::from(devices) * 256 * MIB);
+        let persist_point = LineAddress(0)..LineAddress::containing(256 * MIB);
         let routing = RoutingTable::new(HdmDecoder::new(ranges).unwrap(), vec![persist_point]);
         let mut wires = Wires::default();
         for port in 0..hosts + devices {
@@ -133,17 +133,22 @@ impl Bench {
         self.neighbours[usize::from(port)].transmitter.offer(message, &mut context);
     }
 
+    /// Handles the next event.
+    fn one_event(&mut self) {
+        let (now, target, event) = self.queue.pop().expect("there is one");
+        self.now = now;
+        let mut context = Context::new(now, target, &mut self.queue, &self.wires);
+        if target == SWITCH {
+            self.switch.handle(event, &mut context);
+        } else {
+            self.neighbour_handles(target, event);
+        }
+    }
+
     /// Runs until nothing is left or the time is over.
     fn run_until(&mut self, ps: u64) -> &mut Bench {
         while self.queue.next_time().is_some_and(|time| time <= Time::from_ps(ps)) {
-            let (now, target, event) = self.queue.pop().unwrap();
-            self.now = now;
-            let mut context = Context::new(now, target, &mut self.queue, &self.wires);
-            if target == SWITCH {
-                self.switch.handle(event, &mut context);
-            } else {
-                self.neighbour_handles(target, event);
-            }
+            self.one_event();
         }
         self.now = self.now.max(Time::from_ps(ps.min(1 << 50)));
         self
