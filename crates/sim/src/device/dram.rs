@@ -8,6 +8,7 @@ pub mod address;
 pub mod channel;
 pub mod config;
 pub mod refresh;
+mod request_queue;
 pub mod scheduler;
 mod stats;
 pub mod timing;
@@ -29,7 +30,8 @@ use crate::stats::StatsNode;
 use address::AddressMap;
 use channel::Channel;
 use refresh::Refresh;
-use scheduler::{Decision, Pending, RowState, Scheduler};
+use request_queue::{Pending, Request, RequestQueue, RowState};
+use scheduler::{Decision, Scheduler};
 
 /// A channel of DRAM with its queues.
 #[derive(Clone, Debug)]
@@ -43,8 +45,10 @@ pub struct Dram {
     refresh: Refresh,
     scheduler: Scheduler,
     drain: WriteDrain,
-    reads: Vec<Pending>,
-    writes: Vec<Pending>,
+    reads: RequestQueue,
+    writes: RequestQueue,
+    /// What was chosen for a later time, and whether it is a write; holds as long as nothing else happens.
+    planned: Option<(Decision, bool)>,
     /// What a read sees: queued writes included.
     contents: LineVersions,
     /// The commands issued so far, if somebody wants to see them.
@@ -67,8 +71,9 @@ impl Dram {
             scheduler: Scheduler::new(channel.banks(), config.row_hit_cap),
             drain: WriteDrain::new(config.write_high_watermark.into(), config.write_low_watermark.into()),
             channel,
-            reads: Vec::new(),
-            writes: Vec::new(),
+            reads: RequestQueue::default(),
+            writes: RequestQueue::default(),
+            planned: None,
             contents: LineVersions::default(),
             commands: None,
             last_column_was_write: false,
@@ -102,7 +107,7 @@ impl Dram {
     /// Whether there is room for `request`.
     pub fn has_room(&self, request: &Message) -> bool {
         match request.is_write() {
-            true => self.writes.len() < self.write_queue_entries || self.queued_write(request).is_some(),
+            true => self.writes.len() < self.write_queue_entries || self.writes.find(request.line).is_some(),
             false => self.reads.len() < self.read_queue_entries,
         }
     }
@@ -110,28 +115,26 @@ impl Dram {
     /// Takes `request`, for which there is room.
     pub fn accept(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
         debug_assert!(self.has_room(&request));
+        self.planned = None;
+        // There is one queued write to a line at most, because later ones merge with it.
+        let queued_write = self.writes.find(request.line).map(|write| &mut self.writes.request_mut(write).message);
         if !request.is_write() {
-            let is_queued_whole =
-                self.queued_write(&request).is_some_and(|write| self.writes[write].message.mask.is_full());
-            if is_queued_whole {
+            if queued_write.is_some_and(|write| write.mask.is_full()) {
                 self.stats.reads_from_write_queue += 1;
-                completions.push(self.answer(request, now));
+                completions.push(self.answer_from_queue(request, now));
             } else {
                 // A line of which only some bytes are queued is read, and those bytes are laid over it.
-                self.reads.push(self.pending(request, now));
-                self.stats.read_queue.set(self.reads.len(), now);
+                self.enqueue(request, now);
             }
             return;
         }
-        self.contents.set(self.interleave.device_line(request.line), request.version);
-        if let Some(write) = self.queued_write(&request) {
-            let queued = &mut self.writes[write].message;
-            queued.mask = ByteMask(queued.mask.0 | request.mask.0);
+        if let Some(write) = queued_write {
+            write.mask = ByteMask(write.mask.0 | request.mask.0);
             self.stats.writes_merged += 1;
         } else {
-            self.writes.push(self.pending(request, now));
-            self.stats.write_queue.set(self.writes.len(), now);
+            self.enqueue(request, now);
         }
+        self.contents.set(self.interleave.device_line(request.line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
         completions.push(Completion { answer: request.answer(request.version), at: now });
     }
@@ -145,6 +148,12 @@ impl Dram {
         if edge > now {
             return edge;
         }
+        if let Some((decision, is_write)) = self.planned.take()
+            && decision.at == now
+            && self.refresh.next_due() > now
+        {
+            self.execute(decision, is_write, completions);
+        }
         loop {
             let refresh_at = self.refresh_until(now);
             if self.is_idle() {
@@ -152,9 +161,13 @@ impl Dram {
             }
             let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len()) || self.reads.is_empty();
             let queue = if writes_first { &self.writes } else { &self.reads };
-            match self.scheduler.choose(queue, &self.channel, &self.refresh, now) {
+            let decision = self.scheduler.choose(queue.pending(), writes_first, &self.channel, &self.refresh, now);
+            match decision {
                 Some(decision) if decision.at <= now => self.execute(decision, writes_first, completions),
-                Some(decision) => return decision.at.min(refresh_at),
+                Some(decision) => {
+                    self.planned = Some((decision, writes_first));
+                    return decision.at.min(refresh_at);
+                }
                 None => return refresh_at,
             }
         }
@@ -169,6 +182,7 @@ impl Dram {
     pub fn power_fail(&mut self) {
         self.reads.clear();
         self.writes.clear();
+        self.planned = None;
         self.contents.clear();
         self.drain.power_fail();
         self.channel.power_fail();
@@ -182,16 +196,11 @@ impl Dram {
 
     /// What is queued, for the deadlock report.
     pub fn waiting(&self) -> Vec<String> {
-        let line = |pending: &Pending| {
-            let Pending { message, bank, row, queued, .. } = pending;
-            format!(
-                "{:?} of line {:#x} (bank {}, row {row}) since {queued}",
-                message.opcode,
-                message.line.byte(),
-                bank.0
-            )
+        let line = |(pending, request): (&Pending, &Request)| {
+            let (opcode, line, bank, row) = (request.message.opcode, pending.line.byte(), pending.bank.0, pending.row);
+            format!("{opcode:?} of line {line:#x} (bank {bank}, row {row}) since {}", request.queued)
         };
-        self.reads.iter().chain(&self.writes).map(line).collect()
+        self.reads.iter().chain(self.writes.iter()).map(line).collect()
     }
 
     /// Everything counted so far.
@@ -206,9 +215,27 @@ impl Dram {
         StatsNode::group(nodes)
     }
 
-    /// Issues the commands of refreshing that are due up to `now`; gives the time of the next one.
+    fn enqueue(&mut self, message: Message, now: Time) {
+        let device_line = self.interleave.device_line(message.line);
+        let (bank, row) = self.address_map.locate(device_line);
+        let request = Request { message, device_line, queued: now, first_command: None, row_state: RowState::Hit };
+        let (queue, occupancy) = match message.is_write() {
+            true => (&mut self.writes, &mut self.stats.write_queue),
+            false => (&mut self.reads, &mut self.stats.read_queue),
+        };
+        queue.push(request, bank, row);
+        occupancy.set(queue.len(), now);
+    }
+
+    fn answer_from_queue(&self, mut request: Message, now: Time) -> Completion {
+        request.stack.charge(Stage::DeviceQueue, now);
+        let version = self.contents.get(self.interleave.device_line(request.line));
+        Completion { answer: request.answer(version), at: now }
+    }
+
+    /// Issues the commands of refreshing that are possible up to `now`; gives the time at which to ask again.
     fn refresh_until(&mut self, now: Time) -> Time {
-        loop {
+        while self.refresh.next_due() <= now {
             let (at, command) = self.refresh.next_command(&self.channel);
             if at > now {
                 return at;
@@ -218,60 +245,56 @@ impl Dram {
                 self.refresh.refreshed(rank);
             }
         }
+        self.refresh.next_due()
     }
 
     fn execute(&mut self, decision: Decision, is_write: bool, completions: &mut Vec<Completion>) {
         let Decision { at, index, command } = decision;
         let queue = if is_write { &mut self.writes } else { &mut self.reads };
-        let pending = &mut queue[index];
-        pending.first_command.get_or_insert(at);
+        let request = queue.request_mut(index);
+        request.first_command.get_or_insert(at);
         match command {
-            Command::Activate { .. } => pending.row_state = pending.row_state.max(RowState::Miss),
-            Command::Precharge { .. } => pending.row_state = RowState::Conflict,
+            Command::Activate { .. } => request.row_state = request.row_state.max(RowState::Miss),
+            Command::Precharge { .. } => request.row_state = RowState::Conflict,
             _ => {
-                self.scheduler.column_issued(queue, index);
-                let pending = queue.remove(index);
-                return self.transfer(pending, at, completions);
+                self.scheduler.column_issued(queue.pending(), index);
+                let (pending, request) = queue.remove(index);
+                return self.transfer(pending, request, at, completions);
             }
         }
         self.issue(command, at);
     }
 
-    /// Issues RD or WR for `pending`, which has left its queue.
-    fn transfer(&mut self, pending: Pending, at: Time, completions: &mut Vec<Completion>) {
-        let is_write = pending.message.is_write();
-        let auto_precharge = self.page_policy == PagePolicy::Closed && !self.is_wanted(&pending);
+    /// Issues RD or WR for a request that has left its queue.
+    fn transfer(&mut self, pending: Pending, request: Request, at: Time, completions: &mut Vec<Completion>) {
+        let Request { mut message, device_line, queued, first_command, row_state } = request;
         let bank = pending.bank;
-        self.issue(
-            match is_write {
-                true => Command::Write { bank, auto_precharge },
-                false => Command::Read { bank, auto_precharge },
-            },
-            at,
-        );
-        if is_write != self.last_column_was_write {
-            self.stats.bus_turnarounds += 1;
-            self.last_column_was_write = is_write;
-        }
+        let is_write = message.is_write();
+        let auto_precharge = self.page_policy == PagePolicy::Closed && !self.is_wanted(&pending);
+        let command = match is_write {
+            true => Command::Write { bank, auto_precharge },
+            false => Command::Read { bank, auto_precharge },
+        };
+        self.issue(command, at);
+        self.stats.bus_turnarounds += u64::from(is_write != self.last_column_was_write);
+        self.last_column_was_write = is_write;
         let timing = self.channel.timing();
+        let data_end = at + timing.cl + timing.burst;
         self.stats.data_bus_busy_ps += timing.burst.as_ps();
-        self.stats.count_row(pending.row_state);
+        self.stats.count_row(row_state);
         if is_write {
             self.drain.write_served();
             self.stats.writes += 1;
             self.stats.write_queue.set(self.writes.len(), at);
             return;
         }
-        let data_end = at + timing.cl + timing.burst;
         self.drain.read_served();
         self.stats.reads += 1;
         self.stats.read_queue.set(self.reads.len(), at);
-        self.stats.read_latency_ps.record(data_end.since(pending.queued));
-        let mut request = pending.message;
-        request.stack.charge(Stage::DeviceQueue, pending.first_command.unwrap_or(at));
-        request.stack.charge(Stage::Media, data_end);
-        let version = self.contents.get(pending.device_line);
-        completions.push(Completion { answer: request.answer(version), at: data_end });
+        self.stats.read_latency_ps.record(data_end.since(queued));
+        message.stack.charge(Stage::DeviceQueue, first_command.unwrap_or(at));
+        message.stack.charge(Stage::Media, data_end);
+        completions.push(Completion { answer: message.answer(self.contents.get(device_line)), at: data_end });
     }
 
     fn issue(&mut self, command: Command, at: Time) {
@@ -289,27 +312,9 @@ impl Dram {
         }
     }
 
-    /// The answer from the write queue to a read.
-    fn answer(&self, mut request: Message, now: Time) -> Completion {
-        request.stack.charge(Stage::DeviceQueue, now);
-        let version = self.contents.get(self.interleave.device_line(request.line));
-        Completion { answer: request.answer(version), at: now }
-    }
-
-    fn pending(&self, message: Message, now: Time) -> Pending {
-        let device_line = self.interleave.device_line(message.line);
-        let (bank, row) = self.address_map.locate(device_line);
-        Pending { message, device_line, bank, row, queued: now, first_command: None, row_state: RowState::Hit }
-    }
-
-    /// The queued write to the line of `request`; there is one at most, because later ones merge with it.
-    fn queued_write(&self, request: &Message) -> Option<usize> {
-        self.writes.iter().position(|write| write.message.line == request.line)
-    }
-
     /// Whether a queued request hits the row of `pending`.
     fn is_wanted(&self, pending: &Pending) -> bool {
         let hits = |other: &Pending| other.bank == pending.bank && other.row == pending.row;
-        self.reads.iter().chain(&self.writes).any(hits)
+        self.reads.pending().iter().chain(self.writes.pending()).any(hits)
     }
 }

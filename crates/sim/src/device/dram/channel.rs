@@ -61,7 +61,6 @@ pub enum Command {
 #[derive(Clone, Debug)]
 pub struct Channel {
     timing: DramTiming,
-    banks_per_group: usize,
     banks_per_rank: usize,
     banks: Vec<Bank>,
     groups: Vec<BankGroup>,
@@ -72,6 +71,8 @@ pub struct Channel {
 
 #[derive(Clone, Debug, Default)]
 struct Bank {
+    rank: usize,
+    group: usize,
     open_row: Option<u64>,
     /// Earliest ACT, PRE, and RD or WR.
     activate: Time,
@@ -101,11 +102,12 @@ impl Channel {
     pub fn new(config: &DramConfig) -> Channel {
         let (ranks, groups) = (usize::from(config.ranks), usize::from(config.bank_groups));
         let banks_per_group = usize::from(config.banks_per_group);
+        let bank =
+            |bank| Bank { rank: bank / (groups * banks_per_group), group: bank / banks_per_group, ..Bank::default() };
         Channel {
             timing: DramTiming::new(config),
-            banks_per_group,
             banks_per_rank: groups * banks_per_group,
-            banks: vec![Bank::default(); ranks * groups * banks_per_group],
+            banks: (0..ranks * groups * banks_per_group).map(bank).collect(),
             groups: vec![BankGroup::default(); ranks * groups],
             ranks: vec![Rank::default(); ranks],
             command_bus_free: Time::ZERO,
@@ -129,7 +131,7 @@ impl Channel {
 
     /// The rank of `bank`.
     pub fn rank(&self, bank: BankId) -> usize {
-        usize::from(bank.0) / self.banks_per_rank
+        self.bank(bank).rank
     }
 
     /// The banks of `rank`, as indices.
@@ -147,7 +149,13 @@ impl Channel {
         self.banks_of(rank).iter().any(|bank| bank.open_row.is_some())
     }
 
+    /// When the command bus is free: no command can be issued before.
+    pub fn command_bus_free(&self) -> Time {
+        self.command_bus_free
+    }
+
     /// The earliest time at which no gate holds `command` back. Whether the bank is in a state for it is not asked.
+    #[inline]
     pub fn earliest(&self, command: Command) -> Time {
         let gate = match command {
             Command::Activate { bank, .. } => {
@@ -215,7 +223,9 @@ impl Channel {
 
     /// Power is gone: when it is back all banks are closed.
     pub fn power_fail(&mut self) {
-        self.banks.fill(Bank::default());
+        for bank in &mut self.banks {
+            *bank = Bank { rank: bank.rank, group: bank.group, ..Bank::default() };
+        }
         self.groups.fill(BankGroup::default());
         self.ranks.fill(Rank::default());
         self.command_bus_free = Time::ZERO;
@@ -297,11 +307,12 @@ impl Channel {
     }
 
     fn group(&self, bank: BankId) -> &BankGroup {
-        &self.groups[usize::from(bank.0) / self.banks_per_group]
+        &self.groups[self.bank(bank).group]
     }
 
     fn group_mut(&mut self, bank: BankId) -> &mut BankGroup {
-        &mut self.groups[usize::from(bank.0) / self.banks_per_group]
+        let group = self.bank(bank).group;
+        &mut self.groups[group]
     }
 }
 

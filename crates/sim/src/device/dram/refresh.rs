@@ -27,6 +27,11 @@ impl Refresh {
         self.due[rank] <= now
     }
 
+    /// When the next rank is due.
+    pub fn next_due(&self) -> Time {
+        *self.due.iter().min().expect("a channel has ranks")
+    }
+
     /// The next command of refreshing, and when it may be issued.
     pub fn next_command(&self, channel: &Channel) -> (Time, Command) {
         let candidates = self.due.iter().enumerate().map(|(rank, due)| {

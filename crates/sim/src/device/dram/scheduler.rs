@@ -6,38 +6,8 @@
 
 use super::channel::{BankId, Channel, Command};
 use super::refresh::Refresh;
+use super::request_queue::Pending;
 use crate::kernel::Time;
-use crate::message::Message;
-
-/// A request in a queue of the controller.
-#[derive(Clone, Copy, Debug)]
-pub struct Pending {
-    /// The request.
-    pub message: Message,
-    /// Its line's number in the device.
-    pub device_line: u64,
-    /// Its bank.
-    pub bank: BankId,
-    /// Its row.
-    pub row: u64,
-    /// When it entered the queue.
-    pub queued: Time,
-    /// When the first command was issued on its behalf.
-    pub first_command: Option<Time>,
-    /// How its row was found so far.
-    pub row_state: RowState,
-}
-
-/// How a request found the row of its bank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowState {
-    /// Its row was open.
-    Hit,
-    /// No row was open.
-    Miss,
-    /// Another row was open.
-    Conflict,
-}
 
 /// What the scheduler has chosen.
 #[derive(Clone, Copy, Debug)]
@@ -64,46 +34,53 @@ impl Scheduler {
         Scheduler { row_hit_cap, passed: vec![0; banks] }
     }
 
-    /// Chooses among the requests of `queue`, oldest first, all reads or all writes. None if all of them wait for a refresh.
-    pub fn choose(&self, queue: &[Pending], channel: &Channel, refresh: &Refresh, now: Time) -> Option<Decision> {
-        let is_hit = |pending: &Pending| channel.open_row(pending.bank) == Some(pending.row);
-        let mut wanted_rows = BankSet::default();
-        for pending in queue.iter().filter(|pending| is_hit(pending)) {
-            wanted_rows.insert(pending.bank);
-        }
+    /// Chooses among the requests of `queue`, oldest first, all writes or all reads. None if all of them wait for a refresh.
+    pub fn choose(
+        &self,
+        queue: &[Pending],
+        are_writes: bool,
+        channel: &Channel,
+        refresh: &Refresh,
+        now: Time,
+    ) -> Option<Decision> {
+        let soonest = channel.command_bus_free().max(now);
         let mut columns_seen = BankSet::default();
         let mut conflicts_seen = BankSet::default();
         let mut best: Option<(Time, bool, Decision)> = None;
         for (index, pending) in queue.iter().enumerate() {
-            let bank = pending.bank;
+            let Pending { bank, row, .. } = *pending;
             if refresh.is_due(channel.rank(bank), now) {
                 continue;
             }
             let is_capped = self.passed[usize::from(bank.0)] >= self.row_hit_cap;
-            let command = if is_hit(pending) {
+            let open_row = channel.open_row(bank);
+            let is_column = open_row == Some(row);
+            let command = if is_column {
                 let gives_way = is_capped && conflicts_seen.contains(bank);
                 if gives_way || !columns_seen.insert(bank) {
                     continue;
                 }
-                match pending.message.is_write() {
+                match are_writes {
                     true => Command::Write { bank, auto_precharge: false },
                     false => Command::Read { bank, auto_precharge: false },
                 }
             } else {
-                if !conflicts_seen.insert(bank)
-                    || (wanted_rows.contains(bank) && (!is_capped || columns_seen.contains(bank)))
-                {
+                if !conflicts_seen.insert(bank) || columns_seen.contains(bank) {
                     continue;
                 }
-                match channel.open_row(bank) {
+                let is_hit = |other: &Pending| other.bank == bank && Some(other.row) == open_row;
+                match open_row {
+                    Some(_) if !is_capped && queue[index..].iter().any(is_hit) => continue,
                     Some(_) => Command::Precharge { bank },
-                    None => Command::Activate { bank, row: pending.row },
+                    None => Command::Activate { bank, row },
                 }
             };
             let at = channel.earliest(command).max(now);
-            let opens_or_closes = matches!(command, Command::Activate { .. } | Command::Precharge { .. });
-            if best.is_none_or(|(time, slow, _)| (at, opens_or_closes) < (time, slow)) {
-                best = Some((at, opens_or_closes, Decision { at, index, command }));
+            if best.is_none_or(|(time, is_slower, _)| (at, !is_column) < (time, is_slower)) {
+                best = Some((at, !is_column, Decision { at, index, command }));
+            }
+            if is_column && at == soonest {
+                break; // Nothing can go before this one.
             }
         }
         best.map(|(.., decision)| decision)

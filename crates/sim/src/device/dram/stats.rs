@@ -1,7 +1,7 @@
 //! What a DRAM channel counts.
 
 use super::channel::Command;
-use super::scheduler::RowState;
+use super::request_queue::RowState;
 use crate::device::occupancy::Occupancy;
 use crate::stats::{Histogram, StatsNode};
 

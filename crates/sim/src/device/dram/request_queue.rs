@@ -1,0 +1,110 @@
+//! A queue of the DRAM controller: what the scheduler looks at again and again lies close together, the rest apart.
+
+use super::channel::BankId;
+use crate::kernel::Time;
+use crate::message::{LineAddress, Message};
+
+/// What the scheduler has to know of a queued request.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// Its line.
+    pub line: LineAddress,
+    /// Its row.
+    pub row: u64,
+    /// Its bank.
+    pub bank: BankId,
+    slot: u16,
+}
+
+/// A queued request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The message.
+    pub message: Message,
+    /// Its line's number in the device.
+    pub device_line: u64,
+    /// When it entered the queue.
+    pub queued: Time,
+    /// When the first command was issued on its behalf.
+    pub first_command: Option<Time>,
+    /// How its row was found so far.
+    pub row_state: RowState,
+}
+
+/// How a request found the row of its bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowState {
+    /// Its row was open.
+    Hit,
+    /// No row was open.
+    Miss,
+    /// Another row was open.
+    Conflict,
+}
+
+/// All reads or all writes that wait, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct RequestQueue {
+    order: Vec<Pending>,
+    requests: Vec<Request>,
+    free: Vec<u16>,
+}
+
+impl RequestQueue {
+    /// Adds a request to `row` of `bank`, the youngest.
+    pub fn push(&mut self, request: Request, bank: BankId, row: u64) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.requests[usize::from(slot)] = request;
+                slot
+            }
+            None => {
+                self.requests.push(request);
+                (self.requests.len() - 1) as u16
+            }
+        };
+        self.order.push(Pending { line: request.message.line, row, bank, slot });
+    }
+
+    /// Takes the request at `index` out.
+    pub fn remove(&mut self, index: usize) -> (Pending, Request) {
+        let pending = self.order.remove(index);
+        self.free.push(pending.slot);
+        (pending, self.requests[usize::from(pending.slot)])
+    }
+
+    /// The request at `index`.
+    pub fn request_mut(&mut self, index: usize) -> &mut Request {
+        &mut self.requests[usize::from(self.order[index].slot)]
+    }
+
+    /// Where the youngest request to `line` is.
+    pub fn find(&self, line: LineAddress) -> Option<usize> {
+        self.order.iter().rposition(|pending| pending.line == line)
+    }
+
+    /// What waits, oldest first.
+    pub fn pending(&self) -> &[Pending] {
+        &self.order
+    }
+
+    /// The same with all that is known of it.
+    pub fn iter(&self) -> impl Iterator<Item = (&Pending, &Request)> {
+        self.order.iter().map(|pending| (pending, &self.requests[usize::from(pending.slot)]))
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Everything in it is lost.
+    pub fn clear(&mut self) {
+        *self = RequestQueue::default();
+    }
+}
