@@ -2,6 +2,17 @@
 
 from typing import final
 
+__all__ = [
+    "InputError",
+    "InternalError",
+    "Job",
+    "Record",
+    "machine_resolve",
+    "machine_schema",
+    "options_resolve",
+    "record_info",
+]
+
 class InputError(Exception):
     """Wrong input; its text is one clear message."""
 

@@ -3,7 +3,7 @@
 Exit codes: 0 done, 1 a check failed, 2 wrong input; `record` has the program's own.
 """
 
-import os
+import signal
 import sys
 
 from typer.exceptions import Abort, Exit, TyperException
@@ -18,6 +18,10 @@ INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; never a traceback for what a user can cause."""
+    # Python ignores these, and a recorded program would inherit that. Besides, a command whose
+    # reader goes away should end as any other does.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     own, program = split(sys.argv[1:] if arguments is None else arguments)
     try:
         result = app(
@@ -40,7 +44,3 @@ def main(arguments: list[str] | None = None) -> int:
         if exit_request.exit_code == INTERRUPTED:
             complain("interrupted")
         return exit_request.exit_code
-    except BrokenPipeError:
-        # Whoever read our output went away; nothing may be written at shutdown either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
