@@ -57,7 +57,8 @@ def test_every_documented_member_is_there(compared, pytestconfig):
             assert run["persist_buffer"] is None
         else:
             assert buffer <= run["persist_buffer"].keys()
-    assert result["provenance"]["record"]["program"] == "fft"
+    record = result["provenance"]["record"]
+    assert [record["program"], *record["arguments"]] == ["fft", *map(str, FFT[1:])]
     assert list(result["provenance"]["machines"]) == ["pcs-table1"]
 
 

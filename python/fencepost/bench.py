@@ -28,10 +28,11 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Program:
-    """A program, by the name that its figures have."""
+    """A program, by the name that its figures have, and the cores it is replayed on."""
 
     name: str
     command: list[str]
+    cores: int = 8
 
 
 def recorded_programs(folder: Path) -> list[Program]:
@@ -53,12 +54,12 @@ def replayed_programs() -> list[Program]:
     chase, stream = str(WORKLOADS / "chase"), str(WORKLOADS / "stream")
     flush = ["--flush", "clflush"]
     return [
-        Program("fft_1core", [fft, "-m14", "-p1", *flush]),
+        Program("fft_1core", [fft, "-m14", "-p1", *flush], 1),
         Program("fft_8core", [fft, "-m14", "-p8", *flush]),
-        Program("hashmap_1core", [hashmap, "-t1", "-n20000", *flush]),
+        Program("hashmap_1core", [hashmap, "-t1", "-n20000", *flush], 1),
         Program("hashmap_8core", [hashmap, "-t8", "-n20000", *flush]),
-        Program("chase_1core", [chase, "-s", "4M", "-n", "200000"]),
-        Program("stream_1core", [stream, "-t1", *flush]),
+        Program("chase_1core", [chase, "-s", "4M", "-n", "200000"], 1),
+        Program("stream_1core", [stream, "-t1", *flush], 1),
         Program("stream_8core", [stream, "-t8", *flush]),
     ]
 
@@ -102,7 +103,7 @@ def _measure_recording(program: Program, folder: Path) -> Figures:
 def _measure_replay(program: Program, folder: Path) -> Figures:
     record = folder / f"{program.name}.fencepost"
     _seconds([str(FENCEPOST), "record", "-o", str(record), "--", *program.command])
-    schemes = {scheme: _replay(record, scheme, folder) for scheme in SCHEMES}
+    schemes = {scheme: _replay(record, scheme, program.cores, folder) for scheme in SCHEMES}
     record.unlink()
     figures = {
         "mips": min(figures["mips"] for figures in schemes.values()),
@@ -117,9 +118,10 @@ def _measure_replay(program: Program, folder: Path) -> Figures:
     return figures
 
 
-def _replay(record: Path, scheme: str, folder: Path) -> Figures:
+def _replay(record: Path, scheme: str, cores: int, folder: Path) -> Figures:
     result = folder / "result.json"
     command = [str(FENCEPOST), "run", MACHINE, str(record), "--scheme", scheme, "--quiet"]
+    command += ["--set", f"core.count={cores}"]
     mips, peaks = [], []
     for _ in range(REPETITIONS):
         process = subprocess.Popen([*command, "--json", str(result)], stdout=subprocess.DEVNULL)

@@ -74,7 +74,8 @@ impl OpenRecord {
             "bytes": record.source().len(),
             "isa": info.isa,
             "program": info.program.rsplit('/').next(),
-            "arguments": info.arguments,
+            // The first one is the name by which the program was called.
+            "arguments": info.arguments.get(1..).unwrap_or_default(),
             "recorder": info.recorder,
             "engine": info.engine,
             "ended": ended,
