@@ -12,7 +12,7 @@ use super::tree::{Node, Origin, Value};
 /// The tree of one assignment, which holds one key; nothing, with the reason in `faults`, if its path leads nowhere.
 ///
 /// The schema says what the value is: a text needs no quotes. `source` is the index of the assignment's own source name.
-pub(super) fn parse(assignment: &str, source: usize, machine: &Node, faults: &mut Faults) -> Option<Node> {
+pub(super) fn parse(assignment: &str, source: i32, machine: &Node, faults: &mut Faults) -> Option<Node> {
     let origin = Origin { source, line: 0 };
     let Some((path, value)) = split(assignment) else {
         faults.add(origin, "", "this is not PATH=VALUE, for example core.rob_entries=224");
@@ -60,7 +60,7 @@ fn steps_of(path: &str) -> Option<Vec<String>> {
     Some(steps)
 }
 
-fn parse_value(text: &str, schema: KeySchema, source: usize) -> Value {
+fn parse_value(text: &str, schema: KeySchema, source: i32) -> Value {
     let is_text = matches!(schema.shape(), Shape::Text { .. });
     match DeValue::parse(text) {
         Ok(value) if !is_text || value.get_ref().is_str() => Node::from_toml_value(value.get_ref(), source),

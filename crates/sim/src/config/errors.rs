@@ -28,7 +28,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Every mistake that was found, in the order of the texts and their lines. Shown one to a line.
+/// Every mistake that was found, the lowest layer first, by lines. Shown one to a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,

@@ -14,6 +14,9 @@ use crate::device::PmConfig;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
 
+/// How an edge is written, for editors.
+const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";
+
 /// Hosts, switches and PM devices by name, and the edges between them: a chain, a tree and several hosts are the same kind of file.
 ///
 /// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]` or `[pm]` holds for all of them, unless
@@ -32,10 +35,12 @@ pub struct FabricConfig {
     pub devices: Vec<String>,
     /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports.
     #[garde(skip)]
+    #[schemars(extend("items" = {"type": "string", "pattern": EDGE_PATTERN}))]
     pub edges: Vec<String>,
     /// PM on a host's own memory controller, without a CXL port, written as edges from the host to the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
+    #[schemars(extend("items" = {"type": "string", "pattern": EDGE_PATTERN}))]
     pub local_edges: Vec<String>,
     /// Sets of devices that share one range of addresses, block by block in turn. Devices in no set have a range each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

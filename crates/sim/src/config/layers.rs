@@ -1,5 +1,7 @@
 //! Lays a machine file over those it inherits from (`extends`).
 
+use std::collections::BTreeMap;
+
 use super::check::Faults;
 use super::tree::{Node, Origin, Value};
 
@@ -12,12 +14,12 @@ pub struct SourceText {
     pub text: String,
 }
 
-/// The texts of a machine, the asked one first, then what it extends, and so on.
+/// The texts of a machine.
 #[derive(Default)]
 pub(super) struct Layers {
-    /// The name of each text, at the index that origins use.
-    pub sources: Vec<String>,
-    /// The trees, without their `extends`; parallel to `sources`.
+    /// The name of each text and assignment, by the number that origins use.
+    pub sources: BTreeMap<i32, String>,
+    /// The trees of the texts, without their `extends`: the asked one first, then what it extends, and so on.
     pub trees: Vec<Node>,
 }
 
@@ -28,8 +30,8 @@ impl Layers {
         let mut names = vec![text.name.clone()];
         let mut next = Some(text);
         while let Some(text) = next.take() {
-            let source = layers.sources.len();
-            layers.sources.push(text.name.clone());
+            let source = -(layers.sources.len() as i32);
+            layers.sources.insert(source, text.name.clone());
             let mut tree = match Node::from_toml(&text.text, source) {
                 Ok(tree) => tree,
                 Err(errors) => {
@@ -42,8 +44,8 @@ impl Layers {
             next = take_extends(&mut tree, faults).and_then(|(origin, name)| {
                 // A machine may be asked for by path and extended by name, so both are compared.
                 let base = lookup(&name);
-                let is_loop =
-                    names.contains(&name) || base.as_ref().is_some_and(|base| layers.sources.contains(&base.name));
+                let is_loop = names.contains(&name)
+                    || base.as_ref().is_some_and(|base| layers.sources.values().any(|source| *source == base.name));
                 names.push(name.clone());
                 if is_loop {
                     faults.add(
@@ -64,9 +66,10 @@ impl Layers {
     }
 
     /// Names one more source, which has a tree of its own above all others.
-    pub fn add_source(&mut self, name: String) -> usize {
-        self.sources.push(name);
-        self.sources.len() - 1
+    pub fn add_source(&mut self, name: String) -> i32 {
+        let source = 1 + self.sources.last_key_value().map_or(0, |(source, _)| *source);
+        self.sources.insert(source, name);
+        source
     }
 
     /// Everything the texts say together.

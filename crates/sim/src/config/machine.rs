@@ -34,6 +34,7 @@ pub struct Machine {
     /// Their translation look-aside buffers.
     pub tlb: TlbConfig,
     /// The caches of each host by level: `l1i`, `l1d`, then `l2`, `l3` and so on.
+    #[schemars(extend("propertyNames" = {"pattern": "^(l1i|l1d|l[2-9])$"}))]
     pub cache: BTreeMap<String, CacheConfig>,
     /// What lies between the last-level cache and the ports to memory.
     pub host_bridge: HostBridgeConfig,
@@ -111,7 +112,7 @@ impl Machine {
     /// # Errors
     /// All mistakes in it.
     pub fn from_json(name: &str, json: &str) -> Result<Machine, ConfigErrors> {
-        let sources = [name.to_owned()];
+        let sources = BTreeMap::from([(0, name.to_owned())]);
         let mut faults = Faults::default();
         let tree = match serde_json::from_str(json) {
             Ok(json) => Node::from_json(&json, 0),
@@ -147,7 +148,7 @@ impl Machine {
     }
 
     /// Types and checks a tree whose keys have been checked.
-    fn assemble(tree: &Node, mut faults: Faults, sources: &[String]) -> Result<Machine, ConfigErrors> {
+    fn assemble(tree: &Node, mut faults: Faults, sources: &BTreeMap<i32, String>) -> Result<Machine, ConfigErrors> {
         faults.check_complete(tree);
         let machine = Machine::typed(tree, &mut faults);
         match machine {
@@ -199,9 +200,9 @@ impl Machine {
 }
 
 /// The faults with the names of their sources.
-fn named(faults: Faults, sources: &[String]) -> ConfigErrors {
+fn named(faults: Faults, sources: &BTreeMap<i32, String>) -> ConfigErrors {
     let error = |fault: super::check::Fault| ConfigError {
-        source: sources[fault.origin.source].clone(),
+        source: sources[&fault.origin.source].clone(),
         line: (fault.origin.line > 0).then_some(fault.origin.line),
         key: fault.key,
         message: fault.message,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::Faults;
+use super::schema::join;
 use super::tree::Node;
 use crate::cache::config::CacheConfig;
 use crate::core::config::{CoreConfig, TlbConfig};
@@ -37,10 +38,9 @@ pub(super) fn check_caches(
     for (level, config) in cache {
         let key = format!("cache.{level}");
         let origin = machine.origin_of(&["cache", level]);
-        if let Some(message) =
-            unfit_sets(u64::from(config.size_kib) * KIB / LINE_BYTES, u64::from(config.ways), "lines")
-        {
-            faults.add(machine.origin_of(&["cache", level, "ways"]), format!("{key}.ways"), message);
+        let lines = u64::from(config.size_kib) * KIB / LINE_BYTES;
+        if let Some(message) = unfit_sets(lines, u64::from(config.ways), "lines") {
+            fault_at_uppermost(machine, &["cache", level], ["ways", "size_kib"], message, faults);
         }
         match level_number(level) {
             None => {
@@ -108,13 +108,23 @@ fn level_number(level: &str) -> Option<u32> {
 pub(super) fn check_translation(machine: &Node, tlb: Option<&TlbConfig>, faults: &mut Faults) {
     let Some(tlb) = tlb else { return };
     let walk_cache_entries = u64::from(tlb.walk_cache_kib) * KIB / PAGE_TABLE_ENTRY_BYTES;
-    let shapes =
-        [("ways", u64::from(tlb.entries), tlb.ways), ("walk_cache_ways", walk_cache_entries, tlb.walk_cache_ways)];
-    for (key, entries, ways) in shapes {
+    let shapes = [
+        (["ways", "entries"], u64::from(tlb.entries), tlb.ways),
+        (["walk_cache_ways", "walk_cache_kib"], walk_cache_entries, tlb.walk_cache_ways),
+    ];
+    for (keys, entries, ways) in shapes {
         if let Some(message) = unfit_sets(entries, u64::from(ways), "entries") {
-            faults.add(machine.origin_of(&["tlb", key]), format!("tlb.{key}"), message);
+            fault_at_uppermost(machine, &["tlb"], keys, message, faults);
         }
     }
+}
+
+/// Notes a fault that two keys of `table` make together at the one that was given last, the first one if both stand in the same layer.
+fn fault_at_uppermost(machine: &Node, table: &[&str], keys: [&str; 2], message: String, faults: &mut Faults) {
+    let origins = keys.map(|key| machine.origin_of(&[table, &[key]].concat()));
+    let uppermost = usize::from(origins[1].source > origins[0].source);
+    let path = table.iter().fold(String::new(), |path, step| join(&path, step));
+    faults.add(origins[uppermost], join(&path, keys[uppermost]), message);
 }
 
 /// Why `entries` in sets of `ways` make no cache: address bits choose the set.

@@ -40,7 +40,8 @@ where
                 let inner = inner.to_string();
                 let steps: Vec<&str> = inner.split('.').filter(|step| !step.is_empty()).collect();
                 let key = steps.iter().fold(path.to_owned(), |key, step| join(&key, step));
-                faults.add(table.origin_of(&steps), key, message(table.at(&steps), error.message()));
+                let message = message(table.at(&steps), error.message());
+                faults.add(table.origin_of(&steps), key, message + &changed_above(table, &steps));
             }
             None
         }
@@ -55,4 +56,13 @@ fn message(node: &Node, words: &str) -> String {
         (_, Some(limit)) => format!("{} is out of range: at least {limit} is allowed", node.describe()),
         _ => words.to_owned(),
     }
+}
+
+/// Keys beside the one at `steps` that an upper layer has changed: it is they that made its value wrong.
+fn changed_above(table: &Node, steps: &[&str]) -> String {
+    let origin = table.origin_of(steps);
+    let beside = table.at(&steps[..steps.len().saturating_sub(1)]);
+    let changed = beside.entries().filter(|(_, node)| node.origin.source > origin.source);
+    let changed: Vec<String> = changed.map(|(key, node)| format!("`{key}` is {}", node.describe())).collect();
+    if changed.is_empty() { String::new() } else { format!(", now that {}", changed.join(" and ")) }
 }

@@ -9,8 +9,8 @@ use toml::de::{DeTable, DeValue};
 /// Where a key was written: which text, and its line there (0 where a text has no lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Origin {
-    /// Index into the list of texts.
-    pub source: usize,
+    /// Which text: 0 is the one asked for, what it extends is below it (-1, -2, …), assignments are above it (1, 2, …).
+    pub source: i32,
     /// From 1.
     pub line: u32,
 }
@@ -37,7 +37,7 @@ pub(super) enum Value {
 
 impl Node {
     /// The tree of a TOML document, or its syntax errors with their lines.
-    pub fn from_toml(text: &str, source: usize) -> Result<Node, Vec<(u32, String)>> {
+    pub fn from_toml(text: &str, source: i32) -> Result<Node, Vec<(u32, String)>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
             let lines = Lines { text, source };
@@ -53,12 +53,12 @@ impl Node {
     }
 
     /// The tree of a TOML value that stands in no document.
-    pub fn from_toml_value(value: &DeValue<'_>, source: usize) -> Value {
+    pub fn from_toml_value(value: &DeValue<'_>, source: i32) -> Value {
         Lines { text: "", source }.value(value)
     }
 
     /// The tree of a JSON document; every key has the line 0.
-    pub fn from_json(json: &Json, source: usize) -> Node {
+    pub fn from_json(json: &Json, source: i32) -> Node {
         let origin = Origin { source, line: 0 };
         let value = match json {
             Json::Object(members) => Value::Table(
@@ -178,7 +178,7 @@ impl Node {
 /// Turns spans of a text into lines; an empty text has none.
 struct Lines<'a> {
     text: &'a str,
-    source: usize,
+    source: i32,
 }
 
 impl Lines<'_> {

@@ -17,8 +17,8 @@ fn unknown_keys_are_answered_with_the_nearest_one() {
         ),
         ("[swich]\npipeline_stage_ns = 1.0", "mine.toml:3: swich: there is no such key; the nearest is `switch`"),
         (
-            "[cache.l2]\nassociativity = 4",
-            "mine.toml:4: cache.l2.associativity: there is no such key; the keys here are `inclusive`, `latency_cycles`, `mshrs`, `prefetcher`, `response_cycles`, `shared`, `size_kib`, `snoop_cycles`, `ways`, `write_buffers`",
+            "[persist]\nvoltage = 1",
+            "mine.toml:4: persist.voltage: there is no such key; the keys here are `fence`, `flush`",
         ),
     ];
     for (changes, expected) in cases {
@@ -115,12 +115,18 @@ fn missing_keys_and_tables_are_named_where_they_belong() {
     );
 }
 
+/// A level of cache like `pcs-table1`'s l2, under another name.
+fn level_like_l2(name: &str) -> String {
+    let base = super::shipped("pcs-table1").expect("it is shipped").text;
+    let from_header = base.split_once("[cache.l2]\n").expect("it has one").1;
+    let keys = from_header.split("\n\n").next().expect("a table ends");
+    format!("[cache.{name}]\n{keys}\n")
+}
+
 #[test]
 fn a_mistyped_key_is_not_reported_as_missing_besides() {
-    let text = "extends = \"pcs-table1\"\ndescription = \"a test\"\n[cache.l3]\nsize_kb = 4096\nways = 16\nlatency_cycles = 30\n\
-                response_cycles = 1\nmshrs = 32\nwrite_buffers = 64\nsnoop_cycles = 3\nshared = true\ninclusive = true\nprefetcher = \"none\"\n";
     assert_eq!(
-        resolve(text, &[]).unwrap_err(),
+        errors(&level_like_l2("l3").replace("size_kib", "size_kb")),
         "mine.toml:4: cache.l3.size_kb: there is no such key; the nearest is `size_kib`"
     );
 }
@@ -131,12 +137,9 @@ fn impossible_combinations_are_refused() {
         ("[cache.l2]\nways = 7", "mine.toml:4: cache.l2.ways: 4096 lines cannot be divided into sets of 7"),
         (
             "[cache.l2]\nsize_kib = 384",
-            "machines/pcs-table1.toml:L2WAYS: cache.l2.ways: 6144 lines in sets of 8 are 768 sets, not a power of two",
+            "mine.toml:4: cache.l2.size_kib: 6144 lines in sets of 8 are 768 sets, not a power of two",
         ),
-        (
-            "[tlb]\nentries = 62",
-            "machines/pcs-table1.toml:TLBWAYS: tlb.ways: 62 entries cannot be divided into sets of 4",
-        ),
+        ("[tlb]\nentries = 62", "mine.toml:4: tlb.entries: 62 entries cannot be divided into sets of 4"),
         (
             "[cache.l1d]\nshared = true",
             "mine.toml:4: cache.l1d.shared: true cannot be: first levels are private to their core",
@@ -167,37 +170,44 @@ fn impossible_combinations_are_refused() {
         ),
         ("[dram]\nchannel_bits = 32", "mine.toml:4: dram.channel_bits: 32 bits in bursts of 8 are 32 bytes, not 64"),
     ];
-    let base = super::shipped("pcs-table1").expect("it is shipped").text;
-    let line_of = |table: &str, key: &str| {
-        let start = base.lines().position(|line| line == table).expect("the table is there");
-        let offset = base.lines().skip(start).position(|line| line.starts_with(key)).expect("the key is there");
-        (start + offset + 1).to_string()
-    };
     for (changes, expected) in cases {
-        let expected =
-            expected.replace("L2WAYS", &line_of("[cache.l2]", "ways")).replace("TLBWAYS", &line_of("[tlb]", "ways"));
         assert_eq!(errors(changes), expected);
     }
 }
 
 #[test]
-fn cache_levels_follow_each_other() {
-    let level = |name: &str, shared| {
-        format!(
-            "[cache.{name}]\nsize_kib = 4096\nways = 16\nlatency_cycles = 30\nresponse_cycles = 1\nmshrs = 32\nwrite_buffers = 64\n\
-             snoop_cycles = 3\nshared = {shared}\ninclusive = true\nprefetcher = \"none\"\n"
-        )
-    };
-    assert!(changed(&level("l3", true)).is_ok());
-    assert_eq!(errors(&level("l4", true)), "mine.toml:3: cache.l4: there is no l3 between this level and those above");
+fn a_value_that_another_layer_made_wrong_says_which_key_did() {
+    let base = super::shipped("pcs-table1").expect("it is shipped").text;
+    let line = 1 + base.lines().position(|line| line.starts_with("write_high_watermark = 108")).expect("it is there");
     assert_eq!(
-        errors(&level("llc", true)),
-        "mine.toml:3: cache.llc: \"llc\" is no level; levels are l1i, l1d, then l2, l3 and so on up to l9"
+        set_errors(&["pm.write_queue_entries=64"]),
+        format!(
+            "machines/pcs-table1.toml:{line}: pm.write_high_watermark: 108 is out of range: at most 64 is allowed, now that \
+             `write_queue_entries` is 64"
+        )
+    );
+}
+
+#[test]
+fn cache_levels_follow_each_other() {
+    assert!(changed(&level_like_l2("l3")).is_ok());
+    assert_eq!(
+        errors(&level_like_l2("l4")),
+        "mine.toml:3: cache.l4: there is no l3 between this level and those above"
     );
     assert_eq!(
-        errors(&level("l3", false)),
-        "mine.toml:11: cache.l3.shared: false cannot be: l2 above it is shared\n\
-         mine.toml:11: cache.l3.shared: false cannot be: with several cores (core.count) the last level is shared, since coherence is kept there"
+        errors(&level_like_l2("llc")),
+        "mine.toml:3: cache.llc: \"llc\" is no level; levels are l1i, l1d, then l2, l3 and so on up to l9"
+    );
+    let private = level_like_l2("l3").replace("shared = true", "shared = false");
+    let line = 3 + private.lines().position(|line| line.starts_with("shared")).expect("it is there");
+    assert_eq!(
+        errors(&private),
+        format!(
+            "mine.toml:{line}: cache.l3.shared: false cannot be: l2 above it is shared\n\
+             mine.toml:{line}: cache.l3.shared: false cannot be: with several cores (core.count) the last level is shared, since coherence \
+             is kept there"
+        )
     );
 }
 
@@ -254,8 +264,8 @@ fn an_error_in_a_base_names_the_base() {
     let source = fencepost_sim::config::SourceText { name: "mine.toml".to_owned(), text };
     let errors = fencepost_sim::config::Machine::resolve(source, &lookup, &[]).unwrap_err().to_string();
     let expected = format!(
-        "mine.toml:4: pm.banks: 0 is out of range: 1 to 1024 is allowed\n\
-         base.toml:{line}: core.rob_entries: 9 is out of range: 16 to 4096 is allowed"
+        "base.toml:{line}: core.rob_entries: 9 is out of range: 16 to 4096 is allowed\n\
+         mine.toml:4: pm.banks: 0 is out of range: 1 to 1024 is allowed"
     );
     assert_eq!(errors, expected);
 }

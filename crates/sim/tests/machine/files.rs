@@ -48,12 +48,17 @@ fn value_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter(move |(_, line)| is_value(line))
 }
 
+/// Keys that say something of the file, not of the machine.
+fn is_about_the_file(line: &str) -> bool {
+    line.starts_with("extends") || line.starts_with("description")
+}
+
 #[test]
 fn every_value_says_where_it_comes_from() {
     let mut values = 0;
     for name in names() {
         let source = shipped(&name).expect("it is shipped");
-        for (number, line) in value_lines(&source.text).filter(|(_, line)| !line.starts_with("extends")) {
+        for (number, line) in value_lines(&source.text).filter(|(_, line)| !is_about_the_file(line)) {
             let comment = line.split_once("# ").map_or("", |(_, comment)| comment.trim());
             assert!(comment.len() >= 7, "{}:{number}: where does this value come from? {line}", source.name);
             if comment.starts_with("not given") {

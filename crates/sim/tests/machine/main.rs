@@ -4,6 +4,7 @@ mod docs;
 mod errors;
 mod fabrics;
 mod files;
+mod mutations;
 
 use std::fs;
 use std::path::{Path, PathBuf};
