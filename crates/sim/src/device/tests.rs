@@ -1,5 +1,7 @@
 //! Whole devices at the end of a link, with a mock neighbour that counts its credits.
 
+mod behind_a_bridge;
+
 use super::*;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
