@@ -1,7 +1,7 @@
 //! A channel of DRAM and the queues before it.
 //!
-//! Requests wait in a read queue and a write queue, from which the [scheduler](scheduler) takes commands one by one, each at the exact time at which
-//! the [channel](channel) lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
+//! Requests wait in a read queue and a write queue, from which the [scheduler] takes commands one by one, each at the exact time at which
+//! the [channel] lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
 //! answered from the queue. Time passes from one possible command to the next; cycles without one cost nothing.
 
 pub mod address;
