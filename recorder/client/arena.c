@@ -11,6 +11,16 @@ struct arena_chunk {
   size_t used;
 };
 
+/* What is in use: few and large pieces. */
+static struct {
+  void *lock;
+  struct pages {
+    struct pages *next;
+    char *start;
+    size_t bytes;
+  } * list;
+} used;
+
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 void *pages_allocate(size_t bytes) {
@@ -20,11 +30,40 @@ void *pages_allocate(size_t bytes) {
     dr_fprintf(STDERR, "fencepost: recorder: out of memory\n");
     dr_abort();
   }
+  struct pages *entry = dr_global_alloc(sizeof(*entry));
+  entry->start = pages;
+  entry->bytes = round_up(bytes, dr_page_size());
+  dr_mutex_lock(used.lock);
+  entry->next = used.list;
+  used.list = entry;
+  dr_mutex_unlock(used.lock);
   return pages;
 }
 
 void pages_free(void *pages, size_t bytes) {
+  dr_mutex_lock(used.lock);
+  struct pages **link = &used.list;
+  while (*link != NULL && (*link)->start != pages)
+    link = &(*link)->next;
+  struct pages *entry = *link;
+  if (entry != NULL)
+    *link = entry->next;
+  dr_mutex_unlock(used.lock);
+  if (entry != NULL)
+    dr_global_free(entry, sizeof(*entry));
   dr_raw_mem_free(pages, round_up(bytes, dr_page_size()));
+}
+
+void pages_init(void) { used.lock = dr_mutex_create(); }
+
+int pages_contain(const void *address) {
+  const char *at = address;
+  int is_contained = 0;
+  dr_mutex_lock(used.lock);
+  for (const struct pages *entry = used.list; entry != NULL && !is_contained; entry = entry->next)
+    is_contained = at >= entry->start && at < entry->start + entry->bytes;
+  dr_mutex_unlock(used.lock);
+  return is_contained;
 }
 
 void *arena_allocate(struct arena *arena, size_t bytes) {

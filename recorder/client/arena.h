@@ -18,5 +18,8 @@ void arena_free(struct arena *arena);
 /* Whole pages of zeroed memory, only taken from the machine when touched. */
 void *pages_allocate(size_t bytes);
 void pages_free(void *pages, size_t bytes);
+/* Whether they are in use and hold `address`. */
+int pages_contain(const void *address);
+void pages_init(void);
 
 #endif

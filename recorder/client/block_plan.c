@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block_plan.h"
 
+#include "dr_api.h"
+
 #include "drutil.h"
 
 #include "address_expressions.h"
@@ -31,6 +33,8 @@ static struct draft {
 static void *draft_lock;
 
 void block_plans_init(void) { draft_lock = dr_mutex_create(); }
+
+void block_plans_after_fork(void) { draft_lock = dr_mutex_create(); }
 
 void block_plans_exit(void) { dr_mutex_destroy(draft_lock); }
 

@@ -40,6 +40,7 @@ struct block_plan {
 
 void block_plans_init(void);
 void block_plans_exit(void);
+void block_plans_after_fork(void);
 
 /* The plan of a block, its code interned in the code table; block_plan_free ends it. */
 struct block_plan *block_plan_create(void *drcontext, instrlist_t *block);

@@ -10,22 +10,33 @@
 #include "drmgr.h"
 
 #include "code_table.h"
+#include "environment.h"
 #include "frame.h"
 #include "instrument.h"
+#include "memory_map.h"
+#include "process_image.h"
 #include "recording.h"
+#include "signals.h"
+#include "synchronisation.h"
+#include "system_calls.h"
 #include "thread.h"
+#include "thread_identity.h"
 
-static dr_signal_action_t on_signal(void *drcontext, dr_siginfo_t *signal) {
-  if (instrument_handle_fault(drcontext, signal))
-    return DR_SIGNAL_SUPPRESS;
-  return DR_SIGNAL_DELIVER;
+static void on_module_load(void *drcontext, const module_data_t *module, bool loaded) {
+  synchronisation_wrap_module(module);
 }
 
 static void on_process_exit(void) {
   code_table_write_pending();
+  drmgr_unregister_module_load_event(on_module_load);
+  synchronisation_exit();
+  process_image_exit();
+  signals_exit();
+  system_calls_exit();
+  memory_map_exit();
   instrument_exit();
-  drmgr_unregister_signal_event(on_signal);
   threads_exit();
+  thread_identities_exit();
   code_table_exit();
   frame_exit();
   recording_close();
@@ -33,15 +44,23 @@ static void on_process_exit(void) {
 }
 
 DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
-  (void)id;
   dr_set_client_name("Fencepost recorder", "the project's issue tracker");
-  if (argc != 2 || !recording_open(argv[1]))
+  pages_init();
+  if (argc != 2 || !recording_open(id, argv[1])) {
+    environment_clean();
     return; /* A child of the recorded process: it runs on, unrecorded. */
+  }
   drmgr_init();
   frame_init();
   code_table_init();
+  thread_identities_init();
   threads_init();
   instrument_init();
-  drmgr_register_signal_event(on_signal);
+  memory_map_init();
+  system_calls_init();
+  signals_init();
+  process_image_init();
+  synchronisation_init();
+  drmgr_register_module_load_event(on_module_load);
   dr_register_exit_event(on_process_exit);
 }

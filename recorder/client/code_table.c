@@ -36,14 +36,6 @@ static uint64_t hash_bytes(uint64_t seed, const uint8_t *bytes, size_t count) {
   return hash ^ hash >> 29;
 }
 
-static bool bytes_are_equal(const uint8_t *one, const uint8_t *other, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (one[i] != other[i])
-      return false;
-  }
-  return true;
-}
-
 static uint64_t hash_address(uint64_t address) {
   address *= 0x9e3779b97f4a7c15ull;
   return address ^ address >> 32;
@@ -108,6 +100,19 @@ void code_table_exit(void) {
   dr_mutex_destroy(table.write_lock);
 }
 
+void code_table_after_fork(void) {
+  table.lock = dr_mutex_create();
+  table.write_lock = dr_mutex_create();
+}
+
+bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions) {
+  for (uint32_t i = 0; i < block->slots; i++) {
+    if (block->slot[i].raw == word && block->slot[i].instruction < instructions)
+      return true;
+  }
+  return false;
+}
+
 static void *copy(const void *from, size_t bytes) {
   return memcpy(arena_allocate(&table.arena, bytes), from, bytes);
 }
@@ -150,7 +155,7 @@ uint32_t code_table_intern(const struct block *block) {
     const struct block *known = code_table_get(id);
     if (known->address == block->address && known->code_bytes == block->code_bytes &&
         known->instructions == block->instructions &&
-        bytes_are_equal(known->code, block->code, block->code_bytes))
+        memcmp(known->code, block->code, block->code_bytes) == 0)
       break;
     at = (at + 1) & (table.hash_capacity - 1);
   }
@@ -211,6 +216,8 @@ static uint32_t write_frame(uint32_t first, uint32_t end) {
 }
 
 void code_table_write_pending(void) {
+  if (recording.is_stopped)
+    return;
   uint32_t end = __atomic_load_n(&table.next_id, __ATOMIC_ACQUIRE);
   dr_mutex_lock(table.write_lock);
   uint32_t first = recording.control->blocks + 1;

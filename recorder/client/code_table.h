@@ -42,11 +42,17 @@ struct block {
 
 void code_table_init(void);
 void code_table_exit(void);
+/* In a forked child: whoever held a lock is gone. */
+void code_table_after_fork(void);
 
 /* The id of the block with this address and these bytes; a new one where there is none yet.
  * `block`'s id and code version are ignored and what it points to is copied. 0 where the record is
  * full. */
 uint32_t code_table_intern(const struct block *block);
+
+/* Whether raw word `word` of an execution belongs to one of its first `instructions` instructions.
+ */
+bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions);
 
 /* The block with an id that was given out by this image. */
 const struct block *code_table_get(uint32_t id);

@@ -76,6 +76,9 @@ void encoder_consume_all(struct encoder *encoder, const uint64_t *from, const ui
 /* Writes the frame that is being filled, if there is anything in it. */
 void encoder_write_frame(struct encoder *encoder);
 
+/* Start of the last record before `to`, where one ends; NULL where there is none. */
+const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to);
+
 /* Start of the execution that lies across `to`; `to` where one ends right there. */
 const uint64_t *raw_words_last_start(const uint64_t *from, const uint64_t *to);
 

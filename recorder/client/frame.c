@@ -30,6 +30,8 @@ void frame_init(void) {
   }
 }
 
+void frame_after_fork(void) { frames.lock = dr_mutex_create(); }
+
 static void buffer_release_memory(struct frame_buffer *buffer) {
   if (buffer->payload_capacity != 0)
     pages_free(buffer->payload, buffer->payload_capacity);

@@ -22,6 +22,7 @@ struct frame_buffer {
 
 void frame_init(void);
 void frame_exit(void);
+void frame_after_fork(void);
 
 /* A buffer with room for `payload_bytes`. */
 struct frame_buffer *frame_buffer_take(size_t payload_bytes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "instrument.h"
 
+#include "dr_api.h"
+
 #include "drmgr.h"
 #include "drreg.h"
 #include "drutil.h"

@@ -3,17 +3,27 @@
 
 #include "dr_api.h"
 
+#include "raw_system_call.h"
+
+#include <string.h>
 #include <sys/syscall.h>
 
 struct recording recording;
 
-int32_t process_id_of_caller(void) {
-  long result;
-  __asm__ volatile("syscall" : "=a"(result) : "0"(SYS_getpid) : "rcx", "r11", "memory");
-  return (int32_t)result;
+int32_t process_id_of_caller(void) { return (int32_t)raw_system_call(SYS_getpid, 0, 0, 0); }
+
+static void remember_folder(const char *client_path) {
+  size_t length = strlen(client_path);
+  while (length > 0 && client_path[length - 1] != '/')
+    length--;
+  if (length == 0 || length > sizeof(recording.library_folder))
+    return;
+  memcpy(recording.library_folder, client_path, length - 1);
+  recording.library_folder[length - 1] = '\0';
 }
 
-bool recording_open(const char *control_path) {
+bool recording_open(client_id_t client, const char *control_path) {
+  remember_folder(dr_get_client_path(client));
   file_t file = dr_open_file(control_path, DR_FILE_READ | DR_FILE_WRITE_APPEND);
   if (file == INVALID_FILE)
     return false;

@@ -13,15 +13,15 @@ struct recording {
   struct control_area *control;
   uint32_t image; /* program images so far, this one included: 1 before any exec */
   int32_t process;
-  bool is_stopped; /* the record cannot go on; the program does */
-  void *module_path;
+  bool is_stopped;                         /* the record cannot go on; the program does */
+  char library_folder[CONTROL_PATH_BYTES]; /* where this client and the engine are */
 };
 
 extern struct recording recording;
 
 /* Maps the control area named in the client's options. False where this process is not to be
  * recorded: a child of the recorded one, or no launcher. */
-bool recording_open(const char *control_path);
+bool recording_open(client_id_t client, const char *control_path);
 void recording_close(void);
 
 /* Ends the recording for a reason that the launcher will report; the program goes on. */

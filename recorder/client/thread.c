@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thread.h"
 
+#include "dr_api.h"
+
 #include "drmgr.h"
 
 #include "arena.h"
+#include "environment.h"
+#include "fields.h"
+#include "initial_stack.h"
+#include "memory_map.h"
+#include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
-#include "varint.h"
+#include "thread_identity.h"
 
 #include <string.h>
 
 /* Small enough to stay in a second-level cache between its filling and its encoding. */
-#define BUFFER_WORDS (32u * 1024)
+#define BUFFER_WORDS (128u * 1024)
 #define BUFFER_BYTES (BUFFER_WORDS * sizeof(uint64_t))
 #define GUARD_BYTES (EXECUTION_WORDS_MAX * sizeof(uint64_t)) /* whole pages */
 /* Longer events are not written; nothing makes them. */
@@ -97,12 +104,52 @@ void thread_flush(struct thread *thread) {
     thread->call_position = thread->buffer;
 }
 
-static void emit_start(struct thread *thread) {
-  uint8_t fields[4 * VARINT_BYTES_MAX], *out = fields;
-  out = varint_write(out, (uint64_t)dr_get_thread_id(thread->drcontext));
-  out = varint_write(out, 0);
-  out = varint_write(out, 0);
-  thread_event_clocked(thread, EVENT_THREAD_START, clock_advance(), fields, (size_t)(out - fields));
+static void send_start(struct thread *thread, uint64_t stack_pointer) {
+  struct fields fields;
+  uint64_t low, high;
+  memory_map_stack(stack_pointer, &low, &high);
+  fields_begin(&fields);
+  fields_number(&fields, (uint64_t)dr_get_thread_id(thread->drcontext));
+  fields_number(&fields, low);
+  fields_number(&fields, high);
+  fields_send_clocked(&fields, thread, EVENT_THREAD_START, clock_advance());
+}
+
+/* The first thread of an image that an exec started: the thread that called it goes on. */
+static void continue_after_exec(struct thread *thread) {
+  struct control_area *control = recording.control;
+  module_data_t *program = dr_get_main_module();
+  struct fields fields;
+  thread->id = control->exec_thread;
+  encoder_init(&thread->encoder, thread->id, control->exec_sequence, control->exec_position);
+  control->exec_pending = 0;
+  control->live_threads = 1;
+  fields_begin(&fields);
+  fields_text(&fields, program == NULL || program->full_path == NULL ? "" : program->full_path);
+  fields_send_clocked(&fields, thread, EVENT_EXEC, clock_advance());
+  if (program != NULL)
+    dr_free_module_data(program);
+}
+
+static void start_recording(struct thread *thread) {
+  static bool has_first_thread;
+  dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_CONTROL};
+  bool is_first = !__atomic_test_and_set(&has_first_thread, __ATOMIC_SEQ_CST);
+  /* Of the first thread the engine does not know the state yet. */
+  dr_get_mcontext(thread->drcontext, &context);
+  uint64_t stack_pointer = is_first ? initial_stack_pointer() : context.xsp;
+  if (is_first && process_image_is_later()) {
+    continue_after_exec(thread);
+  } else {
+    thread->id = thread_identity_starts((uint64_t)dr_get_thread_id(thread->drcontext));
+    __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
+    encoder_init(&thread->encoder, thread->id, 0, 0);
+    send_start(thread, stack_pointer);
+  }
+  if (is_first) {
+    memory_map_send_all(thread);
+    environment_clean();
+  }
 }
 
 static void on_thread_start(void *drcontext) {
@@ -117,12 +164,8 @@ static void on_thread_start(void *drcontext) {
   dr_memory_protect(thread->guard, GUARD_BYTES, DR_MEMPROT_NONE);
   *thread->position = thread->buffer;
   thread->is_recorded = !recording.is_stopped && process_id_of_caller() == recording.process;
-  if (!thread->is_recorded)
-    return;
-  thread->id = __atomic_fetch_add(&recording.control->next_thread, 1, __ATOMIC_SEQ_CST);
-  __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
-  encoder_init(&thread->encoder, thread->id, 0, 0);
-  emit_start(thread);
+  if (thread->is_recorded)
+    start_recording(thread);
 }
 
 static void on_thread_exit(void *drcontext) {
@@ -132,7 +175,8 @@ static void on_thread_exit(void *drcontext) {
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
   }
-  encoder_free(&thread->encoder);
+  if (thread->encoder.nothing != NULL)
+    encoder_free(&thread->encoder);
   pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
   dr_thread_free(drcontext, thread, sizeof(*thread));
 }

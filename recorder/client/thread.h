@@ -13,6 +13,35 @@
 /* Words of one execution at most: what may have to be moved when the buffer is full. */
 #define EXECUTION_WORDS_MAX 4096u
 
+#define CALL_ARGUMENTS 4
+#define SUSPENDED_CALLS_MAX 16u
+
+/* A call of a synchronisation function (synchronisation.c). */
+struct call {
+  const struct function *function;
+  uint64_t stack_pointer;
+  uint64_t argument[CALL_ARGUMENTS];
+  uint64_t clock;
+  uint64_t generation;
+  uint32_t participants;
+  uint32_t created; /* the thread that a pthread_create has made */
+};
+
+#define SYSTEM_CALL_ARGUMENTS 6
+
+/* A system call, between the engine's two events for it (system_calls.c). */
+struct system_call {
+  int number;
+  uint64_t argument[SYSTEM_CALL_ARGUMENTS];
+  uint64_t clock; /* taken before the call, where that is its place */
+  uint64_t flags; /* of a clone */
+};
+
+struct suspended_call {
+  uint32_t depth;
+  struct call call;
+};
+
 struct thread {
   uint32_t id;
   bool is_recorded; /* false in children, and when the recording has stopped */
@@ -25,6 +54,11 @@ struct thread {
    * program's work. */
   uint64_t *call_position;
   uint32_t call_depth;
+  struct call call;                                     /* the outermost */
+  struct suspended_call suspended[SUSPENDED_CALLS_MAX]; /* one per signal handler that runs */
+  uint32_t suspended_count;
+
+  struct system_call system_call; /* the one that is being made */
 
   struct encoder encoder;
 };

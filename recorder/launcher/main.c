@@ -44,6 +44,10 @@ static bool is_complete(const struct control_area *control, const struct record_
   }
   switch (control->stopped_reason) {
   case STOP_NONE:
+    if (WIFEXITED(status) && control->live_threads != 0) {
+      complain("the engine ended the program, which is a fault of the recorder");
+      return false;
+    }
     return true;
   case STOP_WRITE_FAILED:
     complain("%s could not be written: %s; the program ran on unrecorded", file->path,

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's mappings and modules, and how they change: what the simulator needs to know which
+ * addresses are heap, stack or file. The engine's own memory is not the program's and left out. */
+#ifndef MEMORY_MAP_H
+#define MEMORY_MAP_H
+
+#include "thread.h"
+
+void memory_map_init(void);
+void memory_map_exit(void);
+
+/* All mappings that exist; the first events of an image's first thread. */
+void memory_map_send_all(struct thread *thread);
+
+/* What the kernel says of the mapping around `address`, as an event. */
+void memory_map_send_around(struct thread *thread, uint64_t address);
+
+void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uint8_t protection,
+                     uint8_t kind, uint64_t offset, const char *name);
+void memory_map_send_unmap(struct thread *thread, uint64_t clock, uint64_t start, uint64_t length);
+
+/* The mapping that holds a thread's first stack pointer; zeros where there is none. */
+void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process_image.h"
+
+#include "block_plan.h"
+#include "code_table.h"
+#include "environment.h"
+#include "frame.h"
+#include "raw_system_call.h"
+#include "recording.h"
+#include "thread_identity.h"
+#include "wake_pairing.h"
+
+#include <sys/syscall.h>
+
+static bool is_forked_child;
+
+static void flush_other_threads(void) {
+  void **contexts;
+  uint count, unsuspended;
+  if (!dr_suspend_all_other_threads(&contexts, &count, &unsuspended))
+    return;
+  for (uint i = 0; i < count; i++) {
+    struct thread *other = thread_of(contexts[i]);
+    if (other != NULL)
+      thread_flush(other);
+  }
+  dr_resume_all_other_threads(contexts, count);
+}
+
+void process_image_before_exec(struct thread *thread, struct system_call *call) {
+  struct control_area *control = recording.control;
+  flush_other_threads();
+  thread_flush(thread);
+  control->exec_thread = thread->id;
+  control->exec_sequence = thread->encoder.sequence;
+  control->exec_position = thread->encoder.position;
+  control->exec_pending = 1;
+}
+
+void process_image_after_failed_exec(struct thread *thread) { recording.control->exec_pending = 0; }
+
+void process_image_before_childs_call(int number) {
+  void *drcontext = dr_get_current_drcontext();
+  /* A vfork's child still shares the parent's memory, and with it the engine's state: there the
+   * engine must see the exec. */
+  if (!is_forked_child || number != SYS_execve)
+    return;
+  /* Only returns when it fails, and then so will the program's own call. */
+  raw_system_call(SYS_execve, dr_syscall_get_param(drcontext, 0),
+                  dr_syscall_get_param(drcontext, 1), dr_syscall_get_param(drcontext, 2));
+}
+
+/* In the child of a fork. Other threads are gone, and with them whoever held a lock. */
+static void on_fork(void *drcontext) {
+  struct thread *thread = thread_of(drcontext);
+  is_forked_child = true;
+  recording.is_stopped = true;
+  thread->is_recorded = false;
+  thread->call_position = NULL;
+  block_plans_after_fork();
+  code_table_after_fork();
+  frame_after_fork();
+  thread_identities_after_fork();
+  wake_pairing_after_fork();
+}
+
+void process_image_init(void) { dr_register_fork_init_event(on_fork); }
+
+void process_image_exit(void) { dr_unregister_fork_init_event(on_fork); }
+
+bool process_image_is_later(void) { return recording.control->exec_pending != 0; }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A system call of our own, past the engine. */
+#ifndef RAW_SYSTEM_CALL_H
+#define RAW_SYSTEM_CALL_H
+
+#include "dr_api.h"
+
+/* The result, or the negative errno. */
+static inline long raw_system_call(long number, reg_t first, reg_t second, reg_t third) {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "0"(number), "D"(first), "S"(second), "d"(third)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+#endif

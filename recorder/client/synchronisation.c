@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "synchronisation.h"
+
+#include "dr_api.h"
+
+#include "drwrap.h"
+
+#include "exported_functions.h"
+#include "fields.h"
+#include "record_format.h"
+#include "recording.h"
+#include "thread_identity.h"
+#include "wake_pairing.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+/* How a function is recorded: before it runs, and from its result. */
+struct function {
+  const char *name;
+  void (*before)(struct thread *thread, struct call *call);
+  void (*after)(struct thread *thread, struct call *call, int result);
+  uint8_t event;
+};
+
+static void send_object(struct thread *thread, uint8_t type, uint64_t clock, uint64_t object) {
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, object);
+  fields_send_clocked(&fields, thread, type, clock);
+}
+
+static bool was_acquired(int result) { return result == 0 || result == EOWNERDEAD; }
+
+/* Releases happen before the function returns: another thread may have acquired by then. */
+static void before_release(struct thread *thread, struct call *call) {
+  call->clock = clock_advance();
+}
+
+static void after_release(struct thread *thread, struct call *call, int result) {
+  if (result == 0)
+    send_object(thread, call->function->event, call->clock, call->argument[0]);
+}
+
+static void after_acquire(struct thread *thread, struct call *call, int result) {
+  uint8_t event = was_acquired(result) ? call->function->event : (uint8_t)EVENT_ATTEMPT_FAILED;
+  send_object(thread, event, clock_advance(), call->argument[0]);
+}
+
+static void after_spin_lock(struct thread *thread, struct call *call, int result) {
+  if (result == 0)
+    spin_lock_taken(call->argument[0]);
+  after_acquire(thread, call, result);
+}
+
+static void before_spin_unlock(struct thread *thread, struct call *call) {
+  call->clock = spin_lock_released(call->argument[0]) ? clock_advance() : 0;
+}
+
+static void after_spin_unlock(struct thread *thread, struct call *call, int result) {
+  if (call->clock != 0)
+    after_release(thread, call, result);
+}
+
+static void before_wait(struct thread *thread, struct call *call) {
+  call->clock = wait_begins(call->argument[0]);
+}
+
+static void after_wait(struct thread *thread, struct call *call, int result) {
+  bool is_woken = was_acquired(result), is_timeout = result == ETIMEDOUT;
+  uint64_t wake = wait_ends(call->argument[0], call->clock, is_woken);
+  struct fields fields;
+  if (!is_woken && !is_timeout)
+    return;
+  fields_begin(&fields);
+  fields_number(&fields, call->argument[0]);
+  fields_number(&fields, call->argument[1]);
+  fields_number(&fields, wake);
+  fields_byte(&fields, is_timeout);
+  fields_send_clocked(&fields, thread, EVENT_CONDITION_WAIT, clock_advance());
+}
+
+static void before_signal(struct thread *thread, struct call *call) {
+  call->clock = signal_happens(call->argument[0]);
+}
+
+static void before_broadcast(struct thread *thread, struct call *call) {
+  call->clock = wake_happens(call->argument[0], WAKE_ALL);
+}
+
+/* The number of tokens is the lower half of the object's first word, in every libc that has sem_t
+ * of 32 bytes. */
+static uint32_t semaphore_value(uint64_t object) {
+  uint32_t value = 0;
+  size_t read;
+  if (!dr_safe_read((void *)(ptr_uint_t)object, sizeof(value), &value, &read))
+    return 0;
+  return value;
+}
+
+static void after_semaphore_init(struct thread *thread, struct call *call, int result) {
+  if (result == 0)
+    semaphore_initialised(call->argument[0], (uint32_t)call->argument[2]);
+}
+
+static void before_semaphore_post(struct thread *thread, struct call *call) {
+  call->clock = semaphore_posts(call->argument[0], semaphore_value(call->argument[0]));
+}
+
+static void before_semaphore_wait(struct thread *thread, struct call *call) {
+  semaphore_seen(call->argument[0], semaphore_value(call->argument[0]));
+}
+
+static void after_semaphore_wait(struct thread *thread, struct call *call, int result) {
+  if (result != 0) {
+    send_object(thread, EVENT_ATTEMPT_FAILED, clock_advance(), call->argument[0]);
+    return;
+  }
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, call->argument[0]);
+  fields_number(&fields, semaphore_takes(call->argument[0]));
+  fields_send_clocked(&fields, thread, EVENT_SEMAPHORE_WAIT, clock_advance());
+}
+
+static void after_barrier_init(struct thread *thread, struct call *call, int result) {
+  if (result == 0)
+    barrier_initialised(call->argument[0], (uint32_t)call->argument[2]);
+}
+
+/* An arrival is a release, so its place is where it arrives; the generation needs it in order, too.
+ */
+static void before_barrier(struct thread *thread, struct call *call) {
+  call->clock = clock_advance();
+  barrier_arrives(call->argument[0], &call->participants, &call->generation);
+}
+
+static void after_barrier(struct thread *thread, struct call *call, int result) {
+  if (result != 0 && result != PTHREAD_BARRIER_SERIAL_THREAD)
+    return;
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, call->argument[0]);
+  fields_number(&fields, call->participants);
+  fields_number(&fields, call->generation);
+  fields_send_clocked(&fields, thread, EVENT_BARRIER_WAIT, call->clock);
+}
+
+static uint64_t read_handle(uint64_t address) {
+  uint64_t handle = 0;
+  size_t read;
+  dr_safe_read((void *)(ptr_uint_t)address, sizeof(handle), &handle, &read);
+  return handle;
+}
+
+/* The new thread must come after its creation, so the place is taken before. */
+static void before_create(struct thread *thread, struct call *call) {
+  call->clock = clock_advance();
+  call->created = NO_THREAD;
+}
+
+static void after_create(struct thread *thread, struct call *call, int result) {
+  if (result != 0 || call->created == NO_THREAD)
+    return;
+  thread_handle_set(read_handle(call->argument[0]), call->created);
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, call->created);
+  fields_send_clocked(&fields, thread, EVENT_THREAD_CREATE, call->clock);
+}
+
+static void before_join(struct thread *thread, struct call *call) {
+  call->created = thread_handle_find(call->argument[0]);
+}
+
+static void after_join(struct thread *thread, struct call *call, int result) {
+  if (result != 0 || call->created == NO_THREAD)
+    return;
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, call->created);
+  fields_send_clocked(&fields, thread, EVENT_THREAD_JOIN, clock_advance());
+}
+
+static const struct function functions[] = {
+    {"pthread_create", before_create, after_create, 0},
+    {"pthread_join", before_join, after_join, 0},
+    {"pthread_tryjoin_np", before_join, after_join, 0},
+    {"pthread_timedjoin_np", before_join, after_join, 0},
+    {"pthread_clockjoin_np", before_join, after_join, 0},
+    {"thrd_join", before_join, after_join, 0},
+    {"pthread_mutex_lock", NULL, after_acquire, EVENT_MUTEX_LOCK},
+    {"pthread_mutex_trylock", NULL, after_acquire, EVENT_MUTEX_LOCK},
+    {"pthread_mutex_timedlock", NULL, after_acquire, EVENT_MUTEX_LOCK},
+    {"pthread_mutex_clocklock", NULL, after_acquire, EVENT_MUTEX_LOCK},
+    {"pthread_mutex_unlock", before_release, after_release, EVENT_MUTEX_UNLOCK},
+    {"pthread_spin_lock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
+    {"pthread_spin_trylock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
+    {"pthread_spin_unlock", before_spin_unlock, after_spin_unlock, EVENT_SPIN_UNLOCK},
+    {"pthread_rwlock_rdlock", NULL, after_acquire, EVENT_READ_LOCK},
+    {"pthread_rwlock_tryrdlock", NULL, after_acquire, EVENT_READ_LOCK},
+    {"pthread_rwlock_timedrdlock", NULL, after_acquire, EVENT_READ_LOCK},
+    {"pthread_rwlock_clockrdlock", NULL, after_acquire, EVENT_READ_LOCK},
+    {"pthread_rwlock_wrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
+    {"pthread_rwlock_trywrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
+    {"pthread_rwlock_timedwrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
+    {"pthread_rwlock_clockwrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
+    {"pthread_rwlock_unlock", before_release, after_release, EVENT_RW_UNLOCK},
+    {"pthread_cond_wait", before_wait, after_wait, 0},
+    {"pthread_cond_timedwait", before_wait, after_wait, 0},
+    {"pthread_cond_clockwait", before_wait, after_wait, 0},
+    {"pthread_cond_signal", before_signal, after_release, EVENT_CONDITION_SIGNAL},
+    {"pthread_cond_broadcast", before_broadcast, after_release, EVENT_CONDITION_BROADCAST},
+    {"sem_init", NULL, after_semaphore_init, 0},
+    {"sem_post", before_semaphore_post, after_release, EVENT_SEMAPHORE_POST},
+    {"sem_wait", before_semaphore_wait, after_semaphore_wait, 0},
+    {"sem_trywait", before_semaphore_wait, after_semaphore_wait, 0},
+    {"sem_timedwait", before_semaphore_wait, after_semaphore_wait, 0},
+    {"sem_clockwait", before_semaphore_wait, after_semaphore_wait, 0},
+    {"pthread_barrier_init", NULL, after_barrier_init, 0},
+    {"pthread_barrier_wait", before_barrier, after_barrier, 0},
+};
+#define FUNCTION_COUNT (sizeof(functions) / sizeof(functions[0]))
+
+/* The functions leave by a jump out of them (longjmp, cancellation) when the stack is above where
+ * it was at the call: that call will never return. */
+static void leave_abandoned_call(struct thread *thread, uint64_t stack_pointer) {
+  if (thread->call_depth == 0 || stack_pointer <= thread->call.stack_pointer)
+    return;
+  thread->call_depth = 0;
+  thread->call_position = NULL;
+}
+
+static void before_call(void *wrapping, void **user_data) {
+  const struct function *function = *user_data;
+  struct thread *thread = thread_of(drwrap_get_drcontext(wrapping));
+  if (!thread->is_recorded)
+    return;
+  uint64_t stack_pointer = drwrap_get_mcontext_ex(wrapping, DR_MC_CONTROL)->xsp;
+  leave_abandoned_call(thread, stack_pointer);
+  if (thread->call_depth++ > 0)
+    return;
+  struct call *call = &thread->call;
+  call->function = function;
+  call->stack_pointer = stack_pointer;
+  for (int i = 0; i < CALL_ARGUMENTS; i++)
+    call->argument[i] = (uint64_t)(ptr_uint_t)drwrap_get_arg(wrapping, i);
+  if (function->before != NULL)
+    function->before(thread, call);
+  thread->call_position = *thread->position;
+}
+
+static void after_call(void *wrapping, void *user_data) {
+  const struct function *function = user_data;
+  void *drcontext = wrapping == NULL ? dr_get_current_drcontext() : drwrap_get_drcontext(wrapping);
+  struct thread *thread = thread_of(drcontext);
+  if (!thread->is_recorded || thread->call_depth == 0 || --thread->call_depth > 0 ||
+      thread->call.function != function)
+    return;
+  *thread->position = thread->call_position;
+  thread->call_position = NULL;
+  if (wrapping == NULL) {
+    if (function->before == before_wait)
+      wait_ends(thread->call.argument[0], thread->call.clock, false);
+    return;
+  }
+  function->after(thread, &thread->call, (int)(ptr_int_t)drwrap_get_retval(wrapping));
+}
+
+void synchronisation_suspend_call(struct thread *thread) {
+  if (thread->suspended_count == SUSPENDED_CALLS_MAX)
+    return;
+  struct suspended_call *suspended = &thread->suspended[thread->suspended_count++];
+  suspended->depth = thread->call_depth;
+  suspended->call = thread->call;
+  if (thread->call_depth > 0)
+    *thread->position = thread->call_position;
+  thread->call_depth = 0;
+  thread->call_position = NULL;
+}
+
+void synchronisation_resume_call(struct thread *thread) {
+  if (thread->suspended_count == 0)
+    return;
+  const struct suspended_call *suspended = &thread->suspended[--thread->suspended_count];
+  thread->call = suspended->call;
+  thread->call_depth = suspended->depth;
+  thread->call_position = suspended->depth > 0 ? *thread->position : NULL;
+}
+
+static void wrap(const char *name, app_pc address, void *user_data) {
+  (void)user_data;
+  for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+    if (strcmp(functions[i].name, name) == 0) {
+      /* Versions of a function that are the same code are refused the second time. */
+      drwrap_wrap_ex(address, before_call, after_call, (void *)&functions[i], DRWRAP_FLAGS_NONE);
+      return;
+    }
+  }
+}
+
+void synchronisation_wrap_module(const module_data_t *module) {
+  if (module_is_thread_library(module))
+    exported_functions(module, wrap, NULL);
+  else if (module_is_static_program(module))
+    symbol_functions(module, wrap, NULL);
+}
+
+void synchronisation_init(void) {
+  drwrap_init();
+  drwrap_set_global_flags(DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
+  wake_pairing_init();
+}
+
+void synchronisation_exit(void) {
+  wake_pairing_exit();
+  drwrap_exit();
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system_calls.h"
+
+#include "dr_api.h"
+
+#include "drmgr.h"
+
+#include "fields.h"
+#include "futex.h"
+#include "memory_map.h"
+#include "process_image.h"
+#include "record_format.h"
+#include "recording.h"
+#include "thread_identity.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+static uint64_t page_up(uint64_t bytes) {
+  uint64_t page = dr_page_size();
+  return (bytes + page - 1) / page * page;
+}
+
+static uint8_t record_protection(uint64_t protection) {
+  return (uint8_t)(((protection & PROT_READ) != 0 ? 1 : 0) |
+                   ((protection & PROT_WRITE) != 0 ? 2 : 0) |
+                   ((protection & PROT_EXEC) != 0 ? 4 : 0));
+}
+
+static void after_mmap(struct thread *thread, const struct system_call *call, int64_t result) {
+  uint64_t flags = call->argument[3];
+  if ((flags & MAP_ANONYMOUS) == 0) {
+    memory_map_send_around(thread, (uint64_t)result);
+    return;
+  }
+  uint8_t kind = (flags & (MAP_STACK | MAP_GROWSDOWN)) != 0 ? MAP_KIND_STACK : MAP_KIND_ANONYMOUS;
+  memory_map_send(thread, (uint64_t)result, page_up(call->argument[1]),
+                  record_protection(call->argument[2]), kind, 0, "");
+}
+
+static void after_mremap(struct thread *thread, const struct system_call *call, int64_t result) {
+  memory_map_send_unmap(thread, call->clock, call->argument[0], page_up(call->argument[1]));
+  memory_map_send_around(thread, (uint64_t)result);
+}
+
+/* The break only shows in its calls: the engine keeps the program's break in memory of its own. */
+static void after_brk(struct thread *thread, int64_t result) {
+  static uint64_t mapped_end;
+  uint64_t end = page_up((uint64_t)result);
+  if (mapped_end != 0 && end > mapped_end)
+    memory_map_send(thread, mapped_end, end - mapped_end, 3, MAP_KIND_BREAK, 0, "[heap]");
+  else if (mapped_end != 0 && end < mapped_end)
+    memory_map_send_unmap(thread, clock_advance(), end, mapped_end - end);
+  mapped_end = end;
+}
+
+static uint64_t clone_flags(const struct system_call *call) {
+  if (call->number != SYS_clone3)
+    return call->argument[0];
+  uint64_t flags = 0;
+  size_t read;
+  dr_safe_read((void *)(ptr_uint_t)call->argument[0], sizeof(flags), &flags, &read);
+  return flags;
+}
+
+static void send_fork(struct thread *thread, int64_t child) {
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, (uint64_t)child);
+  fields_send(&fields, thread, EVENT_FORK);
+}
+
+static void after_clone(struct thread *thread, const struct system_call *call, int64_t result) {
+  if ((call->flags & CLONE_THREAD) == 0) {
+    send_fork(thread, result);
+    return;
+  }
+  uint32_t created = thread_identity_created((uint64_t)result);
+  if (thread->call_depth > 0) {
+    thread->call.created = created; /* pthread_create tells of it when it is done */
+    return;
+  }
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, created);
+  fields_send_clocked(&fields, thread, EVENT_THREAD_CREATE, call->clock);
+}
+
+/* What has to be known from before the call. */
+static void before(struct thread *thread, struct system_call *call) {
+  switch (call->number) {
+  case SYS_clone:
+  case SYS_clone3:
+    call->flags = clone_flags(call);
+    if (thread->call_depth == 0 && (call->flags & CLONE_THREAD) != 0)
+      call->clock = clock_advance();
+    break;
+  case SYS_munmap:
+  case SYS_mremap:
+    call->clock = clock_advance();
+    break;
+  case SYS_futex:
+    futex_before(thread, call);
+    break;
+  case SYS_execve:
+  case SYS_execveat:
+    process_image_before_exec(thread, call);
+    break;
+  default:
+    break;
+  }
+}
+
+static void after(struct thread *thread, struct system_call *call, int64_t result) {
+  bool is_error = result < 0 && result >= -4095;
+  switch (call->number) {
+  case SYS_mmap:
+    if (!is_error)
+      after_mmap(thread, call, result);
+    break;
+  case SYS_munmap:
+    if (!is_error)
+      memory_map_send_unmap(thread, call->clock, call->argument[0], page_up(call->argument[1]));
+    break;
+  case SYS_mremap:
+    if (!is_error)
+      after_mremap(thread, call, result);
+    break;
+  case SYS_shmat:
+    if (!is_error)
+      memory_map_send_around(thread, (uint64_t)result);
+    break;
+  case SYS_brk:
+    after_brk(thread, result);
+    break;
+  case SYS_clone:
+  case SYS_clone3:
+    if (result > 0)
+      after_clone(thread, call, result);
+    break;
+  case SYS_fork:
+  case SYS_vfork:
+    if (result > 0)
+      send_fork(thread, result);
+    break;
+  case SYS_futex:
+    futex_after(thread, call, result);
+    break;
+  case SYS_execve:
+  case SYS_execveat:
+    process_image_after_failed_exec(thread);
+    break;
+  default:
+    break;
+  }
+}
+
+static bool on_filter(void *drcontext, int number) { return true; }
+
+static bool on_before(void *drcontext, int number) {
+  struct thread *thread = thread_of(drcontext);
+  if (!thread->is_recorded) {
+    process_image_before_childs_call(number);
+    return true;
+  }
+  struct system_call *call = &thread->system_call;
+  call->number = number;
+  for (int i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
+    call->argument[i] = dr_syscall_get_param(drcontext, i);
+  before(thread, call);
+  return true;
+}
+
+static void on_after(void *drcontext, int number) {
+  struct thread *thread = thread_of(drcontext);
+  if (!thread->is_recorded || thread->system_call.number != number)
+    return;
+  int64_t result = (int64_t)dr_syscall_get_result(drcontext);
+  after(thread, &thread->system_call, result);
+  if (thread->call_depth > 0)
+    return;
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, (uint64_t)number);
+  fields_signed(&fields, result);
+  fields_send(&fields, thread, EVENT_SYSTEM_CALL);
+}
+
+void system_calls_init(void) {
+  dr_register_filter_syscall_event(on_filter);
+  drmgr_register_pre_syscall_event(on_before);
+  drmgr_register_post_syscall_event(on_after);
+}
+
+void system_calls_exit(void) {
+  dr_unregister_filter_syscall_event(on_filter);
+  drmgr_unregister_pre_syscall_event(on_before);
+  drmgr_unregister_post_syscall_event(on_after);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread_identity.h"
+
+#include "address_map.h"
+#include "record_format.h"
+#include "recording.h"
+
+/* What is stored in the maps: an id, never NULL. */
+#define FROM_ID(id) ((void *)((uintptr_t)(id) + 1))
+#define TO_ID(value) ((uint32_t)((uintptr_t)(value)-1))
+
+static struct {
+  void *lock;
+  struct address_map started; /* by kernel tid: started, its creator not yet back */
+  struct address_map created; /* by kernel tid: created, not yet started */
+  struct address_map handles;
+} identities;
+
+void thread_identities_init(void) { identities.lock = dr_mutex_create(); }
+
+void thread_identities_after_fork(void) { identities.lock = dr_mutex_create(); }
+
+void thread_identities_exit(void) {
+  address_map_free(&identities.started);
+  address_map_free(&identities.created);
+  address_map_free(&identities.handles);
+  dr_mutex_destroy(identities.lock);
+}
+
+static uint32_t new_id(void) {
+  uint32_t id = __atomic_fetch_add(&recording.control->next_thread, 1, __ATOMIC_SEQ_CST);
+  if (id >= RECORD_THREADS_MAX)
+    recording_stop(STOP_TOO_MANY_THREADS);
+  return id;
+}
+
+/* The id of a kernel thread that one side (its creator or itself) announces, as the other side has
+ * announced it, or a new one. Kernel ids are used again, so an announcement serves once. */
+static uint32_t announce(struct address_map *mine, struct address_map *theirs, uint64_t tid) {
+  dr_mutex_lock(identities.lock);
+  void *known = address_map_find(theirs, tid);
+  uint32_t id;
+  if (known != NULL) {
+    id = TO_ID(known);
+    address_map_set(theirs, tid, NULL);
+  } else {
+    id = new_id();
+    address_map_set(mine, tid, FROM_ID(id));
+  }
+  dr_mutex_unlock(identities.lock);
+  return id;
+}
+
+uint32_t thread_identity_starts(uint64_t kernel_tid) {
+  return announce(&identities.started, &identities.created, kernel_tid);
+}
+
+uint32_t thread_identity_created(uint64_t kernel_tid) {
+  return announce(&identities.created, &identities.started, kernel_tid);
+}
+
+void thread_handle_set(uint64_t handle, uint32_t thread) {
+  dr_mutex_lock(identities.lock);
+  address_map_set(&identities.handles, handle, FROM_ID(thread));
+  dr_mutex_unlock(identities.lock);
+}
+
+uint32_t thread_handle_find(uint64_t handle) {
+  dr_mutex_lock(identities.lock);
+  void *known = address_map_find(&identities.handles, handle);
+  dr_mutex_unlock(identities.lock);
+  return known == NULL ? NO_THREAD : TO_ID(known);
+}
