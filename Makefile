@@ -55,7 +55,7 @@ DEMO_PROGRAM = build/workloads/fft -m12 -p8 --flush clflush
 
 # What is up to date is shown again and not made again.
 demo: setup
-	@if $(MAKE) --question out/demo/report.html 2>/dev/null; \
+	@if $(MAKE) --no-print-directory --question out/demo/report.html 2>/dev/null; \
 	then $(BIN)/fencepost report out/demo/result.json -o out/demo/report.html; \
 	else $(MAKE) --no-print-directory out/demo/report.html; fi
 	@echo "report: out/demo/report.html"
