@@ -72,6 +72,9 @@ pub(super) fn next_drain<R: Rules, const S: usize, const I: usize>(
 }
 
 fn least_recently_used<R: Rules, const S: usize, const I: usize>(state: &State<S, I>) -> Option<SlotIndex> {
+    if state.count(EntryState::Dirty) == 0 {
+        return None;
+    }
     let by_recency = |(_, slot): &(SlotIndex, &Slot)| slot.recency;
     let (first, slot) = state.slots_where(|slot| slot.state == EntryState::Dirty).min_by_key(by_recency)?;
     if is_drainable::<R, S, I>(state, slot) {
@@ -85,5 +88,6 @@ fn least_recently_used<R: Rules, const S: usize, const I: usize>(state: &State<S
 /// Whether an entry may be sent to the memory device.
 fn is_drainable<R: Rules, const S: usize, const I: usize>(state: &State<S, I>, slot: &Slot) -> bool {
     let is_under_way = |other: &Slot| other.state == EntryState::Drain && other.line == slot.line;
-    slot.state == EntryState::Dirty && !(R::ONE_DRAIN_PER_LINE && state.slots().iter().any(is_under_way))
+    let may_be_under_way = R::ONE_DRAIN_PER_LINE && state.count(EntryState::Drain) > 0;
+    slot.state == EntryState::Dirty && !(may_be_under_way && state.slots().iter().any(is_under_way))
 }

@@ -12,8 +12,9 @@ use super::{drain_policy, rules::Sound};
 pub type Invariant<const S: usize, const I: usize> = (&'static str, fn(&Parameters, &State<S, I>) -> bool);
 
 /// All of them.
-pub fn invariants<const S: usize, const I: usize>() -> [Invariant<S, I>; 10] {
+pub fn invariants<const S: usize, const I: usize>() -> [Invariant<S, I>; 11] {
     [
+        ("counts_are_right", counts_are_right),
         ("no_entry_is_torn", no_entry_is_torn),
         ("only_drain_entries_are_sent", only_drain_entries_are_sent),
         ("one_drain_under_way_per_line", one_drain_under_way_per_line),
@@ -52,6 +53,11 @@ pub fn is_whole(output: &Output) -> bool {
         Output::Drain(_, data) => !data.is_torn && data.mask.0 != 0,
         Output::Completed(_) | Output::Forwarded(_) => true,
     }
+}
+
+fn counts_are_right<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
+    let is_right = |of| state.count(of) == state.slots().iter().filter(|slot| slot.state == of).count();
+    [EntryState::Empty, EntryState::Dirty, EntryState::Drain].into_iter().all(is_right)
 }
 
 fn no_entry_is_torn<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {

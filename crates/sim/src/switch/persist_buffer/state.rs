@@ -185,6 +185,8 @@ pub struct State<const SLOTS: usize, const INPUTS: usize> {
     /// The slots, each with durable and volatile fields; those from `slot_count` on are not there.
     slots: [Slot; SLOTS],
     slot_count: u16,
+    /// How many slots are in each [`EntryState`].
+    count: [u16; 3],
     /// Volatile: the controller's input (PI).
     pub input: InputQueue<INPUTS>,
     /// Volatile: a read or write that cannot go on until an entry is freed. Others wait behind it, acknowledgements do not.
@@ -207,6 +209,7 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         State {
             slots: [Slot::default(); SLOTS],
             slot_count: parameters.slots() as u16,
+            count: [parameters.slots() as u16, 0, 0],
             input: InputQueue::default(),
             parked: None,
             operation: Operation::Idle,
@@ -220,7 +223,7 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         &self.slots[..usize::from(self.slot_count)]
     }
 
-    /// All slots, to be changed.
+    /// All slots, to be exchanged with each other; their states are counted.
     pub fn slots_mut(&mut self) -> &mut [Slot] {
         &mut self.slots[..usize::from(self.slot_count)]
     }
@@ -235,8 +238,8 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         &self.slots()[index.index()]
     }
 
-    /// One slot, to be changed.
-    pub fn slot_mut(&mut self, index: SlotIndex) -> &mut Slot {
+    /// One slot, to be changed in all but its state.
+    pub(super) fn slot_mut(&mut self, index: SlotIndex) -> &mut Slot {
         &mut self.slots_mut()[index.index()]
     }
 
@@ -248,13 +251,13 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
 
     /// How many slots are in `state`.
     pub fn count(&self, state: EntryState) -> usize {
-        self.slots().iter().filter(|slot| slot.state == state).count()
+        usize::from(self.count[state as usize])
     }
 
     /// How many entries are occupied. A slot that is about to be retired counts no longer.
     pub fn occupied(&self) -> usize {
         let retiring = usize::from(matches!(self.operation, Operation::Retire { .. }));
-        self.slots().iter().filter(|slot| slot.is_occupied()).count() - retiring
+        usize::from(self.slot_count - self.count[EntryState::Empty as usize]) - retiring
     }
 
     /// The youngest entry of `line`.
@@ -267,16 +270,24 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         self.youngest(line).map(|index| self.slot(index).data.version)
     }
 
-    /// Makes `index` the most recently used Dirty entry.
+    /// Changes the state of an entry.
+    pub(super) fn set_state(&mut self, index: SlotIndex, state: EntryState) {
+        let old = std::mem::replace(&mut self.slot_mut(index).state, state);
+        self.count[old as usize] -= 1;
+        self.count[state as usize] += 1;
+    }
+
+    /// Makes `index`, which is Dirty, the most recently used entry.
     pub(super) fn touch(&mut self, index: SlotIndex) {
         self.forget_recency(index);
-        self.slot_mut(index).recency = 1 + self.slots().iter().map(|slot| slot.recency).max().unwrap_or(0);
+        self.slot_mut(index).recency = self.count[EntryState::Dirty as usize];
     }
 
     /// Takes `index` out of the order of use.
     pub(super) fn forget_recency(&mut self, index: SlotIndex) {
         let recency = std::mem::take(&mut self.slot_mut(index).recency);
-        if recency > 0 {
+        // Nothing stands above the most recently used.
+        if recency > 0 && recency < self.count[EntryState::Dirty as usize] {
             self.slots_mut().iter_mut().filter(|slot| slot.recency > recency).for_each(|slot| slot.recency -= 1);
         }
     }
@@ -288,7 +299,7 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
             self.slots_mut().iter_mut().filter(|slot| slot.holds(line)).for_each(|slot| slot.age += 1);
             self.slot_mut(index).age = 0;
         }
-        self.slot_mut(index).state = EntryState::Dirty;
+        self.set_state(index, EntryState::Dirty);
         self.touch(index);
     }
 
@@ -296,6 +307,7 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
     pub(super) fn empty(&mut self, index: SlotIndex) {
         self.forget_recency(index);
         let emptied = *self.slot(index);
+        self.set_state(index, EntryState::Empty);
         *self.slot_mut(index) = Slot { generation: emptied.generation, ..Slot::default() };
         if emptied.is_occupied() {
             let older = self.slots_mut().iter_mut().filter(|slot| slot.holds(emptied.line) && slot.age > emptied.age);

@@ -166,33 +166,49 @@ fn take_request<R: Rules, const S: usize, const I: usize>(
     state: &mut State<S, I>,
     packet: Packet,
 ) -> Reaction {
-    if !can_go_on::<R, S, I>(parameters, state, &packet) {
-        state.parked = Some(packet);
-        return Reaction::silent(Action::Parked, Accesses::TAG);
-    }
-    let (action, output) = match packet {
-        Packet::Write(write) => (plan_write::<R, S, I>(state, write), None),
-        Packet::Read(read) => match seen_by::<R, S, I>(state, &read) {
-            Some(slot) => {
-                state.operation = Operation::Answer { request: read.request, slot };
-                (Action::Hit, None)
-            }
-            None => (Action::Missed, Some(Output::Forwarded(read.request))),
-        },
+    let plan = match packet {
+        Packet::Write(write) => plan_write::<R, S, I>(parameters, state, write),
+        Packet::Read(read) => plan_read::<R, S, I>(state, read),
         Packet::Acknowledgement(_) => unreachable!("acknowledgements are taken apart"),
     };
+    let (action, output) = plan.unwrap_or_else(|| {
+        state.parked = Some(packet);
+        (Action::Parked, None)
+    });
     Reaction { action, accesses: Accesses::TAG, output }
 }
 
-fn plan_write<R: Rules, const S: usize, const I: usize>(state: &mut State<S, I>, write: Write) -> Action {
+/// What is to be done with a write; nothing if there is no room for it.
+fn plan_write<R: Rules, const S: usize, const I: usize>(
+    parameters: &Parameters,
+    state: &mut State<S, I>,
+    write: Write,
+) -> Option<(Action, Option<Output>)> {
     let merged_with = coalescing_entry::<R, S, I>(state, &write);
+    if merged_with.is_none() && !R::has_room(state.occupied(), parameters.entries.into()) {
+        return None;
+    }
     let empty = state.slots_where(|slot| !slot.is_occupied()).map(|(index, _)| index).next();
     let (target, replaced) = match merged_with {
         Some(entry) if !R::COALESCES_INTO_SPARE_SLOT => (entry, None),
         _ => (empty.expect("one slot more than the entries is there"), merged_with),
     };
     state.operation = Operation::Write { write, target, replaced, steps_done: 0 };
-    if merged_with.is_some() { Action::Coalescing } else { Action::Allocating }
+    Some((if merged_with.is_some() { Action::Coalescing } else { Action::Allocating }, None))
+}
+
+/// What is to be done with a read; nothing if it has to wait for a drain.
+fn plan_read<R: Rules, const S: usize, const I: usize>(
+    state: &mut State<S, I>,
+    read: Read,
+) -> Option<(Action, Option<Output>)> {
+    let Some(slot) = seen_by::<R, S, I>(state, &read) else {
+        return Some((Action::Missed, Some(Output::Forwarded(read.request))));
+    };
+    is_answerable::<R>(&state.slot(slot).data).then(|| {
+        state.operation = Operation::Answer { request: read.request, slot };
+        (Action::Hit, None)
+    })
 }
 
 /// The controller goes on with what it is doing.
@@ -224,7 +240,7 @@ fn go_on<R: Rules, const S: usize, const I: usize>(parameters: &Parameters, stat
         Operation::Drain { slot, is_marked: false } => {
             state.operation = Operation::Drain { slot, is_marked: true };
             state.forget_recency(slot);
-            state.slot_mut(slot).state = EntryState::Drain;
+            state.set_state(slot, EntryState::Drain);
             (Accesses::TAG, None)
         }
         Operation::Drain { slot, is_marked: true } => {
