@@ -12,6 +12,9 @@ from rich.table import Table
 
 Document = dict[str, Any]
 
+# The bits of a mapping's protection in docs/record-format.md.
+PROTECTION = (("r", 1), ("w", 2), ("x", 4))
+
 
 def show(document: Document, output: Console) -> None:
     """Prints the whole document."""
@@ -47,7 +50,9 @@ def _print_rows(rows: list[Document], output: Console) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
-        is_number = all(isinstance(row.get(name), (int, float)) for row in rows)
+        is_number = (
+            all(isinstance(row.get(name), (int, float)) for row in rows) and name != "protection"
+        )
         table.add_column(_title(name), justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*(_text(name, row.get(name)) for name in names))
@@ -55,17 +60,20 @@ def _print_rows(rows: list[Document], output: Console) -> None:
 
 
 def _text(name: str, value: Any) -> str:
-    if value is None:
+    if value is None or value == "":
         return "–"
+    if name == "range":
+        return f"{value['start']:#x}-{value['end']:#x}"
+    if name == "protection":
+        return "".join(letter if value & bit else "-" for letter, bit in PROTECTION)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.3f}"
     if isinstance(value, int):
-        is_address = name in ("start", "end", "base", "low", "high")
-        return f"{value:#x}" if is_address else f"{value:,}"
+        return f"{value:#x}" if name == "offset" else f"{value:,}"
     if isinstance(value, list):
-        return " ".join(_text(name, item) for item in value)
+        return " ".join(_text(name, item) for item in value) or "–"
     if isinstance(value, dict):
         return ", ".join(f"{_title(k)} {_text(k, v)}" for k, v in value.items())
     return str(value)

@@ -4,7 +4,9 @@ import math
 from typing import Any
 
 WIDTH, HEIGHT = 440.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 40.0, 12.0, 10.0, 34.0
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 24.0, 10.0, 34.0
+
+ROUND = (1, 2, 5)
 
 Curve = tuple[str, list[list[float]]]
 
@@ -57,15 +59,15 @@ def _decades(low: float, high: float) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    ticks = list(_round_numbers(low, high))
-    if len(ticks) > 7:
-        ticks = [n for n in ticks if math.isclose(math.log10(n) % 1, 0, abs_tol=1e-9)]
-    return ticks
+    """As many as have room: from several in a decade down to one."""
+    candidates = [_round_numbers(low, high, digits) for digits in ((1, 1.5, 2, 3, 4, 5, 7), ROUND)]
+    candidates.append(_round_numbers(low, high, (1,)))
+    return next((ticks for ticks in candidates if len(ticks) <= 7), candidates[-1])
 
 
-def _round_numbers(low: float, high: float) -> list[float]:
+def _round_numbers(low: float, high: float, digits: tuple[float, ...] = ROUND) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    numbers = [digit * 10.0**exponent for exponent in exponents for digit in (1, 2, 5)]
+    numbers = [digit * 10.0**exponent for exponent in exponents for digit in digits]
     return [n for n in numbers if low <= n * (1 + 1e-9) and n <= high * (1 + 1e-9)]
 
 
