@@ -196,16 +196,22 @@ impl Simulation {
         loop {
             self.look(progress)?;
             for _ in 0..EVENTS_PER_LOOK {
-                if !self.system.step() {
-                    if self.system.is_finished() || !self.system.unblock() && self.is_over() {
-                        self.look(progress)?;
-                        return self.finish();
-                    }
-                    continue;
+                if !self.step() {
+                    self.look(progress)?;
+                    return self.finish();
                 }
-                self.cross_boundaries();
             }
         }
+    }
+
+    /// Handles the next event; if there is none and the program is not at its end, ends one wait. Whether there was anything to do.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        if self.system.step() {
+            self.cross_boundaries();
+            return true;
+        }
+        !self.system.is_finished() && self.system.unblock()
     }
 
     /// Handles all events up to `time`; whether any are left.
@@ -213,19 +219,12 @@ impl Simulation {
     /// # Errors
     /// If the record cannot be read.
     pub fn run_until(&mut self, time: Time) -> Result<bool, SimulationError> {
-        loop {
-            match self.system.next_time() {
-                Some(next) if next > time => return Ok(true),
-                Some(_) => {
-                    self.system.step();
-                    self.cross_boundaries();
-                }
-                None if self.system.is_finished() || !self.system.unblock() => {
-                    return self.check_error().map(|()| false);
-                }
-                None => {}
+        while self.system.next_time().is_none_or(|next| next <= time) {
+            if !self.step() {
+                return self.check_error().map(|()| false);
             }
         }
+        Ok(true)
     }
 
     /// Cuts the power now.
@@ -238,12 +237,22 @@ impl Simulation {
     /// # Errors
     /// If recovery does not come to an end.
     pub fn recover(&mut self) -> Result<(), SimulationError> {
-        self.system.recover();
+        self.start_recovery();
         while self.system.step() {}
         if self.system.is_idle() {
             return Ok(());
         }
         Err(self.deadlock())
+    }
+
+    /// Power is back. What recovery takes is still to be handled, by [`Simulation::step`], and may be cut again.
+    pub fn start_recovery(&mut self) {
+        self.system.recover();
+    }
+
+    /// Logs from now on what the hosts are promised about PM.
+    pub fn log_persists(&mut self) {
+        self.system.hosts_mut().for_each(Host::log_persists);
     }
 
     /// The version of a PM line that the persistent domain holds.
@@ -303,11 +312,6 @@ impl Simulation {
         self.system.hosts().map(Host::instructions).sum()
     }
 
-    /// Whether nothing more will happen; a deadlock otherwise.
-    fn is_over(&self) -> bool {
-        self.system.next_time().is_none()
-    }
-
     fn deadlock(&self) -> SimulationError {
         SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
     }
@@ -326,6 +330,7 @@ impl Simulation {
         } else {
             Ended::Complete
         };
+        let warnings = self.warnings();
         Ok(Outcome {
             ended,
             intervals: std::mem::take(&mut self.intervals),
@@ -333,7 +338,7 @@ impl Simulation {
             instructions: self.instructions(),
             positions: self.system.hosts().flat_map(Host::positions).collect(),
             links: self.system.links().to_vec(),
-            warnings: self.warnings(),
+            warnings,
             stats,
         })
     }

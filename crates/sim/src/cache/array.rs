@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_leaves() {
         let mut array = CacheArray::new(2 * 2 * 64, 2);
-        let line = |number| LineAddress(number * 2);
+        let line = |number: u64| LineAddress(number * 2);
         array.insert(line(1), Line::default());
         array.insert(line(2), Line::default());
         assert!(array.find_and_touch(line(1)).is_some());

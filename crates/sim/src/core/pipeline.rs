@@ -116,6 +116,8 @@ pub struct Core {
     pub watched_stores: Vec<u64>,
     pub(super) tlb: Tlb,
     pub(super) predictor: BranchPredictor,
+    /// Micro-operations whose completion has become known so far.
+    completions: u64,
     /// Entries whose sources have become known and that are to be executed.
     pub(super) ready: Vec<u32>,
     /// The cycle in which the next micro-operation dispatches, and how many do so already.
@@ -173,6 +175,7 @@ impl Core {
             watched_stores: Vec::new(),
             tlb: Tlb::new(tlb),
             predictor: BranchPredictor::new(predictor),
+            completions: 0,
             ready: Vec::new(),
             dispatch_cycle: 0,
             dispatched: 0,
@@ -198,21 +201,23 @@ impl Core {
             if self.dispatch_cycle >= horizon {
                 return Ok(Pause::Horizon);
             }
+            let before = self.known();
             let step = self.dispatch_some(env)?;
             self.settle(env);
             match step {
                 Progress::Dispatched => {}
-                Progress::Blocked => {
-                    // Settling may have known what dispatch did not.
-                    if let Progress::Blocked = self.dispatch_some(env)? {
-                        self.settle(env);
-                        return Ok(Pause::Waiting);
-                    }
-                    self.settle(env);
-                }
+                Progress::Blocked if self.known() == before => return Ok(Pause::Waiting),
+                // What was dispatched, or settled, may be what dispatch waits for.
+                Progress::Blocked => {}
                 Progress::Paused(pause) => return Ok(pause),
             }
         }
+    }
+
+    /// How much is known of what is in flight; grows with everything that becomes known.
+    #[inline]
+    fn known(&self) -> (u64, u64, u64) {
+        (self.rob.known(), self.completions, self.stores.known())
     }
 
     /// Lets another thread (or the same again) start on this core at `cycle`; nothing may be in flight.
@@ -249,7 +254,8 @@ impl Core {
         match self.rob.head() {
             Some((_, entry)) => format!("{:?} of address {:#x} is the oldest and not complete", entry.operation, entry.address),
             None if !self.stores.is_empty() => "stores that have not taken effect".into(),
-            None => "flushes under way, or nothing".into(),
+            None if !self.combining.is_idle() => "flushes or non-temporal stores under way".into(),
+            None => format!("nothing in flight, at cycle {}", self.dispatch_cycle),
         }
     }
 
@@ -580,6 +586,7 @@ impl Core {
             let index = entry.queue_index;
             self.stores.entry_mut(index).data_ready = cycle;
         }
+        self.completions += 1;
         self.rob.complete(slot, cycle, &mut self.ready);
     }
 

@@ -91,6 +91,12 @@ impl ReorderBuffer {
         Some(holder.commit)
     }
 
+    /// How many micro-operations were entered and committed so far.
+    #[inline]
+    pub fn known(&self) -> u64 {
+        self.tail + self.head
+    }
+
     /// Whether every micro-operation's commit is known.
     #[inline]
     pub fn is_drained(&self) -> bool {

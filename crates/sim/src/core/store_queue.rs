@@ -131,6 +131,12 @@ impl StoreQueue {
         &mut self.entries[index as usize]
     }
 
+    /// How many entries have left it so far.
+    #[inline]
+    pub fn known(&self) -> u64 {
+        self.head
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
