@@ -31,11 +31,9 @@ def fencepost(tmp_path: Path) -> Fencepost:
     """Runs the command in an empty folder of its own."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [FENCEPOST, *map(str, arguments)],
-            check=False,
-            **{"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300} | options,
-        )
+        defaults = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+        command = [FENCEPOST, *map(str, arguments)]
+        return subprocess.run(command, **{"check": False} | defaults | options)
 
     return run
 
