@@ -202,9 +202,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         payload = zstandard.ZstdDecompressor().decompress(stored) if codec == 1 else stored
         if len(payload) != raw_bytes or raw_bytes > 64 << 20:
             raise Damaged(f"frame at {offset}: {len(payload)} bytes where {raw_bytes} are named")
-        yield Frame(
-            offset, kind, thread, sequence, instructions, position, payload, stored_bytes
-        )
+        yield Frame(offset, kind, thread, sequence, instructions, position, payload, stored_bytes)
         offset = end
 
 

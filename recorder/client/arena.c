@@ -18,7 +18,7 @@ static struct {
     struct pages *next;
     char *start;
     size_t bytes;
-  } * list;
+  } *list;
 } used;
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }

@@ -213,7 +213,7 @@ static void add_slots(struct draft *draft, instr_t *instr) {
     if (opnd_is_null(operand))
       operand = instr_get_dst(instr, 0);
     add_operand_slot(draft, SLOT_FLUSH, CACHE_LINE_BYTES, operand);
-  } else if (vector_elements_describe(instr, &elements)) {
+  } else if (vector_elements_describe(instr, instr_get_app_pc(instr), &elements)) {
     uint16_t raw =
         add_source(draft, RAW_ELEMENTS, DR_REG_NULL, elements.operand, (uint16_t)elements.count);
     for (uint32_t i = 0; i < elements.count; i++)

@@ -159,7 +159,7 @@ static void write_elements(app_pc pc, ptr_uint_t words_back) {
   instr_t instr;
   instr_init(drcontext, &instr);
   struct vector_elements elements;
-  if (decode(drcontext, pc, &instr) != NULL && vector_elements_describe(&instr, &elements))
+  if (decode(drcontext, pc, &instr) != NULL && vector_elements_describe(&instr, pc, &elements))
     vector_elements_addresses(&elements, &context, *thread->position - words_back);
   instr_free(drcontext, &instr);
 }

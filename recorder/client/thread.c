@@ -28,9 +28,7 @@ reg_id_t position_tls_segment;
 uint position_tls_offset;
 static int field_index;
 
-struct thread *thread_of(void *drcontext) {
-  return drmgr_get_tls_field(drcontext, field_index);
-}
+struct thread *thread_of(void *drcontext) { return drmgr_get_tls_field(drcontext, field_index); }
 
 size_t thread_drain(struct thread *thread) {
   uint64_t *position = *thread->position, *moved;

@@ -7,7 +7,7 @@
 
 /* What is stored in the maps: an id, never NULL. */
 #define FROM_ID(id) ((void *)((uintptr_t)(id) + 1))
-#define TO_ID(value) ((uint32_t)((uintptr_t)(value)-1))
+#define TO_ID(value) ((uint32_t)((uintptr_t)(value) - 1))
 
 static struct {
   void *lock;

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+#define ADDRESS_SIZE_PREFIX 0x67
+#define FS_PREFIX 0x64
+#define GS_PREFIX 0x65
+#define EVEX_PREFIX 0x62
+#define EVEX_MODRM_OFFSET 5 /* behind four bytes of prefix and the opcode */
+
 static bool describe_opcode(int opcode, struct vector_elements *elements) {
   elements->is_scatter = false;
   switch (opcode) {
@@ -45,7 +51,16 @@ static bool describe_opcode(int opcode, struct vector_elements *elements) {
 
 static uint32_t register_bytes(reg_id_t reg) { return opnd_size_in_bytes(reg_get_size(reg)); }
 
-bool vector_elements_describe(instr_t *instr, struct vector_elements *elements) {
+/* AVX-512 counts an 8-bit displacement in elements; the engine's decoder takes it in bytes. */
+static int64_t displacement_of(opnd_t operand, const uint8_t *pc, uint32_t element_bytes) {
+  int64_t displacement = opnd_get_disp(operand);
+  while (*pc == ADDRESS_SIZE_PREFIX || *pc == FS_PREFIX || *pc == GS_PREFIX)
+    pc++;
+  bool is_byte = pc[0] == EVEX_PREFIX && pc[EVEX_MODRM_OFFSET] >> 6 == 1;
+  return is_byte ? displacement * element_bytes : displacement;
+}
+
+bool vector_elements_describe(instr_t *instr, const uint8_t *pc, struct vector_elements *elements) {
   if (!describe_opcode(instr_get_opcode(instr), elements))
     return false;
   opnd_t data = opnd_create_null();
@@ -70,6 +85,7 @@ bool vector_elements_describe(instr_t *instr, struct vector_elements *elements) 
       elements->mask = opnd_get_reg(data);
     data = instr_get_dst(instr, 0);
   }
+  elements->displacement = displacement_of(elements->operand, pc, elements->element_bytes);
   uint32_t by_data = register_bytes(opnd_get_reg(data)) / elements->element_bytes;
   uint32_t by_index = register_bytes(opnd_get_index(elements->operand)) / elements->index_bytes;
   elements->count = by_data < by_index ? by_data : by_index;
@@ -95,7 +111,7 @@ void vector_elements_addresses(const struct vector_elements *elements, dr_mconte
                                uint64_t *addresses) {
   reg_id_t base = opnd_get_base(elements->operand);
   const uint8_t *indices = vector_bytes(context, opnd_get_index(elements->operand));
-  uint64_t start = (uint64_t)(int64_t)opnd_get_disp(elements->operand);
+  uint64_t start = (uint64_t)elements->displacement;
   if (base != DR_REG_NULL)
     start += reg_get_value(base, context);
   for (uint32_t i = 0; i < elements->count; i++) {

@@ -12,12 +12,13 @@ struct vector_elements {
   uint32_t count;
   uint32_t element_bytes;
   uint32_t index_bytes;
-  opnd_t operand; /* the memory operand: base, vector of indices, scale, displacement */
-  reg_id_t mask;  /* a mask register (AVX-512) or a vector whose sign bits are the mask (AVX2) */
+  opnd_t operand; /* the memory operand: base, vector of indices, scale */
+  int64_t displacement;
+  reg_id_t mask; /* a mask register (AVX-512) or a vector whose sign bits are the mask (AVX2) */
 };
 
-/* False where `instr` is neither a gather nor a scatter. */
-bool vector_elements_describe(instr_t *instr, struct vector_elements *elements);
+/* False where `instr`, which stands at `pc`, is neither a gather nor a scatter. */
+bool vector_elements_describe(instr_t *instr, const uint8_t *pc, struct vector_elements *elements);
 
 /* Writes one address per element to `addresses`, 0 where it is masked off. */
 void vector_elements_addresses(const struct vector_elements *elements, dr_mcontext_t *context,

@@ -1,0 +1,64 @@
+"""Compiles the test programs beside this file and records what they do."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import record_format as rf
+
+ROOT = Path(__file__).parents[2]
+LAUNCHER = ROOT / "build" / "recorder" / "fencepost-record"
+SOURCES = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program that was run under the recorder."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    path: Path
+
+    def load(self) -> rf.Record:
+        return rf.Record(self.path)
+
+
+class Recorder:
+    """The launcher, and a folder of its own for programs and records."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def compile(self, name: str, *options: str) -> Path:
+        program = self.folder / name
+        compiler = ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program]
+        subprocess.run(
+            [*compiler, *options, SOURCES / f"{name}.c"], check=True, timeout=120, cwd=self.folder
+        )
+        return program
+
+    def command(self, *program: str | Path, options: tuple[str, ...] = ()) -> list[str]:
+        record = self.folder / "record.fencepost"
+        return [str(LAUNCHER), "-o", str(record), *options, "--", *map(str, program)]
+
+    def record(
+        self,
+        *program: str | Path,
+        options: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+        timeout: float = 120,
+    ) -> Run:
+        finished = subprocess.run(
+            self.command(*program, options=options),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=self.folder,
+            env=environment,
+        )
+        path = self.folder / "record.fencepost"
+        return Run(finished.returncode, finished.stdout, finished.stderr, path)

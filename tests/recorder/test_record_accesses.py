@@ -1,0 +1,75 @@
+"""Each memory access of a recorded program: its kind, its address, its size, in its order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorder_programs import Recorder
+
+import record_format as rf
+
+BEGIN, END = bytes.fromhex("0f1f840001004350"), bytes.fromhex("0f1f840002004350")
+KINDS = {
+    "load": rf.LOAD,
+    "store": rf.STORE,
+    "update": rf.UPDATE,
+    "flush": rf.FLUSH,
+    "prefetch": rf.PREFETCH,
+    "string_source": rf.STRING_SOURCE,
+    "string_destination": rf.STRING_DESTINATION,
+    "gather": rf.GATHER,
+    "scatter": rf.SCATTER,
+}
+NAMES = {number: name for name, number in KINDS.items()}
+
+Accesses = list[tuple[str, int, int]]
+
+
+def expected_cases(output: str) -> dict[str, Accesses]:
+    cases: dict[str, Accesses] = {}
+    for line in output.splitlines():
+        if line.startswith("case "):
+            accesses = cases[line.removeprefix("case ")] = []
+        else:
+            kind, address, size = line.split()
+            accesses.append((kind, int(address), int(size)))
+    return cases
+
+
+def recorded_cases(record: rf.Record) -> list[Accesses]:
+    """What lies between each pair of markers in the first thread."""
+    cases: list[Accesses] = []
+    inside = False
+    for item in record.items(0):
+        if isinstance(item, rf.Event):
+            continue
+        for index in range(item.executed):
+            code = item.block.instruction_bytes(index)
+            if code == BEGIN:
+                inside = True
+                cases.append([])
+            elif code == END:
+                inside = False
+            elif inside:
+                cases[-1].extend(
+                    (NAMES[slot.kind], value, slot.size)
+                    for slot, value in zip(item.block.slots, item.values, strict=True)
+                    if slot.instruction == index
+                )
+    return cases
+
+
+@pytest.mark.parametrize("linked", ["dynamic", "static"])
+@pytest.mark.parametrize("name", ["accesses", "flushes", "vectors"])
+def test_accesses_are_those_the_program_made(
+    recorder: Recorder, tmp_path: Path, name: str, linked: str
+) -> None:
+    options = ["-O1", "-no-pie"] + (["-static"] if linked == "static" else [])
+    program = recorder.compile(name, *options)
+    run = recorder.record(program)
+    expected = expected_cases(run.stdout)
+    recorded = dict(zip(expected, recorded_cases(run.load()), strict=True))
+    assert len(expected) >= 2
+    for case, accesses in expected.items():
+        assert recorded[case] == accesses, case
