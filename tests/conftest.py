@@ -30,10 +30,12 @@ def result() -> Result:
 def fencepost(tmp_path: Path) -> Fencepost:
     """Runs the command in an empty folder of its own."""
 
-    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-        defaults = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+    def run(
+        *arguments: object, check: bool = False, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
         command = [FENCEPOST, *map(str, arguments)]
-        return subprocess.run(command, **{"check": False} | defaults | options)
+        defaults = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+        return subprocess.run(command, check=check, **defaults | options)
 
     return run
 

@@ -1,6 +1,6 @@
 """One record, replayed on machines under schemes, side by side; the result document of it.
 
-A limit of PM writes is found by replaying `nopb` first; every scheme then stops where it did.
+Where a limit is reached is found by replaying `nopb` first; every scheme then stops there.
 A replay is one thread inside the compiled core, which releases the interpreter's lock, so
 that as many run at once as `--jobs` allows while this thread shows their progress.
 """
@@ -16,6 +16,8 @@ from fencepost import __version__, _core, figures
 from fencepost.documents import FORMAT_VERSION
 
 WATCH_INTERVAL_SECONDS = 0.1
+
+LIMITS = ("limit_pm_writes", "limit_instructions")
 
 Document = dict[str, Any]
 
@@ -57,7 +59,8 @@ class Experiment:
         # What cannot be run is refused before anything runs.
         replays = {key: self._replay(*key, []) for key in asked}
         done: dict[tuple[str, str], Document] = {}
-        if self.options["limit_pm_writes"] is not None:
+        ended = None
+        if any(self.options[limit] is not None for limit in LIMITS):
             key = (next(iter(self.machines)), figures.BASELINE)
             first = self._replay(*key, [])
             [done[key]] = _run_all([first], jobs, watch)
@@ -66,9 +69,14 @@ class Experiment:
                     {"machine": m, "scheme": s, "error": done[key]["error"]} for m, s in asked
                 ]
                 return {"provenance": self.provenance(), "runs": failed}
+            ended = done[key]["ended"]
             replays = {key: self._replay(*key, first.job.positions()) for key in asked}
         waiting = {key: replay for key, replay in replays.items() if key not in done}
         runs = _run_all(list(waiting.values()), jobs, watch)
+        for run in runs:
+            # It came to the end of what it was given, which is where the limit was reached.
+            if ended is not None and run.get("ended") == "complete":
+                run["ended"] = ended
         done |= dict(zip(waiting, runs, strict=True))
         return {"provenance": self.provenance(), "runs": [done[key] for key in asked]}
 

@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use fencepost_sim::config::Machine;
-use fencepost_sim::record::ThreadId;
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{self, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
@@ -32,7 +31,7 @@ pub struct Job {
 
 #[pymethods]
 impl Job {
-    /// `stop_at` ends each thread after so many instructions; empty for no such end.
+    /// `stop_at` ends each thread after so many instructions, whatever the limits in `options`; empty for no such end.
     #[new]
     fn new(
         py: Python<'_>,
@@ -48,13 +47,13 @@ impl Job {
         let program = record.program().clone();
         let prepare = || {
             let (persistent, warnings) = options.persistent(program.record()).map_err(input)?;
-            let pm_writes_limit = options.limit_pm_writes.filter(|_| stop_at.is_empty());
+            let is_limited = stop_at.is_empty();
             let options = simulation::Options {
                 persistent,
                 persist: options.persist,
                 thread_limits: stop_at,
-                pm_writes_limit,
-                instructions_limit: options.limit_instructions,
+                pm_writes_limit: options.limit_pm_writes.filter(|_| is_limited),
+                instructions_limit: options.limit_instructions.filter(|_| is_limited),
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &program, options.clone()))
@@ -114,17 +113,8 @@ impl Job {
         let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
         let said = run["warnings"].as_array_mut().expect("warnings are a list");
         said.splice(0..0, self.warnings.iter().map(|warning| json!(warning)));
-        if self.stops_early() && run["ended"] == "complete" {
-            run["ended"] = json!("limit_pm_writes");
-        }
         let _ = self.positions.set(outcome.positions);
         Ok(run.to_string())
-    }
-
-    /// Whether a thread is made to end before its record does.
-    fn stops_early(&self) -> bool {
-        let limits = self.options.thread_limits.iter().zip(0..);
-        limits.into_iter().any(|(limit, thread)| *limit < self.program.record().thread_instructions(ThreadId(thread)))
     }
 
     fn explain(&self, error: &SimulationError) -> PyErr {

@@ -6,13 +6,14 @@ Exit codes: 0 done, 1 a check failed, 2 wrong input; `record` has the program's 
 import signal
 import sys
 
-from typer.exceptions import Abort, Exit, TyperException
+from typer.exceptions import TyperException
 
 from fencepost._core import InputError
 from fencepost.cli.application import app
 from fencepost.cli.console import complain
 from fencepost.cli.invocation import Invocation, split
 
+WRONG_INPUT = 2
 INTERRUPTED = 130
 
 
@@ -24,23 +25,17 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(ignored, signal.SIG_DFL)
     own, program = split(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = app(
-            args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program)
-        )
+        code = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
     except InputError as error:
         complain(str(error))
-        return 2
+        return WRONG_INPUT
     except TyperException as error:
         # Without a message it was a group without a command, and the help has been printed.
         if message := error.format_message():
             complain(message)
-        return 2
-    except (KeyboardInterrupt, Abort):
+        return WRONG_INPUT
+    # A command that ends early gives its code; Ctrl-C is one of these ways.
+    if code == INTERRUPTED:
         complain("interrupted")
-        return INTERRUPTED
-    except Exit as exit_request:
-        if exit_request.exit_code == INTERRUPTED:
-            complain("interrupted")
-        return exit_request.exit_code
+    return code or 0
