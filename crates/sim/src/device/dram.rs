@@ -134,7 +134,7 @@ impl Dram {
         } else {
             self.enqueue(request, now);
         }
-        self.contents.set(self.interleave.device_line(request.line), request.version);
+        self.contents.overwrite(self.interleave.device_line(request.line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
         completions.push(Completion { answer: request.answer(request.version), at: now });
     }
@@ -175,7 +175,7 @@ impl Dram {
 
     /// Writes `version` of `line` before time starts.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
-        self.contents.set(self.interleave.device_line(line), version);
+        self.contents.overwrite(self.interleave.device_line(line), version);
     }
 
     /// Power is gone: everything is lost.

@@ -27,14 +27,19 @@ impl LineVersions {
     /// # Panics
     /// If the line has a newer version already: a write went past a later one.
     pub fn set(&mut self, device_line: u64, version: Version) {
+        let held = self.get(device_line);
+        assert!(version >= held, "line {device_line} of a device goes back from {held:?} to {version:?}");
+        self.overwrite(device_line, version);
+    }
+
+    /// Line `device_line` now has `version`, whatever it had: for volatile media, of which hosts keep no account while they only warm caches.
+    pub fn overwrite(&mut self, device_line: u64, version: Version) {
         let (leaf, line) = position(device_line);
         if self.leaves.len() <= leaf {
             self.leaves.resize(leaf + 1, None);
         }
         let leaf = self.leaves[leaf].get_or_insert_with(|| Arc::new([Version(0); LEAF_LINES]));
-        let held = &mut Arc::make_mut(leaf)[line];
-        assert!(version >= *held, "line {device_line} of a device goes back from {held:?} to {version:?}");
-        *held = version;
+        Arc::make_mut(leaf)[line] = version;
     }
 
     /// All content is lost.
