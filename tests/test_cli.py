@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints where, and with which code it ends."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -110,12 +111,14 @@ def test_the_schema_of_machine_files_is_a_schema(fencepost):
     assert {"core", "cache", "link", "switch", "pm", "fabric"} <= schema["properties"].keys()
 
 
-def test_a_reader_that_leaves_early_ends_it_quietly(tmp_path):
-    pipe = f"{FENCEPOST} machine schema | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
-    command = ["/bin/bash", "-c", pipe]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+def test_a_reader_that_went_away_ends_it_quietly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [FENCEPOST, "machine", "schema"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
     assert done.stderr == ""
-    assert done.stdout == f"{128 + signal.SIGPIPE}\n"
+    assert done.returncode == -signal.SIGPIPE
 
 
 def test_the_doctor_finds_what_setup_installed(fencepost):
