@@ -56,10 +56,11 @@ struct encoder {
   uint32_t states_capacity;
   struct arena arena;
 
-  /* A spin loop whose end has not been seen yet: its rounds are left out until it is. */
-  uint64_t spin_iterations;
-  uint64_t spin_object;
-  size_t spin_words;
+  /* A spin loop whose end has not been seen yet: the round at the front of the words is encoded,
+   * and so many like it have been passed over. */
+  bool is_spinning;
+  uint64_t spin_rounds;
+  size_t spin_words; /* of a round */
 };
 
 void encoder_init(struct encoder *encoder, uint32_t thread, uint32_t sequence, uint64_t position);
