@@ -9,7 +9,7 @@ use crate::config::Machine;
 use crate::core::decode::decode_program;
 use crate::core::micro_op::DecodedBlock;
 use crate::core::persist::PersistMode;
-use crate::core::translation::PageTable;
+use crate::core::page_table::PageTable;
 use crate::host::{Host, Workload};
 use crate::kernel::{Duration, Time};
 use crate::message::{LineAddress, Version};
@@ -173,10 +173,16 @@ impl Simulation {
             return Err(SimulationError::Impossible(format!("the machine has {hosts} hosts and there is one record")));
         }
         let ranges = options.persistent.as_slice().iter().map(|range| range.start..range.end).collect();
+        let mapped = program.record.memory_map()?.mappings().iter().map(|mapping| mapping.range);
+        let mapped = AddressRanges::union(mapped);
+        let mapped: Vec<_> = mapped.as_slice().iter().map(|range| range.start..range.end).collect();
+        let dram_bytes = machine.dram.capacity_mib << 20;
+        let pm_bytes = machine.topology().ranges.iter().map(|range| range.bytes).sum();
+        let table = PageTable::new(ranges, &mapped, dram_bytes, pm_bytes);
         let workload = Workload {
             record: program.record.clone(),
             blocks: Arc::clone(&program.blocks),
-            table: PageTable::new(ranges),
+            table,
             persist: persist_policy(machine, options.persist),
             limits: options.thread_limits.clone(),
             pm_writes_limit: options.pm_writes_limit,
@@ -302,6 +308,11 @@ impl Simulation {
     }
 
     fn check_error(&mut self) -> Result<(), SimulationError> {
+        if let Some(memory) = self.system.hosts().find_map(Host::exhausted_memory) {
+            let key = if memory == "PM" { "pm" } else { "dram" };
+            let message = format!("the program touches more {memory} than the machine has (see {key}.capacity_mib)");
+            return Err(SimulationError::Impossible(message));
+        }
         match self.system.hosts_mut().find_map(|host| host.error.take()) {
             Some(error) => Err(error.into()),
             None => Ok(()),

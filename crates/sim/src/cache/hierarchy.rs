@@ -9,10 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use super::array::{CacheArray, Line, State};
 use super::config::CacheConfig;
 use super::mshr::{MshrFile, Room};
+use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
 use crate::host_bridge::address_map::is_pm;
 use crate::kernel::{Duration, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Tag, Version};
 use crate::stats::StatsNode;
 
 /// What a core wants to do with a line.
@@ -105,6 +106,7 @@ enum BlockedWrite {
 #[derive(Clone, Debug)]
 struct PendingWrite {
     line: LineAddress,
+    version: Version,
     acknowledge: Vec<Requester>,
 }
 
@@ -167,6 +169,8 @@ pub struct Hierarchy {
     /// Writes that left while only warming up; memory gets them before timing starts.
     warm_writes: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
     departures: Vec<Departure>,
+    /// Kept only where somebody asks for it.
+    persist_log: Option<Box<PersistLog>>,
     stats: HierarchyStats,
 }
 
@@ -208,6 +212,7 @@ impl Hierarchy {
             written: HashMap::default(),
             warm_writes: HashMap::default(),
             departures: Vec::new(),
+            persist_log: None,
             stats: HierarchyStats::default(),
         }
     }
@@ -263,6 +268,7 @@ impl Hierarchy {
         let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
         self.writes_under_way -= 1;
         self.stats.write_completed(message, write.line);
+        self.log_completed(&write, now);
         let cycle = now + self.acknowledge_latency();
         let mut acknowledged: Vec<_> =
             write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
@@ -295,6 +301,9 @@ impl Hierarchy {
         }
         let (newest, snooped) = self.collect(line, Some(by.core), keep);
         let cycle = now + lookup + if snooped { self.snoop } else { 0 };
+        if !self.acknowledge_at_bus {
+            self.log_promise(by, line, newest);
+        }
         match newest {
             Some(version) => {
                 let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, cycle);
@@ -313,7 +322,10 @@ impl Hierarchy {
                         write.acknowledge.push(by);
                         None
                     }
-                    _ => Some(cycle + self.acknowledge_latency()),
+                    _ => {
+                        self.log_kept(by, now);
+                        Some(cycle + self.acknowledge_latency())
+                    }
                 }
             }
         }
@@ -331,6 +343,7 @@ impl Hierarchy {
         let before = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };
         let version = Version(before.0 + 1);
+        self.log_promise(by, line, Some(version));
         let slot = self.write(line, version, mask, Cause::NonTemporalStore, now);
         self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
     }
@@ -439,6 +452,28 @@ impl Hierarchy {
         self.writes.clear();
         self.writes_under_way = 0;
         self.departures.clear();
+        if let Some(log) = &mut self.persist_log {
+            log.power_fail();
+        }
+    }
+
+    /// Logs from now on what leaves for PM and what is acknowledged.
+    pub fn log_persists(&mut self) {
+        self.persist_log.get_or_insert_default();
+    }
+
+    /// That log, if it is kept.
+    pub fn persist_log(&self) -> Option<&PersistLog> {
+        self.persist_log.as_deref()
+    }
+
+    /// The newest version of a PM line: in any cache, else the last that left. A load that missed no invalidation sees this one.
+    pub fn newest_version(&self, line: LineAddress) -> Version {
+        let private = self.private.iter().flat_map(|level| &level.arrays);
+        let shared = self.shared.iter().map(|level| &level.array);
+        let cached = self.l1d.iter().chain(private).chain(shared).filter_map(|array| array.get(line));
+        let left = self.written.get(&line).copied();
+        cached.map(|copy| copy.version).chain(left).max().unwrap_or_default()
     }
 
     /// What this host counted on its way to memory.
@@ -754,7 +789,10 @@ impl Hierarchy {
                 self.stats.pm_writes += 1;
             }
         }
-        let slot = free_slot(&mut self.writes, PendingWrite { line, acknowledge: Vec::new() });
+        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
+            log.issue(Time::ZERO + self.period * cycle, line, version);
+        }
+        let slot = free_slot(&mut self.writes, PendingWrite { line, version, acknowledge: Vec::new() });
         self.writes_under_way += 1;
         let message = Message::write(line, Tag(slot as u32), cause, version, mask, self.time_of(cycle));
         self.departures.push(Departure { cycle, message });
@@ -774,9 +812,26 @@ impl Hierarchy {
         }
     }
 
-    /// Charges the way from the last level's departure to now to the caches' part, for messages that answer to this host.
-    pub fn charge_return(&self, message: &mut Message, now: Time) {
-        message.stack.charge(Stage::Cache, now);
+    fn log_promise(&mut self, by: Requester, line: LineAddress, newest: Option<Version>) {
+        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
+            let version = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+            log.promise(by, line, version);
+        }
+    }
+
+    fn log_kept(&mut self, by: Requester, now: u64) {
+        let time = self.time_of(now);
+        if let Some(log) = &mut self.persist_log {
+            log.keep(time, by);
+        }
+    }
+
+    fn log_completed(&mut self, write: &PendingWrite, now: u64) {
+        let time = self.time_of(now);
+        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(write.line)) {
+            log.complete(time, write.line, write.version);
+            write.acknowledge.iter().for_each(|&by| log.keep(time, by));
+        }
     }
 }
 

@@ -8,4 +8,5 @@ pub mod config;
 pub mod hierarchy;
 pub mod lru;
 pub mod mshr;
+pub mod persist_log;
 pub mod stats;

@@ -14,6 +14,7 @@ pub mod events;
 pub mod issue;
 pub mod memory;
 pub mod micro_op;
+pub mod page_table;
 pub mod persist;
 pub mod pipeline;
 pub mod reorder_buffer;

@@ -2,7 +2,7 @@
 
 use super::micro_op::{MicroOp, Operation, Register};
 use super::thread::{Extra, Thread};
-use super::translation::PageTable;
+use super::page_table::PageTable;
 use crate::message::LINE_BYTES;
 
 /// When persists are inserted.

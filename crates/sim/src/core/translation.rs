@@ -1,64 +1,18 @@
-//! Virtual to physical: the page table of a process, and the TLB and walk cache of a core.
+//! The TLB of a core and the cache of its page-table walker.
 //!
-//! A page gets its frame at its first touch, the next free one of DRAM or of PM, so that neighbours in time are neighbours in memory. Upper
-//! levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
+//! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use rustc_hash::FxBuildHasher;
 
 use super::config::TlbConfig;
+use super::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
-use crate::host_bridge::address_map::PM_BASE;
 use crate::message::LineAddress;
 
-const PAGE_SHIFT: u32 = 12;
 /// Where page-table entries lie in DRAM, far above any frame: 8 bytes for each virtual page.
 const PAGE_TABLE_BASE: u64 = 1 << 39;
-
-/// The address space of one process.
-#[derive(Clone, Debug)]
-pub struct PageTable {
-    frames: HashMap<u64, u64, FxBuildHasher>,
-    persistent: Vec<Range<u64>>,
-    next_dram: u64,
-    next_pm: u64,
-}
-
-impl PageTable {
-    /// An address space in which the virtual ranges `persistent` (sorted and disjoint, in bytes) are PM.
-    pub fn new(persistent: Vec<Range<u64>>) -> PageTable {
-        PageTable { frames: HashMap::default(), persistent, next_dram: 0, next_pm: PM_BASE >> PAGE_SHIFT }
-    }
-
-    /// The physical page number of a virtual one.
-    pub fn frame(&mut self, page: u64) -> u64 {
-        if let Some(&frame) = self.frames.get(&page) {
-            return frame;
-        }
-        let next = if self.is_persistent(page << PAGE_SHIFT) { &mut self.next_pm } else { &mut self.next_dram };
-        let frame = *next;
-        *next += 1;
-        self.frames.insert(page, frame);
-        frame
-    }
-
-    /// How many frames of DRAM and of PM are taken.
-    pub fn frames_taken(&self) -> (u64, u64) {
-        (self.next_dram, self.next_pm - (PM_BASE >> PAGE_SHIFT))
-    }
-
-    /// Whether the page of the virtual `address` lies in PM.
-    pub fn is_persistent(&self, address: u64) -> bool {
-        let address = address & !((1 << PAGE_SHIFT) - 1);
-        let behind = self.persistent.partition_point(|range| range.start <= address);
-        // A range may begin inside a page: the whole page is PM then.
-        let page_end = address + (1 << PAGE_SHIFT);
-        let starts_inside = self.persistent.get(behind).is_some_and(|range| range.start < page_end);
-        starts_inside || behind.checked_sub(1).is_some_and(|before| self.persistent[before].end > address)
-    }
-}
 
 /// What a translation costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::persist::PersistPolicy;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
-use crate::core::translation::PageTable;
+use crate::core::page_table::PageTable;
 use crate::core::warm::WarmEnvironment;
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
@@ -186,6 +186,9 @@ impl Host {
 
     /// No event is left and threads still wait: ends one wait, in recorded order, and says whether there was one.
     pub fn unblock(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.is_powered {
+            return false;
+        }
         if self.is_limited {
             // Where every thread stops at a position, those that wait for one that stopped are done.
             for state in &mut self.thread_states {
@@ -254,9 +257,24 @@ impl Host {
         self.synchronisation.forced
     }
 
+    /// The kind of memory of which the program touches more than the machine has.
+    pub fn exhausted_memory(&self) -> Option<&'static str> {
+        self.table.exhausted()
+    }
+
     /// PM lines written while warming up, for the devices to take over.
     pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
         self.caches.take_warm_writes()
+    }
+
+    /// The physical line of a virtual address of the program, if it has been touched.
+    pub fn line_of(&self, address: u64) -> Option<LineAddress> {
+        self.table.physical(address).map(LineAddress::containing)
+    }
+
+    /// Logs from now on what this host is promised about PM; [`Hierarchy::persist_log`] has the log.
+    pub fn log_persists(&mut self) {
+        self.caches.log_persists();
     }
 
     /// The caches of this host.
@@ -301,6 +319,10 @@ impl Host {
                 Pause::Event(_) => self.handle_event(core, thread, now, context),
                 Pause::Marker { code, cycle } => self.regions.marker(code, self.time(cycle)),
                 Pause::End(_) => self.handle_end(core, thread, context),
+            }
+            if self.regions.has_boundary() {
+                // What was counted up to here is taken down before anything goes on.
+                return self.schedule_run(core, now, context);
             }
         }
     }

@@ -48,6 +48,11 @@ impl Regions {
         }
     }
 
+    /// Whether something has changed that nobody has taken notice of.
+    pub fn has_boundary(&self) -> bool {
+        self.boundary.is_some()
+    }
+
     /// What has changed since the last call.
     pub fn take_boundary(&mut self) -> Option<RegionBoundary> {
         self.boundary.take()

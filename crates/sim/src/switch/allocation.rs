@@ -85,7 +85,7 @@ impl Switch {
         if let Some(requester) = requester {
             message.tag = self.outstanding.insert(requester);
         }
-        let occupied_until = now + self.crossbar_flit * flits(message.class());
+        let occupied_until = now + self.crossbar_flit * slots(message.class()) / SLOTS_PER_FLIT;
         self.input_free[source / MessageClass::COUNT] = occupied_until;
         self.ports[port.index()].output_free = occupied_until;
         self.ports[port.index()].transmitter.offer(message, &mut context.at(at_transmitter));
@@ -256,10 +256,13 @@ impl Switch {
     }
 }
 
-/// Flits that a message occupies in the crossbar.
-fn flits(class: MessageClass) -> u64 {
+/// Slots of a flit, in the crossbar as on a link.
+const SLOTS_PER_FLIT: u64 = 4;
+
+/// Slots that a message occupies in the crossbar: its header, and a line of data.
+fn slots(class: MessageClass) -> u64 {
     match class {
         MessageClass::Request | MessageClass::NoDataResponse => 1,
-        MessageClass::RequestWithData | MessageClass::DataResponse => 2,
+        MessageClass::RequestWithData | MessageClass::DataResponse => 5,
     }
 }

@@ -15,8 +15,8 @@ pub struct SwitchConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub pipeline_stage_ns: f64,
-    /// How long one flit occupies an input and an output of the crossbar, in ns. A message without data is one flit, one with data is two
-    /// (flits of different messages are not packed together inside the switch). 0 makes the crossbar no bottleneck.
+    /// How long a flit's four slots occupy an input and an output of the crossbar, in ns. A message without data has one slot, one with data
+    /// has five. The flit time of a link makes the crossbar as fast as that link; 0 makes it no bottleneck.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub crossbar_flit_ns: f64,

@@ -139,8 +139,8 @@ fn a_message_without_credit_waits_in_its_ingress_buffer_and_stalls_are_counted()
     let stats = bench.switch.stats();
     assert_eq!(stats.counter("port1.credit_stalls.m2s_rwd"), 1);
     assert_eq!(stats.counter("port1.credit_stall_ps.m2s_rwd"), 300_000 - 104_000);
-    // The first two writes wait for the crossbar: one flit of the read, and two more of each other.
-    assert_eq!(stats.counter("arbitration_wait_ps"), 300_000 - 104_000 + 500 + 1_500);
+    // The first two writes wait for the crossbar: one slot of the read, and five more of each other.
+    assert_eq!(stats.counter("arbitration_wait_ps"), 300_000 - 104_000 + 125 + 750);
 }
 
 #[test]
@@ -163,8 +163,8 @@ fn a_blocked_head_blocks_what_stands_behind_it_for_a_free_port() {
     );
     bench.run();
     let last = bench.got.last().unwrap();
-    // The crossbar's input is free again after the two flits of the one before.
-    assert_eq!((last.ps, last.by), (200_000 + 1_000 + 4_000 + 2_000 + 5_000, 2));
+    // The crossbar's input is free again after the five slots of the one before.
+    assert_eq!((last.ps, last.by), (200_000 + 625 + 4_000 + 2_000 + 5_000, 2));
     assert_eq!(bench.switch.counters().head_of_line_messages, 1);
     assert_eq!(bench.switch.counters().head_of_line_ps, 200_000 - 64_000);
 }
@@ -183,14 +183,27 @@ fn another_class_passes_a_blocked_head_of_the_same_port() {
 }
 
 #[test]
-fn the_crossbar_takes_one_flit_at_a_time_from_an_input() {
-    let slow = SwitchConfig { crossbar_flit_ns: 3.0, ..config(16) };
+fn the_crossbar_takes_one_message_at_a_time_from_an_input() {
+    let slow = SwitchConfig { crossbar_flit_ns: 4.0, ..config(16) };
     let mut bench = Bench::new(&slow, 1, 2, 8, Role::Volatile);
     bench.arrive(0, 0, write(line_of(0, 0), 1, 0, 0));
     bench.arrive(0, 0, write(line_of(1, 0), 1, 0, 0));
     bench.run();
     let times: Vec<(u64, u16)> = bench.arrivals(Opcode::MemWr).iter().map(|(ps, by, _)| (*ps, *by)).collect();
-    assert_eq!(times, [(15_000, 1), (21_000, 2)], "two flits of 3 ns later");
+    assert_eq!(times, [(15_000, 1), (20_000, 2)], "five slots of 1 ns later");
+}
+
+#[test]
+fn a_crossbar_of_the_links_rate_carries_the_links_full_bandwidth() {
+    let equal = SwitchConfig { crossbar_flit_ns: 1.0, ..config(16) };
+    let mut bench = Bench::new(&equal, 1, 1, 64, Role::Volatile);
+    for request in 0..60 {
+        bench.arrive(0, 0, write(request, 1, 0, 0));
+    }
+    bench.run();
+    // 60 messages of five slots fill 75 flits; they come just in time, so the first flit leaves with four slots and the last with one more.
+    assert_eq!(bench.switch.port(PortId(1)).transmitter.counters().flits, 76);
+    assert_eq!(bench.got.last().unwrap().ps, 8_000 + 76_000 + 5_000);
 }
 
 #[test]

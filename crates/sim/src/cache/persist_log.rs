@@ -1,0 +1,68 @@
+//! What a host was promised about PM: for tests that cut the power and look whether the promises are kept.
+//!
+//! It is kept only where it is asked for. It notes which version of a line leaves the last level, which writes memory has completed, and, for
+//! every flush and non-temporal store, which version its core may believe durable once it is acknowledged.
+
+use super::hierarchy::Requester;
+use crate::kernel::Time;
+use crate::message::{LineAddress, Version};
+
+/// A version of a line at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedVersion {
+    /// When.
+    pub time: Time,
+    /// The line.
+    pub line: LineAddress,
+    /// Its version.
+    pub version: Version,
+}
+
+/// All that was said about PM lines so far.
+#[derive(Clone, Debug, Default)]
+pub struct PersistLog {
+    issued: Vec<LoggedVersion>,
+    acknowledged: Vec<LoggedVersion>,
+    /// Flushes and non-temporal stores under way, with what was the newest version of their line when they were served.
+    promised: Vec<(Requester, LineAddress, Version)>,
+}
+
+impl PersistLog {
+    /// Every version that left the last level, in order.
+    pub fn issued(&self) -> &[LoggedVersion] {
+        &self.issued
+    }
+
+    /// Every version that a completed write, or an acknowledged flush or non-temporal store, has made the host believe durable, in order.
+    pub fn acknowledged(&self) -> &[LoggedVersion] {
+        &self.acknowledged
+    }
+
+    /// A write leaves the last level.
+    pub(super) fn issue(&mut self, time: Time, line: LineAddress, version: Version) {
+        self.issued.push(LoggedVersion { time, line, version });
+    }
+
+    /// Memory has completed a write.
+    pub(super) fn complete(&mut self, time: Time, line: LineAddress, version: Version) {
+        self.acknowledged.push(LoggedVersion { time, line, version });
+    }
+
+    /// A flush or non-temporal store will be acknowledged once `version` is durable.
+    pub(super) fn promise(&mut self, by: Requester, line: LineAddress, version: Version) {
+        self.promised.push((by, line, version));
+    }
+
+    /// It is acknowledged.
+    pub(super) fn keep(&mut self, time: Time, by: Requester) {
+        if let Some(index) = self.promised.iter().position(|(promised, ..)| *promised == by) {
+            let (_, line, version) = self.promised.swap_remove(index);
+            self.acknowledged.push(LoggedVersion { time, line, version });
+        }
+    }
+
+    /// Power is gone: nobody is left to be promised anything.
+    pub(super) fn power_fail(&mut self) {
+        self.promised.clear();
+    }
+}

@@ -1,0 +1,189 @@
+//! The address space of a process: which physical page each virtual one gets.
+//!
+//! A page gets its frame at its first touch. The first touch of a mapping reserves frames for all of it, so that it is contiguous in DRAM or PM as
+//! long as there is room; a mapping that would take more than a quarter of its memory (a reservation that is never filled, as a rule) gets
+//! its frames page by page.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::host_bridge::address_map::PM_BASE;
+
+/// log2 of the size of a page.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// Consecutive frames of one kind of memory.
+#[derive(Clone, Copy, Debug)]
+struct Frames {
+    first: u64,
+    next: u64,
+    end: u64,
+}
+
+impl Frames {
+    fn new(base: u64, bytes: u64) -> Frames {
+        let first = base >> PAGE_SHIFT;
+        Frames { first, next: first, end: first + (bytes >> PAGE_SHIFT) }
+    }
+
+    fn take(&mut self, pages: u64) -> Option<u64> {
+        let frame = self.next;
+        (pages <= self.end - self.next).then(|| {
+            self.next += pages;
+            frame
+        })
+    }
+
+    fn taken(&self) -> u64 {
+        self.next - self.first
+    }
+
+    /// Whether a mapping of so many pages may be contiguous.
+    fn may_reserve(&self, pages: u64) -> bool {
+        pages <= (self.end - self.first) / 4 && pages <= self.end - self.next
+    }
+}
+
+/// A range of virtual pages that is contiguous in physical memory once it is touched.
+#[derive(Clone, Debug)]
+struct Mapping {
+    pages: Range<u64>,
+    first_frame: Option<u64>,
+}
+
+/// The page table of one process.
+#[derive(Clone, Debug)]
+pub struct PageTable {
+    frames: HashMap<u64, u64, FxBuildHasher>,
+    persistent: Vec<Range<u64>>,
+    mappings: Vec<Mapping>,
+    dram: Frames,
+    pm: Frames,
+    /// The kind of memory that has run out.
+    exhausted: Option<&'static str>,
+}
+
+impl PageTable {
+    /// An address space in which the virtual ranges `persistent` are PM, and those of `mapped` are contiguous where they can be (each list sorted
+    /// and disjoint, in bytes), on a machine with so many bytes of DRAM and of PM.
+    pub fn new(persistent: Vec<Range<u64>>, mapped: &[Range<u64>], dram_bytes: u64, pm_bytes: u64) -> PageTable {
+        // Where PM begins or ends inside a mapping, two begin and end.
+        let cuts = |range: &Range<u64>| {
+            let borders = persistent.iter().flat_map(|pm| [pm.start, pm.end]);
+            let mut cuts: Vec<u64> = borders.filter(|border| range.start < *border && *border < range.end).collect();
+            cuts.push(range.end);
+            cuts
+        };
+        let mut mappings = Vec::new();
+        for range in mapped {
+            let mut start = range.start;
+            for cut in cuts(range) {
+                let pages = start >> PAGE_SHIFT..cut >> PAGE_SHIFT;
+                mappings.push(Mapping { pages, first_frame: None });
+                start = cut;
+            }
+        }
+        PageTable {
+            frames: HashMap::default(),
+            persistent,
+            mappings,
+            dram: Frames::new(0, dram_bytes),
+            pm: Frames::new(PM_BASE, pm_bytes),
+            exhausted: None,
+        }
+    }
+
+    /// The physical page number of a virtual one.
+    pub fn frame(&mut self, page: u64) -> u64 {
+        if let Some(&frame) = self.frames.get(&page) {
+            return frame;
+        }
+        let frame = self.choose(page);
+        self.frames.insert(page, frame);
+        frame
+    }
+
+    /// The physical address of `address`, if its page has been touched.
+    pub fn physical(&self, address: u64) -> Option<u64> {
+        let frame = self.frames.get(&(address >> PAGE_SHIFT))?;
+        Some((frame << PAGE_SHIFT) | (address & ((1 << PAGE_SHIFT) - 1)))
+    }
+
+    /// How many frames of DRAM and of PM are taken.
+    pub fn frames_taken(&self) -> (u64, u64) {
+        (self.dram.taken(), self.pm.taken())
+    }
+
+    /// The kind of memory of which the program touches more than the machine has.
+    pub fn exhausted(&self) -> Option<&'static str> {
+        self.exhausted
+    }
+
+    /// Whether the page of the virtual `address` lies in PM.
+    pub fn is_persistent(&self, address: u64) -> bool {
+        let address = address & !((1 << PAGE_SHIFT) - 1);
+        let behind = self.persistent.partition_point(|range| range.start <= address);
+        // A range may begin inside a page: the whole page is PM then.
+        let page_end = address + (1 << PAGE_SHIFT);
+        let starts_inside = self.persistent.get(behind).is_some_and(|range| range.start < page_end);
+        starts_inside || behind.checked_sub(1).is_some_and(|before| self.persistent[before].end > address)
+    }
+
+    /// Finds a frame for a page that is touched for the first time.
+    fn choose(&mut self, page: u64) -> u64 {
+        let is_persistent = self.is_persistent(page << PAGE_SHIFT);
+        let (memory, name) = if is_persistent { (&mut self.pm, "PM") } else { (&mut self.dram, "DRAM") };
+        let behind = self.mappings.partition_point(|mapping| mapping.pages.start <= page);
+        let mapping = self.mappings[..behind].last_mut().filter(|mapping| mapping.pages.contains(&page));
+        if let Some(mapping) = mapping {
+            let pages = mapping.pages.end - mapping.pages.start;
+            if mapping.first_frame.is_none() && memory.may_reserve(pages) {
+                mapping.first_frame = memory.take(pages);
+            }
+            if let Some(first) = mapping.first_frame {
+                return first + (page - mapping.pages.start);
+            }
+        }
+        memory.take(1).unwrap_or_else(|| {
+            self.exhausted = Some(name);
+            memory.first
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 1 << PAGE_SHIFT;
+
+    #[test]
+    fn a_mapping_is_contiguous_whatever_is_touched_between() {
+        let mut table = PageTable::new(vec![], &[10 * PAGE..14 * PAGE, 20 * PAGE..22 * PAGE], 1 << 20, 0);
+        assert_eq!([12, 20, 13, 10, 21].map(|page| table.frame(page)), [2, 4, 3, 0, 5]);
+        assert_eq!(table.frame(99), 6, "a page of no mapping gets the next frame");
+    }
+
+    #[test]
+    fn the_part_of_a_mapping_that_is_pm_lies_in_pm() {
+        let mut table = PageTable::new(vec![12 * PAGE..13 * PAGE], &[10 * PAGE..14 * PAGE], 1 << 20, 1 << 20);
+        assert_eq!([10, 11, 12, 13].map(|page| table.frame(page)), [0, 1, PM_BASE >> PAGE_SHIFT, 2]);
+    }
+
+    #[test]
+    fn a_reservation_larger_than_a_quarter_of_memory_is_filled_page_by_page() {
+        let mut table = PageTable::new(vec![], &[0..1 << 40], 16 * PAGE, 0);
+        assert_eq!([7, 3, 9].map(|page| table.frame(page)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn memory_that_runs_out_is_named() {
+        let mut table = PageTable::new(vec![0..1 << 30], &[], 1 << 20, 2 * PAGE);
+        (0..2).for_each(|page| _ = table.frame(page));
+        assert_eq!(table.exhausted(), None);
+        table.frame(2);
+        assert_eq!(table.exhausted(), Some("PM"));
+    }
+}
