@@ -6,6 +6,6 @@ from that document: `figures` (what is compared), `table` and `report`. The simu
 is the compiled module `_core`, which takes and gives JSON.
 """
 
-from importlib.metadata import version
+from fencepost._core import __version__
 
-__version__ = version("fencepost")
+__all__ = ["__version__"]

@@ -2,11 +2,14 @@
 
 from typing import final
 
+__version__: str
+
 __all__ = [
     "InputError",
     "InternalError",
     "Job",
     "Record",
+    "__version__",
     "machine_resolve",
     "machine_schema",
     "options_resolve",

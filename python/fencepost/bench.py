@@ -1,7 +1,8 @@
 """`make bench`: how fast records are replayed and what recording costs, as out/bench.json.
 
-Every replay is a process of its own, so that its peak of memory is its own. Times are wall-clock
-times of this machine; the spread between repetitions is reported beside them.
+Every replay is a process of its own, so that its peak of memory is its own. Recording is the
+launcher alone, without the start of Python. Times are wall-clock times of this machine; each
+repetition is reported, so that its noise can be seen.
 """
 
 import json
@@ -16,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import documents
+from fencepost.recording import LAUNCHER
 from fencepost.tree import WORKLOADS
 
 FENCEPOST = Path(sys.executable).with_name("fencepost")
 SCHEMES = ("nopb", "pb", "pb_rf")
 MACHINE = "pcs-table1"
-REPETITIONS = 3
+REPETITIONS = 5
 
 Figures = dict[str, Any]
 
@@ -80,7 +82,7 @@ def main(output: Path) -> None:
 def _measure_recording(program: Program, folder: Path) -> Figures:
     record = folder / f"{program.name}.fencepost"
     native = [_seconds(program.command) for _ in range(REPETITIONS)]
-    command = [str(FENCEPOST), "record", "-o", str(record), "--", *program.command]
+    command = [str(LAUNCHER), "-o", str(record), "--", *program.command]
     recorded = [_seconds(command) for _ in range(REPETITIONS)]
     instructions = _info(record, folder)["instructions"]
     size = record.stat().st_size
@@ -102,7 +104,7 @@ def _measure_recording(program: Program, folder: Path) -> Figures:
 
 def _measure_replay(program: Program, folder: Path) -> Figures:
     record = folder / f"{program.name}.fencepost"
-    _seconds([str(FENCEPOST), "record", "-o", str(record), "--", *program.command])
+    _seconds([str(LAUNCHER), "-o", str(record), "--", *program.command])
     schemes = {scheme: _replay(record, scheme, program.cores, folder) for scheme in SCHEMES}
     record.unlink()
     figures = {

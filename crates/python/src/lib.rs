@@ -26,11 +26,11 @@ mod _core {
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
 
-    use super::{Bound, PyModule, PyResult, faults};
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, faults};
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         faults::keep_panics_quiet();
-        Ok(())
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

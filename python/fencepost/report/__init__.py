@@ -7,9 +7,6 @@ distributions, `page.html.j2` and `page.css` are the page.
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from fencepost.report.view import view
 
 FOLDER = Path(__file__).parent
@@ -17,6 +14,10 @@ FOLDER = Path(__file__).parent
 
 def html(result: dict[str, Any]) -> str:
     """The report of a result document (docs/results.md); equal results give equal reports."""
+    # Only here, because most commands make no report and should start quickly.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
