@@ -39,7 +39,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [machine, record, scheme, more @ ..] = &arguments[..] else {
         return Err("usage: replay MACHINE.toml RECORD SCHEME [PM-SELECTOR] [PERSIST]".into());
     };
-    let read = |path: &Path| SourceText { name: path.display().to_string(), text: std::fs::read_to_string(path).unwrap_or_default() };
+    let read = |path: &Path| SourceText {
+        name: path.display().to_string(),
+        text: std::fs::read_to_string(path).unwrap_or_default(),
+    };
     let folder = Path::new(machine).parent().unwrap_or(Path::new(".")).to_owned();
     let lookup = |name: &str| Some(read(&folder.join(format!("{name}.toml"))));
     let machine = Machine::resolve(read(Path::new(machine)), &lookup, &[])?;

@@ -8,17 +8,17 @@
 //!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
+pub mod cache;
+pub mod config;
+pub mod core;
+pub mod device;
+pub mod host;
+pub mod host_bridge;
 pub mod kernel;
 pub mod message;
 pub mod record;
-pub mod core;
-pub mod cache;
-pub mod host;
-pub mod host_bridge;
-pub mod switch;
-pub mod device;
-pub mod config;
-pub mod system;
-pub mod simulation;
 pub mod results;
+pub mod simulation;
 pub mod stats;
+pub mod switch;
+pub mod system;

@@ -47,10 +47,7 @@ struct Counted {
 impl Counted {
     fn over(intervals: &[Interval]) -> Counted {
         let sum = intervals.iter().map(|interval| interval.stats.clone()).reduce(|sum, stats| sum.plus(&stats));
-        Counted {
-            time: Simulation::total(intervals),
-            stats: sum.unwrap_or_else(|| StatsNode::group::<String>([])),
-        }
+        Counted { time: Simulation::total(intervals), stats: sum.unwrap_or_else(|| StatsNode::group::<String>([])) }
     }
 
     fn seconds_share(&self, ps: u64) -> Option<f64> {
@@ -168,7 +165,11 @@ impl Counted {
     /// The sum over all senders of links of the counters `name`.
     fn port_sum(&self, name: &str) -> u64 {
         let ports = self.stats.children().iter().flat_map(|(_, component)| component.children());
-        ports.filter(|(port, _)| port.starts_with("port")).filter_map(|(_, port)| port.get(name)).map(StatsNode::total).sum()
+        ports
+            .filter(|(port, _)| port.starts_with("port"))
+            .filter_map(|(_, port)| port.get(name))
+            .map(StatsNode::total)
+            .sum()
     }
 
     /// The sum over the devices with that kind of medium.
@@ -180,7 +181,8 @@ impl Counted {
     fn links(&self, outcome: &Outcome) -> Value {
         let links = outcome.links.iter().map(|link| {
             let count = |name: &str| self.stats.get(&format!("{}.{name}", link.stats_path)).map_or(0, StatsNode::total);
-            let stall = self.stats.get(link.stats_path.trim_end_matches(".link")).and_then(|port| port.get("credit_stall_ps"));
+            let stall =
+                self.stats.get(link.stats_path.trim_end_matches(".link")).and_then(|port| port.get("credit_stall_ps"));
             json!({
                 "name": link.name,
                 "messages": count("messages"),

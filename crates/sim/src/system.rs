@@ -311,9 +311,11 @@ impl Builder<'_> {
 
     fn check_devices(&self) -> Result<(), String> {
         match self.topology.devices.iter().find(|device| device.upstream.len() != 1) {
-            Some(device) => {
-                Err(format!("{} is at the end of {} edges; a PM device has one port", device.name, device.upstream.len()))
-            }
+            Some(device) => Err(format!(
+                "{} is at the end of {} edges; a PM device has one port",
+                device.name,
+                device.upstream.len()
+            )),
             None => Ok(()),
         }
     }
@@ -355,9 +357,7 @@ impl Builder<'_> {
     fn add_switches(&mut self) -> Result<(), String> {
         for (index, node) in self.topology.switches.iter().enumerate() {
             let id = SwitchId(index as u32);
-            let describe = |direction| {
-                move |edge: &EdgeId| (*edge, direction)
-            };
+            let describe = |direction| move |edge: &EdgeId| (*edge, direction);
             let upstream = node.upstream.iter().map(describe(PortDirection::Upstream));
             let downstream = node.downstream.iter().map(describe(PortDirection::Downstream));
             let ports: Vec<_> = upstream
@@ -365,7 +365,8 @@ impl Builder<'_> {
                 .map(|(edge, direction)| switch::PortDescription { link: self.link(edge), direction })
                 .collect();
             let port_of = |edge: EdgeId| {
-                let index = node.downstream.iter().position(|&own| own == edge).expect("a decoder names its switch's edges");
+                let index =
+                    node.downstream.iter().position(|&own| own == edge).expect("a decoder names its switch's edges");
                 PortId((node.upstream.len() + index) as u16)
             };
             let decoder = HdmDecoder::new(hdm_ranges(&node.decoders, port_of)?).map_err(|error| error.to_string())?;

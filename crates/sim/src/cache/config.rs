@@ -43,9 +43,27 @@ pub struct CacheConfig {
     /// Whether everything in the levels above is here too. (The coherence directory lies in the lowest level, which must be inclusive.)
     #[garde(skip)]
     pub inclusive: bool,
-    /// What is fetched before it is asked for.
+    /// What is fetched before it is asked for; only l1d can prefetch.
     #[garde(skip)]
     pub prefetcher: PrefetcherKind,
+    /// Load instructions that a stride prefetcher keeps track of.
+    #[serde(default = "default_prefetch_entries")]
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub prefetch_entries: u16,
+    /// How many strides (of at least a line) ahead of the load a stride prefetcher fetches.
+    #[serde(default = "default_prefetch_degree")]
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub prefetch_degree: u8,
+}
+
+fn default_prefetch_entries() -> u16 {
+    64
+}
+
+fn default_prefetch_degree() -> u8 {
+    4
 }
 
 /// Which prefetcher a cache has.

@@ -270,8 +270,7 @@ impl Hierarchy {
         self.stats.write_completed(message, write.line);
         self.log_completed(&write, now);
         let cycle = now + self.acknowledge_latency();
-        let mut acknowledged: Vec<_> =
-            write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
+        let mut acknowledged: Vec<_> = write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
         while self.writes_under_way < self.write_buffers
             && let Some(blocked) = self.blocked_writes.pop_front()
         {
@@ -368,8 +367,8 @@ impl Hierarchy {
         }
         let mut cycle = 0;
         if self.look_into_private(&request, &mut cycle).is_none() {
-            let hit = (0..self.shared.len())
-                .find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
+            let hit =
+                (0..self.shared.len()).find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
             let level = hit.unwrap_or_else(|| {
                 let version = self.written.get(&request.line).copied().unwrap_or_default();
                 self.fill_shared(request.line, version, 0);
@@ -421,7 +420,10 @@ impl Hierarchy {
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.mshrs.pending() == 0 && self.writes_under_way == 0 && self.blocked.is_empty() && self.blocked_writes.is_empty()
+        self.mshrs.pending() == 0
+            && self.writes_under_way == 0
+            && self.blocked.is_empty()
+            && self.blocked_writes.is_empty()
     }
 
     /// What is under way, one line each.
@@ -484,8 +486,7 @@ impl Hierarchy {
     /// Everything counted by the levels behind the first, and at the border to memory.
     pub fn stats(&self) -> Vec<(String, StatsNode)> {
         let levels = self.private.iter().map(|level| &level.stats).chain(self.shared.iter().map(|level| &level.stats));
-        let mut nodes: Vec<_> =
-            self.level_names.iter().cloned().zip(levels.map(LevelStats::stats)).collect();
+        let mut nodes: Vec<_> = self.level_names.iter().cloned().zip(levels.map(LevelStats::stats)).collect();
         nodes.push(("memory_border".into(), self.stats.stats()));
         nodes
     }
@@ -504,9 +505,9 @@ impl Hierarchy {
         for level in 0..self.private.len() {
             *cycle += self.private[level].latency;
             let array = &mut self.private[level].arrays[request.core];
-            let hit = array.find_and_touch(request.line).filter(|&index| {
-                request.want == Want::Read || array.line(index).state != State::Shared
-            });
+            let hit = array
+                .find_and_touch(request.line)
+                .filter(|&index| request.want == Want::Read || array.line(index).state != State::Shared);
             self.private[level].stats.count(hit.is_some());
             if let Some(index) = hit {
                 let line = *self.private[level].arrays[request.core].line(index);

@@ -9,4 +9,5 @@ pub mod hierarchy;
 pub mod lru;
 pub mod mshr;
 pub mod persist_log;
+pub mod prefetcher;
 pub mod stats;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::check::Faults;
 use super::schema::join;
 use super::tree::Node;
-use crate::cache::config::CacheConfig;
+use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
 use crate::host_bridge::PM_BASE;
@@ -35,6 +35,12 @@ pub(super) fn check_caches(
         );
     }
     let mut expected = 2;
+    for (level, config) in cache.iter().filter(|(level, _)| *level != "l1d") {
+        if config.prefetcher != PrefetcherKind::None {
+            let origin = machine.origin_of(&["cache", level, "prefetcher"]);
+            faults.add(origin, format!("cache.{level}.prefetcher"), "\"stride\" cannot be: only l1d can prefetch");
+        }
+    }
     for (level, config) in cache {
         let key = format!("cache.{level}");
         let origin = machine.origin_of(&["cache", level]);

@@ -138,10 +138,7 @@ impl<'a> Cracker<'a> {
         if let Some(_marker) = Marker::of_instruction(self.bytes) {
             return Some(Operation::RoiMarker);
         }
-        if self
-            .slots
-            .iter()
-            .any(|(_, slot)| matches!(slot.kind, SlotKind::StringSource | SlotKind::StringDestination))
+        if self.slots.iter().any(|(_, slot)| matches!(slot.kind, SlotKind::StringSource | SlotKind::StringDestination))
         {
             return Some(Operation::String);
         }
@@ -238,8 +235,7 @@ impl<'a> Cracker<'a> {
         }
         let loads_directly = moves && loads.len() == 1 && stores.is_empty() && written.len() <= 2;
         for (order, (number, slot)) in loads.iter().enumerate() {
-            let mut load =
-                MicroOp { operation: Operation::Load, slot: *number, size: slot.size, ..MicroOp::default() };
+            let mut load = MicroOp { operation: Operation::Load, slot: *number, size: slot.size, ..MicroOp::default() };
             fill(&mut load.sources, self.address.iter().copied().chain([Register::BARRIER]));
             if loads_directly {
                 fill(&mut load.destinations, written.iter().copied());
@@ -326,10 +322,8 @@ fn register_of(register: X86) -> Option<Register> {
 /// `xor r, r` and its kin: the result depends on nothing.
 fn is_zero_idiom(instruction: &Instruction) -> bool {
     use Mnemonic::{Pxor, Sub, Vpxor, Vpxord, Vpxorq, Vxorpd, Vxorps, Xor, Xorpd, Xorps};
-    let clears = matches!(
-        instruction.mnemonic(),
-        Xor | Sub | Pxor | Xorps | Xorpd | Vpxor | Vpxord | Vpxorq | Vxorps | Vxorpd
-    );
+    let clears =
+        matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd | Vpxor | Vpxord | Vpxorq | Vxorps | Vxorpd);
     let last = instruction.op_count().wrapping_sub(1);
     clears
         && last >= 1

@@ -1,6 +1,7 @@
 //! Loads and address translation: from issue to data.
 
 use super::micro_op::{DecodedBlock, MicroOp, Operation, Register};
+use super::page_table::PAGE_SHIFT;
 use super::pipeline::{Core, CoreRequest, Environment};
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
@@ -166,7 +167,10 @@ impl Core {
     pub fn prefetch_arrived(&mut self, served: &Served) {
         if served.request.side == Side::Data {
             let waiters = self.mshrs.resolve(served.request.line, served.ready);
-            debug_assert!(waiters.iter().all(|waiter| *waiter == Waiter::Nobody), "a thread left with a load under way");
+            debug_assert!(
+                waiters.iter().all(|waiter| *waiter == Waiter::Nobody),
+                "a thread left with a load under way"
+            );
         }
     }
 
@@ -205,8 +209,14 @@ impl Core {
         }
         let entry = self.rob.entry_mut(slot);
         entry.ready = entry.ready.max(data);
+        let (address, instruction) = (entry.address, entry.instruction);
         if entry.outstanding == 0 {
             self.complete(slot, data);
+        }
+        let ahead = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.observe(instruction, address));
+        if let Some(ahead) = ahead.filter(|ahead| ahead >> PAGE_SHIFT == address >> PAGE_SHIFT) {
+            self.stats.prefetches += 1;
+            self.prefetch(ahead, cycle, env);
         }
     }
 
@@ -258,18 +268,15 @@ impl Core {
         let is_new = self.loads.walks.iter().all(|other| other.entry != walk.entry);
         self.loads.walks.push(walk);
         if is_new {
-            let request = CoreRequest::Line {
-                line: walk.entry,
-                want: Want::Read,
-                side: Side::Walker,
-                cause: Cause::PageWalk,
-            };
+            let request =
+                CoreRequest::Line { line: walk.entry, want: Want::Read, side: Side::Walker, cause: Cause::PageWalk };
             env.requests.push((cycle, request));
         }
     }
 
     fn walk_done(&mut self, entry: LineAddress, ready: u64, env: &mut Environment<'_>) {
-        let (done, others) = std::mem::take(&mut self.loads.walks).into_iter().partition(|walk: &Walk| walk.entry == entry);
+        let (done, others) =
+            std::mem::take(&mut self.loads.walks).into_iter().partition(|walk: &Walk| walk.entry == entry);
         self.loads.walks = others;
         let cycle = ready + self.walk_cycles;
         for walk in done {
@@ -292,7 +299,8 @@ impl Thread {
         let destination = operands.destination.then(|| pair(micro_op.slot + if operands.source { 2 } else { 0 }));
         let Some((before, after)) = destination.or(source) else { return };
         let bytes = before.abs_diff(after);
-        let start = |(before, after): (u64, u64)| if after >= before { before } else { after + u64::from(micro_op.size) };
+        let start =
+            |(before, after): (u64, u64)| if after >= before { before } else { after + u64::from(micro_op.size) };
         let (source, destination) = (source.map(start), destination.map(start));
         let mut done = 0;
         while done < bytes {

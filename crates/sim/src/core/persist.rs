@@ -1,8 +1,8 @@
 //! Persists that the program does not make itself, for programs that were not written for persistent memory.
 
 use super::micro_op::{MicroOp, Operation, Register};
-use super::thread::{Extra, Thread};
 use super::page_table::PageTable;
+use super::thread::{Extra, Thread};
 use crate::message::LINE_BYTES;
 
 /// When persists are inserted.

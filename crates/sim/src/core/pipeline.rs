@@ -5,18 +5,19 @@ use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, TlbConfig};
 use super::issue::{IssueCalendar, Unit};
 use super::memory::{LoadQueue, Waiter};
 use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use super::page_table::PageTable;
 use super::persist::PersistPolicy;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
 use super::stores::WriteCombining;
 use super::thread::{Extra, Step, Thread};
-use super::page_table::PageTable;
 use super::translation::Tlb;
 use crate::cache::array::CacheArray;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Side, Want};
 use crate::cache::mshr::MshrFile;
+use crate::cache::prefetcher::StridePrefetcher;
 use crate::kernel::Duration;
 use crate::message::{ByteMask, Cause, LineAddress};
 use crate::record::RecordError;
@@ -111,6 +112,7 @@ pub struct Core {
     pub(super) stores: StoreQueue,
     pub(super) combining: WriteCombining,
     pub(super) mshrs: MshrFile<Waiter>,
+    pub(super) prefetcher: Option<StridePrefetcher>,
     /// Lines (low six bits of their number) at which threads spin, one bit each.
     pub watch_filter: u64,
     /// Physical addresses of stores to such lines, not yet taken notice of.
@@ -172,6 +174,7 @@ impl Core {
             stores: StoreQueue::new(usize::from(config.store_queue_entries)),
             combining: WriteCombining::new(config),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
+            prefetcher: StridePrefetcher::of(l1d),
             watch_filter: 0,
             watched_stores: Vec::new(),
             tlb: Tlb::new(tlb),
@@ -253,7 +256,9 @@ impl Core {
             return format!("instructions of line {:#x}", line.byte());
         }
         match self.rob.head() {
-            Some((_, entry)) => format!("{:?} of address {:#x} is the oldest and not complete", entry.operation, entry.address),
+            Some((_, entry)) => {
+                format!("{:?} of address {:#x} is the oldest and not complete", entry.operation, entry.address)
+            }
             None if !self.stores.is_empty() => "stores that have not taken effect".into(),
             None if !self.combining.is_idle() => "flushes or non-temporal stores under way".into(),
             None => format!("nothing in flight, at cycle {}", self.dispatch_cycle),
@@ -485,7 +490,9 @@ impl Core {
         let operation = micro_op.operation;
         let slot = self.rob.push(operation, address, micro_op.size, cycle + 1);
         if operation == Operation::Load {
-            self.rob.entry_mut(slot).queue_index = self.loads.push();
+            let entry = self.rob.entry_mut(slot);
+            entry.queue_index = self.loads.push();
+            entry.instruction = (env.thread.block << 6) ^ env.thread.micro_op;
         } else if operation.uses_store_queue() {
             let sequence = self.rob.entry(slot).sequence;
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);

@@ -27,6 +27,8 @@ pub struct Entry {
     pub operation: Operation,
     /// Bytes it accesses.
     pub size: u16,
+    /// Which static micro-operation it is, for prefetchers; 0 for inserted ones.
+    pub instruction: u32,
     /// Its place in the load or store queue.
     pub queue_index: u32,
     first_waiter: u32,
@@ -66,6 +68,7 @@ impl ReorderBuffer {
             outstanding: 0,
             operation: Operation::Integer,
             size: 0,
+            instruction: 0,
             queue_index: 0,
             first_waiter: NOBODY,
             last_waiter: NOBODY,
@@ -130,6 +133,7 @@ impl ReorderBuffer {
             outstanding: 0,
             operation,
             size,
+            instruction: 0,
             queue_index: 0,
             first_waiter: NOBODY,
             last_waiter: NOBODY,

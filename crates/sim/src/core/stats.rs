@@ -21,6 +21,8 @@ pub struct CoreStats {
     pub l1d_misses: u64,
     /// Misses that found no MSHR.
     pub l1d_mshr_full: u64,
+    /// Times the prefetcher found something to ask for, in the cache already or not.
+    pub prefetches: u64,
     /// Lines of instructions fetched.
     pub l1i_fetches: u64,
     /// Of these, misses.
@@ -80,6 +82,7 @@ impl CoreStats {
                     ("hits", counter(self.l1d_hits)),
                     ("misses", counter(self.l1d_misses)),
                     ("mshr_full", counter(self.l1d_mshr_full)),
+                    ("prefetches", counter(self.prefetches)),
                 ]),
             ),
             (

@@ -70,7 +70,13 @@ impl StoreQueue {
             released: 0,
             is_issued: false,
         };
-        StoreQueue { entries: vec![empty; limit.next_power_of_two()].into(), limit: limit as u64, head: 0, tail: 0, filter: [0; FILTER] }
+        StoreQueue {
+            entries: vec![empty; limit.next_power_of_two()].into(),
+            limit: limit as u64,
+            head: 0,
+            tail: 0,
+            filter: [0; FILTER],
+        }
     }
 
     /// When an entry is free for the next one; none if that is not known.

@@ -64,9 +64,9 @@ impl Synchronisation {
     /// `thread` has come to `event`.
     pub fn apply(&mut self, thread: ThreadId, event: &Event) -> Decision {
         match *event {
-            Event::MutexLock { clock, object } | Event::SpinLock { clock, object } | Event::WriteLock { clock, object } => {
-                self.acquire(thread, clock, object, false)
-            }
+            Event::MutexLock { clock, object }
+            | Event::SpinLock { clock, object }
+            | Event::WriteLock { clock, object } => self.acquire(thread, clock, object, false),
             Event::ReadLock { clock, object } => self.acquire(thread, clock, object, true),
             Event::MutexUnlock { object, .. } | Event::SpinUnlock { object, .. } | Event::RwUnlock { object, .. } => {
                 let mut decision = Decision { proceeds: true, woken: Vec::new() };

@@ -4,9 +4,9 @@
 
 use super::events::{Meaning, meaning};
 use super::micro_op::{DecodedBlock, MicroOp, Operation};
+use super::page_table::PageTable;
 use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Step, Thread};
-use super::page_table::PageTable;
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
 use crate::message::{Cause, LINE_BYTES, LineAddress};
 use crate::record::RecordError;

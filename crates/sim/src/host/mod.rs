@@ -19,10 +19,10 @@ use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served};
 use crate::core::config::{BranchPredictorConfig, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig};
 use crate::core::micro_op::{DecodedBlock, Operation};
+use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
-use crate::core::page_table::PageTable;
 use crate::core::warm::WarmEnvironment;
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
@@ -142,7 +142,10 @@ impl Host {
         }
         let core = || Core::new(&config.core, &config.tlb, &config.branch_predictor, &config.l1d, period);
         let has_regions = workload.record.info().options.roi.is_some()
-            || workload.blocks.iter().any(|block| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker));
+            || workload
+                .blocks
+                .iter()
+                .any(|block| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker));
         Host {
             period,
             run_ahead: cycles(config.simulation.run_ahead_ns).max(1),
@@ -510,10 +513,8 @@ impl Component for Host {
                 ("forced_waits", StatsNode::Counter(self.synchronisation.forced)),
             ]),
         ));
-        nodes.push((
-            "pages".into(),
-            StatsNode::group([("dram", StatsNode::Level(dram)), ("pm", StatsNode::Level(pm))]),
-        ));
+        nodes
+            .push(("pages".into(), StatsNode::group([("dram", StatsNode::Level(dram)), ("pm", StatsNode::Level(pm))])));
         StatsNode::group(nodes)
     }
 }
