@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FENCEPOST = Path(sys.executable).with_name("fencepost")
 WORKLOADS = ROOT / "build" / "workloads"
+FFT_ARGUMENTS = ["-m8", "-p2", "-r20", "--flush", "clflush"]
 
 Result = dict[str, Any]
 Fencepost = Callable[..., subprocess.CompletedProcess[str]]
@@ -44,7 +45,7 @@ def fencepost(tmp_path: Path) -> Fencepost:
 def fft_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small FFT on two threads, recorded once."""
     record = tmp_path_factory.mktemp("records") / "fft.fencepost"
-    program = [WORKLOADS / "fft", "-m8", "-p2", "--flush", "clflush"]
+    program = [WORKLOADS / "fft", *FFT_ARGUMENTS]
     command = [FENCEPOST, "record", "-o", record, "--", *program]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return record

@@ -60,8 +60,7 @@ class Job:
     ) -> Job:
         """`machine` and `options` are JSON; raises InputError before any work is done.
 
-        `stop_at` ends each thread after so many instructions, whatever the limits in `options`;
-        empty for no such end.
+        `stop_at` ends each thread after so many instructions; empty for no such end.
         """
 
     def run(self) -> str:

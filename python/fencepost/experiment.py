@@ -20,6 +20,7 @@ WATCH_INTERVAL_SECONDS = 0.1
 LIMITS = ("limit_pm_writes", "limit_instructions")
 
 Document = dict[str, Any]
+Key = tuple[str, str]  # machine and scheme
 
 
 @dataclass
@@ -57,37 +58,47 @@ class Experiment:
         """
         asked = [(name, scheme) for name in self.machines for scheme in self.options["schemes"]]
         # What cannot be run is refused before anything runs.
-        replays = {key: self._replay(*key, []) for key in asked}
-        done: dict[tuple[str, str], Document] = {}
-        ended = None
-        if any(self.options[limit] is not None for limit in LIMITS):
-            key = (next(iter(self.machines)), figures.BASELINE)
-            first = self._replay(*key, [])
-            [done[key]] = _run_all([first], jobs, watch)
-            if "error" in done[key]:
-                failed = [
-                    {"machine": m, "scheme": s, "error": done[key]["error"]} for m, s in asked
-                ]
-                return {"provenance": self.provenance(), "runs": failed}
-            ended = done[key]["ended"]
-            replays = {key: self._replay(*key, first.job.positions()) for key in asked}
-        waiting = {key: replay for key, replay in replays.items() if key not in done}
-        runs = _run_all(list(waiting.values()), jobs, watch)
-        for run in runs:
-            # It came to the end of what it was given, which is where the limit was reached.
-            if ended is not None and run.get("ended") == "complete":
-                run["ended"] = ended
-        done |= dict(zip(waiting, runs, strict=True))
-        return {"provenance": self.provenance(), "runs": [done[key] for key in asked]}
+        replays = {key: self._replay(*key, self.options) for key in asked}
+        if all(self.options[limit] is None for limit in LIMITS):
+            runs = _run_all(list(replays.values()), jobs, watch)
+        else:
+            runs = self._run_limited(asked, jobs, watch)
+        return {"provenance": self.provenance(), "runs": runs}
 
-    def _replay(self, machine: str, scheme: str, stop_at: list[int]) -> Replay:
+    def _run_limited(
+        self, asked: list[Key], jobs: int, watch: Callable[[list[Replay]], None]
+    ) -> list[Document]:
+        key = (next(iter(self.machines)), figures.BASELINE)
+        first = self._replay(*key, self.options)
+        [baseline] = _run_all([first], jobs, watch)
+        if "error" in baseline:
+            return [
+                {"machine": machine, "scheme": scheme, "error": baseline["error"]}
+                for machine, scheme in asked
+            ]
+        ended = baseline["ended"]
+        stop_at = [] if ended == "complete" else first.job.positions()
+        unlimited = self.options | dict.fromkeys(LIMITS)
+        others = [other for other in asked if other != key]
+        replays = [self._replay(*other, unlimited, stop_at) for other in others]
+        # What comes to the end of what it was given has come to where the limit was reached.
+        runs = [
+            run if "error" in run else run | {"ended": ended}
+            for run in _run_all(replays, jobs, watch)
+        ]
+        done = {key: baseline, **dict(zip(others, runs, strict=True))}
+        return [done[other] for other in asked]
+
+    def _replay(
+        self, machine: str, scheme: str, options: Document, stop_at: list[int] | None = None
+    ) -> Replay:
         job = _core.Job(
             machine,
             json.dumps(self.machines[machine]),
             self.record,
             scheme,
-            json.dumps(self.options),
-            stop_at,
+            json.dumps(options),
+            stop_at or [],
         )
         label = f"{machine} {scheme}" if len(self.machines) > 1 else scheme
         return Replay(label, machine, scheme, job)

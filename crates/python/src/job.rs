@@ -31,7 +31,7 @@ pub struct Job {
 
 #[pymethods]
 impl Job {
-    /// `stop_at` ends each thread after so many instructions, whatever the limits in `options`; empty for no such end.
+    /// `stop_at` ends each thread after so many instructions; empty for no such end.
     #[new]
     fn new(
         py: Python<'_>,
@@ -47,13 +47,12 @@ impl Job {
         let program = record.program().clone();
         let prepare = || {
             let (persistent, warnings) = options.persistent(program.record()).map_err(input)?;
-            let is_limited = stop_at.is_empty();
             let options = simulation::Options {
                 persistent,
                 persist: options.persist,
                 thread_limits: stop_at,
-                pm_writes_limit: options.limit_pm_writes.filter(|_| is_limited),
-                instructions_limit: options.limit_instructions.filter(|_| is_limited),
+                pm_writes_limit: options.limit_pm_writes,
+                instructions_limit: options.limit_instructions,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &program, options.clone()))
