@@ -65,9 +65,11 @@ def test_the_same_instructions_under_every_scheme(compared):
     result, _, _ = compared
     runs = result["runs"]
     assert [run["scheme"] for run in runs] == SCHEMES
-    assert len({run["instructions"] for run in runs}) == 1
-    assert len({run["persist"]["count"] for run in runs}) == 1
-    assert runs[0]["persist"]["count"] > 0
+    # One thread marks the region of interest; where the other one is at that time may differ a bit.
+    assert runs[0]["persist"]["count"] > 1000
+    for run in runs:
+        assert run["instructions"] == pytest.approx(runs[0]["instructions"], rel=1e-3)
+        assert run["persist"]["count"] == pytest.approx(runs[0]["persist"]["count"], rel=1e-3)
 
 
 def test_a_persist_buffer_makes_persists_cheaper(compared):
