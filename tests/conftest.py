@@ -3,17 +3,13 @@
 import copy
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-FENCEPOST = Path(sys.executable).with_name("fencepost")
-WORKLOADS = ROOT / "build" / "workloads"
-FFT_ARGUMENTS = ["-m8", "-p2", "-r20", "--flush", "clflush"]
+from installed import FENCEPOST, FFT, ROOT
 
 Result = dict[str, Any]
 Fencepost = Callable[..., subprocess.CompletedProcess[str]]
@@ -45,7 +41,6 @@ def fencepost(tmp_path: Path) -> Fencepost:
 def fft_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small FFT on two threads, recorded once."""
     record = tmp_path_factory.mktemp("records") / "fft.fencepost"
-    program = [WORKLOADS / "fft", *FFT_ARGUMENTS]
-    command = [FENCEPOST, "record", "-o", record, "--", *program]
+    command = [FENCEPOST, "record", "-o", record, "--", *FFT]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return record

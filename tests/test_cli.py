@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import FENCEPOST
+from installed import FENCEPOST
 
 
 def refused(done, *parts):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FENCEPOST
+from installed import FENCEPOST
 
 INPUTS = Path(__file__).with_name("programs")
 INSTRUCTIONS_MAX = 60_000_000

@@ -1,0 +1,11 @@
+"""What `make setup` built, as the tests run it."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FENCEPOST = Path(sys.executable).with_name("fencepost")
+WORKLOADS = ROOT / "build" / "workloads"
+
+# A small FFT, nearly all of it inside its region of interest.
+FFT = [WORKLOADS / "fft", "-m8", "-p2", "-r20", "--flush", "clflush"]
