@@ -313,7 +313,7 @@ impl PersistBuffer {
     pub fn recover(&mut self, now: Time) {
         self.apply(Input::PowerOn);
         self.has_new_room = true;
-        self.stats.occupancy.set(self.state.occupied().min(usize::from(self.parameters.entries)), now);
+        self.stats.occupancy.set(self.state.occupied(), now);
     }
 
     /// The version of `line` that a recovery would bring to the memory device.

@@ -128,8 +128,10 @@ impl Occupancy {
         Occupancy { time_at_level_ps: vec![0; usize::from(entries) + 1], ..Occupancy::default() }
     }
 
-    /// From `now` on, `level` entries are occupied.
+    /// From `now` on, `level` entries are occupied. After a power cut an entry may have two contents, one of them in the slot for merging;
+    /// more entries than there are do not count.
     pub fn set(&mut self, level: usize, now: Time) {
+        let level = level.min(self.time_at_level_ps.len() - 1);
         if level != self.level {
             self.settle(now);
             self.level = level;

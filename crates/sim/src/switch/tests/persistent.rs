@@ -374,6 +374,33 @@ fn a_recovery_cut_by_another_power_failure_starts_again() {
 }
 
 #[test]
+fn a_full_buffer_cut_in_the_middle_of_a_merge_recovers_both_contents() {
+    let config = SwitchConfig {
+        persist_buffer: Some(PersistBufferConfig {
+            drain_threshold: 1.0,
+            drain_preset: 1.0,
+            ..config(2).persist_buffer.unwrap()
+        }),
+        ..config(2)
+    };
+    let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbRf));
+    bench.devices_answer_after(50);
+    for (line, version, ps) in [(1, 1, 0), (2, 1, 20_000), (1, 2, 40_000)] {
+        bench.arrive(ps, 0, write(line, version, 0, ps));
+    }
+    // The third has been acknowledged, and what it replaces has not been retired.
+    bench.run_until(40_000 + HALF + WRITE).cut_power();
+    assert_eq!(bench.switch.persist_buffer().unwrap().state().occupied(), 3, "two entries and the slot for merging");
+    bench.recover();
+    bench.run();
+    assert!(bench.switch.is_idle());
+    assert_eq!(bench.neighbours[1].memory[&LineAddress(1)], Version(2));
+    assert_eq!(bench.neighbours[1].memory[&LineAddress(2)], Version(1));
+    assert_eq!(bench.buffer_stats().recovery_drains, 3, "the older content first");
+    assert_eq!(bench.buffer_stats().occupancy.max(), 2);
+}
+
+#[test]
 fn host_traffic_waits_until_recovery_is_done() {
     let mut bench = busy(Scheme::PbRf, 16);
     bench.run().cut_power();
