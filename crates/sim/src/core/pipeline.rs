@@ -136,6 +136,8 @@ pub struct Core {
     code_page: (u64, u64),
     /// The instruction line that dispatch waits for.
     pub(super) awaited_fetch: Option<LineAddress>,
+    /// The instruction line that was missed last and not fetched since.
+    missed_fetch: Option<LineAddress>,
     /// The slot of the last branch, for its misprediction.
     branch_slot: u32,
     mispredicted: bool,
@@ -189,6 +191,7 @@ impl Core {
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
             awaited_fetch: None,
+            missed_fetch: None,
             branch_slot: 0,
             mispredicted: false,
             stats: CoreStats::default(),
@@ -230,6 +233,7 @@ impl Core {
         self.rob.start_thread(self.dispatch_cycle);
         self.fetched_line = u64::MAX;
         self.code_page = (u64::MAX, 0);
+        self.missed_fetch = None;
         self.mispredicted = false;
     }
 
@@ -313,6 +317,9 @@ impl Core {
             }
             self.stats.inserted_flushes += u64::from(micro_op.operation.is_flush());
             env.thread.extra.pop_front();
+            if micro_op.operation == Operation::Store {
+                env.persist.after_store(env.thread, env.table, address, micro_op.size);
+            }
         }
         if env.thread.block != 0 {
             return self.dispatch_block(env);
@@ -386,7 +393,8 @@ impl Core {
             let physical = LineAddress((self.code_page.1 << 6) | (line & 63));
             match env.l1i.find_and_touch(physical) {
                 Some(index) => {
-                    self.stats.l1i_fetches += 1;
+                    // A line that was waited for has been counted as a miss.
+                    self.stats.l1i_hits += u64::from(self.missed_fetch.take() != Some(physical));
                     self.dispatch_cycle = self.dispatch_cycle.max(env.l1i.line(index).ready);
                     self.fetched_line = line;
                 }
@@ -394,6 +402,7 @@ impl Core {
                     self.stats.l1i_misses += 1;
                     self.stats.blocked_by_fetch += 1;
                     self.awaited_fetch = Some(physical);
+                    self.missed_fetch = Some(physical);
                     let request = CoreRequest::Line {
                         line: physical,
                         want: Want::Read,
@@ -450,7 +459,7 @@ impl Core {
             if micro_op.ends_instruction {
                 self.count_instruction(env);
             }
-            if micro_op.operation == Operation::Store || micro_op.operation == Operation::NonTemporalStore {
+            if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic) {
                 let inserted = env.persist.after_store(env.thread, env.table, address, micro_op.size);
                 if inserted {
                     return Ok(Progress::Dispatched);

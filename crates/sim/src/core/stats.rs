@@ -23,9 +23,9 @@ pub struct CoreStats {
     pub l1d_mshr_full: u64,
     /// Times the prefetcher found something to ask for, in the cache already or not.
     pub prefetches: u64,
-    /// Lines of instructions fetched.
-    pub l1i_fetches: u64,
-    /// Of these, misses.
+    /// Lines of instructions that were in the first level when they were fetched.
+    pub l1i_hits: u64,
+    /// Lines of instructions that were not.
     pub l1i_misses: u64,
     /// Branches, calls and returns predicted.
     pub branches: u64,
@@ -88,7 +88,7 @@ impl CoreStats {
             (
                 "l1i",
                 StatsNode::group([
-                    ("hits", counter(self.l1i_fetches - self.l1i_misses)),
+                    ("hits", counter(self.l1i_hits)),
                     ("misses", counter(self.l1i_misses)),
                 ]),
             ),
