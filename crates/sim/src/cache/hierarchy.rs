@@ -100,13 +100,25 @@ pub struct Departure {
 #[derive(Clone, Copy, Debug)]
 enum BlockedWrite {
     Flush { by: Requester, line: LineAddress, keep: bool },
-    NonTemporal { by: Requester, line: LineAddress, mask: ByteMask },
+    NonTemporal(WriteAround),
+}
+
+/// A non-temporal store that has to wait.
+#[derive(Clone, Copy, Debug)]
+struct WriteAround {
+    by: Requester,
+    line: LineAddress,
+    mask: ByteMask,
 }
 
 #[derive(Clone, Debug)]
 struct PendingWrite {
     line: LineAddress,
     version: Version,
+    /// Its place among all writes.
+    sequence: u64,
+    /// The cycle in which it leaves.
+    departs: u64,
     acknowledge: Vec<Requester>,
 }
 
@@ -123,6 +135,7 @@ struct PrivateLevel {
 struct SharedLevel {
     latency: u64,
     response: u64,
+    is_inclusive: bool,
     array: CacheArray,
     stats: LevelStats,
 }
@@ -161,9 +174,11 @@ pub struct Hierarchy {
     mshrs: MshrFile<Request>,
     blocked: VecDeque<Request>,
     blocked_writes: VecDeque<BlockedWrite>,
+    writes_behind_reads: Vec<WriteAround>,
     reads: Vec<Option<LineAddress>>,
     writes: Vec<Option<PendingWrite>>,
     writes_under_way: usize,
+    writes_sent: u64,
     /// The version of each PM line that left last: what memory must answer with.
     written: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
     /// Writes that left while only warming up; memory gets them before timing starts.
@@ -190,6 +205,7 @@ impl Hierarchy {
         let shared = config.levels.iter().filter(|(_, level)| level.shared).map(|(_, level)| SharedLevel {
             latency: u64::from(level.latency_cycles),
             response: u64::from(level.response_cycles),
+            is_inclusive: level.inclusive,
             array: array(level),
             stats: LevelStats::default(),
         });
@@ -206,9 +222,11 @@ impl Hierarchy {
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),
             blocked_writes: VecDeque::new(),
+            writes_behind_reads: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
             writes_under_way: 0,
+            writes_sent: 0,
             written: HashMap::default(),
             warm_writes: HashMap::default(),
             departures: Vec::new(),
@@ -228,9 +246,12 @@ impl Hierarchy {
             let hit = self.shared[level].array.find_and_touch(request.line);
             self.shared[level].stats.count(hit.is_some());
             if let Some(index) = hit {
-                let there = self.shared[level].array.line(index).ready;
-                let response: u64 = self.shared[..=level].iter().map(|level| level.response).sum();
-                let ready = cycle.max(there) + response + self.grant(&request, level);
+                let there = *self.shared[level].array.line(index);
+                let ready = cycle.max(there.ready) + self.way_back(level) + self.grant(&request, level);
+                if level > 0 {
+                    // The shared levels that it missed get it too.
+                    self.fill_shared(request.line, there.version, cycle.max(there.ready));
+                }
                 self.fill_first_level(&request, ready);
                 return Outcome::Ready(ready);
             }
@@ -244,20 +265,23 @@ impl Hierarchy {
     pub fn data_arrived(&mut self, message: &Message, now: u64) -> Vec<Served> {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
-        if is_pm(line) {
-            let expected = self.written.get(&line).copied().unwrap_or_default();
-            debug_assert_eq!(message.version, expected, "a read of {line:?} did not get the latest version");
-            self.stats.stale_reads += u64::from(message.version != expected);
+        let newest = self.written.get(&line).copied().unwrap_or(message.version);
+        // What was written while only warming up has not been sent to memory yet.
+        if is_pm(line) && !self.warm_writes.contains_key(&line) {
+            debug_assert_eq!(message.version, newest, "a read of {line:?} did not get the latest version");
+            self.stats.stale_reads += u64::from(message.version != newest);
         }
-        self.fill_shared(line, message.version, now);
-        let response: u64 = self.shared.iter().map(|level| level.response).sum();
+        self.fill_shared(line, newest, now);
         let waiters = self.mshrs.resolve(line, now);
         let mut served = Vec::with_capacity(waiters.len());
         for request in waiters {
             let level = self.shared.len() - 1;
-            let ready = now + response + self.grant(&request, level);
+            let ready = now + self.way_back(level) + self.grant(&request, level);
             self.fill_first_level(&request, ready);
             served.push(Served { request, ready });
+        }
+        for write in std::mem::take(&mut self.writes_behind_reads) {
+            self.write_around(write.by, write.line, write.mask, now);
         }
         self.admit_blocked(now, &mut served);
         served
@@ -276,8 +300,8 @@ impl Hierarchy {
         {
             let done = match blocked {
                 BlockedWrite::Flush { by, line, keep } => self.flush(by, line, keep, now).map(|cycle| (by, cycle)),
-                BlockedWrite::NonTemporal { by, line, mask } => {
-                    self.write_around(by, line, mask, now);
+                BlockedWrite::NonTemporal(write) => {
+                    self.write_around(write.by, write.line, write.mask, now);
                     None
                 }
             };
@@ -314,8 +338,9 @@ impl Hierarchy {
             }
             None => {
                 self.stats.clean_flushes += 1;
-                let earlier = self.writes.iter_mut().flatten().rfind(|write| write.line == line);
-                match earlier {
+                // Writes of a line are completed in order, so the youngest stands for all.
+                let same_line = self.writes.iter_mut().flatten().filter(|write| write.line == line);
+                match same_line.max_by_key(|write| write.sequence) {
                     Some(write) if !self.acknowledge_at_bus => {
                         self.stats.flushes_behind_writes += 1;
                         write.acknowledge.push(by);
@@ -333,9 +358,14 @@ impl Hierarchy {
     /// Writes the bytes `mask` of `line` around the caches (a combined non-temporal store). [`Hierarchy::write_completed`] tells when it is
     /// complete.
     pub fn write_around(&mut self, by: Requester, line: LineAddress, mask: ByteMask, now: u64) {
+        if self.mshrs.find(line).is_some() {
+            // A read that is under way would bring back what was there before, and leave it in the caches.
+            self.writes_behind_reads.push(WriteAround { by, line, mask });
+            return;
+        }
         if self.writes_under_way >= self.write_buffers {
             self.stats.write_buffer_full += 1;
-            self.blocked_writes.push_back(BlockedWrite::NonTemporal { by, line, mask });
+            self.blocked_writes.push_back(BlockedWrite::NonTemporal(WriteAround { by, line, mask }));
             return;
         }
         let (newest, _) = self.collect(line, Some(by.core), false);
@@ -365,6 +395,7 @@ impl Hierarchy {
                 return;
             }
         }
+        let before = self.departures.len();
         let mut cycle = 0;
         if self.look_into_private(&request, &mut cycle).is_none() {
             let hit =
@@ -376,7 +407,7 @@ impl Hierarchy {
             });
             self.grant(&request, level);
             self.fill_first_level(&request, 0);
-            self.absorb_departures();
+            self.absorb_departures(before);
         }
         if request.want == Want::Own {
             let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
@@ -387,18 +418,19 @@ impl Hierarchy {
 
     /// Flushes a line at once and without time.
     pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
+        let before = self.departures.len();
         if let (Some(version), _) = self.collect(line, None, keep) {
             self.write(line, version, ByteMask::FULL, Cause::Flush, 0);
-            self.absorb_departures();
+            self.absorb_departures(before);
         }
     }
 
     /// Writes around the caches at once and without time.
     pub fn write_around_functionally(&mut self, line: LineAddress) {
-        let (newest, _) = self.collect(line, None, false);
-        let before = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
-        self.write(line, Version(before.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, 0);
-        self.absorb_departures();
+        let (before, newest) = (self.departures.len(), self.collect(line, None, false).0);
+        let last = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, 0);
+        self.absorb_departures(before);
     }
 
     /// The PM lines that were written while warming up, in order of their address; they are forgotten here.
@@ -424,6 +456,7 @@ impl Hierarchy {
             && self.writes_under_way == 0
             && self.blocked.is_empty()
             && self.blocked_writes.is_empty()
+            && self.writes_behind_reads.is_empty()
     }
 
     /// What is under way, one line each.
@@ -450,6 +483,7 @@ impl Hierarchy {
         self.mshrs.clear();
         self.blocked.clear();
         self.blocked_writes.clear();
+        self.writes_behind_reads.clear();
         self.reads.clear();
         self.writes.clear();
         self.writes_under_way = 0;
@@ -493,8 +527,13 @@ impl Hierarchy {
 
     /// Cycles from the last level's knowledge that a write is complete to the core's.
     fn acknowledge_latency(&self) -> u64 {
-        self.shared.iter().map(|level| level.response).sum::<u64>()
-            + self.private.iter().map(|level| level.response).sum::<u64>()
+        self.way_back(self.shared.len() - 1)
+    }
+
+    /// Cycles from data in the shared level `level` to the first level.
+    fn way_back(&self, level: usize) -> u64 {
+        let private: u64 = self.private.iter().map(|level| level.response).sum();
+        private + self.shared[..=level].iter().map(|level| level.response).sum::<u64>()
     }
 
     fn time_of(&self, cycle: u64) -> Time {
@@ -511,7 +550,8 @@ impl Hierarchy {
             self.private[level].stats.count(hit.is_some());
             if let Some(index) = hit {
                 let line = *self.private[level].arrays[request.core].line(index);
-                let ready = (*cycle).max(line.ready) + self.private[level].response;
+                let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
+                let ready = (*cycle).max(line.ready) + response;
                 self.fill_private(request, line.state, line.version, level, ready);
                 return Some(ready);
             }
@@ -537,7 +577,11 @@ impl Hierarchy {
             }
         }
         let sharers = if request.want == Want::Own { own } else { entry.sharers | own };
-        let is_owned = request.side != Side::Instruction && (request.want == Want::Own || sharers == own);
+        let is_owned = match request.side {
+            // The data cache of the same core may own it.
+            Side::Instruction => entry.is_owned && others == 0,
+            _ => request.want == Want::Own || sharers == own,
+        };
         let entry = self.shared[last].array.get_mut(request.line).expect("the last level is inclusive");
         entry.sharers = sharers;
         entry.is_owned = is_owned;
@@ -640,14 +684,14 @@ impl Hierarchy {
         if let Some(victim) = array.victim(line) {
             let mut old = array.remove(victim).expect("the victim is there");
             if self.private[level].is_inclusive {
-                let above = self.l1d[core].remove(victim);
-                self.l1i[core].remove(victim);
-                if let Some(above) = above
-                    && above.state == State::Modified
-                {
-                    old.state = State::Modified;
-                    old.version = old.version.max(above.version);
+                let levels = self.private[..level].iter_mut().map(|level| &mut level.arrays[core]);
+                for above in levels.chain([&mut self.l1d[core]]).filter_map(|array| array.remove(victim)) {
+                    if above.state == State::Modified {
+                        old.state = State::Modified;
+                        old.version = old.version.max(above.version);
+                    }
                 }
+                self.l1i[core].remove(victim);
             }
             if old.state == State::Modified {
                 self.store_below(level + 1, core, victim, old.version);
@@ -727,12 +771,24 @@ impl Hierarchy {
                 if level == last {
                     self.evict(victim, now);
                 } else {
-                    self.shared[level].array.remove(victim);
+                    self.evict_from_upper(level, victim);
                 }
             }
             let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
             self.shared[level].array.insert(line, content);
         }
+    }
+
+    /// A line leaves a shared level above the last, which has it too.
+    fn evict_from_upper(&mut self, level: usize, victim: LineAddress) {
+        if self.shared[level].is_inclusive {
+            let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
+            for core in (0..self.l1d.len()).filter(|core| sharers & (1 << core) != 0) {
+                self.snoop_core(core, victim, true);
+            }
+            (0..level).for_each(|above| _ = self.shared[above].array.remove(victim));
+        }
+        self.shared[level].array.remove(victim);
     }
 
     fn evict(&mut self, victim: LineAddress, now: u64) {
@@ -755,6 +811,7 @@ impl Hierarchy {
             return;
         }
         self.mshrs.allocate(request.line, request);
+        let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);
         let message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(cycle));
         self.departures.push(Departure { cycle, message });
@@ -775,11 +832,17 @@ impl Hierarchy {
                 continue;
             }
             // Another core's request has brought it meanwhile.
-            let response: u64 = self.shared.iter().map(|level| level.response).sum();
-            let ready = now + response + self.grant(&request, last);
+            let ready = now + self.way_back(last) + self.grant(&request, last);
             self.fill_first_level(&request, ready);
             served.push(Served { request, ready });
         }
+    }
+
+    /// The first cycle from `cycle` on in which a request for `line` leaves behind the writes of it: a look at other caches takes longer for some
+    /// requests than for others.
+    fn behind_writes(&self, line: LineAddress, cycle: u64) -> u64 {
+        let same_line = self.writes.iter().flatten().filter(|write| write.line == line);
+        same_line.map(|write| write.departs).fold(cycle, u64::max)
     }
 
     /// Sends a write and gives its slot.
@@ -793,16 +856,19 @@ impl Hierarchy {
         if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
             log.issue(Time::ZERO + self.period * cycle, line, version);
         }
-        let slot = free_slot(&mut self.writes, PendingWrite { line, version, acknowledge: Vec::new() });
+        let departs = self.behind_writes(line, cycle);
+        self.writes_sent += 1;
+        let pending = PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Vec::new() };
+        let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
-        let message = Message::write(line, Tag(slot as u32), cause, version, mask, self.time_of(cycle));
-        self.departures.push(Departure { cycle, message });
+        let message = Message::write(line, Tag(slot as u32), cause, version, mask, self.time_of(departs));
+        self.departures.push(Departure { cycle: departs, message });
         slot
     }
 
-    /// What would leave while warming up goes to memory at once.
-    fn absorb_departures(&mut self) {
-        for departure in std::mem::take(&mut self.departures) {
+    /// What would leave while warming up goes to memory at once; what left `before` that goes its way.
+    fn absorb_departures(&mut self, before: usize) {
+        for departure in self.departures.drain(before..) {
             let message = departure.message;
             self.writes[message.tag.0 as usize] = None;
             self.writes_under_way -= 1;
