@@ -82,6 +82,10 @@ impl<'a> Cracker<'a> {
         for register in [instruction.memory_base(), instruction.memory_index()] {
             push_register(&mut address, register);
         }
+        if instruction.is_string_instruction() {
+            // Their pointers are no operands that name a base.
+            address.extend([Register::SOURCE_POINTER, Register::DESTINATION_POINTER]);
+        }
         let used = info.info(instruction);
         let mut read = Vec::new();
         let mut written = Vec::new();
@@ -167,7 +171,7 @@ impl<'a> Cracker<'a> {
             micro_op.slot = marker.0;
         } else if let Some((number, slot)) = self.slots.first() {
             micro_op.slot = *number;
-            micro_op.size = slot.size;
+            micro_op.size = slot.size.max(1);
         }
         let sources = self.address.iter().chain(&self.read).copied();
         fill(&mut micro_op.sources, sources.chain(self.is_held_back(operation)));
@@ -175,7 +179,7 @@ impl<'a> Cracker<'a> {
             Operation::Atomic => {
                 fill(&mut micro_op.destinations, [Register::BARRIER].into_iter().chain(self.written.iter().copied()));
             }
-            // A `clflush` holds loads back only where it is taken as a full fence; else it completes before it takes effect.
+            // A `clflush` holds loads back only where it is taken as a full fence: the core knows whether it is.
             Operation::Mfence | Operation::Clflush => micro_op.destinations[0] = Register::BARRIER,
             Operation::String => {
                 micro_op.string = self.string_operands();
@@ -274,7 +278,9 @@ impl<'a> Cracker<'a> {
         let stack_pointer = Register::general(4);
         let is_stack = self.instruction.is_stack_instruction();
         let read = self.read.iter().copied().filter(|&register| !(is_stack && register == stack_pointer));
-        fill(&mut operation.sources, loaded.chain(read));
+        // An address that nothing is loaded from or stored to is itself an operand (`lea`).
+        let address = self.address.iter().copied().filter(|_| loads == 0 && !stores);
+        fill(&mut operation.sources, loaded.chain(address).chain(read));
         let result = stores.then_some(Register::RESULT);
         fill(&mut operation.destinations, result.into_iter().chain(written.iter().copied()));
         let left_over = written.len() + usize::from(stores);

@@ -13,27 +13,38 @@ pub enum Meaning {
     Nothing,
     /// A system call.
     SystemCall,
-    /// The host arbitrates it; `object` is accessed first, and whether other threads may go on because of it.
+    /// The host arbitrates it.
     Synchronisation {
-        /// The synchronisation object, 0 if there is none.
-        object: u64,
-        /// Whether it releases something.
+        /// How its object is accessed first.
+        access: Access,
+        /// Whether other threads may go on because of it.
         releases: bool,
     },
+    /// A region of interest begins or ends.
+    Region,
+}
+
+/// What the core does with a synchronisation object at its virtual address, before the host arbitrates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// There is no object.
+    None,
+    /// It reads the word, as a spin loop does, and the kernel at a futex.
+    Read(u64),
+    /// It reads and writes it as one.
+    Atomic(u64),
 }
 
 /// What `event` means for the core that comes to it.
 pub fn meaning(event: &Event) -> Meaning {
-    let synchronisation = |object: u64, releases| Meaning::Synchronisation { object, releases };
+    let synchronisation = |access, releases| Meaning::Synchronisation { access, releases };
     match *event {
         Event::MutexLock { object, .. }
         | Event::SpinLock { object, .. }
         | Event::ReadLock { object, .. }
         | Event::WriteLock { object, .. }
         | Event::AttemptFailed { object, .. }
-        | Event::SemaphoreWait { object, .. }
-        | Event::FutexWait { object, .. }
-        | Event::SpinWait { object, .. } => synchronisation(object, false),
+        | Event::SemaphoreWait { object, .. } => synchronisation(Access::Atomic(object), false),
         Event::MutexUnlock { object, .. }
         | Event::SpinUnlock { object, .. }
         | Event::RwUnlock { object, .. }
@@ -41,10 +52,14 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::ConditionSignal { object, .. }
         | Event::ConditionBroadcast { object, .. }
         | Event::SemaphorePost { object, .. }
-        | Event::BarrierWait { object, .. }
-        | Event::FutexWake { object, .. } => synchronisation(object, true),
-        Event::ThreadCreate { .. } | Event::ThreadExit { .. } => synchronisation(0, true),
-        Event::ThreadJoin { .. } | Event::Roi { .. } => synchronisation(0, false),
+        | Event::BarrierWait { object, .. } => synchronisation(Access::Atomic(object), true),
+        Event::FutexWait { object, .. } | Event::SpinWait { object, .. } => {
+            synchronisation(Access::Read(object), false)
+        }
+        Event::FutexWake { object, .. } => synchronisation(Access::Read(object), true),
+        Event::ThreadCreate { .. } | Event::ThreadExit { .. } => synchronisation(Access::None, true),
+        Event::ThreadJoin { .. } => synchronisation(Access::None, false),
+        Event::Roi { .. } => Meaning::Region,
         Event::SystemCall { .. } => Meaning::SystemCall,
         Event::ThreadStart { .. }
         | Event::Map { .. }
@@ -79,11 +94,15 @@ impl Core {
                 }
                 Ok(progress)
             }
-            Meaning::Synchronisation { object, releases } => Ok(self.come_to_synchronisation(object, releases, env)),
+            Meaning::Synchronisation { access, releases } => Ok(self.come_to_synchronisation(access, releases, env)),
+            Meaning::Region => {
+                env.thread.phase = EventPhase::Accessed;
+                Ok(self.when_drained(Pause::Event))
+            }
         }
     }
 
-    fn come_to_synchronisation(&mut self, object: u64, releases: bool, env: &mut Environment<'_>) -> Progress {
+    fn come_to_synchronisation(&mut self, access: Access, releases: bool, env: &mut Environment<'_>) -> Progress {
         if env.thread.phase == EventPhase::Reached {
             env.thread.phase = EventPhase::Persisted;
             if releases && env.persist.before_release(env.thread) {
@@ -92,12 +111,25 @@ impl Core {
         }
         if env.thread.phase == EventPhase::Persisted {
             env.thread.phase = EventPhase::Accessed;
-            if object != 0 {
-                let mut access = MicroOp { operation: Operation::Atomic, size: 4, ..MicroOp::default() };
-                access.destinations[0] = Register::BARRIER;
-                env.thread.extra.push_back(Extra { micro_op: access, address: object });
+            let (operation, address) = match access {
+                Access::None => (None, 0),
+                Access::Read(object) => (Some(Operation::Load), object),
+                Access::Atomic(object) => (Some(Operation::Atomic), object),
+            };
+            if let Some(operation) = operation {
+                let mut micro_op = MicroOp { operation, size: 4, ..MicroOp::default() };
+                if operation == Operation::Load {
+                    micro_op.sources[0] = Register::BARRIER;
+                } else {
+                    micro_op.destinations[0] = Register::BARRIER;
+                }
+                env.thread.extra.push_back(Extra { micro_op, address });
                 return Progress::Dispatched;
             }
+        }
+        // A thread that blocks leaves its core, so nothing of it may be in flight. An atomic access sees to that itself.
+        if !self.rob.is_drained() || !self.drain(env) {
+            return Progress::Blocked;
         }
         self.when_drained(Pause::Event)
     }
@@ -111,7 +143,7 @@ impl Core {
         if !self.is_drained() {
             return Progress::Blocked;
         }
-        self.dispatch_cycle = self.dispatch_cycle.max(self.store_cycle).max(self.combining.last_complete());
+        self.dispatch_from(self.store_cycle.max(self.combining.last_complete()));
         self.when_drained(Pause::End)
     }
 }

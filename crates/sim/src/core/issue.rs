@@ -88,7 +88,8 @@ impl IssueCalendar {
             cycle += 1;
         }
         for later in 0..busy {
-            self.cycle(cycle + later).taken[unit as usize] += 1;
+            let taken = &mut self.cycle(cycle + later).taken[unit as usize];
+            *taken = taken.saturating_add(1);
         }
         if cycle > self.left_until {
             self.cycle(cycle).issued += 1;

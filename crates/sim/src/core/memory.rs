@@ -99,7 +99,7 @@ impl Core {
                 return;
             }
         }
-        let (physical, cost) = self.tlb.translate(entry.address, env.table);
+        let (physical, cost) = self.translate(entry.address, env);
         match cost {
             Translation::Hit => self.load_translated(slot, physical, cycle, env),
             Translation::Walk => self.load_translated(slot, physical, cycle + self.walk_cycles, env),
@@ -113,7 +113,7 @@ impl Core {
         if entry.operation == Operation::Mfence || entry.address == 0 {
             return Some(cycle);
         }
-        let (physical, cost) = self.tlb.translate(entry.address, env.table);
+        let (physical, cost) = self.translate(entry.address, env);
         self.stores.entry_mut(entry.queue_index).physical = physical;
         match cost {
             Translation::Hit => Some(cycle),
@@ -142,7 +142,7 @@ impl Core {
             Side::Instruction => {
                 if self.awaited_fetch == Some(line) {
                     self.awaited_fetch = None;
-                    self.dispatch_cycle = self.dispatch_cycle.max(served.ready);
+                    self.dispatch_from(served.ready);
                 }
             }
             Side::Walker => self.walk_done(line, served.ready, env),
@@ -263,6 +263,19 @@ impl Core {
         }
     }
 
+    /// Translates an address; one whose page is on its way into the TLB waits for the walk that brings it.
+    #[inline]
+    fn translate(&mut self, address: u64, env: &mut Environment<'_>) -> (u64, Translation) {
+        let (physical, cost) = self.tlb.translate(address, env.table);
+        if cost == Translation::Hit && !self.loads.walks.is_empty() {
+            let mut walks = self.loads.walks.iter();
+            if let Some(walk) = walks.find(|walk| walk.physical >> PAGE_SHIFT == physical >> PAGE_SHIFT) {
+                return (physical, Translation::Read(walk.entry));
+            }
+        }
+        (physical, cost)
+    }
+
     fn walk(&mut self, walk: Walk, cycle: u64, env: &mut Environment<'_>) {
         let is_new = self.loads.walks.iter().all(|other| other.entry != walk.entry);
         self.loads.walks.push(walk);
@@ -296,7 +309,7 @@ impl Thread {
         let pair = |first: u16| (self.slot(first), self.slot(first + 1));
         let source = operands.source.then(|| pair(micro_op.slot));
         let destination = operands.destination.then(|| pair(micro_op.slot + if operands.source { 2 } else { 0 }));
-        let Some((before, after)) = destination.or(source) else { return };
+        let (before, after) = destination.or(source).expect("a string instruction has an operand");
         let bytes = before.abs_diff(after);
         let start =
             |(before, after): (u64, u64)| if after >= before { before } else { after + u64::from(micro_op.size) };
@@ -308,17 +321,34 @@ impl Thread {
             let mut part = MicroOp { size: chunk as u16, ..MicroOp::default() };
             if let Some(source) = source {
                 part.operation = Operation::Load;
-                part.sources[0] = Register::BARRIER;
+                part.sources[..3].copy_from_slice(&[
+                    Register::BARRIER,
+                    Register::SOURCE_POINTER,
+                    Register::REPETITIONS,
+                ]);
                 part.destinations[0] = Register::FIRST_LOADED;
                 self.extra.push_back(Extra { micro_op: part, address: source + done });
             }
             if let Some(destination) = destination {
+                let data = if operands.source { Register::FIRST_LOADED } else { Register::ACCUMULATOR };
                 part.operation = if operands.writes { Operation::Store } else { Operation::Load };
-                part.sources[0] = if operands.source { Register::FIRST_LOADED } else { micro_op.sources[0] };
-                part.destinations[0] = Register::NONE;
+                part.sources[0] = if operands.writes { data } else { Register::BARRIER };
+                part.sources[1..3].copy_from_slice(&[Register::DESTINATION_POINTER, Register::REPETITIONS]);
+                part.destinations[0] = if operands.writes { Register::NONE } else { Register::FIRST_LOADED };
                 self.extra.push_back(Extra { micro_op: part, address: destination + done });
             }
             done += chunk;
         }
+        self.push_string_result(micro_op);
+    }
+
+    /// The pointers and the count behind a string instruction; where it compares, they depend on what was read.
+    fn push_string_result(&mut self, micro_op: &MicroOp) {
+        let mut result = *micro_op;
+        result.operation = Operation::Integer;
+        if !micro_op.string.writes {
+            result.sources[3] = Register::FIRST_LOADED;
+        }
+        self.extra.push_back(Extra { micro_op: result, address: 0 });
     }
 }

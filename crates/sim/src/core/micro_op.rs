@@ -19,6 +19,14 @@ impl Register {
     pub const FIRST_LOADED: Register = Register(61);
     /// How many loads of one instruction have a temporary of their own; the others share the last.
     pub const LOADED: u8 = 3;
+    /// `rax`, which a string instruction stores or compares with.
+    pub const ACCUMULATOR: Register = Register(1);
+    /// `rcx`, which counts the repetitions of a string instruction.
+    pub const REPETITIONS: Register = Register(2);
+    /// `rsi`, where a string instruction reads.
+    pub const SOURCE_POINTER: Register = Register(7);
+    /// `rdi`, where a string instruction reads or writes.
+    pub const DESTINATION_POINTER: Register = Register(8);
     /// How many registers there are.
     pub const COUNT: usize = 64;
 

@@ -95,6 +95,17 @@ pub enum Pause {
     End(u64),
 }
 
+/// A store to a line at which threads spin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedStore {
+    /// Physical address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u16,
+    /// The cycle in which it took effect.
+    pub cycle: u64,
+}
+
 /// What could not go on, and depends on something unknown.
 pub(super) struct Blocked;
 
@@ -115,8 +126,8 @@ pub struct Core {
     pub(super) prefetcher: Option<StridePrefetcher>,
     /// Lines (low six bits of their number) at which threads spin, one bit each.
     pub watch_filter: u64,
-    /// Physical addresses of stores to such lines, not yet taken notice of.
-    pub watched_stores: Vec<u64>,
+    /// Stores to such lines, not yet taken notice of.
+    pub watched_stores: Vec<WatchedStore>,
     pub(super) tlb: Tlb,
     pub(super) predictor: BranchPredictor,
     /// Micro-operations whose completion has become known so far.
@@ -138,8 +149,8 @@ pub struct Core {
     pub(super) awaited_fetch: Option<LineAddress>,
     /// The instruction line that was missed last and not fetched since.
     missed_fetch: Option<LineAddress>,
-    /// The slot of the last branch, for its misprediction.
-    branch_slot: u32,
+    /// The last branch, for its misprediction: its slot and its sequence.
+    last_branch: (u32, u64),
     mispredicted: bool,
     /// What the core counted.
     pub stats: CoreStats,
@@ -192,7 +203,7 @@ impl Core {
             code_page: (u64::MAX, 0),
             awaited_fetch: None,
             missed_fetch: None,
-            branch_slot: 0,
+            last_branch: (0, 0),
             mispredicted: false,
             stats: CoreStats::default(),
         }
@@ -229,7 +240,7 @@ impl Core {
 
     /// Lets another thread (or the same again) start on this core at `cycle`; nothing may be in flight.
     pub fn start_thread(&mut self, cycle: u64) {
-        self.dispatch_cycle = self.dispatch_cycle.max(cycle);
+        self.dispatch_from(cycle);
         self.rob.start_thread(self.dispatch_cycle);
         self.fetched_line = u64::MAX;
         self.code_page = (u64::MAX, 0);
@@ -239,7 +250,16 @@ impl Core {
 
     /// The thread goes on at `cycle`, later than it came to where it is.
     pub fn resume_at(&mut self, cycle: u64) {
-        self.dispatch_cycle = self.dispatch_cycle.max(cycle);
+        self.dispatch_from(cycle);
+    }
+
+    /// Nothing dispatches before `cycle`.
+    #[inline]
+    pub(super) fn dispatch_from(&mut self, cycle: u64) {
+        if cycle > self.dispatch_cycle {
+            self.dispatch_cycle = cycle;
+            self.dispatched = 0;
+        }
     }
 
     /// Lets everything in flight take effect without dispatching more; whether nothing is left.
@@ -250,7 +270,7 @@ impl Core {
             return false;
         }
         let effective = self.commit_cycle.max(self.store_cycle).max(self.combining.last_complete());
-        self.dispatch_cycle = self.dispatch_cycle.max(effective);
+        self.dispatch_from(effective);
         true
     }
 
@@ -324,10 +344,9 @@ impl Core {
         if env.thread.block != 0 {
             return self.dispatch_block(env);
         }
-        if env.thread.instructions >= env.thread.limit {
-            return Ok(self.come_to_end(env));
-        }
         match env.thread.peek()? {
+            // Events at the limit still happen: which of them others wait for depends on the machine, and positions must not.
+            Step::Block(_) if env.thread.instructions >= env.thread.limit => Ok(self.come_to_end(env)),
             Step::Block(block) => {
                 if self.enter_block(block, env).is_err() {
                     return Ok(Progress::Blocked);
@@ -344,7 +363,7 @@ impl Core {
         if !self.rob.is_drained() {
             return Progress::Blocked;
         }
-        self.dispatch_cycle = self.dispatch_cycle.max(self.commit_cycle);
+        self.dispatch_from(self.commit_cycle);
         Progress::Paused(pause(self.dispatch_cycle))
     }
 
@@ -361,12 +380,15 @@ impl Core {
             env.thread.left_block = 0;
         }
         if self.mispredicted {
-            let resolved = self.rob.entry(self.branch_slot).complete;
-            if resolved == UNKNOWN {
+            let (slot, sequence) = self.last_branch;
+            let branch = self.rob.entry(slot);
+            if branch.sequence == sequence && branch.complete == UNKNOWN {
                 self.stats.blocked_by_branch += 1;
                 return Err(Blocked);
             }
-            self.dispatch_cycle = self.dispatch_cycle.max(resolved + u64::from(self.config.front_end_cycles));
+            // A branch whose slot has another holder by now has committed long ago.
+            let resolved = if branch.sequence == sequence { branch.complete } else { 0 };
+            self.dispatch_from(resolved + u64::from(self.config.front_end_cycles));
             self.mispredicted = false;
         }
         self.fetch(decoded, env)?;
@@ -395,7 +417,7 @@ impl Core {
                 Some(index) => {
                     // A line that was waited for has been counted as a miss.
                     self.stats.l1i_hits += u64::from(self.missed_fetch.take() != Some(physical));
-                    self.dispatch_cycle = self.dispatch_cycle.max(env.l1i.line(index).ready);
+                    self.dispatch_from(env.l1i.line(index).ready);
                     self.fetched_line = line;
                 }
                 None => {
@@ -434,9 +456,6 @@ impl Core {
                 }
                 Operation::String => {
                     env.thread.push_string(block, micro_op);
-                    let mut register_update = *micro_op;
-                    register_update.operation = Operation::Integer;
-                    env.thread.extra.push_back(Extra { micro_op: register_update, address: 0 });
                     env.thread.micro_op += 1;
                     if micro_op.ends_instruction {
                         self.count_instruction(env);
@@ -447,7 +466,7 @@ impl Core {
                     if !self.rob.is_drained() {
                         return Ok(Progress::Blocked);
                     }
-                    self.dispatch_cycle = self.dispatch_cycle.max(self.commit_cycle);
+                    self.dispatch_from(self.commit_cycle);
                 }
                 _ => {}
             }
@@ -466,8 +485,7 @@ impl Core {
                 }
             }
         }
-        env.thread.left_block = env.thread.block;
-        env.thread.block = 0;
+        env.thread.leave_block(block.micro_ops.len());
         Ok(Progress::Dispatched)
     }
 
@@ -507,7 +525,7 @@ impl Core {
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
             self.rob.entry_mut(slot).queue_index = index;
         } else if operation == Operation::Branch {
-            self.branch_slot = slot;
+            self.last_branch = (slot, self.rob.entry(slot).sequence);
         }
         self.rob.read_sources(slot, &micro_op.sources);
         if self.rob.entry(slot).outstanding == 0 {
@@ -515,7 +533,10 @@ impl Core {
         } else {
             self.issue.wait();
         }
-        self.rob.write_destinations(slot, &micro_op.destinations);
+        // A `clflush` that is no fence must not stand between later loads and an earlier fence.
+        if operation != Operation::Clflush || self.config.clflush_order == ClflushOrder::FullFence {
+            self.rob.write_destinations(slot, &micro_op.destinations);
+        }
         Ok(())
     }
 
@@ -570,7 +591,12 @@ impl Core {
             // These wait until they are the oldest; the store queue completes them.
             Operation::Atomic | Operation::Mfence | Operation::Clflush => {
                 let cycle = self.issue.issue(unit, entry.ready, 1);
-                self.translate_store(slot, cycle, env);
+                let translated = self.translate_store(slot, cycle, env);
+                let entry = self.rob.entry_mut(slot);
+                match translated {
+                    Some(translated) => entry.ready = entry.ready.max(translated),
+                    None => entry.outstanding += 1,
+                }
             }
             operation => {
                 let (latency, busy) = self.latency(operation);

@@ -85,13 +85,7 @@ impl CoreStats {
                     ("prefetches", counter(self.prefetches)),
                 ]),
             ),
-            (
-                "l1i",
-                StatsNode::group([
-                    ("hits", counter(self.l1i_hits)),
-                    ("misses", counter(self.l1i_misses)),
-                ]),
-            ),
+            ("l1i", StatsNode::group([("hits", counter(self.l1i_hits)), ("misses", counter(self.l1i_misses))])),
             ("branches", counter(self.branches)),
             ("mispredictions", counter(self.mispredictions)),
             ("flushes", counter(self.flushes)),

@@ -28,6 +28,8 @@ pub struct StoreEntry {
     pub released: u64,
     /// Whether its flush is under way.
     pub is_issued: bool,
+    /// Whether it has been counted as a miss.
+    pub has_missed: bool,
 }
 
 /// What an older store means for a load.
@@ -69,6 +71,7 @@ impl StoreQueue {
             committed: 0,
             released: 0,
             is_issued: false,
+            has_missed: false,
         };
         StoreQueue {
             entries: vec![empty; limit.next_power_of_two()].into(),
@@ -103,6 +106,7 @@ impl StoreQueue {
             committed: UNKNOWN,
             released: UNKNOWN,
             is_issued: false,
+            has_missed: false,
         };
         self.tail += 1;
         if operation == Operation::Store {

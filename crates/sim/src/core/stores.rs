@@ -8,7 +8,7 @@ use super::config::{ClflushOrder, CoreConfig};
 use super::issue::Unit;
 use super::memory::Waiter;
 use super::micro_op::Operation;
-use super::pipeline::{Core, CoreRequest, Environment};
+use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::StoreEntry;
 use crate::cache::array::State;
@@ -22,8 +22,10 @@ pub struct WriteCombining {
     buffers: usize,
     limit: usize,
     open: Vec<(LineAddress, ByteMask)>,
-    /// Flushes and non-temporal stores under way.
+    /// Flushes and non-temporal stores under way whose completion is not known.
     under_way: usize,
+    /// When those are complete of which it is known.
+    completions: Vec<u64>,
     /// When the last of them that came back was complete.
     last_complete: u64,
     next_id: u32,
@@ -41,6 +43,7 @@ impl WriteCombining {
             limit: usize::from(config.flushes_in_flight),
             open: Vec::new(),
             under_way: 0,
+            completions: Vec::new(),
             last_complete: 0,
             next_id: 0,
             holding: None,
@@ -64,8 +67,15 @@ impl WriteCombining {
         self.next_id
     }
 
-    fn has_room(&self) -> bool {
-        self.under_way < self.limit
+    /// The first cycle from `cycle` on in which one more may be under way; none if that is not known.
+    fn room_at(&mut self, cycle: u64) -> Option<u64> {
+        self.completions.retain(|&completion| completion > cycle);
+        let too_many = (self.under_way + self.completions.len() + 1).saturating_sub(self.limit);
+        if too_many == 0 {
+            return Some(cycle);
+        }
+        self.completions.sort_unstable();
+        self.completions.get(too_many - 1).copied()
     }
 }
 
@@ -89,6 +99,9 @@ impl Core {
             _ => false,
         };
         if waits_for_its_turn {
+            let entry = self.rob.entry_mut(slot);
+            entry.ready = entry.ready.max(cycle);
+            entry.outstanding -= 1;
             return;
         }
         self.complete(slot, cycle + 1);
@@ -96,6 +109,8 @@ impl Core {
             let line = LineAddress::containing(physical);
             let is_owned = env.l1d.get(line).is_some_and(|line| line.state != State::Shared);
             if !is_owned && self.mshrs.find(line).is_none() && self.mshrs.room(cycle) == Room::Now {
+                self.stores.entry_mut(entry.queue_index).has_missed = true;
+                self.stats.l1d_misses += 1;
                 let cycle = cycle + self.l1_latency;
                 self.miss(line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, env);
             }
@@ -105,6 +120,7 @@ impl Core {
     /// A flush or non-temporal store of this core is complete at `cycle`.
     pub fn write_acknowledged(&mut self, id: u32, cycle: u64) {
         self.combining.under_way -= 1;
+        self.combining.completions.push(cycle);
         self.combining.last_complete = self.combining.last_complete.max(cycle);
         if self.combining.holding == Some(id) {
             self.combining.holding_complete = Some(cycle);
@@ -119,6 +135,7 @@ impl Core {
 
     /// Lets everything at the head of the store queue take effect that can.
     pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
+        self.send_full(self.store_cycle, env);
         while let Some(head) = self.stores.head() {
             let entry = *head;
             let done = match entry.operation {
@@ -178,22 +195,34 @@ impl Core {
         for line in (first..=last).map(LineAddress) {
             let index = env.l1d.find(line).filter(|&index| env.l1d.line(index).state != State::Shared);
             let Some(index) = index else {
+                let has_missed = std::mem::replace(&mut self.stores.head().expect("it is the head").has_missed, true);
+                self.stats.l1d_misses += u64::from(!has_missed);
                 self.ask_to_own(line, cycle, env);
                 return None;
             };
             cycle = cycle.max(env.l1d.line(index).ready);
         }
         for line in (first..=last).map(LineAddress) {
-            if self.watch_filter & (1 << (line.0 & 63)) != 0 {
-                self.watched_stores.push(entry.physical);
-            }
             let index = env.l1d.find_and_touch(line).expect("it was just there");
             let line = env.l1d.line_mut(index);
             line.state = State::Modified;
             line.version.0 += 1;
-            self.stats.l1d_hits += 1;
+            self.stats.l1d_hits += u64::from(!entry.has_missed);
         }
+        self.watch(entry.physical, entry.size, cycle);
         Some(cycle)
+    }
+
+    /// Notes a store if it may be to a word at which threads spin.
+    #[inline]
+    pub(super) fn watch(&mut self, address: u64, size: u16, cycle: u64) {
+        if self.watch_filter == 0 {
+            return;
+        }
+        let last = address + u64::from(size.max(1)) - 1;
+        if (address / LINE_BYTES..=last / LINE_BYTES).any(|line| self.watch_filter & (1 << (line & 63)) != 0) {
+            self.watched_stores.push(WatchedStore { address, size, cycle });
+        }
     }
 
     fn ask_to_own(&mut self, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
@@ -203,7 +232,6 @@ impl Core {
             }
             return;
         }
-        self.stats.l1d_misses += 1;
         let cycle = cycle + self.l1_latency;
         match self.mshrs.room(cycle) {
             Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, cycle, env),
@@ -217,14 +245,13 @@ impl Core {
     }
 
     fn perform_non_temporal(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let turn = self.turn(entry)?;
+        let mut turn = self.turn(entry)?;
         let size = u64::from(entry.size.max(1));
         let (first, last) = (entry.physical / LINE_BYTES, (entry.physical + size - 1) / LINE_BYTES);
-        for line in first..=last {
-            let line = LineAddress(line);
+        for line in (first..=last).map(LineAddress) {
             let is_open = self.combining.open.iter().any(|(open, _)| *open == line);
-            if !is_open && self.combining.open.len() >= self.combining.buffers && !self.send_oldest(turn, env) {
-                return None;
+            if !is_open && self.combining.open.len() >= self.combining.buffers {
+                turn = self.send_open(0, turn, env)?;
             }
         }
         for line in (first..=last).map(LineAddress) {
@@ -237,32 +264,33 @@ impl Core {
             }
         }
         self.stats.non_temporal_stores += 1;
-        if let Some(full) = self.combining.open.iter().position(|(_, mask)| mask.is_full())
-            && self.combining.has_room()
-        {
-            self.send_open(full, turn, env);
-        }
+        self.watch(entry.physical, entry.size, turn);
+        self.send_full(turn, env);
         Some(turn)
     }
 
-    fn send_oldest(&mut self, cycle: u64, env: &mut Environment<'_>) -> bool {
-        if !self.combining.has_room() {
-            return false;
-        }
-        self.send_open(0, cycle, env);
-        true
-    }
-
-    fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) {
+    /// Sends the combining buffer at `index`, as soon as the limit allows from `cycle` on: gives that cycle, if it is known.
+    fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
+        let cycle = self.combining.room_at(cycle)?;
         let (line, mask) = self.combining.open.remove(index);
         let id = self.combining.send();
         env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id }));
+        Some(cycle)
+    }
+
+    /// Sends the combining buffers that are full, as far as the limit allows.
+    fn send_full(&mut self, cycle: u64, env: &mut Environment<'_>) {
+        while let Some(full) = self.combining.open.iter().position(|(_, mask)| mask.is_full()) {
+            if self.send_open(full, cycle, env).is_none() {
+                return;
+            }
+        }
     }
 
     /// Sends all combining buffers, as far as the limit allows; whether none is left.
     fn close_combining(&mut self, cycle: u64, env: &mut Environment<'_>) -> bool {
         while !self.combining.open.is_empty() {
-            if !self.send_oldest(cycle, env) {
+            if self.send_open(0, cycle, env).is_none() {
                 return false;
             }
         }
@@ -299,23 +327,17 @@ impl Core {
 
     fn perform_weak_flush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
-        self.send_flush(entry, turn, entry.operation == Operation::Clwb, env)?;
-        Some(turn)
+        self.send_flush(entry, turn, entry.operation == Operation::Clwb, env)
     }
 
-    /// Sends a flush at `turn`, or later if the limit of flushes in flight has only just been left.
-    fn send_flush(&mut self, entry: &StoreEntry, turn: u64, keep: bool, env: &mut Environment<'_>) -> Option<()> {
-        if !self.combining.has_room() {
-            return None;
-        }
-        // At the limit, the next may go when the last one has come back.
-        let is_next = self.combining.limit == self.combining.under_way + 1;
-        let cycle = if is_next { turn.max(self.combining.last_complete) } else { turn };
+    /// Sends a flush as soon as the limit of flushes in flight allows from `turn` on: gives that cycle, if it is known.
+    fn send_flush(&mut self, entry: &StoreEntry, turn: u64, keep: bool, env: &mut Environment<'_>) -> Option<u64> {
+        let cycle = self.combining.room_at(turn)?;
         let id = self.combining.send();
         self.stats.flushes += 1;
         let line = LineAddress::containing(entry.physical);
         env.requests.push((cycle + self.l1_latency, CoreRequest::Flush { line, keep, id }));
-        Some(())
+        Some(cycle)
     }
 
     fn perform_sfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {

@@ -36,8 +36,30 @@ enum Wait {
 #[derive(Clone, Debug, Default)]
 struct Lock {
     writer: Option<ThreadId>,
+    /// How often the writer has locked it (recursive mutexes).
+    depth: u32,
     readers: u32,
     queue: VecDeque<(ThreadId, bool)>,
+}
+
+impl Lock {
+    fn is_free(&self) -> bool {
+        self.writer.is_none() && self.readers == 0 && self.queue.is_empty()
+    }
+}
+
+/// Places in the process clock, a bit each: a record has millions of them, close together.
+#[derive(Clone, Debug, Default)]
+struct Clocks(FxHashMap<u64, u64>);
+
+impl Clocks {
+    fn insert(&mut self, clock: Clock) {
+        *self.0.entry(clock.0 / 64).or_default() |= 1 << (clock.0 % 64);
+    }
+
+    fn contains(&self, clock: Clock) -> bool {
+        self.0.get(&(clock.0 / 64)).is_some_and(|bits| bits >> (clock.0 % 64) & 1 == 1)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -51,13 +73,13 @@ struct Barrier {
 pub struct Synchronisation {
     locks: FxHashMap<u64, Lock>,
     barriers: FxHashMap<(u64, u64), Barrier>,
-    given: FxHashSet<Clock>,
+    given: Clocks,
     awaited: FxHashMap<Clock, Vec<ThreadId>>,
     joined: FxHashMap<ThreadId, Vec<ThreadId>>,
     ended: FxHashSet<ThreadId>,
     waits: FxHashMap<ThreadId, (Clock, Wait)>,
-    /// Waits that were ended because nothing else could go on: a cycle, or a wake-up that the record does not hold.
-    pub forced: u64,
+    /// Locks that threads went past without getting them, when nothing else could go on.
+    passed: FxHashSet<(ThreadId, u64)>,
 }
 
 impl Synchronisation {
@@ -70,12 +92,12 @@ impl Synchronisation {
             Event::ReadLock { clock, object } => self.acquire(thread, clock, object, true),
             Event::MutexUnlock { object, .. } | Event::SpinUnlock { object, .. } | Event::RwUnlock { object, .. } => {
                 let mut decision = Decision { proceeds: true, woken: Vec::new() };
-                self.release(object, &mut decision);
+                self.release(thread, object, &mut decision);
                 decision
             }
             Event::ConditionWait { clock, object, mutex, wake, timed_out } => {
                 let mut decision = Decision::default();
-                self.release(mutex, &mut decision);
+                self.release(thread, mutex, &mut decision);
                 let wake = if timed_out { None } else { wake };
                 self.wait_for_wake(thread, clock, object, wake, Some(mutex), &mut decision);
                 decision
@@ -124,11 +146,30 @@ impl Synchronisation {
         self.waits.remove(&thread);
     }
 
-    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread.
+    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread. One that was to get a mutex after its wake-up
+    /// still waits for that while another thread has it.
     pub fn force(&mut self) -> Option<ThreadId> {
-        let (&thread, &(_, wait)) = self.waits.iter().min_by_key(|(thread, (clock, _))| (*clock, **thread))?;
-        self.forced += 1;
-        self.waits.remove(&thread);
+        loop {
+            let (&thread, _) = self.waits.iter().min_by_key(|(thread, (clock, _))| (*clock, **thread))?;
+            let (clock, wait) = self.withdraw(thread)?;
+            match wait {
+                Wait::Wake { mutex: Some(mutex), .. } if !self.acquire(thread, clock, mutex, false).proceeds => {}
+                Wait::Lock { object, .. } => {
+                    self.passed.insert((thread, object));
+                    return Some(thread);
+                }
+                _ => return Some(thread),
+            }
+        }
+    }
+
+    /// `thread` waits no longer, for whatever it did.
+    pub fn give_up(&mut self, thread: ThreadId) {
+        self.withdraw(thread);
+    }
+
+    fn withdraw(&mut self, thread: ThreadId) -> Option<(Clock, Wait)> {
+        let (waited, wait) = self.waits.remove(&thread)?;
         match wait {
             Wait::Lock { object, .. } => self.lock(object).queue.retain(|(waiting, _)| *waiting != thread),
             Wait::Wake { clock, .. } => {
@@ -148,7 +189,7 @@ impl Synchronisation {
             }
             Wait::Store { .. } => {}
         }
-        Some(thread)
+        Some((waited, wait))
     }
 
     /// Who waits for what, one line each, in the order of the threads.
@@ -186,10 +227,11 @@ impl Synchronisation {
             if reads {
                 lock.readers += 1;
             } else {
-                lock.writer = Some(thread);
+                (lock.writer, lock.depth) = (Some(thread), 1);
             }
         } else if lock.writer == Some(thread) {
             // A recursive mutex, taken again by its owner.
+            lock.depth += 1;
             return Decision { proceeds: true, woken: Vec::new() };
         } else {
             lock.queue.push_back((thread, reads));
@@ -198,12 +240,21 @@ impl Synchronisation {
         Decision { proceeds: is_free, woken: Vec::new() }
     }
 
-    fn release(&mut self, object: u64, decision: &mut Decision) {
+    fn release(&mut self, thread: ThreadId, object: u64, decision: &mut Decision) {
+        if self.passed.remove(&(thread, object)) {
+            // It never had the lock: whoever has it keeps it.
+            return;
+        }
         let lock = self.lock(object);
-        if lock.writer.take().is_none() {
+        if lock.writer.is_some() {
+            lock.depth -= 1;
+            if lock.depth > 0 {
+                return;
+            }
+            lock.writer = None;
+        } else {
             lock.readers = lock.readers.saturating_sub(1);
         }
-        let mut admitted = Vec::new();
         while let Some(&(thread, reads)) = lock.queue.front() {
             let fits = lock.writer.is_none() && (reads || lock.readers == 0);
             if !fits {
@@ -213,13 +264,15 @@ impl Synchronisation {
             if reads {
                 lock.readers += 1;
             } else {
-                lock.writer = Some(thread);
+                (lock.writer, lock.depth) = (Some(thread), 1);
             }
-            admitted.push(thread);
-        }
-        for thread in admitted {
-            self.waits.remove(&thread);
             decision.woken.push(thread);
+        }
+        if lock.is_free() {
+            self.locks.remove(&object);
+        }
+        for thread in &decision.woken {
+            self.waits.remove(thread);
         }
     }
 
@@ -233,7 +286,7 @@ impl Synchronisation {
         decision: &mut Decision,
     ) {
         match wake {
-            Some(wake) if !self.given.contains(&wake) => {
+            Some(wake) if !self.given.contains(wake) => {
                 self.awaited.entry(wake).or_default().push(thread);
                 self.waits.insert(thread, (clock, Wait::Wake { clock: wake, object, mutex }));
                 decision.proceeds = false;
@@ -371,7 +424,6 @@ mod tests {
         let wait = |clock| Event::SemaphoreWait { clock: Clock(clock), object: M, wake: Some(Clock(99)) };
         assert!(!threads.apply(A, &wait(8)).proceeds);
         assert!(!threads.apply(B, &wait(7)).proceeds);
-        assert_eq!(threads.force(), Some(B));
-        assert_eq!(threads.forced, 1);
+        assert_eq!([threads.force(), threads.force(), threads.force()], [Some(B), Some(A), None]);
     }
 }

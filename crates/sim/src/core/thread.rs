@@ -128,6 +128,14 @@ impl Thread {
         self.step += 1;
     }
 
+    /// Every micro-operation of the block that is executed has been dispatched; the block has `micro_ops` of them.
+    #[inline]
+    pub fn leave_block(&mut self, micro_ops: usize) {
+        // One that was interrupted did not come to its branch.
+        self.left_block = if self.micro_ops as usize == micro_ops { self.block } else { 0 };
+        self.block = 0;
+    }
+
     /// How many instructions of the block just started were executed, if it was interrupted.
     #[inline]
     pub fn interrupted_after(&self) -> Option<u64> {

@@ -35,7 +35,7 @@ pub struct Tlb {
     walk_cache: CacheArray,
     /// The last page translated: most accesses go there again.
     last: (u64, u64),
-    /// Translations that were in the TLB.
+    /// Translations that were in the TLB, or on their way there.
     pub hits: u64,
     /// Translations that took a walk.
     pub walks: u64,

@@ -41,14 +41,14 @@ impl Core {
             if self.dispatch_cycle >= horizon {
                 return Ok(Pause::Horizon);
             }
-            if env.thread.instructions >= env.thread.limit {
-                return Ok(Pause::End(self.dispatch_cycle));
-            }
             match env.thread.peek()? {
+                Step::Block(_) if env.thread.instructions >= env.thread.limit => {
+                    return Ok(Pause::End(self.dispatch_cycle));
+                }
                 Step::Block(block) => self.warm_entry(block, env),
                 Step::Event => match meaning(env.thread.event()) {
                     Meaning::Nothing | Meaning::SystemCall => env.thread.pass_event(),
-                    Meaning::Synchronisation { .. } => {
+                    Meaning::Synchronisation { .. } | Meaning::Region => {
                         env.thread.phase = EventPhase::Accessed;
                         return Ok(Pause::Event(self.dispatch_cycle));
                     }
@@ -90,8 +90,7 @@ impl Core {
                 return Some(Pause::Marker { code: micro_op.slot, cycle: self.dispatch_cycle });
             }
         }
-        env.thread.left_block = env.thread.block;
-        env.thread.block = 0;
+        env.thread.leave_block(block.micro_ops.len());
         None
     }
 
@@ -128,6 +127,9 @@ impl Core {
             return;
         }
         let (physical, _) = self.tlb.translate(address, env.table);
+        if want == Want::Own {
+            self.watch(physical, size, self.dispatch_cycle);
+        }
         for line in physical / LINE_BYTES..=(physical + u64::from(size.max(1)) - 1) / LINE_BYTES {
             self.warm_line(LineAddress(line), want, Side::Data, env);
         }

@@ -4,6 +4,8 @@
 //! bridge at port 0, and its answers come back there. What a core asks of the shared levels becomes a wake of this component at the time it gets
 //! there, so that all cores' requests are served in the order of simulated time.
 
+#[cfg(test)]
+pub(crate) mod bench;
 mod regions;
 mod scheduler;
 mod spin;
@@ -92,6 +94,7 @@ pub struct Host {
     is_limited: bool,
     has_reached_pm_writes: bool,
     finished_at: Time,
+    forced_waits: u64,
     requests: Vec<Option<(usize, CoreRequest)>>,
     free_requests: Vec<u32>,
     scratch: Vec<(u64, CoreRequest)>,
@@ -167,6 +170,7 @@ impl Host {
             is_limited: !workload.limits.is_empty(),
             has_reached_pm_writes: false,
             finished_at: Time::ZERO,
+            forced_waits: 0,
             requests: Vec::new(),
             free_requests: Vec::new(),
             scratch: Vec::new(),
@@ -192,28 +196,28 @@ impl Host {
         if !self.is_powered {
             return false;
         }
-        if self.is_limited {
-            // Where every thread stops at a position, those that wait for one that stopped are done.
-            for state in &mut self.thread_states {
-                if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) {
-                    *state = ThreadState::Ended;
-                }
-            }
-            return false;
-        }
+        self.end_blocked_at_their_limits();
         let cycle = self.cycle(context.now());
-        if let Some(thread) = self.synchronisation.force() {
-            self.spins.give_up(thread.0 as usize);
-            self.make_ready(thread.0 as usize, cycle, context);
-            return true;
-        }
-        match self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted)) {
-            Some(thread) => {
-                self.synchronisation.forced += 1;
-                self.make_ready(thread, cycle, context);
-                true
+        let unstarted = || self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted));
+        let Some(thread) = self.synchronisation.force().map(|thread| thread.0 as usize).or_else(unstarted) else {
+            return false;
+        };
+        self.spins.give_up(thread);
+        // Where threads stop at a position, others may wait for what comes behind it: that says nothing about the record.
+        self.forced_waits += u64::from(!self.is_limited);
+        self.make_ready(thread, cycle, context);
+        true
+    }
+
+    /// Threads that wait at the position at which they stop are done.
+    fn end_blocked_at_their_limits(&mut self) {
+        for (index, thread) in self.threads.iter().enumerate() {
+            let state = &mut self.thread_states[index];
+            if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) && thread.instructions >= thread.limit {
+                *state = ThreadState::Ended;
+                self.synchronisation.give_up(thread.id);
+                self.spins.give_up(index);
             }
-            None => false,
         }
     }
 
@@ -257,7 +261,7 @@ impl Host {
 
     /// Waits that were ended because nothing else could go on.
     pub fn forced_waits(&self) -> u64 {
-        self.synchronisation.forced
+        self.forced_waits
     }
 
     /// The kind of memory of which the program touches more than the machine has.
@@ -510,7 +514,7 @@ impl Component for Host {
             "threads".into(),
             StatsNode::group([
                 ("count", StatsNode::Level(self.threads.len() as u64)),
-                ("forced_waits", StatsNode::Counter(self.synchronisation.forced)),
+                ("forced_waits", StatsNode::Counter(self.forced_waits)),
             ]),
         ));
         nodes

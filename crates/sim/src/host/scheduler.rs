@@ -151,11 +151,11 @@ impl Host {
         if self.cores[core].watched_stores.is_empty() {
             return;
         }
-        for word in std::mem::take(&mut self.cores[core].watched_stores) {
-            for woken in self.spins.stored(thread, word) {
+        let now = self.cycle(context.now());
+        for store in std::mem::take(&mut self.cores[core].watched_stores) {
+            for woken in self.spins.stored(thread, store.address, store.size) {
                 self.synchronisation.store_seen(ThreadId(woken as u32));
-                let cycle = self.cycle(context.now());
-                self.make_ready(woken, cycle, context);
+                self.make_ready(woken, store.cycle.max(now), context);
             }
         }
     }

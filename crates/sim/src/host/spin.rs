@@ -31,7 +31,7 @@ impl SpinWatch {
 
     /// `thread` comes to the end of a spin loop at the physical address `word`; whether it goes on at once.
     pub fn arrive(&mut self, thread: usize, word: u64) -> bool {
-        self.filter |= 1 << (word / 64 & 63);
+        self.filter |= 1 << ((word / 64) & 63);
         let word = self.words.entry(word).or_default();
         let passed = word.passed.get(&thread).copied();
         let by_others = if word.last_by == Some(thread) { word.last_by_others } else { word.stores };
@@ -43,8 +43,13 @@ impl SpinWatch {
         false
     }
 
-    /// `thread` has stored to the physical address `word`: gives those who waited for that.
-    pub fn stored(&mut self, thread: usize, word: u64) -> Vec<usize> {
+    /// `thread` has stored `size` bytes at the physical `address`: gives those who waited for a word that begins there.
+    pub fn stored(&mut self, thread: usize, address: u64, size: u16) -> Vec<usize> {
+        let words = address..address + u64::from(size.max(1));
+        words.flat_map(|word| self.word_stored(thread, word)).collect()
+    }
+
+    fn word_stored(&mut self, thread: usize, word: u64) -> Vec<usize> {
         let Some(word) = self.words.get_mut(&word) else { return Vec::new() };
         if word.last_by != Some(thread) {
             word.last_by_others = word.stores;
@@ -75,10 +80,10 @@ mod tests {
         let mut watch = SpinWatch::default();
         assert!(watch.arrive(0, 64));
         assert!(!watch.arrive(0, 64));
-        assert_eq!(watch.stored(1, 64), [0]);
+        assert_eq!(watch.stored(1, 64, 4), [0]);
         assert!(!watch.arrive(0, 64));
         watch.give_up(0);
-        assert!(watch.stored(0, 64).is_empty());
+        assert!(watch.stored(0, 64, 4).is_empty());
         assert!(!watch.arrive(0, 64), "its own store ends no wait");
     }
 
@@ -86,7 +91,7 @@ mod tests {
     fn a_store_that_came_before_the_wait_is_remembered() {
         let mut watch = SpinWatch::default();
         assert!(watch.arrive(0, 64));
-        watch.stored(1, 64);
+        watch.stored(1, 64, 4);
         assert!(watch.arrive(0, 64));
     }
 }

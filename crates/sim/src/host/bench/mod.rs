@@ -1,0 +1,274 @@
+//! One host between a program written by hand and a memory that answers when it is told to.
+//!
+//! The caches hold all of the program's code from the start, and translation costs nothing unless a test asks for it, so that what a test
+//! counts in cycles is what it is about. Where the numbers come from: an instruction dispatches in the cycle its core is at (0 at the start), its
+//! operands are there one cycle later, it commits one cycle after its result, and a thread ends when everything it did has taken effect.
+
+pub mod assembler;
+mod memory;
+mod script;
+
+pub use self::memory::{Memory, Sent};
+pub use self::script::{DRAM, PM, Script};
+
+use super::{Host, HostConfig, RegionBoundary, Workload};
+use crate::cache::array::{Line, State};
+use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
+use crate::config::{Machine, SourceText};
+use crate::core::decode::decode_program;
+use crate::core::page_table::PageTable;
+use crate::core::persist::{PersistMode, PersistPolicy};
+use crate::core::stats::CoreStats;
+use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Time, Wires};
+use crate::message::{Cause, LineAddress, Opcode};
+use crate::stats::StatsNode;
+use crate::system::persist_policy;
+
+/// Cycles from a miss's lookup in L1 to its departure from the last level: L1 1, L2 10.
+pub const WAY_OUT: u64 = 11;
+/// Cycles from memory's answer at the last level to the core.
+pub const WAY_BACK: u64 = 1;
+/// What memory takes for a read, unless a test says otherwise.
+pub const READ: u64 = 100;
+/// What memory takes for a write.
+pub const WRITE: u64 = 200;
+/// From the issue of a load that misses everywhere to its data.
+pub const MISS: u64 = WAY_OUT + READ + WAY_BACK;
+
+const HOST: ComponentId = ComponentId(0);
+const MEMORY: ComponentId = ComponentId(1);
+
+/// What a test may choose besides the program.
+#[derive(Clone, Default)]
+pub struct Setup {
+    sets: Vec<String>,
+    persist: Option<PersistMode>,
+    limits: Vec<u64>,
+    pm_writes_limit: Option<u64>,
+    is_code_cold: bool,
+}
+
+impl Setup {
+    /// One core of the machine `pcs-table1` whose translation costs nothing, with each `PATH=VALUE` of `sets`.
+    pub fn machine(sets: &[&str]) -> Setup {
+        Setup { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Setup::default() }
+    }
+
+    /// Persists are inserted.
+    pub fn persist(mut self, mode: PersistMode) -> Setup {
+        self.persist = Some(mode);
+        self
+    }
+
+    /// Each thread stops after so many instructions.
+    pub fn limits(mut self, limits: &[u64]) -> Setup {
+        self.limits = limits.to_vec();
+        self
+    }
+
+    /// All threads stop after so many writes to PM.
+    pub fn pm_writes_limit(mut self, limit: u64) -> Setup {
+        self.pm_writes_limit = Some(limit);
+        self
+    }
+
+    /// No code is in any cache.
+    pub fn cold_code(mut self) -> Setup {
+        self.is_code_cold = true;
+        self
+    }
+
+    /// The host with that program, about to start.
+    pub fn run(self, script: Script) -> Bench {
+        Bench::new(self, script)
+    }
+}
+
+/// A host on the bench.
+#[derive(Clone)]
+pub struct Bench {
+    queue: EventQueue,
+    wires: Wires,
+    now: Time,
+    host: Host,
+    /// What answers the host.
+    pub memory: Memory,
+    /// The boundaries of regions so far, with everything counted up to each.
+    pub boundaries: Vec<(RegionBoundary, StatsNode)>,
+}
+
+/// The machine that ships, with changes.
+pub fn machine(sets: &[String]) -> Machine {
+    let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();
+    let base = ["core.count=1", "tlb.enabled=false"].map(str::to_owned);
+    let sets: Vec<String> = base.into_iter().chain(sets.iter().cloned()).collect();
+    let source = SourceText { name: "pcs-table1".to_owned(), text };
+    Machine::resolve(source, &|_| None, &sets).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// What a host is built from, out of a machine.
+pub fn host_config(machine: &Machine) -> HostConfig {
+    let levels = machine.cache_levels();
+    HostConfig {
+        core: machine.core.clone(),
+        tlb: machine.tlb.clone(),
+        branch_predictor: machine.branch_predictor.clone(),
+        l1i: levels.l1i.clone(),
+        l1d: levels.l1d.clone(),
+        levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
+        simulation: machine.simulation.clone(),
+    }
+}
+
+impl Bench {
+    fn new(setup: Setup, script: Script) -> Bench {
+        let machine = machine(&setup.sets);
+        let record = script.record();
+        let persist: PersistPolicy = persist_policy(&machine, setup.persist.unwrap_or(PersistMode::Program));
+        let workload = Workload {
+            blocks: decode_program(record.program()).into(),
+            record,
+            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, 1 << 24),
+            persist,
+            limits: setup.limits,
+            pm_writes_limit: setup.pm_writes_limit,
+        };
+        let mut host = Host::new(&host_config(&machine), workload);
+        let mut wires = Wires::default();
+        wires.connect((HOST, PortId(0)), (MEMORY, PortId(0)));
+        if !setup.is_code_cold {
+            warm_code(&mut host);
+        }
+        let memory = Memory::new(host.period);
+        let mut queue = EventQueue::default();
+        host.start(&mut Context::new(Time::ZERO, HOST, &mut queue, &wires));
+        Bench { queue, wires, now: Time::ZERO, host, memory, boundaries: Vec::new() }
+    }
+
+    /// Handles the next event; whether there was one.
+    pub fn step(&mut self) -> bool {
+        let Some((time, target, event)) = self.queue.pop() else { return false };
+        assert!(time >= self.now, "time goes back");
+        self.now = time;
+        let mut context = Context::new(time, target, &mut self.queue, &self.wires);
+        if target == MEMORY {
+            self.memory.handle(event, &mut context);
+        } else {
+            self.host.handle(event, &mut context);
+            if let Some(boundary) = self.host.take_region_boundary() {
+                self.boundaries.push((boundary, self.host.stats()));
+            }
+        }
+        true
+    }
+
+    /// Handles all events up to `cycle`.
+    pub fn run_until(&mut self, cycle: u64) {
+        let time = self.host.time(cycle);
+        while self.queue.next_time().is_some_and(|next| next <= time) {
+            self.step();
+        }
+    }
+
+    /// Runs to the end and gives the cycle in which the last thread ended.
+    pub fn end(&mut self) -> u64 {
+        loop {
+            while self.step() {}
+            let mut context = Context::new(self.now, HOST, &mut self.queue, &self.wires);
+            if self.host.is_finished() || !self.host.unblock(&mut context) {
+                break;
+            }
+        }
+        assert!(self.host.error.is_none(), "{:?}", self.host.error);
+        assert!(self.host.is_finished(), "nothing can go on: {:?}", self.host.waiting());
+        assert!(self.host.cores.iter().all(|core| core.is_drained()), "something is left in a core");
+        self.host.cycle(self.host.finished_at())
+    }
+
+    /// The physical line of a virtual address.
+    pub fn line(&mut self, address: u64) -> LineAddress {
+        LineAddress::containing((self.host.table.frame(address >> 12) << 12) | (address & 0xfff))
+    }
+
+    /// Brings a line into the caches of `core`, to be read or as its own, before anything runs.
+    pub fn warm(&mut self, core: usize, address: u64, want: Want) {
+        let line = self.line(address);
+        self.host.caches.access_functionally(Request { core, line, want, side: Side::Data, cause: Cause::DemandRead });
+        for (line, version) in self.host.take_warm_writes() {
+            self.memory.versions.insert(line, version);
+        }
+    }
+
+    /// Takes a clean line out of the first-level data cache of `core`.
+    pub fn forget_l1d(&mut self, core: usize, line: LineAddress) {
+        let copy = self.host.caches.l1d[core].remove(line).expect("the line is there");
+        assert_ne!(copy.state, State::Modified, "its content would be lost");
+    }
+
+    /// What has been sent to memory, in order.
+    pub fn sent(&self) -> &[Sent] {
+        &self.memory.sent
+    }
+
+    /// The cycles at which reads of data were sent.
+    pub fn reads(&self) -> Vec<u64> {
+        self.cycles(|sent| sent.opcode == Opcode::MemRd)
+    }
+
+    /// The cycles at which writes were sent.
+    pub fn writes(&self) -> Vec<u64> {
+        self.cycles(|sent| sent.opcode != Opcode::MemRd)
+    }
+
+    fn cycles(&self, which: impl Fn(&Sent) -> bool) -> Vec<u64> {
+        self.memory.sent.iter().filter(|sent| which(sent)).map(|sent| sent.cycle).collect()
+    }
+
+    /// The first-level data cache's copy of a line.
+    pub fn l1d(&mut self, core: usize, address: u64) -> Option<Line> {
+        let line = self.line(address);
+        self.host.caches.l1d[core].get(line).copied()
+    }
+
+    /// The state of that copy.
+    pub fn state(&mut self, core: usize, address: u64) -> Option<State> {
+        self.l1d(core, address).map(|line| line.state)
+    }
+
+    /// What a core counted.
+    pub fn core(&self, core: usize) -> &CoreStats {
+        &self.host.cores[core].stats
+    }
+
+    /// The caches.
+    pub fn caches(&self) -> &Hierarchy {
+        self.host.caches()
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// A counter of the host, by its path.
+    pub fn counter(&self, path: &str) -> u64 {
+        let stats = self.host.stats();
+        assert!(stats.get(path).is_some(), "there is no counter {path}");
+        stats.counter(path)
+    }
+}
+
+/// Brings all code into every core's instruction cache.
+fn warm_code(host: &mut Host) {
+    let blocks = std::sync::Arc::clone(&host.blocks);
+    for block in blocks.iter().filter(|block| block.end > block.address) {
+        for line in block.address / 64..=(block.end - 1) / 64 {
+            let line = LineAddress((host.table.frame(line >> 6) << 6) | (line & 63));
+            for core in 0..host.cores.len() {
+                let side = Side::Instruction;
+                let request = Request { core, line, want: Want::Read, side, cause: Cause::InstructionFetch };
+                host.caches.access_functionally(request);
+            }
+        }
+    }
+}
