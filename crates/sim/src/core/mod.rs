@@ -26,4 +26,7 @@ pub mod thread;
 pub mod translation;
 pub mod warm;
 
+#[cfg(test)]
+mod tests;
+
 pub use pipeline::{Core, CoreRequest, Environment, Pause};

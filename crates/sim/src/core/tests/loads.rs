@@ -1,0 +1,207 @@
+//! 1xx: loads, and how far they overlap.
+
+use super::{core, core_with};
+use crate::cache::hierarchy::Want;
+use crate::host::bench::assembler::*;
+use crate::host::bench::{DRAM, MISS, READ, WAY_OUT};
+
+/// From dispatch to commit, besides the latency of the instruction itself.
+const REST: u64 = 2;
+
+fn line(number: u64) -> u64 {
+    DRAM + 64 * number
+}
+
+#[test]
+fn s101_a_hit_in_l1_takes_its_latency() {
+    for latency in [1, 4] {
+        let set = format!("cache.l1d.latency_cycles={latency}");
+        let mut bench = core_with(&[&set], &[load(RAX, RBX, DRAM)]);
+        bench.warm(0, DRAM, Want::Read);
+        assert_eq!(bench.end(), REST + latency);
+        assert_eq!((bench.core(0).l1d_hits, bench.core(0).l1d_misses), (1, 0));
+        assert!(bench.sent().is_empty());
+    }
+}
+
+#[test]
+fn s102_dependent_hits_add_up() {
+    let mut bench = core_with(&["cache.l1d.latency_cycles=4"], &repeated(5, &load(RAX, RAX, DRAM)));
+    bench.warm(0, DRAM, Want::Read);
+    assert_eq!(bench.end(), REST + 5 * 4);
+}
+
+#[test]
+fn s103_independent_hits_share_the_ports() {
+    for (ports, cycles) in [(4, 1), (2, 2), (1, 4)] {
+        let set = format!("core.load_ports={ports}");
+        let mut bench = core_with(&[&set], &repeated(4, &load(RAX, RBX, DRAM)));
+        bench.warm(0, DRAM, Want::Read);
+        assert_eq!(bench.end(), REST + cycles, "{ports} ports");
+    }
+}
+
+#[test]
+fn s104_a_miss_goes_out_and_back() {
+    let mut bench = core(&[load(RAX, RBX, DRAM)]);
+    assert_eq!(bench.end(), REST + MISS);
+    assert_eq!(bench.reads(), [1 + WAY_OUT]);
+}
+
+#[test]
+fn s105_a_miss_of_l1_that_hits_l2_does_not_go_out() {
+    let mut bench = core_with(&["cache.l2.latency_cycles=17"], &[load(RAX, RBX, DRAM)]);
+    let line = bench.line(DRAM);
+    bench.warm(0, DRAM, Want::Read);
+    bench.forget_l1d(0, line);
+    assert_eq!(bench.end(), REST + 1 + 17 + 1, "L1, L2, and the way back");
+    assert!(bench.sent().is_empty());
+}
+
+#[test]
+fn s106_independent_misses_overlap() {
+    let loads: Vec<_> = (0..4).map(|number| load(RAX, RBX, line(number))).collect();
+    let mut bench = core(&loads);
+    assert_eq!(bench.end(), REST + MISS);
+    assert_eq!(bench.reads(), [1 + WAY_OUT; 4]);
+}
+
+#[test]
+fn s107_dependent_misses_add_up() {
+    let mut bench = core(&[load(RAX, RAX, line(0)), load(RAX, RAX, line(1)), load(RAX, RAX, line(2))]);
+    assert_eq!(bench.end(), REST + 3 * MISS);
+    assert_eq!(bench.reads(), [1 + WAY_OUT, 1 + MISS + WAY_OUT, 1 + 2 * MISS + WAY_OUT]);
+}
+
+#[test]
+fn s108_an_address_computed_from_a_miss_depends_on_it() {
+    let mut bench = core(&[load(RAX, RBX, line(0)), lea(RCX, RAX), load(RDX, RCX, line(1))]);
+    bench.end();
+    assert_eq!(bench.reads(), [1 + WAY_OUT, 1 + MISS + 1 + WAY_OUT], "one cycle for the addition between the loads");
+}
+
+#[test]
+fn s109_a_cleared_register_depends_on_nothing() {
+    let mut bench = core(&[load(RAX, RBX, line(0)), zero(RAX), load(RDX, RAX, line(1))]);
+    bench.end();
+    assert_eq!(bench.reads(), [1 + WAY_OUT, 2 + WAY_OUT]);
+}
+
+#[test]
+fn s110_misses_of_one_line_merge() {
+    let mut bench = core(&[load(RAX, RBX, DRAM), load(RCX, RBX, DRAM + 8), load(RDX, RBX, DRAM + 56)]);
+    assert_eq!(bench.end(), REST + MISS);
+    assert_eq!(bench.reads().len(), 1);
+    assert_eq!(bench.core(0).l1d_misses, 3);
+}
+
+#[test]
+fn s111_a_load_that_is_too_far_away_for_the_reorder_buffer_waits_for_the_first_to_commit() {
+    for (nops, second) in [(14, 2 + WAY_OUT), (15, MISS + REST + 1 + WAY_OUT)] {
+        let mut program = vec![load(RAX, RBX, line(0))];
+        program.extend(repeated(nops, &nop()));
+        program.push(load(RAX, RBX, line(1)));
+        let mut bench = core_with(&["core.rob_entries=16", "core.integer_ports=8"], &program);
+        bench.end();
+        assert_eq!(bench.reads(), [1 + WAY_OUT, second], "{nops} instructions between them");
+    }
+}
+
+#[test]
+fn s112_instructions_that_wait_for_a_miss_fill_the_issue_queue() {
+    let program = |waiting| {
+        let mut program = vec![load(RAX, RBX, line(0))];
+        program.extend(repeated(waiting, &test(RAX)));
+        program.push(load(RDX, RBX, line(1)));
+        program
+    };
+    let first = 1 + WAY_OUT;
+    let mut seven = core_with(&["core.issue_queue_entries=8"], &program(7));
+    seven.end();
+    assert_eq!(seven.reads(), [first, 2 + WAY_OUT], "the ninth instruction dispatches in the second cycle");
+    let mut eight = core_with(&["core.issue_queue_entries=8"], &program(8));
+    eight.end();
+    assert_eq!(eight.reads(), [first, 1 + MISS + 1 + WAY_OUT], "it dispatches when the first of the others issue");
+    assert!(eight.core(0).blocked_by_issue_queue > 0);
+}
+
+#[test]
+fn s113_a_load_without_an_entry_of_the_load_queue_waits_for_the_first_to_commit() {
+    let loads: Vec<_> = (0..5).map(|number| load(RAX, RBX, line(number))).collect();
+    let mut bench = core_with(&["core.load_queue_entries=4"], &loads);
+    bench.end();
+    let first = 1 + WAY_OUT;
+    assert_eq!(bench.reads(), [first, first, first, first, MISS + REST + 1 + WAY_OUT]);
+    assert!(bench.core(0).blocked_by_load_queue > 0);
+}
+
+#[test]
+fn s114_a_miss_without_an_mshr_waits_for_one() {
+    let loads: Vec<_> = (0..3).map(|number| load(RAX, RBX, line(number))).collect();
+    let mut bench = core_with(&["cache.l1d.mshrs=2"], &loads);
+    let first = 1 + WAY_OUT;
+    assert_eq!(bench.end(), REST + MISS + MISS - 1, "it has been looked up in L1 before");
+    assert_eq!(bench.reads(), [first, first, MISS + WAY_OUT]);
+    assert_eq!(bench.core(0).l1d_mshr_full, 1);
+}
+
+#[test]
+fn s115_a_load_that_waits_for_an_mshr_is_served_by_the_line_that_comes_meanwhile() {
+    let program = [load(RAX, RBX, line(0)), load(RAX, RBX, line(1)), load(RCX, RBX, line(1) + 8)];
+    let mut bench = core_with(&["cache.l1d.mshrs=1"], &program);
+    bench.end();
+    assert_eq!(bench.reads(), [1 + WAY_OUT, MISS + WAY_OUT]);
+}
+
+#[test]
+fn s116_a_miss_without_an_mshr_of_the_last_level_waits_there() {
+    let mut bench = core_with(&["cache.l2.mshrs=1"], &[load(RAX, RBX, line(0)), load(RAX, RBX, line(1))]);
+    let first = 1 + WAY_OUT;
+    assert_eq!(bench.end(), REST + MISS + READ, "it leaves when the first comes back");
+    assert_eq!(bench.reads(), [first, first + READ]);
+    assert_eq!(bench.counter("memory_border.mshr_full"), 1);
+}
+
+#[test]
+fn s117_a_load_across_two_lines_needs_both() {
+    let mut bench = core(&[load_32(RAX, line(1) - 16)]);
+    let second = bench.line(line(1));
+    bench.memory.slow.insert(second, READ + 50);
+    assert_eq!(bench.end(), REST + MISS + 50);
+    assert_eq!(bench.reads(), [1 + WAY_OUT; 2]);
+}
+
+#[test]
+fn s119_a_gather_reads_the_elements_that_are_not_masked_off() {
+    let mut some = core(&[gather([line(0), 0, line(2), 0])]);
+    assert_eq!(some.end(), REST + MISS + 1, "one cycle to put the vector together");
+    assert_eq!(some.reads(), [1 + WAY_OUT; 2]);
+    let mut none = core(&[gather([0; 4])]);
+    assert_eq!(none.end(), REST + 1 + 1);
+    assert!(none.sent().is_empty());
+}
+
+#[test]
+fn s120_a_prefetch_is_waited_for_by_nobody() {
+    let mut bench = core(&[prefetch(RBX, DRAM), load(RAX, RBX, line(1))]);
+    let prefetched = bench.line(DRAM);
+    bench.memory.slow.insert(prefetched, 1000);
+    assert_eq!(bench.end(), REST + MISS);
+    assert_eq!(bench.reads(), [1 + WAY_OUT - 1, 1 + WAY_OUT]);
+    assert!(bench.l1d(0, DRAM).is_some());
+}
+
+#[test]
+fn s121_a_load_of_a_prefetched_line_waits_for_the_rest_of_its_way() {
+    let mut bench = core(&[prefetch(RBX, DRAM), load(RAX, RBX, DRAM)]);
+    assert_eq!(bench.end(), REST + MISS - 1);
+    assert_eq!(bench.reads().len(), 1);
+}
+
+#[test]
+fn s122_a_load_does_not_wait_for_an_older_store_whose_address_is_another() {
+    let program = [load(RCX, RBX, line(0)), store(RBX, RCX, line(1)), load(RAX, RBX, line(2))];
+    let mut bench = core(&program);
+    bench.end();
+    assert_eq!(bench.reads()[..2], [1 + WAY_OUT; 2]);
+}

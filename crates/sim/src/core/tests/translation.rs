@@ -1,0 +1,118 @@
+//! 8xx: the TLB and its walker.
+
+use super::core_with;
+use crate::cache::hierarchy::Want;
+use crate::core::page_table::PageTable;
+use crate::host::bench::assembler::*;
+use crate::host::bench::{Bench, DRAM, READ, WAY_BACK, WAY_OUT};
+use crate::message::Cause;
+
+const PAGE: u64 = 4096;
+const WALK_CYCLES: u64 = 8;
+/// A walk that reads memory: the walker has no first level of its own.
+const WALK_READ: u64 = WAY_OUT - 1 + READ + WAY_BACK + WALK_CYCLES;
+
+/// A core with TLBs; the first line of each of some pages is in its cache.
+fn translating(sets: &[&str], program: &[Instruction]) -> Bench {
+    let sets: Vec<&str> = ["tlb.enabled=true"].into_iter().chain(sets.iter().copied()).collect();
+    let mut bench = core_with(&sets, program);
+    // No more than a set of L1 holds: the pages' first lines lie in the same.
+    for page in [0, 1, 2, 8] {
+        bench.warm(0, DRAM + page * PAGE, Want::Own);
+        bench.warm(0, DRAM + page * PAGE + 64, Want::Own);
+    }
+    bench
+}
+
+#[test]
+fn s801_the_first_access_to_a_page_reads_its_entry_of_the_page_table() {
+    let mut bench = translating(&[], &[load(RAX, RBX, DRAM)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1);
+    assert_eq!(bench.reads(), [WAY_OUT]);
+    assert_eq!(bench.sent()[0].cause, Cause::PageWalk);
+    assert_eq!((bench.counter("core0.tlb.walks"), bench.counter("core0.tlb.walk_reads")), (1, 1));
+}
+
+#[test]
+fn s802_a_page_in_the_tlb_costs_nothing() {
+    let mut bench = translating(&[], &[load(RAX, RAX, DRAM), load(RAX, RAX, DRAM + 64)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1);
+    assert_eq!((bench.counter("core0.tlb.hits"), bench.counter("core0.tlb.walks")), (1, 1));
+}
+
+#[test]
+fn s803_an_entry_in_the_walker_s_cache_costs_the_walk_only() {
+    // Eight neighbouring pages have their entries in one line.
+    let mut bench = translating(&[], &[load(RAX, RAX, DRAM), load(RAX, RAX, DRAM + PAGE)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + WALK_CYCLES + 1 + 1);
+    assert_eq!(bench.reads(), [WAY_OUT]);
+    assert_eq!((bench.counter("core0.tlb.walks"), bench.counter("core0.tlb.walk_reads")), (2, 1));
+}
+
+#[test]
+fn s804_entries_in_different_lines_are_read_side_by_side() {
+    let mut bench = translating(&[], &[load(RAX, RBX, DRAM), load(RCX, RBX, DRAM + 8 * PAGE)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1);
+    assert_eq!(bench.reads(), [WAY_OUT; 2]);
+}
+
+#[test]
+fn s805_a_second_access_to_the_page_waits_for_the_same_walk() {
+    let mut bench =
+        translating(&[], &[load(RAX, RBX, DRAM), load(RCX, RBX, DRAM + 64), load(RDX, RCX, DRAM + 8 * PAGE)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + WALK_READ + 1 + 1, "the third address depends on the second load");
+    assert_eq!(bench.reads().len(), 2);
+}
+
+#[test]
+fn s806_a_store_waits_for_its_walk_before_it_is_complete() {
+    let mut bench = translating(&[], &[store(RBX, RCX, DRAM)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1, "complete, committed, performed");
+}
+
+#[test]
+fn s807_a_locked_instruction_waits_for_its_walk() {
+    let mut bench = translating(&[], &[locked_add(RBX, RCX, DRAM)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1 + 1, "its turn, its access, its flags, its commit");
+}
+
+#[test]
+fn s808_a_clflush_as_a_full_fence_waits_for_its_walk() {
+    let set = ["core.clflush_order=\"full_fence\""];
+    let mut bench = translating(&set, &[clflush(RBX, DRAM)]);
+    bench.end();
+    let turn = 1 + WALK_READ + 1;
+    assert_eq!(bench.writes(), [turn + WAY_OUT]);
+}
+
+#[test]
+fn s809_a_tlb_that_is_full_forgets_the_page_used_longest_ago() {
+    let pages = [0, 1, 2, 0];
+    let program: Vec<_> = pages.iter().map(|page| load(RAX, RAX, DRAM + page * PAGE)).collect();
+    let mut bench = translating(&["tlb.entries=2", "tlb.ways=2"], &program);
+    bench.end();
+    assert_eq!(bench.counter("core0.tlb.walks"), 4);
+    let mut bench = translating(&["tlb.entries=4", "tlb.ways=4"], &program);
+    bench.end();
+    assert_eq!(bench.counter("core0.tlb.walks"), 3);
+}
+
+#[test]
+fn s810_a_prefetch_to_a_page_that_is_not_in_the_tlb_leaves_it_usable() {
+    let mut bench = translating(&[], &[prefetch(RBX, DRAM), load(RAX, RBX, DRAM + 64), load(RCX, RBX, DRAM)]);
+    bench.end();
+    assert_eq!(bench.core(0).loads, 2);
+}
+
+#[test]
+fn s811_a_load_that_walks_is_waited_for_by_an_mfence() {
+    let mut bench = translating(&[], &[load(RAX, RBX, DRAM), mfence(), load(RCX, RBX, DRAM + 64)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1 + 1 + 1, "hit, commit, fence, hit, commit");
+}
+
+#[test]
+fn s812_a_page_of_which_pm_has_a_part_is_pm() {
+    let table = PageTable::new(vec![0x1800..0x1900, 0x5fff..0x6001], &[], 1 << 20, 1 << 20);
+    let persistent: Vec<u64> = (0..8).filter(|page| table.is_persistent(page << 12)).collect();
+    assert_eq!(persistent, [1, 5, 6]);
+}
