@@ -145,10 +145,22 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub t_rfc_ns: f64,
-    /// tREFI: between two refreshes of a rank, in ns. A rank cannot be refreshed for longer than that: it must exceed `t_rfc_ns`.
-    #[garde(range(min = 2.0 * self.t_rfc_ns, max = 1_000_000.0))]
+    /// tREFI: between two refreshes of a rank, in ns. At least twice the sum of the other timing parameters, so that accesses get their turn.
+    #[garde(range(min = self.refresh_interval_ns_min(), max = 1_000_000.0))]
     #[schemars(range(min = 1.0, max = 1_000_000.0))]
     pub t_refi_ns: f64,
+}
+
+impl DramConfig {
+    /// The shortest time between refreshes that lets requests through: a refresh, with the precharges before it and a whole access after it, takes
+    /// at most the sum of all timing parameters, and as much again is left for others.
+    pub fn refresh_interval_ns_min(&self) -> f64 {
+        let clock = self.t_ck_ns * f64::from(self.burst_length);
+        let row = self.t_rcd_ns + self.t_rp_ns + self.t_ras_ns + self.t_faw_ns + self.t_rrd_s_ns + self.t_rrd_l_ns;
+        let column = self.t_cl_ns + self.t_cwl_ns + self.t_ccd_s_ns + self.t_ccd_l_ns + self.t_rtp_ns + self.t_wr_ns;
+        let turnaround = self.t_wtr_s_ns + self.t_wtr_l_ns + self.t_rtw_ns + self.t_cs_ns;
+        2.0 * (clock + row + column + turnaround + self.t_rfc_ns)
+    }
 }
 
 /// What becomes of a row after an access.
