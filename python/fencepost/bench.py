@@ -23,7 +23,7 @@ from fencepost.tree import WORKLOADS
 FENCEPOST = Path(sys.executable).with_name("fencepost")
 SCHEMES = ("nopb", "pb", "pb_rf")
 MACHINE = "pcs-table1"
-REPETITIONS = 5
+REPETITIONS = 3
 
 Figures = dict[str, Any]
 
@@ -61,8 +61,8 @@ def replayed_programs() -> list[Program]:
         Program("hashmap_1core", [hashmap, "-t1", "-n20000", *flush], 1),
         Program("hashmap_8core", [hashmap, "-t8", "-n20000", *flush]),
         Program("chase_1core", [chase, "-s", "4M", "-n", "200000"], 1),
-        Program("stream_1core", [stream, "-t1", *flush], 1),
-        Program("stream_8core", [stream, "-t8", *flush]),
+        Program("stream_1core", [stream, "-t1", "-r2", *flush], 1),
+        Program("stream_8core", [stream, "-t8", "-r2", *flush]),
     ]
 
 
