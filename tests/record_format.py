@@ -230,6 +230,7 @@ class Record:
             raise Damaged("the first frame is not INFO")
         self.info = json.loads(self.frames[0].payload)
         self.blocks: dict[int, Block] = {}
+        self.blocks_before: dict[int, int] = {}  # per TRACE frame: those it may name
         self.threads: dict[int, list[Frame]] = {}
         self.ended: str | None = None
         self.lost: int | None = None
@@ -268,10 +269,8 @@ class Record:
             raise Damaged(f"thread {frame.thread}: frame {frame.sequence} out of sequence")
         if frame.position != sum(earlier.instructions for earlier in frames):
             raise Damaged(f"thread {frame.thread}: frame {frame.sequence} at a wrong position")
-        # Only blocks of earlier frames may be named: executions are checked against them here.
-        for item in self._items(frame):
-            del item
         frames.append(frame)
+        self.blocks_before[frame.offset] = len(self.blocks)
 
     def _read_seal(self) -> None:
         footer = self.data[-32:]
@@ -308,7 +307,7 @@ class Record:
         clock_start, clock_end = struct.unpack("<QQ", streams[4])
         if clock_start > clock_end:
             raise Damaged("the process clock runs backwards")
-        predictor, last, clock = _Predictor(), 0, clock_start
+        predictor, clock = _Predictor(), clock_start
         executed, pending = 0, None
         for block_id in self._control(control, predictor):
             if block_id == 0:
@@ -326,16 +325,17 @@ class Record:
             if pending is not None:
                 executed += pending.executed
                 yield pending
+            if block_id > self.blocks_before[frame.offset]:
+                raise Damaged(f"block {block_id} is used before it is described")
             block = self.blocks[block_id]
             values = [
                 predictor.value(block_id, number, slots.svarint())
                 for number in range(len(block.slots))
             ]
-            pending, last = Execution(block, values, block.instructions), block_id
+            pending = Execution(block, values, block.instructions)
         if pending is not None:
             executed += pending.executed
             yield pending
-        del last
         if not (slots.done() and events.done()):
             raise Damaged("a stream with something behind its end")
         if executed != frame.instructions:

@@ -16,6 +16,7 @@
 #include "memory_map.h"
 #include "process_image.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "signals.h"
 #include "synchronisation.h"
 #include "system_calls.h"
@@ -24,6 +25,7 @@
 
 static void on_module_load(void *drcontext, const module_data_t *module, bool loaded) {
   synchronisation_wrap_module(module);
+  region_of_interest_search(module);
 }
 
 static void on_process_exit(void) {
@@ -61,6 +63,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   signals_init();
   process_image_init();
   synchronisation_init();
+  region_of_interest_init();
   drmgr_register_module_load_event(on_module_load);
   dr_register_exit_event(on_process_exit);
 }

@@ -7,6 +7,7 @@
 #include "frame.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "varint.h"
 
 #include <string.h>
@@ -15,8 +16,7 @@
  * small enough that readers hold many of them. */
 #define FRAME_STREAM_BYTES (2u << 20)
 #define FRAME_INSTRUCTIONS (1u << 22)
-#define FRAME_SLOTS (1u << 22)
-#define FRAME_EVENTS (1u << 18)
+#define FRAME_EVENT_BYTES (1u << 20) /* an event has at least one */
 /* Longer loops are not looked at. */
 #define SPIN_BLOCKS_MAX 9u
 /* A block can have this many slots at most (see block_plan.c); an event this many bytes. */
@@ -89,11 +89,22 @@ static void begin_frame(struct encoder *encoder) {
   encoder->control.end = encoder->control.bytes;
   encoder->slots.end = encoder->slots.bytes;
   encoder->events.end = encoder->events.bytes;
-  encoder->run = encoder->instructions = encoder->slot_count = 0;
-  encoder->event_count = 0;
+  encoder->run = encoder->instructions = encoder->instructions_counted = 0;
   encoder->clock_start = encoder->clock_last = clock_now();
   encoder->previous = encoder->nothing;
   encoder->nothing->next = 0;
+}
+
+/* What the process has encoded beside this frame. */
+static uint64_t encoded_beside_frame(const struct encoder *encoder) {
+  return __atomic_load_n(&recording.control->instructions, __ATOMIC_RELAXED) -
+         encoder->instructions_counted;
+}
+
+static void count_instructions(struct encoder *encoder) {
+  __atomic_add_fetch(&recording.control->instructions,
+                     encoder->instructions - encoder->instructions_counted, __ATOMIC_RELAXED);
+  encoder->instructions_counted = encoder->instructions;
 }
 
 static uint8_t *append_stream(uint8_t *out, uint8_t **directory, uint32_t id, const void *bytes,
@@ -133,16 +144,11 @@ void encoder_write_frame(struct encoder *encoder) {
                                     .position = encoder->position};
   frame_append(buffer, &frame);
   frame_buffer_give_back(buffer);
+  count_instructions(encoder);
   encoder->sequence++;
   encoder->position += encoder->instructions;
   encoder->has_frame = false;
-}
-
-static bool frame_is_full(const struct encoder *encoder) {
-  return stream_size(&encoder->slots) >= FRAME_STREAM_BYTES ||
-         stream_size(&encoder->control) >= FRAME_STREAM_BYTES ||
-         encoder->instructions >= FRAME_INSTRUCTIONS || encoder->slot_count >= FRAME_SLOTS ||
-         encoder->event_count >= FRAME_EVENTS;
+  encoder->instructions_end = 0; /* The next execution or event begins a frame. */
 }
 
 static void grow_states(struct encoder *encoder, uint32_t id) {
@@ -234,7 +240,6 @@ static inline void encode_block(struct encoder *encoder, struct block_state *sta
   } else {
     encoder->slots.end = encode_slots(state, words, encoder->slots.end);
   }
-  encoder->slot_count += state->slots;
   encoder->instructions += state->instructions;
   encoder->previous = state;
 }
@@ -255,7 +260,6 @@ static void encode_event(struct encoder *encoder, uint8_t type, bool has_clock, 
   }
   memcpy(out, fields, field_bytes);
   encoder->events.end = out + field_bytes;
-  encoder->event_count++;
 }
 
 static void encode_marker(struct encoder *encoder, const uint64_t *words) {
@@ -272,14 +276,53 @@ static void encode_marker(struct encoder *encoder, const uint64_t *words) {
                marker_field_bytes(words[0]));
 }
 
-/* Room for the next execution or event in the frame that is being filled. */
-static inline void make_room(struct encoder *encoder) {
-  if (!encoder->has_frame) {
-    begin_frame(encoder);
-  } else if (frame_is_full(encoder)) {
+/* The frame ends after so many instructions, unless a boundary of the region of interest comes
+ * first. */
+static void set_instructions_end(struct encoder *encoder) {
+  uint64_t boundary = region_of_interest_boundary();
+  encoder->instructions_end = FRAME_INSTRUCTIONS;
+  if (boundary == UINT64_MAX)
+    return;
+  uint64_t beside = encoded_beside_frame(encoder);
+  if (boundary <= beside)
+    encoder->instructions_end = 0;
+  else if (boundary - beside < FRAME_INSTRUCTIONS)
+    encoder->instructions_end = boundary - beside;
+}
+
+static void pass_region_boundaries(struct encoder *encoder) {
+  uint64_t reached = encoded_beside_frame(encoder) + encoder->instructions;
+  uint64_t boundary;
+  while ((boundary = region_of_interest_boundary()) <= reached && boundary != UINT64_MAX) {
+    uint8_t passed = region_of_interest_pass(boundary);
+    if (passed != 0)
+      encode_event(encoder, EVENT_ROI, false, 0, &passed, 1);
+  }
+  set_instructions_end(encoder);
+}
+
+/* Whether something other than the next execution or event is due. */
+static inline bool is_due(const struct encoder *encoder) {
+  return encoder->instructions >= encoder->instructions_end ||
+         stream_size(&encoder->slots) >= FRAME_STREAM_BYTES ||
+         stream_size(&encoder->control) >= FRAME_STREAM_BYTES ||
+         stream_size(&encoder->events) >= FRAME_EVENT_BYTES;
+}
+
+static void do_what_is_due(struct encoder *encoder) {
+  if (encoder->has_frame)
+    pass_region_boundaries(encoder);
+  if (!encoder->has_frame || is_due(encoder)) {
     encoder_write_frame(encoder);
     begin_frame(encoder);
+    pass_region_boundaries(encoder);
   }
+}
+
+/* Room for the next execution or event in the frame that is being filled. */
+static inline void make_room(struct encoder *encoder) {
+  if (is_due(encoder))
+    do_what_is_due(encoder);
 }
 
 /* The words of one round of the loop that may begin at `from`, up to where its first block comes
@@ -400,6 +443,8 @@ static bool may_spin(const struct block_state *state) {
 
 static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, const uint64_t *to,
                                bool is_last) {
+  if (encoder->has_frame)
+    set_instructions_end(encoder); /* Other threads have encoded since. */
   while (words < to) {
     if (word_is_marker(words[0])) {
       size_t count = marker_words(words[0]);
@@ -414,8 +459,10 @@ static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, c
       break;
     if (may_spin(state)) {
       const uint64_t *end = encode_spin(encoder, words, to, is_last);
-      if (encoder->is_spinning)
-        return end;
+      if (encoder->is_spinning) {
+        words = end;
+        break;
+      }
       if (end != NULL) {
         words = end;
         continue;
@@ -425,6 +472,7 @@ static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, c
     encode_block(encoder, state, words);
     words += state->raw_words;
   }
+  count_instructions(encoder);
   return words;
 }
 

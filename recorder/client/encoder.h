@@ -45,8 +45,8 @@ struct encoder {
   struct stream control, slots, events;
   uint64_t run; /* right predictions since the last pair */
   uint64_t instructions;
-  uint64_t slot_count;
-  uint32_t event_count;
+  uint64_t instructions_end;     /* where something other than the next block is due */
+  uint64_t instructions_counted; /* of them, in the process's count */
   uint64_t clock_start;
   uint64_t clock_last; /* of the last event that has one */
 

@@ -168,7 +168,8 @@ static void on_thread_start(void *drcontext) {
 
 static void on_thread_exit(void *drcontext) {
   struct thread *thread = thread_of(drcontext);
-  if (thread->is_recorded) {
+  /* A forked child is told of the end of threads that it never had. */
+  if (thread->is_recorded && process_id_of_caller() == recording.process) {
     thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);

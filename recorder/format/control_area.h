@@ -32,6 +32,8 @@ struct control_area {
   uint32_t images;         /* program images that were started */
   uint32_t write_error;    /* errno of the first frame that could not be written, or 0 */
   uint32_t stopped_reason; /* enum stop_reason, or 0 */
+  uint32_t roi_boundaries; /* begins and ends of the region of interest that were reached */
+  uint64_t instructions;   /* encoded, of all threads */
 
   /* Where an exec takes the thread that called it. */
   uint32_t exec_pending;

@@ -36,6 +36,18 @@ static bool is_option(const char *argument, const char *name) {
          (argument[length] == '\0' || (strncmp(name, "--", 2) == 0 && argument[length] == '='));
 }
 
+/* Two names, or two rising counts, with a colon between. */
+static bool is_region(const char *text) {
+  const char *colon = strchr(text, ':');
+  if (colon == NULL || colon == text || colon[1] == '\0' || strchr(colon + 1, ':') != NULL)
+    return false;
+  size_t start_digits = strspn(text, "0123456789"), stop_digits = strspn(colon + 1, "0123456789");
+  bool start_counts = text + start_digits == colon, stop_counts = colon[1 + stop_digits] == '\0';
+  if (start_counts != stop_counts)
+    return false;
+  return !start_counts || strtoull(text, NULL, 10) < strtoull(colon + 1, NULL, 10);
+}
+
 static void check(const struct arguments *arguments) {
   if (arguments->program[0] == NULL)
     fail(EXIT_WRONG_OPTIONS, "no program to record (see --help)");
@@ -44,6 +56,13 @@ static void check(const struct arguments *arguments) {
   if (arguments->pm != NULL && !arguments->values)
     fail(EXIT_WRONG_OPTIONS, "--pm is of no use here without --values: what is persistent memory "
                              "is chosen when simulating");
+  if (arguments->values)
+    fail(EXIT_WRONG_OPTIONS, "--values is not there yet: this recorder cannot record values");
+  if (arguments->roi != NULL && !is_region(arguments->roi))
+    fail(EXIT_WRONG_OPTIONS,
+         "--roi %s: START:STOP, two functions or two counts of instructions, "
+         "the second larger",
+         arguments->roi);
   if (arguments->output != NULL && arguments->output[0] == '\0')
     fail(EXIT_WRONG_OPTIONS, "-o needs the name of a file");
 }

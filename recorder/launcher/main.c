@@ -81,6 +81,12 @@ int main(int argc, char **argv) {
     record_file_discard(&file);
     return EXIT_OURS;
   }
+  if (arguments.roi != NULL && control->roi_boundaries < 2)
+    complain("--roi %s: the region %s", arguments.roi,
+             control->roi_boundaries == 0 ? "was never reached" : "has no end");
+  if (control->exec_pending)
+    complain(
+        "the program replaced itself by one that could not be recorded; the record ends there");
   char ended[32];
   if (WIFSIGNALED(status))
     snprintf(ended, sizeof(ended), "signal %d", WTERMSIG(status));

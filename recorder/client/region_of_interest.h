@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The region that --roi asks for: between the entries of two functions, or between two counts of
+ * instructions. Where it begins and ends, a thread's record says so. */
+#ifndef REGION_OF_INTEREST_H
+#define REGION_OF_INTEREST_H
+
+#include "dr_api.h"
+
+#include <stdint.h>
+
+void region_of_interest_init(void);
+
+/* Looks for the functions in a module that was just loaded. */
+void region_of_interest_search(const module_data_t *module);
+
+/* The next boundary as a count of the process's encoded instructions, or UINT64_MAX. Exact where
+ * one thread runs; of several, each counts what the others have encoded by then. */
+uint64_t region_of_interest_boundary(void);
+/* That boundary is passed: 1 where the region begins there, 2 where it ends, 0 where another thread
+ * was faster. */
+uint8_t region_of_interest_pass(uint64_t boundary);
+
+#endif
