@@ -51,11 +51,10 @@ def test_program_runs_as_without_us(recorder: Recorder) -> None:
 
 
 def test_environment_is_as_without_us(recorder: Recorder) -> None:
-    environment = {"PATH": os.environ["PATH"], "ONE": "1", "TWO": "two words", "LD_SHOW_AUXV": "1"}
-    plain = subprocess.run(
-        ["/usr/bin/env"], capture_output=True, text=True, env=environment, check=False
-    )
-    finished = launch(recorder, "--", "/usr/bin/env", env=environment)
+    environment = {"PATH": os.environ["PATH"], "ONE": "1", "TWO": "two words"}
+    command = ["/usr/bin/env", "LD_SHOW_AUXV=1", "/usr/bin/env"]
+    plain = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    finished = launch(recorder, "--", *command, env=environment)
 
     def shown(output: str) -> list[str]:
         # Of the auxiliary vector only what it holds: the addresses are others.
