@@ -194,15 +194,17 @@ impl Hierarchy {
     pub fn new(config: &HierarchyConfig) -> Hierarchy {
         let array = |cache: &CacheConfig| CacheArray::new(u64::from(cache.size_kib) * 1024, usize::from(cache.ways));
         let arrays = |cache: &CacheConfig| (0..config.cores).map(|_| array(cache)).collect::<Vec<_>>();
-        let (_, last) = config.levels.last().expect("there is a last level");
-        let private = config.levels.iter().filter(|(_, level)| !level.shared).map(|(_, level)| PrivateLevel {
+        let ((_, last), above) = config.levels.split_last().expect("there is a last level");
+        // The last level holds the directory and is everybody's, even where there is only one core and nothing to share.
+        let first_shared = above.iter().take_while(|(_, level)| !level.shared).count();
+        let private = config.levels[..first_shared].iter().map(|(_, level)| PrivateLevel {
             latency: u64::from(level.latency_cycles),
             response: u64::from(level.response_cycles),
             is_inclusive: level.inclusive,
             arrays: arrays(level),
             stats: LevelStats::default(),
         });
-        let shared = config.levels.iter().filter(|(_, level)| level.shared).map(|(_, level)| SharedLevel {
+        let shared = config.levels[first_shared..].iter().map(|(_, level)| SharedLevel {
             latency: u64::from(level.latency_cycles),
             response: u64::from(level.response_cycles),
             is_inclusive: level.inclusive,
@@ -595,17 +597,14 @@ impl Hierarchy {
 
     /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
     fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
-        let mut newest: Option<Version> = None;
+        let newest = self.newest_modified(core, line);
         let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
         for array in private.chain([&mut self.l1d[core]]) {
-            if let Some(copy) = array.get_mut(line) {
-                if copy.state == State::Modified {
-                    newest = newest.max(Some(copy.version));
-                }
+            if invalidate {
+                array.remove(line);
+            } else if let Some(copy) = array.get_mut(line) {
                 copy.state = State::Shared;
-                if invalidate {
-                    array.remove(line);
-                }
+                copy.version = copy.version.max(newest.unwrap_or_default());
             }
         }
         if invalidate {
@@ -745,19 +744,23 @@ impl Hierarchy {
 
     /// Brings what a core has that is newer into the last level; the core keeps its copy, clean, with the rights it had.
     fn clean_core(&mut self, core: usize, line: LineAddress) {
-        let mut newest: Option<Version> = None;
+        let Some(version) = self.newest_modified(core, line) else { return };
         let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
         for array in private.chain([&mut self.l1d[core]]) {
-            if let Some(copy) = array.get_mut(line)
-                && copy.state == State::Modified
-            {
-                newest = newest.max(Some(copy.version));
+            // Levels below the one that was Modified have been left behind; all are now what memory will hold.
+            if let Some(copy) = array.get_mut(line) {
                 copy.state = State::Exclusive;
+                copy.version = version;
             }
         }
-        if let Some(version) = newest {
-            self.store_in_last(line, version);
-        }
+        self.store_in_last(line, version);
+    }
+
+    /// The newest version of a line that a core has and the last level does not.
+    fn newest_modified(&self, core: usize, line: LineAddress) -> Option<Version> {
+        let private = self.private.iter().map(|level| &level.arrays[core]);
+        let copies = private.chain([&self.l1d[core]]).filter_map(|array| array.get(line));
+        copies.filter(|copy| copy.state == State::Modified).map(|copy| copy.version).max()
     }
 
     /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches.
