@@ -206,10 +206,18 @@ impl System {
         &self.links
     }
 
-    /// Gives the devices what was written while caches were only warmed.
+    /// Gives the devices what was written while caches were only warmed; a persist buffer that still holds the line from an earlier region keeps it
+    /// instead.
     pub fn absorb_warm_writes(&mut self) {
         let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
         for (line, version) in writes {
+            let mut switches = self.components.iter_mut().filter_map(|component| match component {
+                AnyComponent::Switch(switch) => Some(switch),
+                _ => None,
+            });
+            if switches.any(|switch| switch.preload(line, version)) {
+                continue;
+            }
             let device = self.device_of(line);
             if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
                 device.preload(line, version);

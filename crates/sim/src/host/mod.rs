@@ -191,13 +191,18 @@ impl Host {
         self.thread_states.iter().all(|state| matches!(state, ThreadState::Ended)) && self.caches.is_idle()
     }
 
-    /// No event is left and threads still wait: ends one wait, in recorded order, and says whether there was one.
+    /// No event is left and threads still wait: ends the wait for that at the end of a region, or one wait in recorded order; says whether there was
+    /// one.
     pub fn unblock(&mut self, context: &mut Context<'_>) -> bool {
         if !self.is_powered {
             return false;
         }
-        self.end_blocked_at_their_limits();
         let cycle = self.cycle(context.now());
+        if self.regions.settle() {
+            self.resume_all(cycle, context);
+            return true;
+        }
+        self.end_blocked_at_their_limits();
         let unstarted = || self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted));
         let Some(thread) = self.synchronisation.force().map(|thread| thread.0 as usize).or_else(unstarted) else {
             return false;
@@ -207,6 +212,16 @@ impl Host {
         self.forced_waits += u64::from(!self.is_limited);
         self.make_ready(thread, cycle, context);
         true
+    }
+
+    /// All cores that have a thread go on at `cycle`.
+    fn resume_all(&mut self, cycle: u64, context: &mut Context<'_>) {
+        for core in 0..self.cores.len() {
+            if self.core_states[core].thread.is_some() {
+                self.cores[core].resume_at(cycle);
+                self.schedule_run(core, cycle, context);
+            }
+        }
     }
 
     /// Threads that wait at the position at which they stop are done.
@@ -348,6 +363,9 @@ impl Host {
         }
         if is_preempting {
             return Ok(Pause::Horizon);
+        }
+        if self.regions.is_settling() {
+            return Ok(Pause::Waiting);
         }
         let mut env = WarmEnvironment {
             core,

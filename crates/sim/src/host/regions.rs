@@ -17,18 +17,31 @@ pub struct RegionBoundary {
 pub struct Regions {
     is_warming: bool,
     has_regions: bool,
+    /// Whether a region has ended and what it left under way has not come to rest.
+    is_settling: bool,
     boundary: Option<RegionBoundary>,
 }
 
 impl Regions {
     /// A program with or without regions. One that has any warms up until the first begins.
     pub fn new(has_regions: bool) -> Regions {
-        Regions { is_warming: has_regions, has_regions, boundary: None }
+        Regions { is_warming: has_regions, has_regions, is_settling: false, boundary: None }
     }
 
     /// Whether what is executed now only warms caches.
     pub fn is_warming(&self) -> bool {
         self.is_warming
+    }
+
+    /// Whether warming has to wait. What takes no time must not meet what does: a drain or a prefetch that is still under way would bring back an
+    /// older version of a line.
+    pub fn is_settling(&self) -> bool {
+        self.is_settling
+    }
+
+    /// Nothing is under way any more; whether somebody has waited for that.
+    pub fn settle(&mut self) -> bool {
+        std::mem::take(&mut self.is_settling)
     }
 
     /// A marker of the program was executed.
@@ -44,6 +57,7 @@ impl Regions {
     pub fn set(&mut self, begins: bool, time: Time) {
         if self.has_regions && self.is_warming == begins {
             self.is_warming = !begins;
+            self.is_settling = !begins;
             self.boundary = Some(RegionBoundary { begins, time });
         }
     }

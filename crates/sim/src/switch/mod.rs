@@ -113,6 +113,11 @@ impl Switch {
         self.persist_buffer.as_ref()?.durable_version(line)
     }
 
+    /// Makes the persist buffer's entry of `line` hold `version`, without time; whether it has one. Nothing may be under way.
+    pub fn preload(&mut self, line: LineAddress, version: Version) -> bool {
+        self.persist_buffer.as_mut().is_some_and(|buffer| buffer.preload(line, version))
+    }
+
     /// The persist buffer, if this switch has one.
     pub fn persist_buffer(&self) -> Option<&PersistBuffer> {
         self.persist_buffer.as_deref()

@@ -13,10 +13,10 @@ use super::packet::{Accesses, Acknowledgement, Action, Input, Output, Packet, Re
 use super::parameters::Parameters;
 use super::rules::Sound;
 use super::selector;
-use super::state::{Operation, Phase, State};
+use super::state::{LineData, Operation, Phase, State};
 use super::transition::transition;
 use crate::kernel::{Duration, PortId, Time};
-use crate::message::{Cause, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
+use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
 use crate::stats::StatsNode;
 use crate::switch::config::PersistBufferConfig;
 use crate::switch::port::HeadOfLine;
@@ -319,6 +319,15 @@ impl PersistBuffer {
     /// The version of `line` that a recovery would bring to the memory device.
     pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
         self.state.durable_version(line)
+    }
+
+    /// Makes the entry of `line` hold the whole of `version`, without time; whether there is one. For what a program writes outside the time that is
+    /// simulated, while nothing is under way here.
+    pub fn preload(&mut self, line: LineAddress, version: Version) -> bool {
+        debug_assert!(self.is_idle(), "what takes no time happens between what does");
+        let Some(index) = self.state.youngest(line) else { return false };
+        self.state.slot_mut(index).data = LineData { version, mask: ByteMask::FULL, is_torn: false };
+        true
     }
 
     /// The state of the logic.
