@@ -3,10 +3,11 @@
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
 #   make test    every test, formatter and linter
 #   make bench   speed and cost: out/bench.json
+#   make figures the pictures in docs/, made again
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo test bench clean workloads packages
+.PHONY: setup demo test bench figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -89,6 +90,12 @@ test: setup
 
 bench: setup
 	$(BIN)/python -m fencepost.bench out/bench.json
+
+# --- figures of the documentation ----------------------------------------------------------
+
+figures: demo
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1080,1110 \
+		--screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/demo/report.html
 
 clean:
 	rm -rf build out
