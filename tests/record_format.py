@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -152,7 +152,7 @@ class Frame:
     stored_bytes: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Execution:
     """A block, executed once; `executed` counts its instructions that were."""
 
@@ -174,7 +174,7 @@ class Event:
             raise AttributeError(name) from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """One slot of one execution."""
 
@@ -204,20 +204,6 @@ def read_frames(data: bytes) -> Iterator[Frame]:
             raise Damaged(f"frame at {offset}: {len(payload)} bytes where {raw_bytes} are named")
         yield Frame(offset, kind, thread, sequence, instructions, position, payload, stored_bytes)
         offset = end
-
-
-class _Predictor:
-    """Predicts blocks and slot values, anew in each frame."""
-
-    def __init__(self) -> None:
-        self.after: dict[int, int] = {}
-        self.slots: dict[tuple[int, int], tuple[int, int, bool]] = {}
-
-    def value(self, block: int, slot: int, difference: int) -> int:
-        last, stride, is_seen = self.slots.get((block, slot), (0, 0, False))
-        value = (last + stride + difference) & MASK
-        self.slots[block, slot] = (value, (value - last) & MASK if is_seen else 0, True)
-        return value
 
 
 class Record:
@@ -303,19 +289,21 @@ class Record:
 
     def _items(self, frame: Frame) -> Iterator[Execution | Event]:
         streams = self._streams(frame)
-        control, slots, events = (Cursor(streams.get(number, b"")) for number in (1, 2, 3))
-        clock_start, clock_end = struct.unpack("<QQ", streams[4])
-        if clock_start > clock_end:
+        clock, clock_end = struct.unpack("<QQ", streams[4])
+        if clock > clock_end:
             raise Damaged("the process clock runs backwards")
-        predictor, clock = _Predictor(), clock_start
-        executed, pending = 0, None
-        for block_id in self._control(control, predictor):
+        events = Cursor(streams.get(3, b""))
+        slots = self._slots(streams.get(2, b""))
+        next(slots)
+        executed = 0
+        pending: Execution | None = None
+        for block_id in self._control(streams.get(1, b"")):
             if block_id == 0:
                 event, clock = self._event(events, clock)
                 if event.name == "interrupted":
                     if pending is None:
                         raise Damaged("an interruption without a block before it")
-                    pending.executed = int(str(event.instructions))
+                    pending.executed = event.fields["instructions"]  # type: ignore[assignment]
                 if pending is not None:
                     executed += pending.executed
                     yield pending
@@ -328,31 +316,61 @@ class Record:
             if block_id > self.blocks_before[frame.offset]:
                 raise Damaged(f"block {block_id} is used before it is described")
             block = self.blocks[block_id]
-            values = [
-                predictor.value(block_id, number, slots.svarint())
-                for number in range(len(block.slots))
-            ]
-            pending = Execution(block, values, block.instructions)
+            pending = Execution(block, slots.send(block), len(block.lengths))
         if pending is not None:
             executed += pending.executed
             yield pending
-        if not (slots.done() and events.done()):
+        if slots.send(None) or not events.done():
             raise Damaged("a stream with something behind its end")
         if executed != frame.instructions:
             raise Damaged(f"{executed} instructions where the header names {frame.instructions}")
 
     @staticmethod
-    def _streams(frame: Frame) -> dict[int, bytes]:
-        directory = Cursor(frame.payload)
-        sizes = [(directory.u32(), directory.u32()) for _ in range(directory.u32())]
-        return {number: directory.take(size) for number, size in sizes}
+    def _slots(data: bytes) -> Generator[list[int], Block | None, None]:
+        """Given a block, the values of its slots; given None, what is left of the stream."""
+        state: dict[int, list[list[int]]] = {}  # per block and slot: last, stride, values seen
+        at = 0
+        values: list[int] = []
+        while True:
+            block = yield values
+            if block is None:
+                yield list(data[at:])
+                return
+            predictors = state.get(block.id)
+            if predictors is None:
+                predictors = state[block.id] = [[0, 0, 0] for _ in block.slots]
+            values = []
+            for predictor in predictors:
+                byte = data[at]
+                at += 1
+                if byte == 0:
+                    difference = 0
+                else:
+                    number, shift = byte & 0x7F, 7
+                    while byte >= 0x80:
+                        byte = data[at]
+                        at += 1
+                        number |= (byte & 0x7F) << shift
+                        shift += 7
+                    if number > MASK:
+                        raise Damaged("a varint beyond 64 bits")
+                    difference = (number >> 1) ^ -(number & 1)
+                last, stride, seen = predictor
+                value = (last + stride + difference) & MASK
+                predictor[0] = value
+                predictor[1] = (value - last) & MASK if seen else 0
+                predictor[2] = 1
+                values.append(value)
 
     @staticmethod
-    def _control(control: Cursor, predictor: _Predictor) -> Iterator[int]:
+    def _control(data: bytes) -> Iterator[int]:
+        """The ids of the executed blocks, and 0 for each event."""
+        after: dict[int, int] = {}
         last = 0
+        control = Cursor(data)
         while not control.done():
             for _ in range(control.varint()):
-                last = predictor.after.get(last, 0)
+                last = after.get(last, 0)
                 if last == 0:
                     raise Damaged("a prediction where there is none")
                 yield last
@@ -362,8 +380,14 @@ class Record:
             yield block_id
             if block_id != 0:
                 if last != 0:
-                    predictor.after[last] = block_id
+                    after[last] = block_id
                 last = block_id
+
+    @staticmethod
+    def _streams(frame: Frame) -> dict[int, bytes]:
+        directory = Cursor(frame.payload)
+        sizes = [(directory.u32(), directory.u32()) for _ in range(directory.u32())]
+        return {number: directory.take(size) for number, size in sizes}
 
     @staticmethod
     def _event(cursor: Cursor, clock: int) -> tuple[Event, int]:
@@ -403,13 +427,21 @@ class Record:
 
     def accesses(self, thread: int, *kinds: int) -> Iterator[Access]:
         """The executed slots of a thread, in order, or those of the kinds named."""
+        wanted: dict[int, list[tuple[int, Slot, bytes]]] = {}
         for item in self.items(thread):
             if isinstance(item, Event):
                 continue
-            for slot, value in zip(item.block.slots, item.values, strict=True):
-                if slot.instruction < item.executed and (not kinds or slot.kind in kinds):
-                    code = item.block.instruction_bytes(slot.instruction)
-                    yield Access(value, slot.kind, slot.size, code)
+            block = item.block
+            found = wanted.get(block.id)
+            if found is None:
+                found = wanted[block.id] = [
+                    (number, slot, block.instruction_bytes(slot.instruction))
+                    for number, slot in enumerate(block.slots)
+                    if not kinds or slot.kind in kinds
+                ]
+            for number, slot, code in found:
+                if slot.instruction < item.executed:
+                    yield Access(item.values[number], slot.kind, slot.size, code)
 
     @property
     def instructions(self) -> int:

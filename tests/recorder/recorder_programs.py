@@ -36,7 +36,7 @@ class Recorder:
         program = self.folder / name
         compiler = ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program]
         subprocess.run(
-            [*compiler, *options, SOURCES / f"{name}.c"], check=True, timeout=120, cwd=self.folder
+            [*compiler, SOURCES / f"{name}.c", *options], check=True, timeout=120, cwd=self.folder
         )
         return program
 
