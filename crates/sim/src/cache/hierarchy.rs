@@ -514,6 +514,33 @@ impl Hierarchy {
         cached.map(|copy| copy.version).chain(left).max().unwrap_or_default()
     }
 
+    /// Every copy of every line, for tests of what must hold among them.
+    #[cfg(test)]
+    pub(super) fn copies(&self) -> Vec<super::tests::Copy> {
+        let mut copies = Vec::new();
+        let mut add = |array: &CacheArray, core: Option<usize>, level: (bool, bool, bool)| {
+            let (is_first_level_data, is_code, is_last_level) = level;
+            let copy = |(line, content): (LineAddress, &Line)| super::tests::Copy {
+                line,
+                content: *content,
+                core,
+                is_first_level_data,
+                is_code,
+                is_last_level,
+            };
+            copies.extend(array.iter().map(copy));
+        };
+        for core in 0..self.l1d.len() {
+            add(&self.l1d[core], Some(core), (true, false, false));
+            add(&self.l1i[core], Some(core), (false, true, false));
+            self.private.iter().for_each(|level| add(&level.arrays[core], Some(core), (false, false, false)));
+        }
+        for (index, level) in self.shared.iter().enumerate() {
+            add(&level.array, None, (false, false, index + 1 == self.shared.len()));
+        }
+        copies
+    }
+
     /// What this host counted on its way to memory.
     pub fn counters(&self) -> &HierarchyStats {
         &self.stats

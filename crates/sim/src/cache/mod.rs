@@ -11,3 +11,6 @@ pub mod mshr;
 pub mod persist_log;
 pub mod prefetcher;
 pub mod stats;
+
+#[cfg(test)]
+mod tests;

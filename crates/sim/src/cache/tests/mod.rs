@@ -1,0 +1,217 @@
+//! The hierarchy between cores that do what a test says and a memory that answers when a test says so.
+//!
+//! Each test is one sentence of the specification; chapters are files.
+
+mod coherence;
+mod evictions;
+mod levels;
+mod order;
+mod random;
+
+use std::collections::HashMap;
+
+use super::array::{Line, State};
+use super::config::{CacheConfig, PrefetcherKind};
+use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
+use crate::host_bridge::address_map::PM_BASE_LINE;
+use crate::kernel::{Duration, Time};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Opcode, Version};
+
+/// Latency of the first shared level.
+const L2: u64 = 10;
+/// Its response latency.
+const BACK: u64 = 1;
+/// What a snoop takes.
+const SNOOP: u64 = 3;
+
+/// The `number`th line of PM.
+fn pm(number: u64) -> LineAddress {
+    LineAddress(PM_BASE_LINE.0 + number)
+}
+
+fn cache(size_kib: u32, ways: u16, latency_cycles: u16, shared: bool, inclusive: bool) -> CacheConfig {
+    CacheConfig {
+        size_kib,
+        ways,
+        latency_cycles,
+        response_cycles: BACK as u16,
+        mshrs: 4,
+        write_buffers: 4,
+        snoop_cycles: SNOOP as u16,
+        shared,
+        inclusive,
+        prefetcher: PrefetcherKind::None,
+        prefetch_entries: 1,
+        prefetch_degree: 1,
+    }
+}
+
+/// First levels of 8 sets of 2 lines and those levels below.
+fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
+    let first = cache(1, 2, 1, false, true);
+    HierarchyConfig {
+        cores,
+        period: Duration::from_ps(250),
+        l1i: first.clone(),
+        l1d: first,
+        levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
+        acknowledge_at_bus: false,
+    }
+}
+
+/// A shared level of 16 sets of 2 lines.
+fn small_l2() -> CacheConfig {
+    cache(2, 2, L2 as u16, true, true)
+}
+
+/// A copy of a line, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copy {
+    pub line: LineAddress,
+    pub content: Line,
+    /// The core whose private level has it; none for a shared level.
+    pub core: Option<usize>,
+    pub is_first_level_data: bool,
+    pub is_code: bool,
+    pub is_last_level: bool,
+}
+
+/// A message on its way to memory, or its answer on the way back.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    cycle: u64,
+    message: Message,
+}
+
+/// Caches and their memory.
+struct Bench {
+    caches: Hierarchy,
+    memory: HashMap<LineAddress, Version>,
+    /// Requests that memory has not served yet, by the cycle at which they left.
+    pending: Vec<Pending>,
+    next_id: u32,
+}
+
+impl Bench {
+    fn new(config: &HierarchyConfig) -> Bench {
+        Bench { caches: Hierarchy::new(config), memory: HashMap::new(), pending: Vec::new(), next_id: 0 }
+    }
+
+    /// `cores` cores above one small shared level.
+    fn small(cores: usize) -> Bench {
+        Bench::new(&hierarchy(cores, &[small_l2()]))
+    }
+
+    fn request(&mut self, core: usize, line: LineAddress, want: Want, side: Side, now: u64) -> Outcome {
+        let outcome = self.caches.request(Request { core, line, want, side, cause: Cause::DemandRead }, now);
+        self.collect_departures();
+        outcome
+    }
+
+    /// A core brings a line into its data cache and, if memory has to be asked, gets it at once; gives when it has it, without memory's time.
+    fn get(&mut self, core: usize, line: LineAddress, want: Want, now: u64) -> u64 {
+        match self.request(core, line, want, Side::Data, now) {
+            Outcome::Ready(ready) => ready,
+            Outcome::Pending => {
+                let served = self.answer(line, now);
+                served.iter().find(|served| served.request.core == core).expect("it is served").ready
+            }
+        }
+    }
+
+    fn read(&mut self, core: usize, line: LineAddress, now: u64) -> u64 {
+        self.get(core, line, Want::Read, now)
+    }
+
+    /// A core owns a line and stores to it.
+    fn write(&mut self, core: usize, line: LineAddress, now: u64) -> u64 {
+        let is_owned = self.caches.l1d[core].get(line).is_some_and(|line| line.state != State::Shared);
+        let ready = if is_owned { now } else { self.get(core, line, Want::Own, now) };
+        self.store(core, line);
+        ready
+    }
+
+    /// A core that owns a line stores to it.
+    fn store(&mut self, core: usize, line: LineAddress) {
+        let copy = self.caches.l1d[core].get_mut(line).expect("the core has the line");
+        assert_ne!(copy.state, State::Shared, "the core owns it");
+        copy.state = State::Modified;
+        copy.version.0 += 1;
+    }
+
+    fn flush(&mut self, core: usize, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
+        self.next_id += 1;
+        let complete = self.caches.flush(Requester { core, id: self.next_id }, line, keep, now);
+        self.collect_departures();
+        complete
+    }
+
+    fn write_around(&mut self, core: usize, line: LineAddress, mask: ByteMask, now: u64) {
+        self.next_id += 1;
+        self.caches.write_around(Requester { core, id: self.next_id }, line, mask, now);
+        self.collect_departures();
+    }
+
+    fn collect_departures(&mut self) {
+        for departure in self.caches.take_departures() {
+            self.pending.push(Pending { cycle: departure.cycle, message: departure.message });
+        }
+        self.pending.sort_by_key(|pending| pending.cycle);
+    }
+
+    /// What waits at memory, oldest first.
+    fn sent(&self) -> Vec<(u64, Opcode, Cause, LineAddress, u32)> {
+        let each = |Pending { cycle, message }: &Pending| {
+            (*cycle, message.opcode, message.cause, message.line, message.version.0)
+        };
+        self.pending.iter().map(each).collect()
+    }
+
+    /// The versions and causes of the writes that wait at memory, oldest first.
+    fn writes(&self) -> Vec<(Cause, LineAddress, u32)> {
+        let writes = self.sent().into_iter().filter(|(_, opcode, ..)| *opcode != Opcode::MemRd);
+        writes.map(|(_, _, cause, line, version)| (cause, line, version)).collect()
+    }
+
+    /// Memory serves the oldest request for `line`, which must be a read.
+    fn answer(&mut self, line: LineAddress, now: u64) -> Vec<Served> {
+        let (acknowledged, served) = self.serve(line, now);
+        assert!(acknowledged.is_empty());
+        served
+    }
+
+    /// Memory serves the oldest request for `line`, and the answer arrives at `now`.
+    fn serve(&mut self, line: LineAddress, now: u64) -> (Vec<Acknowledged>, Vec<Served>) {
+        let index = self.pending.iter().position(|pending| pending.message.line == line);
+        let Pending { message, .. } = self.pending.remove(index.expect("something is asked of that line"));
+        let held = self.memory.entry(line).or_default();
+        let served = if message.is_write() {
+            assert!(message.version >= *held, "{message:?} comes after {held:?}");
+            *held = message.version;
+            self.caches.write_completed(&message.answer(message.version), now)
+        } else {
+            (Vec::new(), self.caches.data_arrived(&message.answer(*held), now))
+        };
+        self.collect_departures();
+        served
+    }
+
+    fn state(&self, core: usize, line: LineAddress) -> Option<State> {
+        self.caches.l1d[core].get(line).map(|line| line.state)
+    }
+
+    fn copy(&self, core: usize, line: LineAddress) -> Line {
+        *self.caches.l1d[core].get(line).expect("the core has the line")
+    }
+
+    fn version_in_memory(&self, line: LineAddress) -> u32 {
+        self.memory.get(&line).copied().unwrap_or_default().0
+    }
+}
+
+#[test]
+fn a_message_s_stack_begins_when_it_leaves() {
+    let mut bench = Bench::small(1);
+    bench.request(0, pm(0), Want::Read, Side::Data, 100);
+    assert_eq!(bench.pending[0].message.stack.start(), Time::ZERO + Duration::from_ps(250) * (100 + L2));
+}

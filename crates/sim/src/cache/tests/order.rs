@@ -1,0 +1,157 @@
+//! 3xx: requests for one line leave the last level in the order in which they were decided, and nothing is acknowledged before it is safe.
+
+use super::*;
+
+fn acknowledged(of: &(Vec<Acknowledged>, Vec<Served>)) -> Vec<u32> {
+    of.0.iter().map(|acknowledged| acknowledged.by.id).collect()
+}
+
+/// The `number`th of the lines that share a set of L2.
+fn conflicting(number: u64) -> LineAddress {
+    pm(64 * number)
+}
+
+#[test]
+fn c301_a_flush_of_a_clean_line_waits_for_the_write_back_of_that_line() {
+    let mut bench = Bench::small(1);
+    bench.write(0, conflicting(0), 0);
+    bench.read(0, conflicting(1), 100);
+    bench.read(0, conflicting(2), 200);
+    assert_eq!(bench.flush(0, conflicting(0), false, 250), None);
+    assert_eq!(bench.writes().len(), 1, "there is nothing to write");
+    assert_eq!(acknowledged(&bench.serve(conflicting(0), 400)), [1]);
+    assert_eq!(bench.flush(0, conflicting(0), false, 500), Some(500 + L2 + BACK));
+}
+
+#[test]
+fn c302_a_flush_of_a_clean_line_waits_for_another_core_s_flush() {
+    let mut bench = Bench::small(2);
+    bench.write(0, pm(0), 0);
+    assert_eq!([bench.flush(0, pm(0), false, 100), bench.flush(1, pm(0), true, 101)], [None, None]);
+    assert_eq!(acknowledged(&bench.serve(pm(0), 300)), [1, 2]);
+}
+
+#[test]
+fn c303_it_waits_for_the_youngest_of_several_writes() {
+    let mut bench = Bench::small(2);
+    // The first write takes the first slot and is over, so that the last one reuses a place before the others.
+    bench.write(0, pm(1), 0);
+    bench.flush(0, pm(1), false, 10);
+    bench.write(0, pm(0), 20);
+    bench.flush(0, pm(0), false, 30);
+    bench.serve(pm(1), 100);
+    bench.write_around(0, pm(0), ByteMask::FULL, 110);
+    assert_eq!(bench.flush(1, pm(0), false, 120), None);
+    assert_eq!(bench.writes(), [(Cause::Flush, pm(0), 1), (Cause::NonTemporalStore, pm(0), 2)]);
+    assert_eq!(acknowledged(&bench.serve(pm(0), 300)), [2]);
+    assert_eq!(acknowledged(&bench.serve(pm(0), 400)), [3, 4]);
+}
+
+#[test]
+fn c304_a_read_decided_after_a_flush_leaves_after_it_however_long_the_flush_looked() {
+    let mut bench = Bench::small(2);
+    bench.write(1, pm(0), 0);
+    bench.flush(0, pm(0), false, 100);
+    assert_eq!(bench.request(0, pm(0), Want::Read, Side::Data, 101), Outcome::Pending);
+    let order: Vec<_> = bench.sent().iter().map(|sent| (sent.0, sent.1)).collect();
+    assert_eq!(order, [(100 + L2 + SNOOP, Opcode::MemWr), (100 + L2 + SNOOP, Opcode::MemRd)]);
+    bench.serve(pm(0), 300);
+    bench.answer(pm(0), 400);
+    assert_eq!(bench.copy(0, pm(0)).version.0, 1);
+}
+
+#[test]
+fn c305_a_non_temporal_store_decided_after_a_flush_leaves_after_it() {
+    let mut bench = Bench::small(1);
+    bench.write(0, pm(0), 0);
+    bench.flush(0, pm(0), false, 100);
+    bench.write_around(0, pm(0), ByteMask::FULL, 101);
+    assert_eq!(bench.writes(), [(Cause::Flush, pm(0), 1), (Cause::NonTemporalStore, pm(0), 2)]);
+    bench.serve(pm(0), 300);
+    bench.serve(pm(0), 400);
+    assert_eq!(bench.version_in_memory(pm(0)), 2);
+}
+
+#[test]
+fn c306_a_non_temporal_store_waits_for_a_read_of_its_line_that_is_under_way() {
+    let mut bench = Bench::small(2);
+    bench.request(1, pm(0), Want::Read, Side::Data, 0);
+    bench.write_around(0, pm(0), ByteMask(0xff), 5);
+    assert!(bench.writes().is_empty());
+    assert!(!bench.caches.is_idle());
+    bench.answer(pm(0), 100);
+    assert_eq!(bench.sent(), [(100, Opcode::MemWrPtl, Cause::NonTemporalStore, pm(0), 1)]);
+    assert_eq!(bench.state(1, pm(0)), None, "what it read is old now");
+    assert_eq!(acknowledged(&bench.serve(pm(0), 300)), [1]);
+}
+
+#[test]
+fn c307_a_non_temporal_store_of_a_part_takes_dirty_bytes_along() {
+    let mut bench = Bench::small(2);
+    bench.write(1, pm(0), 0);
+    bench.write_around(0, pm(0), ByteMask(0xff), 100);
+    assert_eq!(bench.sent(), [(100, Opcode::MemWr, Cause::NonTemporalStore, pm(0), 2)]);
+    assert_eq!(bench.state(1, pm(0)), None);
+}
+
+#[test]
+fn c308_non_temporal_stores_to_one_line_go_on_counting() {
+    let mut bench = Bench::small(2);
+    for turn in 0..3 {
+        bench.write_around(turn % 2, pm(0), ByteMask(1), 10 * turn as u64);
+    }
+    let versions: Vec<u32> = bench.writes().iter().map(|write| write.2).collect();
+    assert_eq!(versions, [1, 2, 3]);
+    (0..3).for_each(|turn| _ = bench.serve(pm(0), 100 + turn));
+    bench.read(1, pm(0), 200);
+    assert_eq!(bench.copy(1, pm(0)).version.0, 3);
+}
+
+#[test]
+fn c309_a_flush_may_be_acknowledged_by_the_bus_that_orders_it() {
+    let mut config = hierarchy(2, &[small_l2()]);
+    config.acknowledge_at_bus = true;
+    let mut bench = Bench::new(&config);
+    bench.write(0, pm(0), 0);
+    assert_eq!(bench.flush(0, pm(0), false, 100), Some(100 + L2 + BACK));
+    assert_eq!(bench.flush(0, pm(0), false, 101), Some(101 + L2 + BACK), "nobody waits for the write");
+    assert!(acknowledged(&bench.serve(pm(0), 300)).is_empty());
+}
+
+#[test]
+fn c310_warming_takes_nothing_that_is_on_its_way() {
+    let mut bench = Bench::small(1);
+    bench.write(0, pm(0), 0);
+    // A flush and a read that have been decided, but not yet sent.
+    bench.caches.flush(Requester { core: 0, id: 9 }, pm(0), false, 100);
+    let request = Request { core: 0, line: pm(1), want: Want::Read, side: Side::Data, cause: Cause::DemandRead };
+    bench.caches.request(request, 100);
+    for number in 2..5 {
+        let request =
+            Request { core: 0, line: conflicting(number), want: Want::Own, side: Side::Data, cause: Cause::DemandRead };
+        bench.caches.access_functionally(request);
+    }
+    bench.collect_departures();
+    assert_eq!(bench.sent().len(), 2);
+    let warm = bench.caches.take_warm_writes();
+    assert_eq!(warm, [(conflicting(2), Version(1))], "one of three that share a set has left");
+    assert_eq!(bench.caches.counters().pm_writes, 1, "what leaves while warming counts for no limit");
+    bench.serve(pm(0), 300);
+    bench.answer(pm(1), 300);
+    assert!(bench.caches.is_idle());
+}
+
+#[test]
+fn c311_a_read_under_way_does_not_undo_what_warming_wrote_meanwhile() {
+    let mut bench = Bench::small(1);
+    let line = conflicting(0);
+    assert_eq!(bench.request(0, line, Want::Read, Side::Data, 0), Outcome::Pending);
+    for number in 0..3 {
+        let request =
+            Request { core: 0, line: conflicting(number), want: Want::Own, side: Side::Data, cause: Cause::DemandRead };
+        bench.caches.access_functionally(request);
+    }
+    bench.answer(line, 100);
+    assert_eq!(bench.copy(0, line).version.0, 1);
+    assert_eq!(bench.caches.counters().stale_reads, 0);
+}
