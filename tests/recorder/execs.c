@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces its image by itself, once from a second thread, after an exec that fails. With an argument
- * it is the image that was to come. */
+/* Replaces its image by itself, once from a second thread, after an exec that fails. With an
+ * argument it is the image that was to come. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

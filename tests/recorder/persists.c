@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Persists pieces of a file with libpmem and prints the lines that must be flushed for that, in order:
- * "flush ADDRESS". */
+/* Persists pieces of a file with libpmem and prints the lines that must be flushed for that, in
+ * order: "flush ADDRESS". */
 #include <libpmem.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that wait for another thread's store, and loops that look like it but count. Each runs between
- * ROI markers; prints the address that is waited for. */
+/* Loops that wait for another thread's store, and loops that look like it but count. Each runs
+ * between ROI markers; prints the address that is waited for. */
 #include "case.h"
 
 #include <pthread.h>
@@ -29,12 +29,12 @@ int main(void) {
   fflush(stdout);
   is_ready = 1;
   /* A block that jumps to itself until memory changes. */
-  __asm__ volatile(MARK_BEGIN "1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" MARK_END ::"m"(
-                       plain_flag)
+  __asm__ volatile(MARK_BEGIN
+                   "1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" MARK_END ::"m"(plain_flag)
                    : "rax", "memory", "cc");
   /* Two blocks, one with a pause, until memory changes. */
-  __asm__ volatile(MARK_BEGIN "jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" MARK_END ::"m"(
-                       pausing_flag)
+  __asm__ volatile(MARK_BEGIN
+                   "jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" MARK_END ::"m"(pausing_flag)
                    : "memory", "cc");
   /* A pause in each round, but it is the counter that ends it. */
   __asm__ volatile(MARK_BEGIN "mov $5000, %%ecx\n"

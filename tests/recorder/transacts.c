@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes a libpmemobj pool in transactions, some of which abort, and prints where its two words are and
- * how often each was stored to and kept. */
+/* Changes a libpmemobj pool in transactions, some of which abort, and prints where its two words
+ * are and how often each was stored to and kept. */
 #include <libpmemobj.h>
 #include <stdint.h>
 #include <stdio.h>

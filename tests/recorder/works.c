@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works until it is ended from outside, and says when it is in the middle of it. With "handle" it ends
- * itself, with code 7, when it is interrupted. */
+/* Works until it is ended from outside, and says when it is in the middle of it. With "handle" it
+ * ends itself, with code 7, when it is interrupted. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
