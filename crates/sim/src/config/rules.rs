@@ -12,9 +12,6 @@ use crate::host_bridge::PM_BASE;
 use crate::host_bridge::decoder::HDM_ALIGNMENT;
 use crate::message::LINE_BYTES;
 
-/// Bytes of an entry of the x86-64 page tables.
-const PAGE_TABLE_ENTRY_BYTES: u64 = 8;
-
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
@@ -113,13 +110,13 @@ fn level_number(level: &str) -> Option<u32> {
 /// The shape of the TLB and of the page walker's cache.
 pub(super) fn check_translation(machine: &Node, tlb: Option<&TlbConfig>, faults: &mut Faults) {
     let Some(tlb) = tlb else { return };
-    let walk_cache_entries = u64::from(tlb.walk_cache_kib) * KIB / PAGE_TABLE_ENTRY_BYTES;
+    let walk_cache_lines = u64::from(tlb.walk_cache_kib) * KIB / LINE_BYTES;
     let shapes = [
-        (["ways", "entries"], u64::from(tlb.entries), tlb.ways),
-        (["walk_cache_ways", "walk_cache_kib"], walk_cache_entries, tlb.walk_cache_ways),
+        (["ways", "entries"], u64::from(tlb.entries), tlb.ways, "entries"),
+        (["walk_cache_ways", "walk_cache_kib"], walk_cache_lines, tlb.walk_cache_ways, "lines"),
     ];
-    for (keys, entries, ways) in shapes {
-        if let Some(message) = unfit_sets(entries, u64::from(ways), "entries") {
+    for (keys, entries, ways, unit) in shapes {
+        if let Some(message) = unfit_sets(entries, u64::from(ways), unit) {
             fault_at_uppermost(machine, &["tlb"], keys, message, faults);
         }
     }

@@ -1,7 +1,7 @@
 //! Loads and address translation: from issue to data.
 
 use super::micro_op::{DecodedBlock, MicroOp, Operation, Register};
-use super::page_table::PAGE_SHIFT;
+use super::page_table::{PAGE_SHIFT, lines_of_access};
 use super::pipeline::{Core, CoreRequest, Environment};
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
@@ -142,6 +142,7 @@ impl Core {
             Side::Instruction => {
                 if self.awaited_fetch == Some(line) {
                     self.awaited_fetch = None;
+                    self.arrived_fetch = Some(line);
                     self.dispatch_from(served.ready);
                 }
             }
@@ -188,11 +189,10 @@ impl Core {
     }
 
     fn load_translated(&mut self, slot: u32, physical: u64, cycle: u64, env: &mut Environment<'_>) {
-        let size = u64::from(self.rob.entry(slot).size.max(1));
-        let (first, last) = (physical / LINE_BYTES, (physical + size - 1) / LINE_BYTES);
+        let (address, size) = (self.rob.entry(slot).address, self.rob.entry(slot).size);
         let mut data = cycle;
-        for line in first..=last {
-            let line = LineAddress(line);
+        for index in 0..lines_of_access(address, size) {
+            let line = env.table.line_of_access(address, physical, index);
             self.stats.loads += 1;
             match env.l1d.find_and_touch(line) {
                 Some(index) => {
@@ -208,7 +208,7 @@ impl Core {
         }
         let entry = self.rob.entry_mut(slot);
         entry.ready = entry.ready.max(data);
-        let (address, instruction) = (entry.address, entry.instruction);
+        let instruction = entry.instruction;
         if entry.outstanding == 0 {
             self.complete(slot, data);
         }

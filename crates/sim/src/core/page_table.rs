@@ -10,9 +10,16 @@ use std::ops::Range;
 use rustc_hash::FxBuildHasher;
 
 use crate::host_bridge::address_map::PM_BASE;
+use crate::message::{LINE_BYTES, LineAddress};
 
 /// log2 of the size of a page.
 pub const PAGE_SHIFT: u32 = 12;
+
+/// How many lines an access of `size` bytes to `address` touches.
+#[inline]
+pub fn lines_of_access(address: u64, size: u16) -> u64 {
+    (address + u64::from(size.max(1)) - 1) / LINE_BYTES - address / LINE_BYTES + 1
+}
 
 /// Consecutive frames of one kind of memory.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +118,18 @@ impl PageTable {
         Some((frame << PAGE_SHIFT) | (address & ((1 << PAGE_SHIFT) - 1)))
     }
 
+    /// Line number `index` of an access to the virtual `address`, which lies at `physical`. Where the access crosses into another page, its lines lie
+    /// wherever that page does.
+    #[inline]
+    pub fn line_of_access(&mut self, address: u64, physical: u64, index: u64) -> LineAddress {
+        let line = address / LINE_BYTES + index;
+        if line * LINE_BYTES >> PAGE_SHIFT == address >> PAGE_SHIFT {
+            return LineAddress(physical / LINE_BYTES + index);
+        }
+        let lines_of_page = (1 << PAGE_SHIFT) / LINE_BYTES;
+        LineAddress(self.frame(line / lines_of_page) * lines_of_page + line % lines_of_page)
+    }
+
     /// How many frames of DRAM and of PM are taken.
     pub fn frames_taken(&self) -> (u64, u64) {
         (self.dram.taken(), self.pm.taken())
@@ -176,6 +195,16 @@ mod tests {
     fn a_reservation_larger_than_a_quarter_of_memory_is_filled_page_by_page() {
         let mut table = PageTable::new(vec![], &[0..1 << 40], 16 * PAGE, 0);
         assert_eq!([7, 3, 9].map(|page| table.frame(page)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn an_access_over_the_end_of_a_page_goes_on_where_the_next_page_lies() {
+        let mut table = PageTable::new(vec![], &[], 1 << 20, 0);
+        let [_, _, page] = [11, 99, 10].map(|page| table.frame(page) * PAGE);
+        let address = 10 * PAGE + PAGE - 4;
+        assert_eq!(lines_of_access(address, 8), 2);
+        let lines = [0, 1].map(|index| table.line_of_access(address, page + PAGE - 4, index).byte());
+        assert_eq!(lines, [page + PAGE - 64, 0], "page 11 was touched first");
     }
 
     #[test]

@@ -147,8 +147,10 @@ pub struct Core {
     code_page: (u64, u64),
     /// The instruction line that dispatch waits for.
     pub(super) awaited_fetch: Option<LineAddress>,
-    /// The instruction line that was missed last and not fetched since.
-    missed_fetch: Option<LineAddress>,
+    /// The instruction line that has come for dispatch, until that takes it: from the answer, since the caches may have lost it again.
+    pub(super) arrived_fetch: Option<LineAddress>,
+    /// The block that is fetched only in part, by its address, and its next line.
+    partly_fetched: Option<(u64, u64)>,
     /// The last branch, for its misprediction: its slot and its sequence.
     last_branch: (u32, u64),
     mispredicted: bool,
@@ -202,7 +204,8 @@ impl Core {
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
             awaited_fetch: None,
-            missed_fetch: None,
+            arrived_fetch: None,
+            partly_fetched: None,
             last_branch: (0, 0),
             mispredicted: false,
             stats: CoreStats::default(),
@@ -244,7 +247,8 @@ impl Core {
         self.rob.start_thread(self.dispatch_cycle);
         self.fetched_line = u64::MAX;
         self.code_page = (u64::MAX, 0);
-        self.missed_fetch = None;
+        self.arrived_fetch = None;
+        self.partly_fetched = None;
         self.mispredicted = false;
     }
 
@@ -407,6 +411,9 @@ impl Core {
         if line == self.fetched_line {
             line += 1;
         }
+        if let Some((_, next)) = self.partly_fetched.take().filter(|(address, _)| *address == block.address) {
+            line = next;
+        }
         while line <= last {
             let page = line >> 6;
             if page != self.code_page.0 {
@@ -414,9 +421,9 @@ impl Core {
             }
             let physical = LineAddress((self.code_page.1 << 6) | (line & 63));
             match env.l1i.find_and_touch(physical) {
+                _ if self.arrived_fetch.take() == Some(physical) => self.fetched_line = line,
                 Some(index) => {
-                    // A line that was waited for has been counted as a miss.
-                    self.stats.l1i_hits += u64::from(self.missed_fetch.take() != Some(physical));
+                    self.stats.l1i_hits += 1;
                     self.dispatch_from(env.l1i.line(index).ready);
                     self.fetched_line = line;
                 }
@@ -424,7 +431,7 @@ impl Core {
                     self.stats.l1i_misses += 1;
                     self.stats.blocked_by_fetch += 1;
                     self.awaited_fetch = Some(physical);
-                    self.missed_fetch = Some(physical);
+                    self.partly_fetched = Some((block.address, line));
                     let request = CoreRequest::Line {
                         line: physical,
                         want: Want::Read,

@@ -28,6 +28,10 @@ pub struct StoreEntry {
     pub released: u64,
     /// Whether its flush is under way.
     pub is_issued: bool,
+    /// How many of its lines it has written.
+    pub lines_written: u16,
+    /// When the latest of them was there to be written.
+    pub lines_ready: u64,
     /// Whether it has been counted as a miss.
     pub has_missed: bool,
 }
@@ -71,6 +75,8 @@ impl StoreQueue {
             committed: 0,
             released: 0,
             is_issued: false,
+            lines_written: 0,
+            lines_ready: 0,
             has_missed: false,
         };
         StoreQueue {
@@ -106,6 +112,8 @@ impl StoreQueue {
             committed: UNKNOWN,
             released: UNKNOWN,
             is_issued: false,
+            lines_written: 0,
+            lines_ready: 0,
             has_missed: false,
         };
         self.tail += 1;

@@ -8,6 +8,7 @@ use super::config::{ClflushOrder, CoreConfig};
 use super::issue::Unit;
 use super::memory::Waiter;
 use super::micro_op::Operation;
+use super::page_table::lines_of_access;
 use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::StoreEntry;
@@ -189,26 +190,28 @@ impl Core {
             // A masked-off element of a scatter.
             return Some(turn);
         }
-        let (first, last) =
-            (entry.physical / LINE_BYTES, (entry.physical + u64::from(entry.size.max(1)) - 1) / LINE_BYTES);
-        let mut cycle = turn;
-        for line in (first..=last).map(LineAddress) {
-            let index = env.l1d.find(line).filter(|&index| env.l1d.line(index).state != State::Shared);
-            let Some(index) = index else {
-                let has_missed = std::mem::replace(&mut self.stores.head().expect("it is the head").has_missed, true);
+        let lines = lines_of_access(entry.address, entry.size);
+        let mut cycle = turn.max(entry.lines_ready);
+        // Each line is written as soon as it is owned: two cores that want the same two lines would take them from each other for ever.
+        for index in u64::from(entry.lines_written)..lines {
+            let line = env.table.line_of_access(entry.address, entry.physical, index);
+            let is_owned = env.l1d.get(line).is_some_and(|line| line.state != State::Shared);
+            let head = self.stores.head().expect("it is the head");
+            if !is_owned {
+                let has_missed = std::mem::replace(&mut head.has_missed, true);
                 self.stats.l1d_misses += u64::from(!has_missed);
                 self.ask_to_own(line, cycle, env);
                 return None;
-            };
-            cycle = cycle.max(env.l1d.line(index).ready);
-        }
-        for line in (first..=last).map(LineAddress) {
-            let index = env.l1d.find_and_touch(line).expect("it was just there");
-            let line = env.l1d.line_mut(index);
+            }
+            let found = env.l1d.find_and_touch(line).expect("it is owned");
+            let line = env.l1d.line_mut(found);
             line.state = State::Modified;
             line.version.0 += 1;
-            self.stats.l1d_hits += u64::from(!entry.has_missed);
+            cycle = cycle.max(line.ready);
+            head.lines_written += 1;
+            head.lines_ready = cycle;
         }
+        self.stats.l1d_hits += if entry.has_missed { 0 } else { lines };
         self.watch(entry.physical, entry.size, cycle);
         Some(cycle)
     }
@@ -246,18 +249,20 @@ impl Core {
 
     fn perform_non_temporal(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let mut turn = self.turn(entry)?;
-        let size = u64::from(entry.size.max(1));
-        let (first, last) = (entry.physical / LINE_BYTES, (entry.physical + size - 1) / LINE_BYTES);
-        for line in (first..=last).map(LineAddress) {
+        let lines = lines_of_access(entry.address, entry.size);
+        for index in 0..lines {
+            let line = env.table.line_of_access(entry.address, entry.physical, index);
             let is_open = self.combining.open.iter().any(|(open, _)| *open == line);
             if !is_open && self.combining.open.len() >= self.combining.buffers {
                 turn = self.send_open(0, turn, env)?;
             }
         }
-        for line in (first..=last).map(LineAddress) {
-            let start = entry.physical.max(line.byte());
-            let end = (entry.physical + size).min(line.byte() + LINE_BYTES);
-            let mask = (u64::MAX >> (64 - (end - start))) << (start - line.byte());
+        for index in 0..lines {
+            let line = env.table.line_of_access(entry.address, entry.physical, index);
+            let line_start = (entry.address / LINE_BYTES + index) * LINE_BYTES;
+            let start = entry.address.max(line_start);
+            let end = (entry.address + u64::from(entry.size.max(1))).min(line_start + LINE_BYTES);
+            let mask = (u64::MAX >> (64 - (end - start))) << (start - line_start);
             match self.combining.open.iter_mut().find(|(open, _)| *open == line) {
                 Some((_, bytes)) => bytes.0 |= mask,
                 None => self.combining.open.push((line, ByteMask(mask))),

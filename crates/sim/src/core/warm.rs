@@ -4,7 +4,7 @@
 
 use super::events::{Meaning, meaning};
 use super::micro_op::{DecodedBlock, MicroOp, Operation};
-use super::page_table::PageTable;
+use super::page_table::{PageTable, lines_of_access};
 use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Step, Thread};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
@@ -130,8 +130,9 @@ impl Core {
         if want == Want::Own {
             self.watch(physical, size, self.dispatch_cycle);
         }
-        for line in physical / LINE_BYTES..=(physical + u64::from(size.max(1)) - 1) / LINE_BYTES {
-            self.warm_line(LineAddress(line), want, Side::Data, env);
+        for index in 0..lines_of_access(address, size) {
+            let line = env.table.line_of_access(address, physical, index);
+            self.warm_line(line, want, Side::Data, env);
         }
     }
 
