@@ -173,6 +173,7 @@ impl PageTable {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of them with one")]
 mod tests {
     use super::*;
 

@@ -128,6 +128,7 @@ impl Bench {
         let workload = Workload {
             blocks: decode_program(record.program()).into(),
             record,
+            #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
             table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, 1 << 24),
             persist,
             limits: setup.limits,
