@@ -10,7 +10,7 @@ import pytest
 
 from fencepost import figures, report
 from fencepost.report.distribution import distribution
-from fencepost.report.view import PARTS
+from fencepost.report.view import PARTS, view
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 VOID = {"meta", "link", "br", "path", "img", "input", "hr"}
@@ -108,9 +108,21 @@ def test_the_documented_parts_are_those_of_the_report(pytestconfig):
     assert tuple(re.findall(r"`(\w+)`", sentence)[: len(PARTS)]) == PARTS
 
 
+def test_with_several_machines_a_colour_is_a_scheme_and_a_dash_a_machine(result):
+    others = [run | {"machine": "else"} for run in copy.deepcopy(result["runs"])]
+    result["runs"] += others
+    machines = result["provenance"]["machines"]
+    machines["else"] = machines["fixture-machine"]
+    columns = view(result)["columns"]
+    assert [column["colour"] for column in columns] == [0, 1, 2, 0, 1, 2]
+    assert [column["dash"] for column in columns] == [0, 0, 0, 1, 1, 1]
+    assert len({column["name"] for column in columns}) == 6
+    Page(report.html(result))
+
+
 def test_a_distribution_keeps_inside_its_axes():
     chart = distribution([("a", [[90.0, 0.5], [130.0, 1.0]]), ("b", [[4000.0, 1.0]]), ("c", [])])
-    assert [curve["name"] for curve in chart["curves"]] == ["a", "b"]
+    assert [curve["column"] for curve in chart["curves"]] == ["a", "b"]
     for curve in chart["curves"]:
         for at in re.findall(r"[MH]([\d.]+)", curve["path"]):
             assert chart["left"] <= float(at) <= chart["right"]

@@ -8,13 +8,14 @@ LEFT, RIGHT, TOP, BOTTOM = 40.0, 24.0, 10.0, 34.0
 
 ROUND = (1, 2, 5)
 
-Curve = tuple[str, list[list[float]]]
+Curve = tuple[Any, list[list[float]]]
 
 
 def distribution(curves: list[Curve]) -> dict[str, Any]:
     """Paths, ticks and size for the template; the time axis is logarithmic.
 
-    Each curve is a name and points (nanoseconds, fraction), ascending; empty ones are left out.
+    Each curve is what it is drawn as and points (nanoseconds, fraction), ascending; empty ones
+    are left out.
     """
     times = [ns for _, points in curves for ns, _ in points]
     low, high = _decades(min(times), max(times))
@@ -34,9 +35,7 @@ def distribution(curves: list[Curve]) -> dict[str, Any]:
         "bottom": HEIGHT - BOTTOM,
         "top": TOP,
         "curves": [
-            {"name": name, "index": index, "path": _steps(points, x, y)}
-            for index, (name, points) in enumerate(curves)
-            if points
+            {"column": column, "path": _steps(points, x, y)} for column, points in curves if points
         ],
         "x_ticks": [{"at": x(ns), "text": _tick(ns)} for ns in _ticks(low, high)],
         "y_ticks": [{"at": y(f), "text": f"{f:.0%}"} for f in (0, 0.25, 0.5, 0.75, 1)],

@@ -14,6 +14,8 @@ from fencepost.report.distribution import distribution
 
 View = dict[str, Any]
 
+COLOURS = 6  # in page.css, as many dashes
+
 BARS = (
     ("simulated_ns", "Run time"),
     ("persist.latency_ns.mean", "Persist latency, mean"),
@@ -66,6 +68,7 @@ def view(result: dict[str, Any]) -> View:
     runs = [run for run in result["runs"] if "error" not in run]
     several = len(result["provenance"]["machines"]) > 1
     names = [_name(run, several) for run in runs]
+    columns = _columns(runs, several)
     return {
         "title": table.title(result),
         "findings": _findings(runs, several),
@@ -73,11 +76,11 @@ def view(result: dict[str, Any]) -> View:
             f"{_name(run, several)}: {run['error']}" for run in result["runs"] if "error" in run
         ],
         "warnings": _warnings(runs, names),
-        "names": names,
+        "columns": columns,
         "headline": _headline(runs),
-        "bars": _bars(runs, names),
-        "distributions": _distributions(runs, names),
-        "stacks": _stacks(runs, names),
+        "bars": _bars(runs, columns),
+        "distributions": _distributions(runs, columns),
+        "stacks": _stacks(runs, columns),
         "explanation": _explanation(runs),
         "links": _links(runs),
         "regions": _regions(runs, names),
@@ -95,6 +98,26 @@ def view(result: dict[str, Any]) -> View:
 
 def _name(run: Run, several: bool) -> str:
     return f"{run['machine']} {run['scheme']}" if several else str(run["scheme"])
+
+
+def _columns(runs: list[Run], several: bool) -> list[View]:
+    """How each run is named and drawn: a colour for each scheme, a dash for each machine."""
+    schemes = list(dict.fromkeys(run["scheme"] for run in runs))
+    machines = list(dict.fromkeys(run["machine"] for run in runs))
+    return [
+        {
+            "name": _name(run, several),
+            "machine": run["machine"] if several else "",
+            "scheme": run["scheme"],
+            "colour": schemes.index(run["scheme"]) % COLOURS,
+            # Where there is only one machine, dashes help to tell the schemes apart.
+            "dash": (machines if several else schemes).index(
+                run["machine"] if several else run["scheme"]
+            )
+            % COLOURS,
+        }
+        for run in runs
+    ]
 
 
 def _warnings(runs: list[Run], names: list[str]) -> list[str]:
@@ -115,8 +138,9 @@ def _findings(runs: list[Run], several: bool) -> list[str]:
         if baseline is run or persist is None or speedup is None:
             continue
         found.append(
-            f"Under {_name(run, several)} a persist takes {persist:.2f} times as long as under "
-            f"{figures.BASELINE}, and the program runs {speedup:.2f} times as fast."
+            f"{'On ' + run['machine'] + ', under' if several else 'Under'} {run['scheme']} "
+            f"a persist takes {persist:.2f} times as long as under {figures.BASELINE}, "
+            f"and the program runs {speedup:.2f} times as fast."
         )
     return found
 
@@ -135,7 +159,7 @@ def _headline(runs: list[Run]) -> list[View]:
     ]
 
 
-def _bars(runs: list[Run], names: list[str]) -> list[View]:
+def _bars(runs: list[Run], columns: list[View]) -> list[View]:
     charts = []
     for path, label in BARS:
         values = [figures.member(run, path) for run in runs]
@@ -144,31 +168,31 @@ def _bars(runs: list[Run], names: list[str]) -> list[View]:
             continue
         rows = [
             {
-                "name": name,
+                "column": column,
                 "text": figures.shown(value, "ns"),
                 "percent": 100 * (value or 0) / largest,
             }
-            for name, value in zip(names, values, strict=True)
+            for column, value in zip(columns, values, strict=True)
         ]
         charts.append({"label": label, "rows": rows})
     return charts
 
 
-def _distributions(runs: list[Run], names: list[str]) -> list[View]:
+def _distributions(runs: list[Run], columns: list[View]) -> list[View]:
     charts = []
     for member, label in DISTRIBUTIONS:
-        curves = [(name, run[member]["cdf"]) for name, run in zip(names, runs, strict=True)]
+        curves = [(column, run[member]["cdf"]) for column, run in zip(columns, runs, strict=True)]
         if any(points for _, points in curves):
             charts.append({"label": label, "chart": distribution(curves)})
     return charts
 
 
-def _stacks(runs: list[Run], names: list[str]) -> list[View]:
+def _stacks(runs: list[Run], columns: list[View]) -> list[View]:
     charts = []
     for kind, label in STACKS:
         means = [
-            (name, _mean_parts(run["latency_stacks"].get(kind)))
-            for name, run in zip(names, runs, strict=True)
+            (column, _mean_parts(run["latency_stacks"].get(kind)))
+            for column, run in zip(columns, runs, strict=True)
         ]
         longest = max((sum(parts.values()) for _, parts in means), default=0)
         if longest <= 0:
@@ -176,7 +200,7 @@ def _stacks(runs: list[Run], names: list[str]) -> list[View]:
         met = [part for part in PARTS if any(parts.get(part) for _, parts in means)]
         rows = [
             {
-                "name": name,
+                "column": column,
                 "total": figures.shown(sum(parts.values()) if parts else None, "ns"),
                 "parts": [
                     {
@@ -188,7 +212,7 @@ def _stacks(runs: list[Run], names: list[str]) -> list[View]:
                     for part in met
                 ],
             }
-            for name, parts in means
+            for column, parts in means
         ]
         charts.append({"label": label, "rows": rows, "parts": rows[0]["parts"]})
     return charts
