@@ -123,7 +123,7 @@ impl PageTable {
     #[inline]
     pub fn line_of_access(&mut self, address: u64, physical: u64, index: u64) -> LineAddress {
         let line = address / LINE_BYTES + index;
-        if line * LINE_BYTES >> PAGE_SHIFT == address >> PAGE_SHIFT {
+        if (line * LINE_BYTES) >> PAGE_SHIFT == address >> PAGE_SHIFT {
             return LineAddress(physical / LINE_BYTES + index);
         }
         let lines_of_page = (1 << PAGE_SHIFT) / LINE_BYTES;
