@@ -6,7 +6,7 @@ use super::events::{Meaning, meaning};
 use super::micro_op::{DecodedBlock, MicroOp, Operation};
 use super::page_table::{PageTable, lines_of_access};
 use super::pipeline::{Core, Pause};
-use super::thread::{EventPhase, Step, Thread};
+use super::thread::{EventPhase, Extra, Step, Thread};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
 use crate::message::{Cause, LINE_BYTES, LineAddress};
 use crate::record::RecordError;
@@ -31,7 +31,7 @@ impl Core {
     /// # Errors
     /// If the record cannot be read.
     pub fn warm(&mut self, horizon: u64, env: &mut WarmEnvironment<'_>) -> Result<Pause, RecordError> {
-        env.thread.extra.clear();
+        self.warm_extras(env);
         loop {
             if env.thread.block != 0
                 && let Some(pause) = self.warm_block(env)
@@ -95,37 +95,41 @@ impl Core {
     }
 
     fn warm_micro_op(&mut self, block: &DecodedBlock, micro_op: &MicroOp, env: &mut WarmEnvironment<'_>) {
-        let want = match micro_op.operation {
-            Operation::Load | Operation::Prefetch => Want::Read,
-            Operation::Store | Operation::Atomic => Want::Own,
-            Operation::String => {
-                env.thread.push_string(block, micro_op);
-                while let Some(extra) = env.thread.extra.pop_front() {
-                    let want = if extra.micro_op.operation == Operation::Store { Want::Own } else { Want::Read };
-                    self.warm_access(extra.address, extra.micro_op.size, want, env);
-                }
-                return;
-            }
+        if micro_op.operation == Operation::String {
+            env.thread.push_string(block, micro_op);
+            return self.warm_extras(env);
+        }
+        let address = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
+        self.warm_operation(micro_op.operation, address, micro_op.size, env);
+    }
+
+    /// Performs the parts of a string instruction, or what an earlier region has left of one.
+    fn warm_extras(&mut self, env: &mut WarmEnvironment<'_>) {
+        while let Some(Extra { micro_op, address }) = env.thread.extra.pop_front() {
+            self.warm_operation(micro_op.operation, address, micro_op.size, env);
+        }
+    }
+
+    fn warm_operation(&mut self, operation: Operation, address: u64, size: u16, env: &mut WarmEnvironment<'_>) {
+        match operation {
+            _ if address == 0 => {}
+            Operation::Load | Operation::Prefetch => self.warm_access(address, size, Want::Read, env),
+            Operation::Store | Operation::Atomic => self.warm_access(address, size, Want::Own, env),
             Operation::Clflush | Operation::Clflushopt | Operation::Clwb => {
-                let (physical, _) = self.tlb.translate(env.thread.slot(micro_op.slot), env.table);
-                let keep = micro_op.operation == Operation::Clwb;
-                env.caches.flush_functionally(LineAddress::containing(physical), keep);
-                return;
+                let (physical, _) = self.tlb.translate(address, env.table);
+                env.caches.flush_functionally(LineAddress::containing(physical), operation == Operation::Clwb);
             }
             Operation::NonTemporalStore => {
-                let (physical, _) = self.tlb.translate(env.thread.slot(micro_op.slot), env.table);
-                env.caches.write_around_functionally(LineAddress::containing(physical));
-                return;
+                let (physical, _) = self.tlb.translate(address, env.table);
+                for index in 0..lines_of_access(address, size) {
+                    env.caches.write_around_functionally(env.table.line_of_access(address, physical, index));
+                }
             }
-            _ => return,
-        };
-        self.warm_access(env.thread.slot(micro_op.slot), micro_op.size, want, env);
+            _ => {}
+        }
     }
 
     fn warm_access(&mut self, address: u64, size: u16, want: Want, env: &mut WarmEnvironment<'_>) {
-        if address == 0 {
-            return;
-        }
         let (physical, _) = self.tlb.translate(address, env.table);
         if want == Want::Own {
             self.watch(physical, size, self.dispatch_cycle);
