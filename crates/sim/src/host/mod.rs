@@ -326,7 +326,13 @@ impl Host {
             self.post_requests(core, context);
             self.notice_stores(core, thread, context);
             match pause {
-                Pause::Waiting => return,
+                Pause::Waiting => {
+                    if self.core_states[core].is_preempting || !self.has_used_its_slice(core) {
+                        return;
+                    }
+                    // A thread that always waits for memory never comes to the horizon.
+                    self.core_states[core].is_preempting = true;
+                }
                 Pause::Horizon if self.core_states[core].is_preempting => self.preempt(core, thread, context),
                 Pause::Horizon => {
                     self.core_states[core].is_preempting = self.has_used_its_slice(core);
