@@ -204,3 +204,12 @@ fn s912_the_machine_chooses_the_instructions() {
         assert_eq!(bench.caches().counters().persists.count(), 1);
     }
 }
+
+#[test]
+fn s913_a_store_across_two_pages_dirties_a_line_of_each() {
+    let second = PM + 4096;
+    let mut bench = sync(Script::of(&[load(RAX, RBX, PM), load(RAX, RBX, PM + 8 * 4096), store(RBX, RCX, second - 4)]));
+    let lines = [second - 64, second].map(|address| bench.line(address));
+    let writes = bench.sent().iter().filter(|sent| sent.opcode != crate::message::Opcode::MemRd);
+    assert_eq!(writes.map(|sent| sent.line).collect::<Vec<_>>(), lines);
+}

@@ -172,7 +172,7 @@ fn s117_a_load_across_two_lines_needs_both() {
 }
 
 #[test]
-fn s119_a_gather_reads_the_elements_that_are_not_masked_off() {
+fn s118_a_gather_reads_the_elements_that_are_not_masked_off() {
     let mut some = core(&[gather([line(0), 0, line(2), 0])]);
     assert_eq!(some.end(), REST + MISS + 1, "one cycle to put the vector together");
     assert_eq!(some.reads(), [1 + WAY_OUT; 2]);
@@ -182,7 +182,7 @@ fn s119_a_gather_reads_the_elements_that_are_not_masked_off() {
 }
 
 #[test]
-fn s120_a_prefetch_is_waited_for_by_nobody() {
+fn s119_a_prefetch_is_waited_for_by_nobody() {
     let mut bench = core(&[prefetch(RBX, DRAM), load(RAX, RBX, line(1))]);
     let prefetched = bench.line(DRAM);
     bench.memory.slow.insert(prefetched, 1000);
@@ -192,16 +192,28 @@ fn s120_a_prefetch_is_waited_for_by_nobody() {
 }
 
 #[test]
-fn s121_a_load_of_a_prefetched_line_waits_for_the_rest_of_its_way() {
+fn s120_a_load_of_a_prefetched_line_waits_for_the_rest_of_its_way() {
     let mut bench = core(&[prefetch(RBX, DRAM), load(RAX, RBX, DRAM)]);
     assert_eq!(bench.end(), REST + MISS - 1);
     assert_eq!(bench.reads().len(), 1);
 }
 
 #[test]
-fn s122_a_load_does_not_wait_for_an_older_store_whose_address_is_another() {
+fn s121_a_load_does_not_wait_for_an_older_store_whose_address_is_another() {
     let program = [load(RCX, RBX, line(0)), store(RBX, RCX, line(1)), load(RAX, RBX, line(2))];
     let mut bench = core(&program);
     bench.end();
     assert_eq!(bench.reads()[..2], [1 + WAY_OUT; 2]);
+}
+
+#[test]
+fn s122_a_load_across_two_pages_goes_to_the_page_that_the_second_has() {
+    let (first, second) = (DRAM + 4096 - 16, DRAM + 4096);
+    // Another page is touched between the two, so that they do not lie side by side in memory.
+    let program = [load(RCX, RBX, first), load(RCX, RBX, DRAM + 8 * 4096), load(RCX, RBX, second), load_32(RAX, first)];
+    let mut bench = core(&program);
+    bench.end();
+    let expected = [first, DRAM + 8 * 4096, second].map(|address| bench.line(address));
+    let lines: Vec<_> = bench.sent().iter().map(|sent| sent.line).collect();
+    assert_eq!(lines, expected);
 }

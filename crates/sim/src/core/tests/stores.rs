@@ -80,7 +80,7 @@ fn s206_a_store_across_two_lines_needs_both_of_them() {
 }
 
 #[test]
-fn s208_stores_take_effect_in_program_order() {
+fn s207_stores_take_effect_in_program_order() {
     let mut bench = core(&[store(RBX, RCX, line(0)), store(RBX, RCX, line(1))]);
     bench.warm(0, line(1), Want::Read);
     bench.run_until(MISS - 2);
@@ -91,14 +91,14 @@ fn s208_stores_take_effect_in_program_order() {
 }
 
 #[test]
-fn s209_lines_to_be_stored_to_are_fetched_as_soon_as_their_address_is_known() {
+fn s208_lines_to_be_stored_to_are_fetched_as_soon_as_their_address_is_known() {
     let mut bench = core(&[store(RBX, RCX, line(0)), store(RBX, RCX, line(1)), store(RBX, RCX, line(2))]);
     assert_eq!(bench.end(), 1 + MISS + 2);
     assert_eq!(bench.reads(), [1 + WAY_OUT; 3]);
 }
 
 #[test]
-fn s210_without_prefetch_for_ownership_each_store_fetches_its_line_in_its_turn() {
+fn s209_without_prefetch_for_ownership_each_store_fetches_its_line_in_its_turn() {
     let mut bench = core_with(&[NO_PREFETCH], &[store(RBX, RCX, line(0)), store(RBX, RCX, line(1))]);
     let second_turn = FIRST_TURN + MISS + 1;
     assert_eq!(bench.end(), second_turn + MISS);
@@ -106,7 +106,7 @@ fn s210_without_prefetch_for_ownership_each_store_fetches_its_line_in_its_turn()
 }
 
 #[test]
-fn s211_a_full_store_queue_holds_dispatch() {
+fn s210_a_full_store_queue_holds_dispatch() {
     let mut program = repeated(5, &store(RBX, RCX, line(0)));
     program.push(load(RAX, RBX, line(1)));
     let mut bench = core_with(&[NO_PREFETCH, "core.store_queue_entries=4"], &program);
@@ -117,7 +117,7 @@ fn s211_a_full_store_queue_holds_dispatch() {
 }
 
 #[test]
-fn s212_a_store_is_one_hit_or_one_miss() {
+fn s211_a_store_is_one_hit_or_one_miss() {
     for set in ["core.prefetch_for_ownership=true", NO_PREFETCH] {
         let mut bench = core_with(
             &[set, "cache.l1d.mshrs=1"],
@@ -136,7 +136,7 @@ fn s212_a_store_is_one_hit_or_one_miss() {
 }
 
 #[test]
-fn s213_an_addition_to_memory_reads_then_writes() {
+fn s212_an_addition_to_memory_reads_then_writes() {
     let mut bench = core(&[add_to_memory(RBX, RCX, DRAM)]);
     let added = 1 + MISS + 1;
     assert_eq!(bench.end(), added + 1 + 1 + 1, "address and data in the store queue, commit, turn");
@@ -145,9 +145,17 @@ fn s213_an_addition_to_memory_reads_then_writes() {
 }
 
 #[test]
-fn s214_a_non_temporal_store_forwards_nothing_and_holds_no_load() {
+fn s213_a_non_temporal_store_forwards_nothing_and_holds_no_load() {
     let mut bench = core(&[movnti(RBX, RCX, line(0)), load(RAX, RBX, line(0))]);
     bench.end();
     assert_eq!(bench.core(0).forwarded_loads, 0);
     assert_eq!(bench.reads(), [1 + WAY_OUT]);
+}
+
+#[test]
+fn s214_a_store_across_two_pages_writes_the_page_that_the_second_has() {
+    let second = DRAM + 4096;
+    let mut bench = core(&[load(RAX, RBX, DRAM), load(RAX, RBX, DRAM + 8 * 4096), store(RBX, RCX, second - 4)]);
+    bench.end();
+    assert_eq!([second - 4, second].map(|address| bench.state(0, address)), [Some(State::Modified); 2]);
 }

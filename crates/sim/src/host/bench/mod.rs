@@ -157,6 +157,9 @@ impl Bench {
         } else {
             self.host.handle(event, &mut context);
             if let Some(boundary) = self.host.take_region_boundary() {
+                for (line, version) in self.host.take_warm_writes() {
+                    self.memory.versions.insert(line, version);
+                }
                 self.boundaries.push((boundary, self.host.stats()));
             }
         }
@@ -171,15 +174,15 @@ impl Bench {
         }
     }
 
+    /// Goes on where no event is left and threads still wait; whether that helped.
+    pub fn unblock(&mut self) -> bool {
+        let mut context = Context::new(self.now, HOST, &mut self.queue, &self.wires);
+        !self.host.is_finished() && self.host.unblock(&mut context)
+    }
+
     /// Runs to the end and gives the cycle in which the last thread ended.
     pub fn end(&mut self) -> u64 {
-        loop {
-            while self.step() {}
-            let mut context = Context::new(self.now, HOST, &mut self.queue, &self.wires);
-            if self.host.is_finished() || !self.host.unblock(&mut context) {
-                break;
-            }
-        }
+        while self.step() || self.unblock() {}
         assert!(self.host.error.is_none(), "{:?}", self.host.error);
         assert!(self.host.is_finished(), "nothing can go on: {:?}", self.host.waiting());
         assert!(self.host.cores.iter().all(|core| core.is_drained()), "something is left in a core");
@@ -239,6 +242,18 @@ impl Bench {
     /// What a core counted.
     pub fn core(&self, core: usize) -> &CoreStats {
         &self.host.cores[core].stats
+    }
+
+    /// The cycle in which the read of a line was first sent.
+    pub fn read_of(&mut self, address: u64) -> u64 {
+        let line = self.line(address);
+        let read = self.memory.sent.iter().find(|sent| sent.line == line && sent.opcode == Opcode::MemRd);
+        read.unwrap_or_else(|| panic!("{address:#x} was never read")).cycle
+    }
+
+    /// Where the boundaries of regions were, in cycles.
+    pub fn region_cycles(&self) -> Vec<(bool, u64)> {
+        self.boundaries.iter().map(|(boundary, _)| (boundary.begins, self.host.cycle(boundary.time))).collect()
     }
 
     /// The caches.

@@ -26,7 +26,14 @@ pub struct Script {
 
 impl Default for Script {
     fn default() -> Script {
-        let writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default());
+        Script::recorded_as(&Info::default())
+    }
+}
+
+impl Script {
+    /// A program whose record says so about itself.
+    pub fn recorded_as(info: &Info) -> Script {
+        let writer = Writer::new(Vec::new(), info, WriterOptions::default());
         Script { writer: writer.expect("a vector takes everything"), blocks: HashMap::new(), next_address: CODE }
     }
 }

@@ -1,1 +1,0 @@
-//! Hosts between a mock bridge.

@@ -1,0 +1,140 @@
+//! 3xx: spin loops, which wait for another thread's store to the word they read.
+
+use super::*;
+use crate::record::FutexOutcome;
+
+/// A word at which threads spin.
+const WORD: u64 = DRAM + 0x20_0040;
+
+/// A thread has waited at the word before: from now on it is watched.
+fn knows(script: &mut Script, thread: u32) {
+    spin(script, thread, WORD);
+}
+
+#[test]
+fn h301_a_spinning_thread_goes_on_with_the_next_store_of_another() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    is_busy(&mut script, 1, 1000);
+    script.run(1, &[store_4(RBX, RCX, WORD)]);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    let read = bench.read_of(line(0));
+    assert!((1000..1500).contains(&read), "{read}");
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h302_threads_that_spin_at_one_word_do_not_end_each_other_s_waits() {
+    let mut script = threads(3);
+    for thread in 0..3 {
+        knows(&mut script, thread);
+    }
+    is_busy(&mut script, 3, 3000);
+    script.run(3, &[store_4(RBX, RCX, WORD)]);
+    for thread in 0..3 {
+        is_busy(&mut script, thread, 300 * thread as usize + 1);
+        spin(&mut script, thread, WORD);
+        reads(&mut script, thread, u64::from(thread));
+    }
+    let mut bench = on_cores(4, script);
+    for number in 0..3 {
+        let read = bench.read_of(line(number));
+        assert!(read > 3000, "thread {number} went on at {read}, before the store");
+    }
+}
+
+#[test]
+fn h303_it_goes_on_when_the_store_takes_effect_and_not_when_that_is_known() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    // The store commits late: it waits for a chain of divisions that the core computes in advance.
+    let divide = Instruction { bytes: vec![0x48, 0xf7, 0xf6], slots: Vec::new(), values: Vec::new() };
+    is_busy(&mut script, 1, 1000);
+    let mut late = repeated(15, &divide);
+    late.push(store_4(RBX, RAX, WORD));
+    script.run(1, &late);
+    let mut bench = on_cores(2, script);
+    let read = bench.read_of(line(0));
+    assert!(read > 1000 + 15 * 20, "{read}");
+}
+
+#[test]
+fn h304_a_store_that_covers_the_word_ends_the_wait() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    is_busy(&mut script, 1, 1000);
+    script.run(1, &[store(RBX, RCX, WORD - 4)]);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) > 1000);
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h305_a_neighbour_s_store_ends_no_wait() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    script.run(1, &[store_4(RBX, RCX, WORD + 4)]);
+    is_busy(&mut script, 1, 1000);
+    script.run(1, &[locked_add(RBX, RCX, WORD)]);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) > 1000);
+}
+
+#[test]
+fn h306_futex_operations_at_the_word_are_no_stores() {
+    let mut script = threads(2);
+    knows(&mut script, 0);
+    let wake = script.event(2, |clock| Event::FutexWake { clock, object: WORD, woken: 1 });
+    let outcome = FutexOutcome::Woken;
+    script.event(1, |clock| Event::FutexWait { clock, object: WORD, wake: Some(wake), outcome });
+    is_busy(&mut script, 2, 1500);
+    script.run(2, &[store_4(RBX, RCX, WORD)]);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(3, script);
+    assert!(bench.read_of(line(0)) > 1500);
+}
+
+#[test]
+fn h307_a_store_while_warming_ends_a_wait_too() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    is_busy(&mut script, 1, 1000);
+    script.run(1, &[store_4(RBX, RCX, WORD)]);
+    spin(&mut script, 0, WORD);
+    script.run(0, &[marker(1)]);
+    reads(&mut script, 0, 0);
+    script.run(0, &[marker(2)]);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) >= 1000);
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h308_a_spin_that_no_store_ends_ends_when_nothing_else_goes_on() {
+    let mut script = threads(1);
+    knows(&mut script, 0);
+    spin(&mut script, 0, WORD);
+    reads(&mut script, 0, 0);
+    is_busy(&mut script, 1, 500);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) > 500);
+    assert_eq!(bench.host().forced_waits(), 1);
+}
+
+#[test]
+fn h309_a_spinning_thread_only_reads_the_word() {
+    let mut script = Script::default();
+    knows(&mut script, 0);
+    let mut bench = on_cores(1, script);
+    assert_eq!(bench.core(0).atomics, 0);
+    assert_eq!(bench.state(0, WORD), Some(crate::cache::array::State::Exclusive));
+}
