@@ -2,6 +2,7 @@
 
 import copy
 import json
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,11 @@ from installed import FENCEPOST, FFT, ROOT
 
 Result = dict[str, Any]
 Fencepost = Callable[..., subprocess.CompletedProcess[str]]
+
+# Whoever runs the tests in the background may have had interrupts ignored, and what the tests start
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FIXTURE = json.loads((ROOT / "tests" / "fixtures" / "result.json").read_text())
 
