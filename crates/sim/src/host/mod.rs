@@ -199,7 +199,7 @@ impl Host {
         }
         let cycle = self.cycle(context.now());
         if self.regions.settle() {
-            self.resume_all(cycle, context);
+            self.resume_settling(cycle, context);
             return true;
         }
         self.end_blocked_at_their_limits();
@@ -214,10 +214,10 @@ impl Host {
         true
     }
 
-    /// All cores that have a thread go on at `cycle`.
-    fn resume_all(&mut self, cycle: u64, context: &mut Context<'_>) {
+    /// Cores that wait for what an earlier region has left under way go on at `cycle`.
+    fn resume_settling(&mut self, cycle: u64, context: &mut Context<'_>) {
         for core in 0..self.cores.len() {
-            if self.core_states[core].thread.is_some() {
+            if std::mem::take(&mut self.core_states[core].is_settling) {
                 self.cores[core].resume_at(cycle);
                 self.schedule_run(core, cycle, context);
             }
@@ -349,7 +349,10 @@ impl Host {
                 Pause::End(_) => self.handle_end(core, thread, context),
             }
             if self.regions.has_boundary() {
-                // What was counted up to here is taken down before anything goes on.
+                // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to wait for the end of the last.
+                if !self.regions.is_settling() {
+                    self.resume_settling(now, context);
+                }
                 return self.schedule_run(core, now, context);
             }
         }
@@ -371,6 +374,7 @@ impl Host {
             return Ok(Pause::Horizon);
         }
         if self.regions.is_settling() {
+            self.core_states[core].is_settling = true;
             return Ok(Pause::Waiting);
         }
         let mut env = WarmEnvironment {

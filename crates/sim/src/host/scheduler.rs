@@ -37,6 +37,8 @@ pub struct CoreState {
     pub deferred: Option<Pause>,
     /// Whether it drains to give its core to another thread.
     pub is_preempting: bool,
+    /// Whether it waits until nothing of an earlier region is under way.
+    pub is_settling: bool,
 }
 
 impl Host {
