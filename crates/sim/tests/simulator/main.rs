@@ -1,0 +1,8 @@
+//! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the schemes against each other.
+
+mod machine;
+mod machine_generator;
+mod program;
+mod program_generator;
+mod random;
+mod random_machines;

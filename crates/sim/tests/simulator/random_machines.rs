@@ -1,0 +1,227 @@
+//! A thousand random machines, each with a random little program, under every scheme that it can run.
+//!
+//! No deadlock, no panic, no stale read; the same result on every replay, and from every snapshot; every persist that was acknowledged before a
+//! power cut found again after recovery, and after a recovery that was cut itself. `FENCEPOST_SEED=N` runs one of them alone.
+
+use std::collections::BTreeMap;
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use fencepost_sim::cache::persist_log::PersistLog;
+use fencepost_sim::config::Machine;
+use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::Host;
+use fencepost_sim::message::{LineAddress, Version};
+use fencepost_sim::results::run_entry;
+use fencepost_sim::simulation::{Ended, Options, Outcome, Progress, Simulation};
+use fencepost_sim::stats::StatsNode;
+use fencepost_sim::switch::Scheme;
+use serde_json::Value as Json;
+
+use super::machine_generator::random_machine;
+use super::program::{LittleProgram, PERSISTENT};
+use super::program_generator::random_program;
+use super::random::Random;
+
+const MACHINES: u64 = 1000;
+/// Power cuts in each replay.
+const CUTS: u64 = 6;
+/// More events than any of these programs needs.
+const EVENTS_MAX: u64 = 1_000_000;
+
+#[test]
+fn a_thousand_random_machines_keep_what_they_acknowledge() {
+    if let Ok(seed) = std::env::var("FENCEPOST_SEED") {
+        let case = Case::random(&mut Random::new(seed.parse().expect("FENCEPOST_SEED is a number")));
+        eprintln!("{}\n{:?}\n{:#?}", case.machine.to_json(), case.options, case.little.writes);
+        return check(seed.parse().expect("FENCEPOST_SEED is a number"));
+    }
+    let next = AtomicU64::new(0);
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= MACHINES {
+                return;
+            }
+            if let Err(reason) = catch_unwind(|| check(seed)) {
+                let reason = reason.downcast::<String>().map_or_else(|_| "a panic".to_owned(), |reason| *reason);
+                let line = reason.lines().next().unwrap_or_default();
+                failed.lock().expect("no check holds it").push(format!("FENCEPOST_SEED={seed}: {line}"));
+            }
+        }
+    };
+    let workers = thread::available_parallelism().map_or(2, usize::from);
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let mut failed = failed.into_inner().expect("no check holds it");
+    failed.sort_unstable();
+    assert!(failed.is_empty(), "{} of {MACHINES} fail:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// One random machine with its program.
+struct Case {
+    machine: Machine,
+    little: LittleProgram,
+    options: Options,
+}
+
+impl Case {
+    fn random(random: &mut Random) -> Case {
+        let machine = random_machine(random);
+        let (little, options) = random_program(random);
+        Case { machine, little, options }
+    }
+
+    fn simulation(&self, scheme: Scheme) -> Simulation {
+        let simulation = Simulation::new(&self.machine, scheme, &self.little.program, self.options.clone());
+        let mut simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        simulation.log_persists();
+        simulation
+    }
+
+    fn is_limited(&self) -> bool {
+        !self.options.thread_limits.is_empty() || self.options.pm_writes_limit.is_some()
+    }
+}
+
+fn check(seed: u64) {
+    let mut random = Random::new(seed);
+    let case = Case::random(&mut random);
+    let is_legal = |scheme: &Scheme| case.machine.topology().check_scheme(*scheme).is_ok();
+    for scheme in Scheme::ALL.into_iter().filter(is_legal) {
+        let (events, outcome) = check_replay(&case, scheme);
+        let entry = run_entry(&outcome, "random", scheme, 0.0);
+        check_cuts(&case, scheme, events, &entry, &mut random);
+    }
+}
+
+/// Replays to the end and checks what has to hold there.
+fn check_replay(case: &Case, scheme: Scheme) -> (u64, Outcome) {
+    let mut simulation = case.simulation(scheme);
+    let is_timed_throughout = simulation.system().hosts().all(Host::is_timed);
+    let mut events = 0;
+    while simulation.step() {
+        events += 1;
+        let system = simulation.system();
+        assert!(events < EVENTS_MAX, "{scheme}: no end in sight at {}: {:#?}", system.now(), system.waiting());
+    }
+    let waiting = simulation.system().waiting();
+    assert!(simulation.system().is_finished(), "{scheme}: a deadlock at {}: {waiting:#?}", simulation.system().now());
+    assert!(simulation.system().is_idle(), "{scheme}: something is left under way: {waiting:#?}");
+    check_promises(&simulation);
+    if !case.is_limited() {
+        check_versions(case, &simulation, is_timed_throughout);
+    }
+    let outcome = simulation.run(&Progress::default()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    if !case.is_limited() {
+        assert_eq!(outcome.ended, Ended::Complete);
+        assert_eq!(outcome.instructions, case.little.program.record().instructions(), "{scheme}");
+        assert_eq!(outcome.stats.counter("host0.threads.forced_waits"), 0, "{scheme}: {:?}", outcome.warnings);
+    }
+    check_border(&outcome);
+    (events, outcome)
+}
+
+/// Each line has had as many versions as it was written, and inserted persists have left nothing volatile.
+fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: bool) {
+    let host = simulation.system().hosts().next().expect("there is one");
+    let is_persisted = case.options.persist != PersistMode::Program && is_timed_throughout;
+    for (&address, writes) in case.little.writes.range(PERSISTENT..) {
+        let line = host.line_of(address).expect("it was written");
+        let newest = host.caches().newest_version(line);
+        let least = writes.stores + u32::from(writes.non_temporal > 0);
+        let most = writes.stores + writes.non_temporal;
+        assert!((least..=most).contains(&newest.0), "{newest:?} of {address:#x} after {writes:?}");
+        if is_persisted {
+            let durable = simulation.durable_version(line);
+            assert_eq!(durable, newest, "{address:#x} is not durable at the end, with inserted persists");
+        }
+    }
+}
+
+/// What is counted where requests leave the host.
+fn check_border(outcome: &Outcome) {
+    let border = outcome.stats.get("host0.memory_border").expect("the host has one");
+    assert_eq!(border.counter("stale_reads"), 0);
+    let mut writes = 0;
+    for class in ["pm_reads", "dram_reads", "prefetch_reads", "other_reads", "persists", "pm_writebacks", "dram_writes"]
+    {
+        let class = (class, border.get(class).expect("it is counted"));
+        let Some(StatsNode::Histogram(latency)) = class.1.get("latency") else {
+            panic!("latencies are a distribution")
+        };
+        let parts = class.1.get("parts_ps").map_or(0, StatsNode::total);
+        assert_eq!(parts, latency.sum().as_ps(), "the parts of {} do not sum to the whole", class.0);
+        if matches!(class.0, "persists" | "pm_writebacks") {
+            writes += latency.count();
+        }
+    }
+    assert_eq!(border.counter("pm_writes"), writes, "each write to PM has its completion");
+}
+
+/// Cuts the power at random instants of another replay, which gives the same result as the first one, and so does a snapshot of it.
+fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &mut Random) {
+    let mut cuts: Vec<u64> = (0..CUTS).map(|_| random.below(events + 1)).collect();
+    cuts.sort_unstable();
+    let mut simulation = case.simulation(scheme);
+    let mut snapshot = None;
+    let mut done = 0;
+    for (index, cut) in cuts.into_iter().enumerate() {
+        while done < cut {
+            assert!(simulation.step(), "{scheme}: the second replay is shorter than the first");
+            done += 1;
+        }
+        if index as u64 == CUTS / 2 {
+            snapshot = Some(simulation.clone());
+        }
+        cut_power(simulation.clone(), random);
+    }
+    for simulation in [Some(simulation), snapshot].into_iter().flatten() {
+        let outcome = simulation.run(&Progress::default()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        let again = run_entry(&outcome, "random", scheme, 0.0);
+        assert!(again == *entry, "{scheme}: another replay, or a snapshot of one, has another result");
+    }
+}
+
+/// Cuts the power now, in half of the cases again during recovery, and looks for what was promised.
+fn cut_power(mut simulation: Simulation, random: &mut Random) {
+    let before = durable(&simulation);
+    simulation.power_fail();
+    assert_eq!(durable(&simulation), before, "a power cut changes what is durable");
+    while random.once_in(2) {
+        simulation.start_recovery();
+        for _ in 0..random.below(30) {
+            simulation.step();
+        }
+        simulation.power_fail();
+        assert_eq!(durable(&simulation), before, "a power cut during recovery changes what is durable");
+    }
+    simulation.recover().unwrap_or_else(|error| panic!("recovery: {error}"));
+    assert_eq!(durable(&simulation), before, "recovery changes what is durable");
+    check_promises(&simulation);
+}
+
+fn log(simulation: &Simulation) -> &PersistLog {
+    simulation.system().hosts().next().and_then(|host| host.caches().persist_log()).expect("it is kept")
+}
+
+/// What the persistent domain holds of every line that ever left the caches.
+fn durable(simulation: &Simulation) -> BTreeMap<LineAddress, Version> {
+    let lines = log(simulation).issued().iter().map(|issued| issued.line);
+    lines.map(|line| (line, simulation.durable_version(line))).collect()
+}
+
+/// Every acknowledged version, or a newer one, is durable, and no version is that nobody issued.
+fn check_promises(simulation: &Simulation) {
+    let (log, durable) = (log(simulation), durable(simulation));
+    for promise in log.acknowledged() {
+        let found = durable.get(&promise.line).copied().unwrap_or_default();
+        assert!(found >= promise.version, "{promise:?} was acknowledged, and only {found:?} is durable");
+    }
+    for (&line, &found) in &durable {
+        let is_issued = log.issued().iter().any(|issued| (issued.line, issued.version) == (line, found));
+        assert!(found == Version(0) || is_issued, "{found:?} of {line:?} is durable, and nobody issued it");
+    }
+}
