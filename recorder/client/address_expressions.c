@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "address_expressions.h"
 
+#include "register_set.h"
+
 void address_expressions_init(struct address_expressions *expressions) {
   expressions->count = expressions->oldest = 0;
 }
@@ -74,9 +76,9 @@ static bool adds_constant(instr_t *instr, reg_id_t reg, int64_t *constant) {
 }
 
 /* How far `instr` moves `reg`; false where nobody knows. */
-static bool register_survives(instr_t *instr, reg_id_t reg, int64_t *moved) {
+static bool register_survives(instr_t *instr, register_set written, reg_id_t reg, int64_t *moved) {
   *moved = 0;
-  if (reg == DR_REG_NULL || !instr_writes_to_reg(instr, reg, DR_QUERY_INCLUDE_ALL))
+  if (reg == DR_REG_NULL || (written & register_set_of(reg)) == 0)
     return true;
   return adds_constant(instr, reg, moved);
 }
@@ -96,12 +98,13 @@ static void copy_register(struct address_expressions *expressions, instr_t *inst
 }
 
 void address_expressions_step(struct address_expressions *expressions, instr_t *instr) {
+  register_set written = registers_written(instr);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < expressions->count; i++) {
     struct address_expression known = expressions->expression[i];
     int64_t base_moved, index_moved;
-    if (!register_survives(instr, known.base, &base_moved) ||
-        !register_survives(instr, known.index, &index_moved))
+    if (!register_survives(instr, written, known.base, &base_moved) ||
+        !register_survives(instr, written, known.index, &index_moved))
       continue;
     known.displacement += base_moved + index_moved * known.scale;
     expressions->expression[kept++] = known;

@@ -224,16 +224,6 @@ static void add_slots(struct draft *draft, instr_t *instr) {
   }
 }
 
-static uint32_t named_registers(instr_t *instr) {
-  uint32_t named = 0;
-  for (reg_id_t reg = DR_REG_START_GPR; reg <= DR_REG_STOP_GPR; reg++) {
-    if (instr_reads_from_reg(instr, reg, DR_QUERY_INCLUDE_ALL) ||
-        instr_writes_to_reg(instr, reg, DR_QUERY_INCLUDE_ALL))
-      named |= 1u << (reg - DR_REG_START_GPR);
-  }
-  return named;
-}
-
 static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr) {
   uint32_t length = (uint32_t)instr_length(drcontext, instr);
   if (draft->block.instructions == 0)
@@ -263,7 +253,7 @@ struct block_plan *block_plan_create(void *drcontext, instrlist_t *ilist) {
   for (instr_t *instr = instrlist_first_app(ilist); instr != NULL;
        instr = instr_get_next_app(instr)) {
     add_instruction(drcontext, draft, instr);
-    plan->used_registers |= named_registers(instr);
+    plan->used_registers |= registers_read(instr) | registers_written(instr);
   }
   if (block_repeats_itself(ilist))
     draft->block.flags |= BLOCK_REPEATS_ITSELF;

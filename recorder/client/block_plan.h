@@ -8,6 +8,7 @@
 
 #include "code_table.h"
 #include "dr_api.h"
+#include "register_set.h"
 
 enum raw_source_how {
   RAW_REGISTER,       /* the register's value before the instruction */
@@ -29,8 +30,8 @@ struct block_plan {
   uint16_t instructions;
   uint16_t raw_words;
   uint32_t sources;
-  struct raw_source *source; /* ordered by instruction */
-  uint32_t used_registers;   /* bit per general-purpose register that the block's code names */
+  struct raw_source *source;   /* ordered by instruction */
+  register_set used_registers; /* those that the block's code names */
 
   /* Where the insertion stands (instrument.c). */
   uint32_t next_instruction;

@@ -62,8 +62,8 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   system_calls_init();
   signals_init();
   process_image_init();
-  synchronisation_init();
   region_of_interest_init();
+  synchronisation_init();
   drmgr_register_module_load_event(on_module_load);
   dr_register_exit_event(on_process_exit);
 }

@@ -19,6 +19,9 @@ struct slot {
   int64_t displacement;
 };
 
+/* More than a block can have (block_plan.c). */
+#define BLOCK_SLOTS_MAX 4096u
+
 enum block_flags {
   BLOCK_HAS_PAUSE = 1,      /* a `pause`: the body of a spin loop ends or begins here */
   BLOCK_REPEATS_ITSELF = 2, /* jumps to its own start and computes nothing from its last round */

@@ -35,25 +35,15 @@ static void insert_read_position(void *drcontext, instrlist_t *block, instr_t *w
 }
 
 /* Fills `allowed` with the general-purpose registers that are not in the set `named`. */
-static void allow_unnamed(drvector_t *allowed, uint32_t named) {
+static void allow_unnamed(drvector_t *allowed, register_set named) {
   drreg_init_and_fill_vector(allowed, true);
   for (reg_id_t reg = DR_REG_START_GPR; reg <= DR_REG_STOP_GPR; reg++) {
-    if ((named >> (reg - DR_REG_START_GPR) & 1) != 0)
+    if ((named & register_set_of(reg)) != 0)
       drreg_set_vector_entry(allowed, reg, false);
   }
 }
 
-static uint32_t operand_registers(opnd_t operand) {
-  uint32_t named = 0;
-  for (int i = 0; i < opnd_num_regs_used(operand); i++) {
-    reg_id_t reg = opnd_get_reg_used(operand, i);
-    if (reg_is_gpr(reg))
-      named |= 1u << (reg_to_pointer_sized(reg) - DR_REG_START_GPR);
-  }
-  return named;
-}
-
-static reg_id_t reserve(void *drcontext, instrlist_t *block, instr_t *where, uint32_t named) {
+static reg_id_t reserve(void *drcontext, instrlist_t *block, instr_t *where, register_set named) {
   drvector_t allowed;
   reg_id_t reg;
   allow_unnamed(&allowed, named);
@@ -63,7 +53,7 @@ static reg_id_t reserve(void *drcontext, instrlist_t *block, instr_t *where, uin
 }
 
 static reg_id_t reserve_or_fail(void *drcontext, instrlist_t *block, instr_t *where,
-                                uint32_t named) {
+                                register_set named) {
   reg_id_t reg = reserve(drcontext, block, where, named);
   DR_ASSERT_MSG(reg != DR_REG_NULL, "no register left for the recorder");
   return reg;
@@ -113,7 +103,7 @@ static void insert_register(void *drcontext, instrlist_t *block, instr_t *where,
 static void insert_address(void *drcontext, instrlist_t *block, instr_t *where,
                            const struct block_plan *plan, const struct raw_source *source,
                            reg_id_t position) {
-  uint32_t named = operand_registers(source->operand) | 1u << (position - DR_REG_START_GPR);
+  register_set named = registers_of_operand(source->operand) | register_set_of(position);
   reg_id_t address = reserve_or_fail(drcontext, block, where, named);
   /* Only segments other than the flat ones need a second register. */
   reg_id_t scratch = DR_REG_NULL;
@@ -184,8 +174,8 @@ static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,
   }
   reg_id_t position = plan->position_register;
   if (position == DR_REG_NULL) {
-    uint32_t named = source->how == RAW_REGISTER ? 1u << (source->reg - DR_REG_START_GPR)
-                                                 : operand_registers(source->operand);
+    register_set named = source->how == RAW_REGISTER ? register_set_of(source->reg)
+                                                     : registers_of_operand(source->operand);
     position = reserve_or_fail(drcontext, block, where, named);
     insert_read_position(drcontext, block, where, position);
   }

@@ -32,8 +32,8 @@ void process_image_before_exec(struct thread *thread, struct system_call *call) 
   flush_other_threads();
   thread_flush(thread);
   control->exec_thread = thread->id;
-  control->exec_sequence = thread->encoder.sequence;
-  control->exec_position = thread->encoder.position;
+  control->exec_sequence = thread->encoder.frame.sequence;
+  control->exec_position = thread->encoder.frame.position;
   control->exec_pending = 1;
 }
 

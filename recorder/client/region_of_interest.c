@@ -48,6 +48,8 @@ void region_of_interest_init(void) {
     region.next_count = region.begin_count;
 }
 
+bool region_of_interest_has_functions(void) { return region.has_functions; }
+
 uint64_t region_of_interest_boundary(void) {
   return __atomic_load_n(&region.next_count, __ATOMIC_RELAXED);
 }

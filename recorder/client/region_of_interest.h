@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 void region_of_interest_init(void);
+/* Whether it is functions that begin and end it. */
+bool region_of_interest_has_functions(void);
 
 /* Looks for the functions in a module that was just loaded. */
 void region_of_interest_search(const module_data_t *module);

@@ -8,6 +8,7 @@
 #include "code_table.h"
 #include "fields.h"
 #include "instrument.h"
+#include "raw_words.h"
 #include "record_format.h"
 #include "synchronisation.h"
 

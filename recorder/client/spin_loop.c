@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spin_loop.h"
 
-/* General-purpose registers as a bit each, by number in the engine's order. */
-static uint32_t registers_where(instr_t *instr,
-                                bool (*uses)(instr_t *, reg_id_t, dr_opnd_query_flags_t)) {
-  uint32_t bits = 0;
-  for (reg_id_t reg = DR_REG_START_GPR; reg <= DR_REG_STOP_GPR; reg++) {
-    if (uses(instr, reg, DR_QUERY_INCLUDE_ALL))
-      bits |= 1u << (reg - DR_REG_START_GPR);
-  }
-  return bits;
-}
+#include "register_set.h"
 
-/* Whether the whole of the 64-bit register is replaced; 32-bit writes clear the upper half. */
-static bool replaces_register(instr_t *instr, reg_id_t reg, dr_opnd_query_flags_t flags) {
-  (void)flags;
+/* Those that are replaced as a whole; 32-bit writes clear the upper half. */
+static register_set registers_replaced(instr_t *instr) {
+  register_set set = 0;
   if (instr_is_predicated(instr))
-    return false;
+    return 0;
   for (int i = 0; i < instr_num_dsts(instr); i++) {
     opnd_t target = instr_get_dst(instr, i);
-    if (opnd_is_reg(target) && reg_is_gpr(opnd_get_reg(target)) &&
-        reg_to_pointer_sized(opnd_get_reg(target)) == reg &&
+    if (opnd_is_reg(target) &&
         (reg_is_64bit(opnd_get_reg(target)) || reg_is_32bit(opnd_get_reg(target))))
-      return true;
+      set |= register_set_of(opnd_get_reg(target));
   }
-  return false;
+  return set;
 }
 
 static bool names_other_registers(opnd_t operand) {
@@ -62,15 +52,15 @@ bool block_repeats_itself(instrlist_t *block) {
   if (first == NULL || !instr_is_cbr(last) || !opnd_is_pc(instr_get_target(last)) ||
       opnd_get_pc(instr_get_target(last)) != instr_get_app_pc(first))
     return false;
-  uint32_t carried = 0, replaced = 0, changed = 0;
+  register_set carried = 0, replaced = 0, changed = 0;
   bool are_flags_replaced = false;
   for (instr_t *instr = first; instr != NULL; instr = instr_get_next_app(instr)) {
     uint flags = instr_get_eflags(instr, DR_QUERY_DEFAULT);
     if (!is_plain(instr) || ((flags & EFLAGS_READ_ARITH) != 0 && !are_flags_replaced))
       return false;
-    carried |= registers_where(instr, instr_reads_from_reg) & ~replaced;
-    changed |= registers_where(instr, instr_writes_to_reg);
-    replaced |= registers_where(instr, replaces_register);
+    carried |= registers_read(instr) & ~replaced;
+    changed |= registers_written(instr);
+    replaced |= registers_replaced(instr);
     are_flags_replaced |= (flags & EFLAGS_WRITE_ARITH) == EFLAGS_WRITE_ARITH;
   }
   return (carried & changed) == 0;

@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "thread_identity.h"
 #include "wake_pairing.h"
 
@@ -309,7 +310,11 @@ void synchronisation_wrap_module(const module_data_t *module) {
 
 void synchronisation_init(void) {
   drwrap_init();
-  drwrap_set_global_flags(DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
+  /* The leaner calls do not keep vector registers, which no synchronisation function is called
+   * with; any other function may be. */
+  drwrap_set_global_flags(region_of_interest_has_functions()
+                              ? DRWRAP_NO_FRILLS
+                              : DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
   wake_pairing_init();
 }
 

@@ -11,6 +11,7 @@
 #include "initial_stack.h"
 #include "memory_map.h"
 #include "process_image.h"
+#include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
 #include "thread_identity.h"
@@ -96,7 +97,7 @@ void thread_flush(struct thread *thread) {
     return;
   uint64_t *end = thread->call_position != NULL ? thread->call_position : *thread->position;
   encoder_consume_all(&thread->encoder, thread->buffer, end);
-  encoder_write_frame(&thread->encoder);
+  trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
   if (thread->call_position != NULL)
     thread->call_position = thread->buffer;
@@ -174,7 +175,7 @@ static void on_thread_exit(void *drcontext) {
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
   }
-  if (thread->encoder.nothing != NULL)
+  if (thread->encoder.predictor.nothing != NULL)
     encoder_free(&thread->encoder);
   pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
   dr_thread_free(drcontext, thread, sizeof(*thread));

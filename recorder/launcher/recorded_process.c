@@ -47,9 +47,11 @@ static void set_environment(const struct program *program, int control_descripto
   if (strpbrk(client, ";\"") != NULL)
     fail(EXIT_OURS, "%s: a path with ; or \" cannot be given to the engine", client);
   /* Blocks are what they are in the program: no jumps and calls left out (elision), and short
-   * enough for the client's tables. */
+   * enough for the client's tables. Putting hot blocks together into traces costs more than it
+   * gains where each block carries as much of ours. */
   snprintf(options, sizeof(options),
-           "-code_api -max_elide_jmp 0 -max_elide_call 0 -max_bb_instrs 128 -msgbox_mask 0 "
+           "-code_api -disable_traces -max_elide_jmp 0 -max_elide_call 0 -max_bb_instrs 128 "
+           "-msgbox_mask 0 "
            "-client_lib64 \"%s;0;/proc/%d/fd/%d\"",
            client, (int)getppid(), control_descriptor);
   setenv("DYNAMORIO_OPTIONS", options, 1);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "raw_words.h"
+
+#include "code_table.h"
+
+static size_t record_words(const uint64_t *record) {
+  return word_is_marker(*record) ? marker_words(*record)
+                                 : code_table_get((uint32_t)*record)->raw_words;
+}
+
+const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to) {
+  const uint64_t *last = NULL;
+  for (; from < to; from += record_words(from))
+    last = from;
+  return last;
+}
+
+const uint64_t *raw_words_last_start(const uint64_t *from, const uint64_t *to) {
+  while (from < to) {
+    size_t count = record_words(from);
+    if (from + count > to)
+      return from;
+    from += count;
+  }
+  return from;
+}
