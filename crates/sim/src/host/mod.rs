@@ -345,7 +345,8 @@ impl Host {
                     return self.schedule_run(core, cycle, context);
                 }
                 Pause::Event(_) => self.handle_event(core, thread, now, context),
-                Pause::Marker { code, cycle } => self.regions.marker(code, self.time(cycle)),
+                // A core that still drains at a boundary comes to its next one late, however early that would have been.
+                Pause::Marker { code, cycle } => self.regions.marker(code, self.time(cycle.max(now))),
                 Pause::End(_) => self.handle_end(core, thread, context),
             }
             if self.regions.has_boundary() {
@@ -498,8 +499,11 @@ impl Component for Host {
             Event::Arrival { message, .. } => self.handle_message(&message, now, context),
             Event::Wake { token } => match Wake::from_token(token) {
                 Wake::Run { core } => {
-                    self.core_states[core].scheduled = None;
-                    self.run_core(core, now, context);
+                    // One that was overtaken by an earlier run would ask for another of its kind for ever.
+                    if self.core_states[core].scheduled == Some(now) {
+                        self.core_states[core].scheduled = None;
+                        self.run_core(core, now, context);
+                    }
                 }
                 Wake::Request { slot } => self.serve_request(slot, now, context),
             },
