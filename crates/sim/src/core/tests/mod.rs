@@ -9,6 +9,7 @@ mod front_end;
 mod inserted_persists;
 mod loads;
 mod non_temporal;
+mod prefetching;
 mod stores;
 mod strings;
 mod translation;

@@ -19,6 +19,7 @@ use crate::core::decode::decode_program;
 use crate::core::page_table::PageTable;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::stats::CoreStats;
+use crate::host_bridge::is_pm;
 use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Time, Wires};
 use crate::message::{Cause, LineAddress, Opcode};
 use crate::stats::StatsNode;
@@ -157,9 +158,9 @@ impl Bench {
         } else {
             self.host.handle(event, &mut context);
             if let Some(boundary) = self.host.take_region_boundary() {
-                for (line, version) in self.host.take_warm_writes() {
-                    self.memory.versions.insert(line, version);
-                }
+                // While warming, nobody keeps track of what DRAM holds.
+                self.memory.versions.retain(|line, _| is_pm(*line));
+                self.memory.versions.extend(self.host.take_warm_writes());
                 self.boundaries.push((boundary, self.host.stats()));
             }
         }

@@ -12,22 +12,57 @@ use crate::message::LineAddress;
 /// What happens next in a random program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Load { at: u64 },
-    Store { at: u64 },
-    Wide { at: u64 },
-    Add { at: u64 },
-    Locked { at: u64 },
-    Flush { at: u64, which: usize },
-    Fence { which: usize },
-    NonTemporal { at: u64 },
-    Copy { from: u64, to: u64, bytes: u64 },
-    Gather { at: u64 },
-    Prefetch { at: u64 },
-    Branch { taken: bool },
-    Busy { cycles: usize },
-    Lock { number: u64 },
+    Load {
+        at: u64,
+    },
+    Store {
+        at: u64,
+    },
+    Wide {
+        at: u64,
+    },
+    Add {
+        at: u64,
+    },
+    Locked {
+        at: u64,
+    },
+    Flush {
+        at: u64,
+        which: usize,
+    },
+    Fence {
+        which: usize,
+    },
+    NonTemporal {
+        at: u64,
+    },
+    Copy {
+        from: u64,
+        to: u64,
+        bytes: u64,
+    },
+    Gather {
+        at: u64,
+    },
+    Prefetch {
+        at: u64,
+    },
+    Branch {
+        taken: bool,
+    },
+    Busy {
+        cycles: usize,
+    },
+    Lock {
+        number: u64,
+    },
     SystemCall,
     Barrier,
+    /// A region of interest begins or ends.
+    Boundary {
+        begins: bool,
+    },
 }
 
 /// Addresses in a few lines of a few pages each of DRAM and PM, aligned or not; some accesses there cross into another line, or another page.
@@ -130,6 +165,7 @@ impl Program {
                 *generation += 1;
             }
             Step::Barrier => {}
+            Step::Boundary { begins } => script.run(thread, &[nop(), marker(if begins { 1 } else { 2 }), nop()]),
         }
     }
 }
@@ -195,6 +231,35 @@ fn machine(number: usize) -> Vec<&'static str> {
         &["core.count=4", "cache.l1d.prefetcher=\"stride\"", "simulation.run_ahead_ns=2000"],
     ];
     all[number % all.len()].to_vec()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn h602_programs_with_regions_lose_no_store_to_pm_either(
+        steps in vec((0..3u32, prop_oneof![8 => step(), 1 => any::<bool>().prop_map(|begins| Step::Boundary { begins })]), 1..150),
+        which in 0..8usize,
+        cold in any::<bool>(),
+    ) {
+        let setup = Setup::machine(&machine(which));
+        let setup = if cold { setup.cold_code() } else { setup };
+        let Program { script, stores } = program(&steps, 3);
+        let mut bench = setup.run(script);
+        let mut snapshot = bench.clone();
+        prop_assert_eq!(bench.end(), snapshot.end());
+        prop_assert_eq!(account(&bench), account(&snapshot));
+        prop_assert_eq!(bench.host().forced_waits(), 0);
+        prop_assert_eq!(bench.caches().counters().stale_reads, 0);
+        for (&line, &count) in stores.iter().filter(|(line, _)| **line >= PM / 64) {
+            let line = bench.line(line * 64);
+            prop_assert_eq!(bench.caches().newest_version(line).0, count, "{:?}", line);
+        }
+        let begins: Vec<bool> = bench.boundaries.iter().map(|(boundary, _)| boundary.begins).collect();
+        prop_assert!(begins.iter().enumerate().all(|(index, begins)| *begins == index.is_multiple_of(2)), "{begins:?}");
+        let times: Vec<u64> = bench.region_cycles().iter().map(|(_, cycle)| *cycle).collect();
+        prop_assert!(times.is_sorted(), "{times:?}");
+    }
 }
 
 proptest! {
