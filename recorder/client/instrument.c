@@ -122,11 +122,17 @@ static void insert_address(void *drcontext, instrlist_t *block, instr_t *where,
   unreserve(drcontext, block, where, address);
 }
 
-/* After `instr`, without drreg, which only knows places before instructions: the register that
- * holds the position is borrowed here, and is not the one that is stored. */
+/* After `instr`. Where it ends the block, the position is no longer held: drreg has given all
+ * registers back before it. Then one is borrowed, which is not the one that is stored. */
 static void insert_register_after(void *drcontext, instrlist_t *block, instr_t *instr,
                                   const struct block_plan *plan, const struct raw_source *source) {
   instr_t *end = instr_get_next(instr);
+  if (plan->position_register != DR_REG_NULL && !drmgr_is_last_instr(drcontext, instr)) {
+    opnd_t word = word_operand(plan, plan->position_register, source->word);
+    insert_store(block, end, INSTR_CREATE_mov_st(drcontext, word, opnd_create_reg(source->reg)),
+                 instr_get_app_pc(instr));
+    return;
+  }
   reg_id_t borrowed = source->reg == DR_REG_XDX ? DR_REG_XBX : DR_REG_XDX;
   dr_save_reg(drcontext, block, end, borrowed, SPILL_SLOT_1);
   insert_read_position(drcontext, block, end, borrowed);
@@ -194,8 +200,15 @@ static dr_emit_flags_t on_analysis(void *drcontext, void *tag, instrlist_t *bloc
   return DR_EMIT_DEFAULT;
 }
 
-static bool needs_position_later(const struct block_plan *plan) {
-  return plan->next_source < plan->sources;
+/* Whether the register that holds the position is needed behind the instruction that `instr` is. */
+static bool needs_position_later(void *drcontext, const struct block_plan *plan, instr_t *instr) {
+  if (drmgr_is_last_instr(drcontext, instr))
+    return false;
+  if (plan->next_source < plan->sources)
+    return true;
+  const struct raw_source *last = plan->sources == 0 ? NULL : &plan->source[plan->sources - 1];
+  return last != NULL && last->how == RAW_REGISTER_AFTER &&
+         last->instruction == plan->next_instruction;
 }
 
 static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *block, instr_t *instr,
@@ -205,14 +218,14 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
   if (instr_is_app(instr) && plan->id != 0) {
     if (plan->next_instruction == 0)
       insert_execution_start(drcontext, block, instr, plan);
-    while (needs_position_later(plan) &&
+    while (plan->next_source < plan->sources &&
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
-    plan->next_instruction++;
-    if (plan->position_register != DR_REG_NULL && !needs_position_later(plan)) {
+    if (plan->position_register != DR_REG_NULL && !needs_position_later(drcontext, plan, instr)) {
       unreserve(drcontext, block, instr, plan->position_register);
       plan->position_register = DR_REG_NULL;
     }
+    plan->next_instruction++;
   }
   if (drmgr_is_last_instr(drcontext, instr))
     block_plan_free(drcontext, plan);

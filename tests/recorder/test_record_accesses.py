@@ -73,3 +73,20 @@ def test_accesses_are_those_the_program_made(
     assert len(expected) >= 2
     for case, accesses in expected.items():
         assert recorded[case] == accesses, case
+
+
+def test_full_buffers_lose_nothing(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("boundaries", "-O1", "-no-pie"))
+    assert run.returncode == 0
+    lines = [line.split() for line in run.stdout.splitlines()]
+    rounds = int(lines[0][1])
+    expected = [(kind, int(first), int(step)) for kind, first, step in lines[1:]]
+    bodies = [
+        item
+        for item in run.load().items(0)
+        if isinstance(item, rf.Execution)
+        and [NAMES[slot.kind] for slot in item.block.slots] == [kind for kind, _, _ in expected]
+    ]
+    assert len(bodies) == rounds
+    for number, body in enumerate(bodies):
+        assert body.values == [first + number * step for _, first, step in expected], number

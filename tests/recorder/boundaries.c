@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loop whose accesses move on by constants, long enough that the recorder's buffer is full in
+ * every place of its body. Prints what each round accesses, "KIND FIRST STEP", and the number of
+ * rounds. */
+#include <stdint.h>
+#include <stdio.h>
+
+#define ROUNDS 60000
+
+static uint64_t from[ROUNDS + 64], to[ROUNDS + 64], other[ROUNDS + 64];
+
+static void line(const char *kind, const void *first, int step) {
+  printf("%s %ju %d\n", kind, (uintmax_t)(uintptr_t)first, step);
+}
+
+int main(void) {
+  uint64_t *p = from, *q = to, rounds = ROUNDS, i = 0;
+  printf("rounds %d 0\n", ROUNDS);
+  line("load", from + 8, 8);
+  line("string_source", from, 8);
+  line("string_source", from + 2, 8);
+  line("string_destination", to, 8);
+  line("string_destination", to + 2, 8);
+  line("store", to + 10, 8);
+  line("store", other, 8);
+  line("load", other + 2, 8);
+  line("string_destination", other + 3, 8);
+  line("string_destination", other + 4, 8);
+  fflush(stdout);
+  __asm__ volatile("jmp 1f\n"
+                   "1: mov 64(%0), %%rax\n\t"
+                   "mov $2, %%ecx\n\t"
+                   "mov %0, %%rsi\n\t"
+                   "mov %1, %%rdi\n\t"
+                   "rep movsq\n\t"
+                   "mov %%rax, 80(%1)\n\t"
+                   "mov %%rax, (%4,%3,8)\n\t"
+                   "mov 16(%4,%3,8), %%rax\n\t"
+                   "lea 24(%4,%3,8), %%rdi\n\t"
+                   "mov $8, %%ecx\n\t"
+                   "rep stosb\n\t"
+                   "add $8, %0\n\t"
+                   "add $8, %1\n\t"
+                   "inc %3\n\t"
+                   "dec %2\n\t"
+                   "jne 1b"
+                   : "+&r"(p), "+&r"(q), "+&r"(rounds), "+&r"(i)
+                   : "r"(other)
+                   : "rax", "rcx", "rsi", "rdi", "memory", "cc");
+  return 0;
+}
