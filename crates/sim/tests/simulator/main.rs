@@ -2,7 +2,9 @@
 
 mod machine;
 mod machine_generator;
+mod power_cut;
 mod program;
 mod program_generator;
 mod random;
 mod random_machines;
+mod schemes;

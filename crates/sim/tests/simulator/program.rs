@@ -249,6 +249,6 @@ pub fn options() -> Options {
 }
 
 /// Line `number` of persistent memory, by its virtual address.
-pub fn persistent_line(number: u64) -> u64 {
+pub const fn persistent_line(number: u64) -> u64 {
     PERSISTENT + number * LINE_BYTES
 }
