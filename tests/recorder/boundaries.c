@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ROUNDS 60000
+#define ROUNDS 400000
 
 static uint64_t from[ROUNDS + 64], to[ROUNDS + 64], other[ROUNDS + 64];
 
@@ -27,7 +27,7 @@ int main(void) {
   line("string_destination", other + 3, 8);
   line("string_destination", other + 4, 8);
   fflush(stdout);
-  __asm__ volatile("jmp 1f\n"
+  __asm__ volatile("mov $1, %%r8d\n\tjmp 1f\n"
                    "1: mov 64(%0), %%rax\n\t"
                    "mov $2, %%ecx\n\t"
                    "mov %0, %%rsi\n\t"
@@ -42,10 +42,16 @@ int main(void) {
                    "add $8, %0\n\t"
                    "add $8, %1\n\t"
                    "inc %3\n\t"
+                   "imul $1103515245, %%r8d, %%r8d\n\t"
+                   "add $12345, %%r8d\n\t"
+                   "mov %%r8d, %%ecx\n\t"
+                   "shr $30, %%ecx\n\t"
+                   "3: dec %%ecx\n\t"
+                   "jns 3b\n\t"
                    "dec %2\n\t"
                    "jne 1b"
                    : "+&r"(p), "+&r"(q), "+&r"(rounds), "+&r"(i)
                    : "r"(other)
-                   : "rax", "rcx", "rsi", "rdi", "memory", "cc");
+                   : "rax", "rcx", "rsi", "rdi", "r8", "memory", "cc");
   return 0;
 }
