@@ -166,6 +166,9 @@ static void insert_elements(void *drcontext, instrlist_t *block, instr_t *where,
                           DR_CLEANCALL_READS_APP_CONTEXT, 2,
                           OPND_CREATE_INTPTR(instr_get_app_pc(where)),
                           OPND_CREATE_INTPTR(plan->raw_words - source->word));
+  /* The call may have emptied the buffer. */
+  if (plan->position_register != DR_REG_NULL)
+    insert_read_position(drcontext, block, where, plan->position_register);
 }
 
 static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,

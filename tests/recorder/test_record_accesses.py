@@ -75,18 +75,24 @@ def test_accesses_are_those_the_program_made(
         assert recorded[case] == accesses, case
 
 
+def expected_loops(output: str) -> list[tuple[int, list[tuple[str, int, int]]]]:
+    loops: list[tuple[int, list[tuple[str, int, int]]]] = []
+    for line in output.splitlines():
+        if line.startswith("loop "):
+            loops.append((int(line.split()[1]), []))
+        else:
+            kind, first, step = line.split()
+            loops[-1][1].append((kind, int(first), int(step)))
+    return loops
+
+
 def test_full_buffers_lose_nothing(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("boundaries", "-O1", "-no-pie"))
     assert run.returncode == 0
-    lines = [line.split() for line in run.stdout.splitlines()]
-    rounds = int(lines[0][1])
-    expected = [(kind, int(first), int(step)) for kind, first, step in lines[1:]]
-    bodies = [
-        item
-        for item in run.load().items(0)
-        if isinstance(item, rf.Execution)
-        and [NAMES[slot.kind] for slot in item.block.slots] == [kind for kind, _, _ in expected]
-    ]
-    assert len(bodies) == rounds
-    for number, body in enumerate(bodies):
-        assert body.values == [first + number * step for _, first, step in expected], number
+    executions = [item for item in run.load().items(0) if isinstance(item, rf.Execution)]
+    for rounds, expected in expected_loops(run.stdout):
+        kinds = [KINDS[kind] for kind, _, _ in expected]
+        bodies = [item for item in executions if [slot.kind for slot in item.block.slots] == kinds]
+        assert len(bodies) == rounds
+        for number, body in enumerate(bodies):
+            assert body.values == [first + number * step for _, first, step in expected], number
