@@ -155,8 +155,20 @@ static uint64_t read_handle(uint64_t address) {
   return handle;
 }
 
-/* The new thread must come after its creation, so the place is taken before. */
+/* The calling thread's pthread_t: the C library's thread pointer, which leads to itself at this
+ * place. */
+static uint64_t own_handle(struct thread *thread) {
+  uint64_t handle;
+  dr_switch_to_app_state(thread->drcontext);
+  __asm__ volatile("mov %%fs:16, %0" : "=r"(handle));
+  dr_switch_to_dr_state(thread->drcontext);
+  return handle;
+}
+
+/* The new thread must come after its creation, so the place is taken before. It may join its
+ * creator, whom nobody has created where that is the first thread. */
 static void before_create(struct thread *thread, struct call *call) {
+  thread_handle_set(own_handle(thread), thread->id);
   call->clock = clock_advance();
   call->created = NO_THREAD;
 }
