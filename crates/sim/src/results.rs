@@ -10,7 +10,7 @@ use crate::switch::Scheme;
 
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
-    let total = Counted::over(&outcome.intervals);
+    let total = Counted::over(&outcome.intervals, &outcome.stats);
     let mips = (host_seconds > 0.0).then(|| outcome.instructions as f64 / host_seconds / 1e6);
     let mut entry = Map::new();
     entry.insert("scheme".into(), json!(scheme.to_string()));
@@ -40,18 +40,27 @@ const CLASSES: [(&str, &str); 5] = [
 
 /// What was counted over some time.
 struct Counted {
+    /// From the beginnings to the ends.
     time: Duration,
+    /// Until what was under way had come to rest: what times counted are parts of.
+    counted: Duration,
     stats: StatsNode,
 }
 
 impl Counted {
-    fn over(intervals: &[Interval]) -> Counted {
+    /// What was counted in `intervals`, in a tree like `shape`.
+    fn over(intervals: &[Interval], shape: &StatsNode) -> Counted {
         let sum = intervals.iter().map(|interval| interval.stats.clone()).reduce(|sum, stats| sum.plus(&stats));
-        Counted { time: Simulation::total(intervals), stats: sum.unwrap_or_else(|| StatsNode::group::<String>([])) }
+        Counted {
+            time: Simulation::total(intervals),
+            counted: intervals.iter().map(|interval| interval.counted).sum(),
+            stats: sum.unwrap_or_else(|| shape.since(shape)),
+        }
     }
 
-    fn seconds_share(&self, ps: u64) -> Option<f64> {
-        ratio(ps, self.time.as_ps())
+    /// `ps` as a part of the time over which `count` things were watched.
+    fn time_share(&self, ps: u64, count: u64) -> Option<f64> {
+        ratio(ps, self.counted.as_ps() * count)
     }
 
     /// Components whose counters have `path`.
@@ -128,7 +137,7 @@ impl Counted {
             "stalls": count("stalls"),
             "drains": count("drains"),
             "occupancy": {
-                "mean": self.seconds_share(count("occupancy.entry_ps")),
+                "mean": self.time_share(count("occupancy.entry_ps"), 1),
                 "max": max,
                 "entries": levels.sum::<u64>(),
             },
@@ -149,13 +158,13 @@ impl Counted {
             "pb_full_stall_ns": with_buffer(json!(ns(buffer("stall_ps")))),
             "pi_full_stall_ns": with_buffer(json!(ns(buffer("input_full_stall_ps")))),
             "pi_full_stalls": with_buffer(json!(buffer("input_full_stalls"))),
-            "pb_controller_busy_rate": with_buffer(json!(ratio(buffer("controller_busy_ps"), self.time.as_ps() * buffers))),
+            "pb_controller_busy_rate": with_buffer(json!(self.time_share(buffer("controller_busy_ps"), buffers))),
             "pb_drains": with_buffer(json!(buffer("drains"))),
             "pm_reads": self.device_sum("pm", "reads"),
             "pm_writes": self.device_sum("pm", "writes"),
             "pm_write_queue_full_ns": ns(self.device_sum("pm", "write_queue_full_ps")),
             "pm_read_wait_ns": ns(self.sum("pm.read_wait_ps")),
-            "pm_bank_busy_rate": ratio(self.sum("pm.bank_busy_ps"), self.time.as_ps() * banks),
+            "pm_bank_busy_rate": self.time_share(self.sum("pm.bank_busy_ps"), banks),
             "dram_row_hit_rate": ratio(rows[0], rows.iter().sum()),
             "llc_misses": self.having("memory_border").map(|border| border.counter("llc_misses")).sum::<u64>(),
             "llc_writebacks": self.sum("requests.mem_wr.writeback"),
@@ -188,7 +197,7 @@ impl Counted {
                 "messages": count("messages"),
                 "flits": count("flits"),
                 "bytes": count("flits") * u64::from(link.flit_bytes),
-                "utilisation_rate": self.seconds_share(count("busy_ps")),
+                "utilisation_rate": self.time_share(count("busy_ps"), 1),
                 "credit_stall_ns": ns(stall.map_or(0, StatsNode::total)),
             })
         });
@@ -218,7 +227,7 @@ fn regions(outcome: &Outcome) -> Value {
         return json!([]);
     }
     let entries = outcome.intervals.iter().enumerate().map(|(index, interval)| {
-        let counted = Counted { time: interval.end.since(interval.start), stats: interval.stats.clone() };
+        let counted = Counted::over(std::slice::from_ref(interval), &interval.stats);
         let mut entry = counted.figures();
         entry.insert("index".into(), json!(index));
         entry.insert("start_ns".into(), json!(interval.start.as_ns()));

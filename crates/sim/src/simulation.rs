@@ -122,6 +122,9 @@ pub struct Interval {
     pub start: Time,
     /// Its end.
     pub end: Time,
+    /// Over how long it was counted: from the event that began it to the event that ended it, and at the end of a replay until what was under way
+    /// has come to rest.
+    pub counted: Duration,
     /// What was counted in it.
     pub stats: StatsNode,
 }
@@ -147,12 +150,23 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
+/// Where a region begins.
+#[derive(Clone, Debug)]
+struct RegionStart {
+    /// When the first core began it.
+    time: Time,
+    /// When it was noticed.
+    noticed: Time,
+    /// Everything counted until then.
+    stats: StatsNode,
+}
+
 /// One replay. A clone is a snapshot: it goes on from the same instant in the same way.
 #[derive(Clone)]
 pub struct Simulation {
     system: System,
     options: Options,
-    region_start: Option<(Time, StatsNode)>,
+    region_start: Option<RegionStart>,
     intervals: Vec<Interval>,
     has_regions: bool,
 }
@@ -190,7 +204,8 @@ impl Simulation {
         let mut system = System::new(machine, scheme, vec![workload]).map_err(SimulationError::Impossible)?;
         system.start();
         let has_regions = !system.hosts().all(Host::is_timed);
-        let region_start = (!has_regions).then(|| (Time::ZERO, system.stats()));
+        let region_start =
+            (!has_regions).then(|| RegionStart { time: Time::ZERO, noticed: Time::ZERO, stats: system.stats() });
         Ok(Simulation { system, options, region_start, intervals: Vec::new(), has_regions })
     }
 
@@ -280,16 +295,18 @@ impl Simulation {
         let Some(boundary) = self.system.hosts_mut().find_map(Host::take_region_boundary) else { return };
         if boundary.begins {
             self.system.absorb_warm_writes();
-            self.region_start = Some((boundary.time, self.system.stats()));
+            let (noticed, stats) = (self.system.now(), self.system.stats());
+            self.region_start = Some(RegionStart { time: boundary.time, noticed, stats });
         } else {
             self.close_region(boundary.time);
         }
     }
 
     fn close_region(&mut self, end: Time) {
-        if let Some((start, before)) = self.region_start.take() {
-            let stats = self.system.stats().since(&before);
-            self.intervals.push(Interval { start, end, stats });
+        if let Some(start) = self.region_start.take() {
+            let stats = self.system.stats().since(&start.stats);
+            let counted = self.system.now().since(start.noticed);
+            self.intervals.push(Interval { start: start.time, end, counted, stats });
         }
     }
 

@@ -190,15 +190,9 @@ impl System {
     }
 
     /// Everything counted so far.
-    pub fn stats(&mut self) -> StatsNode {
-        let now = self.now;
-        for component in &mut self.components {
-            if let AnyComponent::Switch(switch) = component {
-                switch.settle_stats(now);
-            }
-        }
+    pub fn stats(&self) -> StatsNode {
         let named = self.names.iter().zip(&self.components);
-        StatsNode::group(named.map(|(name, component)| (name.clone(), component.component().stats())))
+        StatsNode::group(named.map(|(name, component)| (name.clone(), component.component().stats(self.now))))
     }
 
     /// The senders of all directions of all CXL links, in the order of the machine file.
@@ -378,7 +372,7 @@ impl Builder<'_> {
                 PortId((node.upstream.len() + index) as u16)
             };
             let decoder = HdmDecoder::new(hdm_ranges(&node.decoders, port_of)?).map_err(|error| error.to_string())?;
-            let persists = self.persist_ranges(id);
+            let persists = self.persist_ranges(id)?;
             let role = if persists.is_empty() { Role::Volatile } else { Role::Persistent(self.scheme) };
             let routing = RoutingTable::new(decoder, persists);
             let switch = Switch::new(self.topology.switch_config(id), &ports, routing, role);
@@ -387,13 +381,25 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The ranges of lines whose devices all have their persist point in `switch`.
-    fn persist_ranges(&self, switch: SwitchId) -> Vec<Range<LineAddress>> {
-        let ranges = self.topology.ranges.iter();
-        ranges
-            .filter(|range| range.targets.iter().all(|device| self.topology.persist_point(*device) == Some(switch)))
-            .map(|range| lines(range.base, range.bytes))
-            .collect()
+    /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices behind it.
+    fn persist_ranges(&self, switch: SwitchId) -> Result<Vec<Range<LineAddress>>, String> {
+        let mut ranges = Vec::new();
+        for range in &self.topology.ranges {
+            let is_behind = |device: &&DeviceId| self.topology.downstream_edge(switch, **device).is_some();
+            let persists_here = |device: &DeviceId| self.topology.persist_point(*device) == Some(switch);
+            let behind: Vec<&DeviceId> = range.targets.iter().filter(is_behind).collect();
+            let here = behind.iter().filter(|device| persists_here(device)).count();
+            if here > 0 && here < behind.len() {
+                let name = self.topology.name(Vertex::Switch(switch));
+                return Err(format!(
+                    "some devices of an interleaved set have their persist point in {name}, and others behind it have not"
+                ));
+            }
+            if here > 0 {
+                ranges.push(lines(range.base, range.bytes));
+            }
+        }
+        Ok(ranges)
     }
 
     fn add_devices(&mut self) -> Result<(), String> {

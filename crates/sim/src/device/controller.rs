@@ -291,9 +291,9 @@ impl Component for Device {
         waiting
     }
 
-    fn stats(&self) -> StatsNode {
+    fn stats(&self, now: Time) -> StatsNode {
         let stats = &self.stats;
-        let (medium_name, medium) = self.medium.stats();
+        let (medium_name, medium) = self.medium.stats(now);
         StatsNode::group([
             ("reads", StatsNode::Counter(stats.reads)),
             ("writes", StatsNode::Counter(stats.writes)),
@@ -305,7 +305,7 @@ impl Component for Device {
             ("write_queue_full_ps", StatsNode::Counter(stats.write_queue_full_ps)),
             ("read_latency_ps", StatsNode::histogram(&stats.read_latency_ps)),
             ("write_latency_ps", StatsNode::histogram(&stats.write_latency_ps)),
-            ("port", self.transmitter.stats()),
+            ("port", self.transmitter.stats(now)),
             (medium_name, medium),
         ])
     }

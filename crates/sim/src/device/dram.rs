@@ -208,9 +208,9 @@ impl Dram {
         &self.stats
     }
 
-    /// Everything counted so far, as a tree.
-    pub fn stats(&self) -> StatsNode {
-        let mut nodes = self.stats.nodes();
+    /// Everything counted up to `now`, as a tree.
+    pub fn stats(&self, now: Time) -> StatsNode {
+        let mut nodes = self.stats.nodes(now);
         nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
         StatsNode::group(nodes)
     }

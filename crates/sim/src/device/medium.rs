@@ -145,11 +145,11 @@ impl Medium {
         }
     }
 
-    /// The name of the medium's node, and everything it counted.
-    pub fn stats(&self) -> (&'static str, StatsNode) {
+    /// The name of the medium's node, and everything it counted up to `now`.
+    pub fn stats(&self, now: Time) -> (&'static str, StatsNode) {
         match self {
-            Medium::Dram(dram) => ("dram", dram.stats()),
-            Medium::Pm(pm) => ("pm", pm.stats()),
+            Medium::Dram(dram) => ("dram", dram.stats(now)),
+            Medium::Pm(pm) => ("pm", pm.stats(now)),
         }
     }
 }

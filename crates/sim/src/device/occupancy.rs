@@ -23,9 +23,10 @@ impl Occupancy {
         self.max = self.max.max(self.level);
     }
 
-    /// `place_ps` (divided by a time it is the mean occupancy; counted up to the last change) and `max`.
-    pub fn stats(&self) -> StatsNode {
-        StatsNode::group([("place_ps", StatsNode::Counter(self.place_ps)), ("max", StatsNode::Level(self.max))])
+    /// `place_ps` up to `now` (divided by a time it is the mean occupancy) and `max`.
+    pub fn stats(&self, now: Time) -> StatsNode {
+        let place_ps = self.place_ps + self.level * now.since(self.since).as_ps();
+        StatsNode::group([("place_ps", StatsNode::Counter(place_ps)), ("max", StatsNode::Level(self.max))])
     }
 }
 
@@ -36,10 +37,10 @@ mod tests {
     #[test]
     fn each_level_counts_for_as_long_as_it_lasted() {
         let mut occupancy = Occupancy::default();
-        for (level, ps) in [(2, 100), (5, 110), (1, 111), (0, 200)] {
+        for (level, ps) in [(2, 100), (5, 110), (1, 111)] {
             occupancy.set(level, Time::from_ps(ps));
         }
-        let stats = occupancy.stats();
+        let stats = occupancy.stats(Time::from_ps(200));
         assert_eq!(stats.counter("place_ps"), 2 * 10 + 5 + 89);
         assert_eq!(stats.counter("max"), 5);
     }

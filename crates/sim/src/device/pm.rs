@@ -178,9 +178,10 @@ impl Pm {
         &self.stats
     }
 
-    /// Everything counted so far, as a tree.
-    pub fn stats(&self) -> StatsNode {
-        let mut nodes = self.stats.nodes();
+    /// Everything counted up to `now`, as a tree.
+    pub fn stats(&self, now: Time) -> StatsNode {
+        let still_to_come = self.banks.iter().map(|bank| bank.free.since(now)).sum();
+        let mut nodes = self.stats.nodes(now, still_to_come);
         nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
         nodes.push(("banks".to_owned(), StatsNode::Level(self.banks.len() as u64)));
         StatsNode::group(nodes)

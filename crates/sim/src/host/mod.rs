@@ -537,7 +537,7 @@ impl Component for Host {
         lines
     }
 
-    fn stats(&self) -> StatsNode {
+    fn stats(&self, _now: Time) -> StatsNode {
         let mut nodes: Vec<_> =
             self.cores.iter().enumerate().map(|(core, cpu)| (format!("core{core}"), cpu.stats())).collect();
         nodes.extend(self.caches.stats());

@@ -174,10 +174,10 @@ impl Component for HostBridge {
         waiting
     }
 
-    fn stats(&self) -> StatsNode {
+    fn stats(&self, now: Time) -> StatsNode {
         let mut nodes = self.stats.nodes();
         for (index, port) in self.memory_ports.iter().enumerate() {
-            nodes.push((format!("port{}", index + 1), port.transmitter.stats()));
+            nodes.push((format!("port{}", index + 1), port.transmitter.stats(now)));
         }
         StatsNode::group(nodes)
     }

@@ -216,7 +216,7 @@ fn requests_are_counted_by_opcode_and_cause() {
     partial.cause = Cause::NonTemporalStore;
     bench.request(0, partial);
     bench.run();
-    let stats = bench.bridge.stats();
+    let stats = bench.bridge.stats(Time::NEVER);
     assert_eq!(stats.counter("requests.mem_wr.flush"), 1);
     assert_eq!(stats.counter("requests.mem_rd.demand_read"), 1);
     assert_eq!(stats.counter("requests.mem_wr_ptl.non_temporal_store"), 1);

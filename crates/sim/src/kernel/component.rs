@@ -67,8 +67,9 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Everything counted so far.
-    fn stats(&self) -> StatsNode;
+    /// Everything counted up to `now`, the time of the last event. What lasts (a bank at work, a flit on a link, an occupied entry) counts as far
+    /// as it has come.
+    fn stats(&self, now: Time) -> StatsNode;
 }
 
 /// Which port is wired to which.

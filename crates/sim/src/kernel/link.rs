@@ -86,7 +86,7 @@ pub struct TransmitterStats {
     pub credit_stall_ps: [u64; MessageClass::COUNT],
     /// Time messages waited for the link itself, in ps.
     pub link_wait_ps: u64,
-    /// Time the link was occupied, in ps.
+    /// Time the link was or is already reserved to be occupied, in ps.
     pub busy_ps: u64,
 }
 
@@ -191,9 +191,11 @@ impl Transmitter {
         &self.stats
     }
 
-    /// Everything counted so far, as a tree.
-    pub fn stats(&self) -> StatsNode {
+    /// Everything counted up to `now`, as a tree.
+    pub fn stats(&self, now: Time) -> StatsNode {
         let stats = &self.stats;
+        // Flits that are reserved follow each other without a gap.
+        let reserved = (self.flit_start + self.flit_time).since(now);
         let per_class = |values: &[u64; MessageClass::COUNT]| {
             StatsNode::group(
                 MessageClass::ALL.iter().map(|class| (class.name(), StatsNode::Counter(values[class.index()]))),
@@ -207,7 +209,7 @@ impl Transmitter {
             ("credit_wait_ps", per_class(&stats.credit_wait_ps)),
             ("credit_stall_ps", per_class(&stats.credit_stall_ps)),
             ("link_wait_ps", StatsNode::Counter(stats.link_wait_ps)),
-            ("busy_ps", StatsNode::Counter(stats.busy_ps)),
+            ("busy_ps", StatsNode::Counter(stats.busy_ps.saturating_sub(reserved.as_ps()))),
         ])
     }
 

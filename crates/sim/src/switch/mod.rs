@@ -133,13 +133,6 @@ impl Switch {
         &self.ports[port.index()]
     }
 
-    /// Brings what is counted over time (the occupancy of the persist buffer) up to `now`. To be called before [`Component::stats`].
-    pub fn settle_stats(&mut self, now: Time) {
-        if let Some(buffer) = &mut self.persist_buffer {
-            buffer.settle_stats(now);
-        }
-    }
-
     /// A message came in: it enters the pipeline.
     fn receive(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
         let ready = context.now() + self.stage * STAGES_BEFORE_ALLOCATION;
@@ -289,13 +282,13 @@ impl Component for Switch {
         self.report_waiting()
     }
 
-    fn stats(&self) -> StatsNode {
+    fn stats(&self, now: Time) -> StatsNode {
         let mut children = self.stats.to_nodes();
         for (id, port) in self.ports.iter().enumerate() {
-            children.push((format!("port{id}"), port.stats()));
+            children.push((format!("port{id}"), port.stats(now)));
         }
         if let Some(buffer) = &self.persist_buffer {
-            children.push(("persist_buffer".to_owned(), buffer.stats()));
+            children.push(("persist_buffer".to_owned(), buffer.stats(now)));
         }
         StatsNode::group(children)
     }

@@ -215,8 +215,8 @@ impl Port {
         &self.stats
     }
 
-    /// Everything counted so far, as a tree.
-    pub fn stats(&self) -> StatsNode {
+    /// Everything counted up to `now`, as a tree.
+    pub fn stats(&self, now: Time) -> StatsNode {
         let per_class = |values: &[u64; MessageClass::COUNT]| {
             StatsNode::group(MessageClass::ALL.map(|class| (class.name(), StatsNode::Counter(values[class.index()]))))
         };
@@ -224,7 +224,7 @@ impl Port {
             ("received", per_class(&self.stats.received)),
             ("credit_stalls", per_class(&self.stats.credit_stalls)),
             ("credit_stall_ps", per_class(&self.stats.credit_stall_ps)),
-            ("link", self.transmitter.stats()),
+            ("link", self.transmitter.stats(now)),
         ])
     }
 }

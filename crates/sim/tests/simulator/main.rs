@@ -7,4 +7,5 @@ mod program;
 mod program_generator;
 mod random;
 mod random_machines;
+mod results;
 mod schemes;

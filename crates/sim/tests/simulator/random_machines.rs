@@ -24,6 +24,7 @@ use super::machine_generator::random_machine;
 use super::program::{LittleProgram, PERSISTENT};
 use super::program_generator::random_program;
 use super::random::Random;
+use super::results::check_entry;
 
 const MACHINES: u64 = 1000;
 /// Power cuts in each replay.
@@ -36,20 +37,24 @@ fn a_thousand_random_machines_keep_what_they_acknowledge() {
     if let Ok(seed) = std::env::var("FENCEPOST_SEED") {
         let case = Case::random(&mut Random::new(seed.parse().expect("FENCEPOST_SEED is a number")));
         eprintln!("{}\n{:?}\n{:#?}", case.machine.to_json(), case.options, case.little.writes);
-        return check(seed.parse().expect("FENCEPOST_SEED is a number"));
+        check(seed.parse().expect("FENCEPOST_SEED is a number"));
+        return;
     }
     let next = AtomicU64::new(0);
-    let failed = Mutex::new(Vec::new());
+    let (failed, counted) = (Mutex::new(Vec::new()), Mutex::new(Counters::new()));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= MACHINES {
                 return;
             }
-            if let Err(reason) = catch_unwind(|| check(seed)) {
-                let reason = reason.downcast::<String>().map_or_else(|_| "a panic".to_owned(), |reason| *reason);
-                let line = reason.lines().next().unwrap_or_default();
-                failed.lock().expect("no check holds it").push(format!("FENCEPOST_SEED={seed}: {line}"));
+            match catch_unwind(|| check(seed)) {
+                Ok(counters) => merge(&mut counted.lock().expect("no check holds it"), counters),
+                Err(reason) => {
+                    let reason = reason.downcast::<String>().map_or_else(|_| "a panic".to_owned(), |reason| *reason);
+                    let line = reason.lines().next().unwrap_or_default();
+                    failed.lock().expect("no check holds it").push(format!("FENCEPOST_SEED={seed}: {line}"));
+                }
             }
         }
     };
@@ -58,6 +63,43 @@ fn a_thousand_random_machines_keep_what_they_acknowledge() {
     let mut failed = failed.into_inner().expect("no check holds it");
     failed.sort_unstable();
     assert!(failed.is_empty(), "{} of {MACHINES} fail:\n{}", failed.len(), failed.join("\n"));
+    let counted = counted.into_inner().expect("no check holds it");
+    let is_silent = |(name, sum): &(&String, &u64)| **sum == 0 && !SILENT.iter().any(|part| name.contains(part));
+    let silent: Vec<&String> = counted.iter().filter(is_silent).map(|(name, _)| name).collect();
+    assert_eq!(silent, [""; 0], "none of these machines comes to what these count");
+}
+
+/// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist, or what counts faults
+/// and what only happens after a power cut.
+const SILENT: [&str; 10] = [
+    ".parts_ps.",
+    ".credit_",
+    ".messages.",
+    ".requests.mem_",
+    "_dram.port.",
+    ".stale_reads",
+    ".forced_waits",
+    ".persist_buffer.acknowledgements_ignored",
+    ".persist_buffer.recovery_drains",
+    ".persist_buffer.writes_drain",
+];
+
+/// The sums of all counters of all replays, by their paths without the numbers of components.
+type Counters = BTreeMap<String, u64>;
+
+fn merge(into: &mut Counters, counters: Counters) {
+    counters.into_iter().for_each(|(name, sum)| *into.entry(name).or_default() += sum);
+}
+
+/// Adds the counters below `node`, which has that path.
+fn add_counters(path: &str, node: &StatsNode, into: &mut Counters) {
+    if let StatsNode::Counter(value) = node {
+        *into.entry(path.to_owned()).or_default() += value;
+    }
+    for (name, child) in node.children() {
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        add_counters(&format!("{path}.{name}"), child, into);
+    }
 }
 
 /// One random machine with its program.
@@ -86,15 +128,19 @@ impl Case {
     }
 }
 
-fn check(seed: u64) {
+fn check(seed: u64) -> Counters {
+    let mut counters = Counters::new();
     let mut random = Random::new(seed);
     let case = Case::random(&mut random);
     let is_legal = |scheme: &Scheme| case.machine.topology().check_scheme(*scheme).is_ok();
     for scheme in Scheme::ALL.into_iter().filter(is_legal) {
         let (events, outcome) = check_replay(&case, scheme);
         let entry = run_entry(&outcome, "random", scheme, 0.0);
-        check_cuts(&case, scheme, events, &entry, &mut random);
+        check_entry(&entry);
+        check_cuts(&case, scheme, events, &entry, &mut random, &mut counters);
+        add_counters("", &outcome.stats, &mut counters);
     }
+    counters
 }
 
 /// Replays to the end and checks what has to hold there.
@@ -162,7 +208,7 @@ fn check_border(outcome: &Outcome) {
 }
 
 /// Cuts the power at random instants of another replay, which gives the same result as the first one, and so does a snapshot of it.
-fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &mut Random) {
+fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &mut Random, counters: &mut Counters) {
     let mut cuts: Vec<u64> = (0..CUTS).map(|_| random.below(events + 1)).collect();
     cuts.sort_unstable();
     let mut simulation = case.simulation(scheme);
@@ -176,7 +222,8 @@ fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &m
         if index as u64 == CUTS / 2 {
             snapshot = Some(simulation.clone());
         }
-        cut_power(simulation.clone(), random);
+        let recoveries_cut = cut_power(simulation.clone(), random);
+        *counters.entry("recoveries_cut".to_owned()).or_default() += recoveries_cut;
     }
     for simulation in [Some(simulation), snapshot].into_iter().flatten() {
         let outcome = simulation.run(&Progress::default()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
@@ -185,13 +232,16 @@ fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &m
     }
 }
 
-/// Cuts the power now, in half of the cases again during recovery, and looks for what was promised.
-fn cut_power(mut simulation: Simulation, random: &mut Random) {
+/// Cuts the power now, in half of the cases again during recovery, and looks for what was promised. Gives how often a recovery was cut that had
+/// something to do.
+fn cut_power(mut simulation: Simulation, random: &mut Random) -> u64 {
+    let mut recoveries_cut = 0;
     let before = durable(&simulation);
     simulation.power_fail();
     assert_eq!(durable(&simulation), before, "a power cut changes what is durable");
     while random.once_in(2) {
         simulation.start_recovery();
+        recoveries_cut += u64::from(simulation.system().next_time().is_some());
         for _ in 0..random.below(30) {
             simulation.step();
         }
@@ -201,6 +251,7 @@ fn cut_power(mut simulation: Simulation, random: &mut Random) {
     simulation.recover().unwrap_or_else(|error| panic!("recovery: {error}"));
     assert_eq!(durable(&simulation), before, "recovery changes what is durable");
     check_promises(&simulation);
+    recoveries_cut
 }
 
 fn log(simulation: &Simulation) -> &PersistLog {

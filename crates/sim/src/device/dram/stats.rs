@@ -3,6 +3,7 @@
 use super::channel::Command;
 use super::request_queue::RowState;
 use crate::device::occupancy::Occupancy;
+use crate::kernel::Time;
 use crate::stats::{Histogram, StatsNode};
 
 /// What a DRAM channel counted.
@@ -62,8 +63,8 @@ impl DramStats {
         }
     }
 
-    /// As children of a node.
-    pub(super) fn nodes(&self) -> Vec<(String, StatsNode)> {
+    /// What was counted up to `now`, as children of a node.
+    pub(super) fn nodes(&self, now: Time) -> Vec<(String, StatsNode)> {
         let counters = [
             ("reads", self.reads),
             ("writes", self.writes),
@@ -81,8 +82,8 @@ impl DramStats {
         let mut nodes: Vec<_> =
             counters.into_iter().map(|(name, value)| (name.to_owned(), StatsNode::Counter(value))).collect();
         nodes.push(("read_latency_ps".to_owned(), StatsNode::histogram(&self.read_latency_ps)));
-        nodes.push(("read_queue".to_owned(), self.read_queue.stats()));
-        nodes.push(("write_queue".to_owned(), self.write_queue.stats()));
+        nodes.push(("read_queue".to_owned(), self.read_queue.stats(now)));
+        nodes.push(("write_queue".to_owned(), self.write_queue.stats(now)));
         nodes
     }
 }

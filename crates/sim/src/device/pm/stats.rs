@@ -1,6 +1,7 @@
 //! What a persistent medium counts.
 
 use crate::device::occupancy::Occupancy;
+use crate::kernel::{Duration, Time};
 use crate::stats::{Histogram, StatsNode};
 
 /// What a persistent medium counted.
@@ -29,8 +30,8 @@ pub struct PmStats {
 }
 
 impl PmStats {
-    /// As children of a node.
-    pub(super) fn nodes(&self) -> Vec<(String, StatsNode)> {
+    /// As children of a node; of what banks have begun, so much time is `still_to_come` after `now`.
+    pub(super) fn nodes(&self, now: Time, still_to_come: Duration) -> Vec<(String, StatsNode)> {
         let counters = [
             ("reads", self.reads),
             ("writes", self.writes),
@@ -38,13 +39,13 @@ impl PmStats {
             ("writes_merged", self.writes_merged),
             ("read_wait_ps", self.read_wait_ps),
             ("reads_behind_write", self.reads_behind_write),
-            ("bank_busy_ps", self.bank_busy_ps),
+            ("bank_busy_ps", self.bank_busy_ps.saturating_sub(still_to_come.as_ps())),
         ];
         let mut nodes: Vec<_> =
             counters.into_iter().map(|(name, value)| (name.to_owned(), StatsNode::Counter(value))).collect();
         nodes.push(("read_latency_ps".to_owned(), StatsNode::histogram(&self.read_latency_ps)));
-        nodes.push(("read_queue".to_owned(), self.read_queue.stats()));
-        nodes.push(("write_queue".to_owned(), self.write_queue.stats()));
+        nodes.push(("read_queue".to_owned(), self.read_queue.stats(now)));
+        nodes.push(("write_queue".to_owned(), self.write_queue.stats(now)));
         nodes
     }
 }

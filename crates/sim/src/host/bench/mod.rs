@@ -161,7 +161,7 @@ impl Bench {
                 // While warming, nobody keeps track of what DRAM holds.
                 self.memory.versions.retain(|line, _| is_pm(*line));
                 self.memory.versions.extend(self.host.take_warm_writes());
-                self.boundaries.push((boundary, self.host.stats()));
+                self.boundaries.push((boundary, self.host.stats(self.now)));
             }
         }
         true
@@ -269,7 +269,7 @@ impl Bench {
 
     /// A counter of the host, by its path.
     pub fn counter(&self, path: &str) -> u64 {
-        let stats = self.host.stats();
+        let stats = self.host.stats(self.now);
         assert!(stats.get(path).is_some(), "there is no counter {path}");
         stats.counter(path)
     }

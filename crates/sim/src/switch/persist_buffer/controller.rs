@@ -372,18 +372,16 @@ impl PersistBuffer {
         lines
     }
 
-    /// Counts the time up to `now`.
-    pub fn settle_stats(&mut self, now: Time) {
-        self.stats.occupancy.settle(now);
-    }
-
     /// Everything counted so far.
     pub fn counters(&self) -> &PersistBufferStats {
         &self.stats
     }
 
-    /// Everything counted so far, as a tree.
-    pub fn stats(&self) -> StatsNode {
-        self.stats.to_node()
+    /// Everything counted up to `now`, as a tree.
+    pub fn stats(&self, now: Time) -> StatsNode {
+        let mut stats = self.stats.clone();
+        stats.occupancy.settle(now);
+        stats.controller_busy_ps += self.work.as_ref().map_or(0, |work| now.since(work.since).as_ps());
+        stats.to_node()
     }
 }

@@ -273,7 +273,7 @@ fn writes_are_counted_by_their_cause() {
         bench.arrive(ps, 0, Message { cause, ..write(number as u64, 1, 0, ps) });
     }
     bench.run();
-    let stats = bench.switch.stats();
+    let stats = bench.switch.stats(bench.now);
     let count = |name: &str| stats.counter(&format!("persist_buffer.{name}"));
     assert_eq!(count("writes"), 4);
     assert_eq!((count("writes_flush"), count("writes_eviction"), count("writes_non_temporal")), (2, 1, 1));
@@ -285,12 +285,13 @@ fn occupancy_is_counted_over_time() {
     bench.arrive(0, 0, write(1, 1, 0, 0));
     bench.arrive(10_000, 0, write(2, 1, 0, 10_000));
     bench.run();
-    bench.switch.settle_stats(Time::from_ps(50_000));
-    let occupancy = &bench.buffer_stats().occupancy;
+    let stats = bench.switch.stats(Time::from_ps(50_000));
+    let count = |name: &str| stats.counter(&format!("persist_buffer.{name}"));
     let first = HALF + WRITE;
-    assert_eq!(occupancy.time_at_level_ps()[..3], [first, 10_000, 50_000 - 10_000 - first]);
-    assert_eq!(occupancy.max(), 2);
-    assert_eq!(bench.buffer_stats().controller_busy_ps, 2 * WRITE);
+    let levels = ["0", "1", "2"].map(|level| count(&format!("occupancy.level_ps.{level}")));
+    assert_eq!(levels, [first, 10_000, 50_000 - 10_000 - first]);
+    assert_eq!(count("occupancy.max"), 2);
+    assert_eq!(count("controller_busy_ps"), 2 * WRITE);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn a_message_without_credit_waits_in_its_ingress_buffer_and_stalls_are_counted()
     let arrivals = bench.arrivals(Opcode::MemWr);
     assert_eq!(arrivals[2].0, 300_000 + 4_000 + 2_000 + 5_000);
     assert_eq!(part(&bench.got.last().unwrap().message, Stage::Arbitration), 300_000 - 104_000);
-    let stats = bench.switch.stats();
+    let stats = bench.switch.stats(bench.now);
     assert_eq!(stats.counter("port1.credit_stalls.m2s_rwd"), 1);
     assert_eq!(stats.counter("port1.credit_stall_ps.m2s_rwd"), 300_000 - 104_000);
     // The first two writes wait for the crossbar: one slot of the read, and five more of each other.

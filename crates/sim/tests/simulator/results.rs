@@ -1,0 +1,223 @@
+//! Entries of result documents have exactly the members that docs/results.md lists, and keep its rules.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use fencepost_sim::results::run_entry;
+use fencepost_sim::simulation::{Progress, Simulation};
+use fencepost_sim::switch::Scheme;
+use serde_json::{Value as Json, json};
+
+use super::machine::machine;
+use super::program::{Instruction, ProgramBuilder, VOLATILE, options, persistent_line};
+
+const MEASURES: [&str; 6] = ["persist", "writeback", "llc_read", "dram_read", "prefetch_read", "fence_stall"];
+
+type Names = BTreeSet<String>;
+
+/// The part of docs/results.md below the heading that begins with those words.
+fn section(heading: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md");
+    let page = fs::read_to_string(path).expect("the page is there");
+    let mut lines = page.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
+    assert!(lines.next().is_some_and(|line| line.starts_with('#')), "docs/results.md has no heading {heading}");
+    lines.take_while(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+}
+
+/// The words in backticks that look like members.
+fn members_in(text: &str) -> Names {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let is_member = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    quoted.filter(is_member).map(str::to_owned).collect()
+}
+
+/// The members that the table of a section lists, in its first column.
+fn listed(heading: &str) -> Names {
+    let section = section(heading);
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| members_in(row.split('|').nth(1).expect("a row has columns"))).collect()
+}
+
+fn members(object: &Json) -> Names {
+    object.as_object().unwrap_or_else(|| panic!("{object} is no object")).keys().cloned().collect()
+}
+
+/// Two regions with persists, evictions, reads and prefetches in them.
+fn entry(scheme: Scheme, with_regions: bool) -> Json {
+    let mut builder = ProgramBuilder::new();
+    for _ in 0..2 {
+        if with_regions {
+            builder.one(0, Instruction::RoiBegin, 0);
+        }
+        for line in 0..40 {
+            builder.one(0, Instruction::Store, persistent_line(16 * line));
+            builder.one(0, Instruction::Load, VOLATILE + 1024 * line);
+            if line % 4 == 0 {
+                builder.one(0, Instruction::Clwb, persistent_line(16 * line));
+                builder.one(0, Instruction::Sfence, 0);
+            }
+            builder.one(0, Instruction::Prefetch, persistent_line(1000 + line));
+        }
+        if with_regions {
+            builder.one(0, Instruction::RoiEnd, 0);
+        }
+    }
+    let little = builder.finish();
+    let machine = machine("pcs-table1", &["cache.l2.size_kib=4", "cache.l1d.size_kib=2"]);
+    let simulation = Simulation::new(&machine, scheme, &little.program, options());
+    let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
+    run_entry(&outcome.unwrap_or_else(|error| panic!("{error}")), "pcs-table1", scheme, 0.5)
+}
+
+/// Everything that the page says of any entry.
+pub fn check_entry(entry: &Json) {
+    check_rates("", entry);
+    check_figures(entry);
+    for region in entry["regions"].as_array().expect("it is a list") {
+        check_figures(region);
+    }
+    for (class, stack) in entry["latency_stacks"].as_object().expect("it is a map") {
+        // Picoseconds, printed in nanoseconds.
+        let ps = |value: &Json| (value.as_f64().expect("it is a number") * 1000.0).round() as u64;
+        let parts: u64 = stack["parts"].as_object().expect("it is a map").values().map(ps).sum();
+        assert_eq!(parts, ps(&stack["total_ns"]), "the parts of {class} do not sum to the whole");
+        assert_eq!(stack["count"], entry[class]["count"], "{class}");
+    }
+    let has_buffer = entry["scheme"] != "nopb";
+    assert_eq!(entry["explanation"]["pb_full_stall_ns"], entry["persist_buffer"]["stall_ns"]);
+    for name in ["pb_full_stall_ns", "pi_full_stall_ns", "pi_full_stalls", "pb_drains"] {
+        assert_eq!(entry["explanation"][name].is_number(), has_buffer, "{name}");
+    }
+    let has_rate = has_buffer && entry["simulated_ns"].as_f64() > Some(0.0);
+    assert_eq!(entry["explanation"]["pb_controller_busy_rate"].is_number(), has_rate);
+}
+
+/// What a run and a region have in common.
+fn check_figures(figures: &Json) {
+    MEASURES.iter().for_each(|name| check_measure(name, &figures[name]));
+    let buffer = &figures["persist_buffer"];
+    if buffer.is_null() {
+        return;
+    }
+    let count = |name: &str| buffer[name].as_u64().unwrap_or_else(|| panic!("{name} is no count"));
+    assert_eq!(count("writes"), count("writes_flush") + count("writes_eviction") + count("writes_non_temporal"));
+    assert!(count("read_hits") <= count("reads") && count("writes_coalesced") <= count("writes"));
+    assert!(buffer["occupancy"]["max"].as_u64() <= buffer["occupancy"]["entries"].as_u64(), "{buffer}");
+}
+
+fn check_measure(name: &str, measure: &Json) {
+    let count = measure["count"].as_u64().expect("a count is a number, never null");
+    let latencies = measure["latency_ns"].as_object().expect("it is a map");
+    let cdf = measure["cdf"].as_array().expect("it is a list");
+    if count == 0 {
+        assert!(latencies.values().all(Json::is_null) && cdf.is_empty(), "{name} of nothing: {measure}");
+        return;
+    }
+    let [mean, p50, p90, p99, max] =
+        ["mean", "p50", "p90", "p99", "max"].map(|name| latencies[name].as_f64().expect("it is a number"));
+    assert!(p50 <= p90 && p90 <= p99 && p99 <= max && mean <= max, "{name}: {latencies:?}");
+    let steps: Vec<[f64; 2]> = cdf.iter().map(|step| [0, 1].map(|part| step[part].as_f64().unwrap())).collect();
+    assert!(steps.is_sorted_by(|one, next| one[0] < next[0] && one[1] < next[1]), "{name}: {cdf:?}");
+    assert_eq!(steps.last().map(|step| step[1]), Some(1.0), "{name}");
+}
+
+/// Every rate anywhere is null or from 0 to 1.
+fn check_rates(name: &str, value: &Json) {
+    match value {
+        Json::Object(members) => members.iter().for_each(|(name, member)| check_rates(name, member)),
+        Json::Array(elements) => elements.iter().for_each(|element| check_rates(name, element)),
+        _ if name.ends_with("_rate") => {
+            let is_rate = value.is_null() || value.as_f64().is_some_and(|rate| (0.0..=1.0).contains(&rate));
+            assert!(is_rate, "{name} is {value}");
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn an_entry_has_the_members_of_the_page_and_no_others() {
+    for scheme in Scheme::ALL {
+        for with_regions in [false, true] {
+            let entry = entry(scheme, with_regions);
+            assert_eq!(members(&entry), listed("`runs[]`"));
+            assert_eq!(members(&entry["explanation"]), listed("`explanation`"));
+            for name in MEASURES {
+                let mut expected = listed("A measure");
+                if name == "fence_stall" {
+                    expected.insert("total_ns".to_owned());
+                }
+                assert_eq!(members(&entry[name]), expected, "{name}");
+                let latencies = ["mean", "p50", "p90", "p99", "max"].map(str::to_owned);
+                assert_eq!(members(&entry[name]["latency_ns"]), Names::from(latencies));
+            }
+            for link in entry["links"].as_array().expect("it is a list") {
+                assert_eq!(members(link), members_in(&section("`links[]`")));
+            }
+            if scheme != Scheme::Nopb {
+                assert_eq!(members(&entry["persist_buffer"]), listed("`persist_buffer`"));
+                let occupancy = members(&entry["persist_buffer"]["occupancy"]);
+                assert_eq!(occupancy, Names::from(["mean", "max", "entries"].map(str::to_owned)));
+            }
+        }
+    }
+}
+
+#[test]
+fn latency_stacks_have_the_classes_and_parts_of_the_page() {
+    let entry = entry(Scheme::PbRf, false);
+    let named = members_in(&section("`latency_stacks`"));
+    let stacks = entry["latency_stacks"].as_object().expect("it is a map");
+    let parts: Names = stacks.values().flat_map(|stack| members(&stack["parts"])).collect();
+    let others = ["count", "total_ns", "parts"].map(str::to_owned);
+    let known: Names = stacks.keys().cloned().chain(parts).chain(others).collect();
+    assert_eq!(known, named);
+}
+
+#[test]
+fn regions_have_the_members_of_the_page() {
+    let entry = entry(Scheme::Pb, true);
+    let regions = entry["regions"].as_array().expect("it is a list");
+    assert_eq!(regions.len(), 2);
+    for region in regions {
+        assert_eq!(members(region), members_in(&section("`regions[]`")));
+    }
+    let total = |name: &str| regions.iter().map(|region| region[name].as_f64().unwrap()).sum::<f64>();
+    assert!((total("simulated_ns") - entry["simulated_ns"].as_f64().unwrap()).abs() < 0.001);
+    assert_eq!(total("instructions"), entry["instructions"].as_f64().unwrap());
+    let persists: u64 = regions.iter().map(|region| region["persist"]["count"].as_u64().unwrap()).sum();
+    assert_eq!(persists, entry["persist"]["count"].as_u64().unwrap());
+}
+
+#[test]
+fn an_entry_keeps_the_rules_of_the_page() {
+    for scheme in Scheme::ALL {
+        for with_regions in [false, true] {
+            let entry = entry(scheme, with_regions);
+            check_entry(&entry);
+            assert!(
+                entry["writeback"]["count"].as_u64() > Some(0) && entry["prefetch_read"]["count"].as_u64() > Some(0)
+            );
+            assert_eq!(entry["persist_buffer"].is_null(), scheme == Scheme::Nopb);
+            assert_eq!(entry["host_seconds"], json!(0.5));
+        }
+    }
+}
+
+#[test]
+fn what_did_not_happen_is_null_and_not_zero() {
+    let mut builder = ProgramBuilder::new();
+    builder.one(0, Instruction::Add, 0);
+    let little = builder.finish();
+    let simulation = Simulation::new(&machine("pcs-table1", &[]), Scheme::PbRf, &little.program, options());
+    let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
+    let entry = run_entry(&outcome.unwrap_or_else(|error| panic!("{error}")), "pcs-table1", Scheme::PbRf, 0.0);
+    check_entry(&entry);
+    assert_eq!(entry["mips"], Json::Null, "nothing took any time");
+    for rate in ["read_hit_rate", "write_coalescing_rate"] {
+        assert_eq!(entry["persist_buffer"][rate], Json::Null);
+    }
+    assert_eq!(entry["persist"]["count"], json!(0));
+    let warnings = entry["warnings"].as_array().expect("it is a list");
+    assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("no persist at all")));
+}
