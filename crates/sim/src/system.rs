@@ -92,7 +92,6 @@ impl System {
     pub fn new(machine: &Machine, scheme: Scheme, workloads: Vec<Workload>) -> Result<System, String> {
         machine.topology().check_scheme(scheme)?;
         let mut builder = Builder { machine, topology: machine.topology(), scheme, system: System::empty() };
-        builder.check_devices()?;
         builder.add_hosts(workloads)?;
         builder.add_switches()?;
         builder.add_devices()?;
@@ -311,17 +310,6 @@ impl Builder<'_> {
         ComponentId(self.switch(SwitchId(self.topology.switches.len() as u32)).0 + device.0)
     }
 
-    fn check_devices(&self) -> Result<(), String> {
-        match self.topology.devices.iter().find(|device| device.upstream.len() != 1) {
-            Some(device) => Err(format!(
-                "{} is at the end of {} edges; a PM device has one port",
-                device.name,
-                device.upstream.len()
-            )),
-            None => Ok(()),
-        }
-    }
-
     fn add_hosts(&mut self, workloads: Vec<Workload>) -> Result<(), String> {
         let levels = self.machine.cache_levels();
         let config = HostConfig {
@@ -350,7 +338,7 @@ impl Builder<'_> {
             let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports);
             self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
             let interleave = Interleave::new(0, 256, 1).map_err(|error| error.to_string())?;
-            let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &dram_link, interleave);
+            let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &[dram_link], interleave);
             self.system.add(format!("{}_dram", node.name), AnyComponent::Device(Box::new(dram)));
         }
         Ok(())
@@ -408,7 +396,8 @@ impl Builder<'_> {
             let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
             let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
             let config = MediumConfig::Pm(self.topology.device_config(id).clone());
-            let device = Device::new(&config, &self.link(node.upstream[0]), range.interleave);
+            let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
+            let device = Device::new(&config, &links, range.interleave);
             let component = self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
             self.system.devices.push(component);
         }
@@ -435,9 +424,8 @@ impl Builder<'_> {
                     let name = format!("{} -> {}", self.topology.name(sender), self.topology.name(receiver));
                     let owner = &self.system.names[component.0 as usize];
                     let stats_path = match sender {
-                        Vertex::Host(_) => format!("{owner}.port{}", port.0),
+                        Vertex::Host(_) | Vertex::Device(_) => format!("{owner}.port{}", port.0),
                         Vertex::Switch(_) => format!("{owner}.port{}.link", port.0),
-                        Vertex::Device(_) => format!("{owner}.port"),
                     };
                     self.system.links.push(LinkEnd { name, flit_bytes: link.flit_bytes, stats_path });
                 }
@@ -460,7 +448,11 @@ impl Builder<'_> {
                     .expect("an edge of that switch");
                 (self.switch(switch), PortId(index as u16))
             }
-            Vertex::Device(device) => (self.device(device), PortId(0)),
+            Vertex::Device(device) => {
+                let index =
+                    position(&self.topology.devices[device.0 as usize].upstream).expect("an edge of that device");
+                (self.device(device), PortId(index as u16))
+            }
         }
     }
 

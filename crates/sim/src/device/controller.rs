@@ -1,19 +1,20 @@
-//! The controller of a memory device: the end of a link, a fixed pipeline, and the medium behind it.
+//! The controller of a memory device: the ends of its links, a fixed pipeline, and the medium behind it.
 //!
 //! An arrived request keeps its buffer place, and so the sender's credit, until the medium has room for it; a full medium thus holds back
-//! the fabric. Requests without data and with data wait apart, so a full write queue does not stop reads. Answers go back through a
-//! transmitter; when they cannot leave, the medium gets nothing more to answer.
+//! the fabric. Requests without data and with data wait apart, so a full write queue does not stop reads. The ports share the medium in turn, one
+//! request each. An answer leaves by the port that its request came in by; where answers cannot leave, the medium gets nothing more from that port.
 
 use std::collections::VecDeque;
 
 use super::medium::{Completion, Medium, MediumConfig};
+use super::port::Port;
 use crate::host_bridge::Interleave;
-use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::link::LinkConfig;
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
-use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
+use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Tag, Version};
 use crate::stats::{Histogram, StatsNode};
 
-/// The port to the fabric or the host bridge.
+/// The first port to the fabric or the host bridge; others have the numbers that follow.
 pub const DEVICE_PORT: PortId = PortId(0);
 
 /// The classes of requests, in the order in which they are looked at, each with the class of its answers.
@@ -31,10 +32,9 @@ const ANSWER: u64 = 1;
 #[derive(Clone, Debug)]
 pub struct Device {
     latency: Duration,
-    transmitter: Transmitter,
-    receiver: Receiver,
-    /// Requests that occupy buffer places of the link, in the order of [`REQUEST_CLASSES`].
-    ingress: [Ingress; 2],
+    ports: Vec<Port>,
+    /// The port whose turn it is to give the medium a request, in the order of [`REQUEST_CLASSES`].
+    turns: [usize; 2],
     medium: Medium,
     /// Answers in the pipeline, by the time at which they leave it.
     egress: VecDeque<(Time, Message)>,
@@ -43,14 +43,6 @@ pub struct Device {
     /// Room for what the medium answers; empty between events.
     completions: Vec<Completion>,
     stats: DeviceStats,
-}
-
-/// Requests of one class, with the time at which each has passed the pipeline.
-#[derive(Clone, Debug, Default)]
-struct Ingress {
-    queue: VecDeque<(Time, Message)>,
-    /// Since when the first one waits for room in the medium.
-    blocked_since: Option<Time>,
 }
 
 /// What a device counted.
@@ -66,11 +58,11 @@ pub struct DeviceStats {
     pub write_bytes: u64,
     /// Reads that found the read queue full.
     pub read_queue_full: u64,
-    /// Time during which a read waited for room in the read queue, in ps.
+    /// Time during which a read waited at the head of a port for room in the read queue, in ps; the sum over ports.
     pub read_queue_full_ps: u64,
     /// Writes that found the write queue full.
     pub write_queue_full: u64,
-    /// Time during which a write waited for room in the write queue, in ps.
+    /// Time during which a write waited at the head of a port for room in the write queue, in ps; the sum over ports.
     pub write_queue_full_ps: u64,
     /// From a read's arrival until its data leave for the link.
     pub read_latency_ps: Histogram,
@@ -79,13 +71,13 @@ pub struct DeviceStats {
 }
 
 impl Device {
-    /// A device like `config` at the end of a `link`. Its lines are those of one way of `interleave`.
-    pub fn new(config: &MediumConfig, link: &LinkConfig, interleave: Interleave) -> Device {
+    /// A device like `config` at the end of `links`, one for each of its ports. Its lines are those of one way of `interleave`.
+    pub fn new(config: &MediumConfig, links: &[LinkConfig], interleave: Interleave) -> Device {
+        let ports = links.iter().zip(DEVICE_PORT.0..);
         Device {
             latency: Duration::from_ns(config.controller_latency_ns()),
-            transmitter: Transmitter::new(DEVICE_PORT, link),
-            receiver: Receiver::new(DEVICE_PORT, link),
-            ingress: Default::default(),
+            ports: ports.map(|(link, number)| Port::new(PortId(number), link)).collect(),
+            turns: [0; 2],
             medium: Medium::new(config, interleave),
             egress: VecDeque::new(),
             armed: Time::NEVER,
@@ -119,20 +111,17 @@ impl Device {
         &self.stats
     }
 
-    fn request_arrived(&mut self, message: Message, context: &mut Context<'_>) {
-        let ingress = match message.is_write() {
-            false => {
-                self.stats.reads += 1;
-                &mut self.ingress[0]
-            }
-            true => {
-                self.stats.writes += 1;
-                self.stats.write_bytes += u64::from(message.mask.0.count_ones());
-                &mut self.ingress[1]
-            }
-        };
+    fn request_arrived(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
+        if message.is_write() {
+            self.stats.writes += 1;
+            self.stats.write_bytes += u64::from(message.mask.0.count_ones());
+        } else {
+            self.stats.reads += 1;
+        }
+        let port = usize::from(port.0);
+        message.tag = tag_inside(message.tag, port, self.ports.len());
         let passed = self.medium.entry_time(context.now() + self.latency);
-        ingress.queue.push_back((passed, message));
+        self.ports[port].ingress[usize::from(message.is_write())].queue.push_back((passed, message));
         self.arm(passed, context);
     }
 
@@ -151,56 +140,48 @@ impl Device {
             self.answer_later(completion, context);
         }
         self.completions = completions;
-        let first = |ingress: &Ingress| ingress.queue.front().map(|(passed, _)| *passed);
-        let passing = self.ingress.iter().filter_map(first).filter(|passed| *passed > now);
+        let passing = self.ports.iter().flat_map(Port::heads).filter(|passed| *passed > now);
         let next = passing.min().unwrap_or(Time::NEVER).min(medium_next);
         self.arm(next, context);
     }
 
-    /// Moves into the medium what has passed the pipeline and finds room. True if something moved.
+    /// Moves into the medium what has passed the pipeline and finds room, from each port in turn. True if something moved.
     fn admit(&mut self, context: &mut Context<'_>) -> bool {
-        let now = context.now();
         let mut has_moved = false;
-        for (ingress, (class, answer)) in REQUEST_CLASSES.into_iter().enumerate() {
-            while let Some((passed, message)) = self.ingress[ingress].queue.front().copied() {
-                if passed > now {
-                    break;
+        for ingress in 0..REQUEST_CLASSES.len() {
+            let mut without = 0;
+            while without < self.ports.len() {
+                let port = self.turns[ingress];
+                self.turns[ingress] = (port + 1) % self.ports.len();
+                if self.admit_from(port, ingress, context) {
+                    has_moved = true;
+                    without = 0;
+                } else {
+                    without += 1;
                 }
-                if self.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
-                    break;
-                }
-                if !self.medium.has_room(&message) {
-                    self.block(ingress, now);
-                    break;
-                }
-                self.unblock(ingress, now);
-                self.ingress[ingress].queue.pop_front();
-                self.receiver.release(class, context);
-                self.medium.accept(message, now, &mut self.completions);
-                has_moved = true;
             }
         }
         has_moved
     }
 
-    fn block(&mut self, ingress: usize, now: Time) {
-        if self.ingress[ingress].blocked_since.is_none() {
-            self.ingress[ingress].blocked_since = Some(now);
-            match ingress {
-                0 => self.stats.read_queue_full += 1,
-                _ => self.stats.write_queue_full += 1,
-            }
+    /// Moves the first request of a class from that port into the medium, if it may go there.
+    fn admit_from(&mut self, port: usize, ingress: usize, context: &mut Context<'_>) -> bool {
+        let now = context.now();
+        let (class, answer) = REQUEST_CLASSES[ingress];
+        let port = &mut self.ports[port];
+        let Some((passed, message)) = port.ingress[ingress].queue.front().copied() else { return false };
+        if passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
+            return false;
         }
-    }
-
-    fn unblock(&mut self, ingress: usize, now: Time) {
-        if let Some(since) = self.ingress[ingress].blocked_since.take() {
-            let waited = now.since(since).as_ps();
-            match ingress {
-                0 => self.stats.read_queue_full_ps += waited,
-                _ => self.stats.write_queue_full_ps += waited,
-            }
+        if !self.medium.has_room(&message) {
+            self.stats.count_full(ingress, port.ingress[ingress].block(now));
+            return false;
         }
+        self.stats.count_full_time(ingress, port.ingress[ingress].unblock(now));
+        port.ingress[ingress].queue.pop_front();
+        port.receiver.release(class, context);
+        self.medium.accept(message, now, &mut self.completions);
+        true
     }
 
     /// Sends an answer of the medium through the pipeline.
@@ -215,7 +196,7 @@ impl Device {
 
     /// The first answer has passed the pipeline.
     fn answer(&mut self, context: &mut Context<'_>) {
-        let (leaves, answer) = self.egress.pop_front().expect("each answer in the pipeline asked for one wake");
+        let (leaves, mut answer) = self.egress.pop_front().expect("each answer in the pipeline asked for one wake");
         debug_assert_eq!(leaves, context.now());
         let parts = answer.stack.parts_ps();
         let parts = [parts[Stage::DeviceQueue as usize], parts[Stage::Media as usize]];
@@ -226,7 +207,9 @@ impl Device {
         } else {
             self.stats.write_latency_ps.record(latency);
         }
-        self.transmitter.offer(answer, context);
+        let (tag, port) = tag_outside(answer.tag, self.ports.len());
+        answer.tag = tag;
+        self.ports[port].transmitter.offer(answer, context);
     }
 
     /// Asks for a wake at `time`, unless one comes before that.
@@ -238,14 +221,42 @@ impl Device {
     }
 }
 
+impl DeviceStats {
+    /// A request of that class may have found its queue full.
+    fn count_full(&mut self, ingress: usize, is_full: bool) {
+        match ingress {
+            0 => self.read_queue_full += u64::from(is_full),
+            _ => self.write_queue_full += u64::from(is_full),
+        }
+    }
+
+    /// A request of that class waited so long for room.
+    fn count_full_time(&mut self, ingress: usize, waited: Duration) {
+        match ingress {
+            0 => self.read_queue_full_ps += waited.as_ps(),
+            _ => self.write_queue_full_ps += waited.as_ps(),
+        }
+    }
+}
+
+/// The tag by which a device with so many ports knows a request: those of different ports may be equal, so it names the port too.
+fn tag_inside(tag: Tag, port: usize, ports: usize) -> Tag {
+    let inside = u64::from(tag.0) * ports as u64 + port as u64;
+    Tag(u32::try_from(inside).expect("far fewer requests are under way"))
+}
+
+/// The tag that a request came with, and the port that it came in by.
+fn tag_outside(tag: Tag, ports: usize) -> (Tag, usize) {
+    (Tag(tag.0 / ports as u32), tag.0 as usize % ports)
+}
+
 impl Component for Device {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
-            Event::Arrival { message, .. } => self.request_arrived(message, context),
-            Event::Credit { class, .. } => {
-                self.transmitter.credit_returned(class, context);
-                let has_passed = |(passed, _): &(Time, Message)| *passed <= context.now();
-                if self.ingress.iter().any(|ingress| ingress.queue.front().is_some_and(has_passed)) {
+            Event::Arrival { port, message } => self.request_arrived(port, message, context),
+            Event::Credit { port, class } => {
+                self.ports[usize::from(port.0)].transmitter.credit_returned(class, context);
+                if self.ports.iter().flat_map(Port::heads).any(|passed| passed <= context.now()) {
                     self.service(context);
                 }
             }
@@ -260,8 +271,7 @@ impl Component for Device {
     }
 
     fn power_fail(&mut self) {
-        self.transmitter.power_fail();
-        self.ingress = Default::default();
+        self.ports.iter_mut().for_each(Port::power_fail);
         self.egress.clear();
         self.medium.power_fail();
         self.armed = Time::NEVER;
@@ -272,19 +282,22 @@ impl Component for Device {
     }
 
     fn is_idle(&self) -> bool {
-        let has_request = self.ingress.iter().any(|ingress| !ingress.queue.is_empty());
-        !has_request && self.egress.is_empty() && self.medium.is_idle() && self.transmitter.is_idle()
+        self.ports.iter().all(Port::is_idle) && self.egress.is_empty() && self.medium.is_idle()
     }
 
     fn waiting(&self) -> Vec<String> {
         let mut waiting = Vec::new();
-        for (ingress, (class, answer)) in self.ingress.iter().zip(REQUEST_CLASSES) {
-            if !ingress.queue.is_empty() {
-                waiting.push(format!("{} {} wait for room in the medium", ingress.queue.len(), class.name()));
-            }
-            let count = self.transmitter.waiting(answer);
-            if count > 0 {
-                waiting.push(format!("{count} {} wait for credits", answer.name()));
+        for (number, port) in self.ports.iter().enumerate() {
+            let place = if self.ports.len() == 1 { String::new() } else { format!("port {number}: ") };
+            for (ingress, (class, answer)) in port.ingress.iter().zip(REQUEST_CLASSES) {
+                if !ingress.queue.is_empty() {
+                    let requests = format!("{} {}", ingress.queue.len(), class.name());
+                    waiting.push(format!("{place}{requests} wait for room in the medium"));
+                }
+                let count = port.transmitter.waiting(answer);
+                if count > 0 {
+                    waiting.push(format!("{place}{count} {} wait for credits", answer.name()));
+                }
             }
         }
         waiting.extend(self.medium.waiting());
@@ -294,7 +307,7 @@ impl Component for Device {
     fn stats(&self, now: Time) -> StatsNode {
         let stats = &self.stats;
         let (medium_name, medium) = self.medium.stats(now);
-        StatsNode::group([
+        let mut nodes: Vec<(String, StatsNode)> = [
             ("reads", StatsNode::Counter(stats.reads)),
             ("writes", StatsNode::Counter(stats.writes)),
             ("read_bytes", StatsNode::Counter(stats.read_bytes)),
@@ -305,8 +318,12 @@ impl Component for Device {
             ("write_queue_full_ps", StatsNode::Counter(stats.write_queue_full_ps)),
             ("read_latency_ps", StatsNode::histogram(&stats.read_latency_ps)),
             ("write_latency_ps", StatsNode::histogram(&stats.write_latency_ps)),
-            ("port", self.transmitter.stats(now)),
             (medium_name, medium),
-        ])
+        ]
+        .map(|(name, node)| (name.to_owned(), node))
+        .into();
+        let ports = self.ports.iter().enumerate();
+        nodes.extend(ports.map(|(number, port)| (format!("port{number}"), port.transmitter.stats(now))));
+        StatsNode::group(nodes)
     }
 }

@@ -1,7 +1,7 @@
-//! Memory devices: a controller that speaks CXL.mem at its port, and the medium behind it.
+//! Memory devices: a controller that speaks CXL.mem at its ports, and the medium behind it.
 //!
 //! A device answers each request once: a read with the youngest version of its line, a write with a completion when the medium's rules say that
-//! it is complete. It knows nothing of hosts and switches; it receives what the link at its port delivers.
+//! it is complete. It knows nothing of hosts and switches; it receives what the links at its ports deliver.
 
 pub mod controller;
 pub mod dram;
@@ -9,6 +9,7 @@ mod line_versions;
 pub mod medium;
 mod occupancy;
 pub mod pm;
+mod port;
 mod write_drain;
 
 pub use controller::{DEVICE_PORT, Device, DeviceStats};

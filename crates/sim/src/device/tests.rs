@@ -1,6 +1,7 @@
 //! Whole devices at the end of a link, with a mock neighbour that counts its credits.
 
 mod behind_a_bridge;
+mod ports;
 
 use super::*;
 use crate::host_bridge::Interleave;
@@ -25,6 +26,8 @@ struct Bench {
     /// Whether the neighbour takes answers out of its buffers at once.
     returns_credits: bool,
     messages: Vec<Message>,
+    /// The port by which each of them came.
+    ports: Vec<PortId>,
 }
 
 /// 1 ns a flit, 5 ns of flight.
@@ -43,8 +46,15 @@ fn link(credits: u16) -> LinkConfig {
 fn bench(config: MediumConfig, answer_credits: u16) -> Bench {
     let mut wires = Wires::default();
     wires.connect((DEVICE, DEVICE_PORT), (NEIGHBOUR, PortId(0)));
-    let device = Device::new(&config, &link(answer_credits), Interleave::none(0).unwrap());
-    Bench { queue: EventQueue::default(), wires, device, returns_credits: true, messages: Vec::new() }
+    let device = Device::new(&config, &[link(answer_credits)], Interleave::none(0).unwrap());
+    Bench {
+        queue: EventQueue::default(),
+        wires,
+        device,
+        returns_credits: true,
+        messages: Vec::new(),
+        ports: Vec::new(),
+    }
 }
 
 fn pm(ack_at: AckAt) -> MediumConfig {
@@ -64,10 +74,15 @@ impl Bench {
     }
 
     /// `message` will arrive at `ns`.
-    fn arrives(&mut self, ns: u64, mut message: Message) {
+    fn arrives(&mut self, ns: u64, message: Message) {
+        self.arrives_at(DEVICE_PORT, ns, message);
+    }
+
+    /// `message` will arrive by `port` at `ns`.
+    fn arrives_at(&mut self, port: PortId, ns: u64, mut message: Message) {
         let time = Time::from_ps(ns * 1000);
         message.stack.charge(Stage::Link, time);
-        self.queue.push(time, DEVICE, Event::Arrival { port: DEVICE_PORT, message });
+        self.queue.push(time, DEVICE, Event::Arrival { port, message });
     }
 
     /// Runs until nothing happens any more; gives what reached the neighbour, with its time in ps.
@@ -79,11 +94,12 @@ impl Bench {
                 continue;
             }
             match event {
-                Event::Arrival { message, .. } => {
+                Event::Arrival { port, message } => {
                     reached.push((time.as_ps(), Reached::Answer(message.class(), message.line.0)));
                     self.messages.push(message);
+                    self.ports.push(port);
                     if self.returns_credits {
-                        let credit = Event::Credit { port: DEVICE_PORT, class: message.class() };
+                        let credit = Event::Credit { port, class: message.class() };
                         self.queue.push(time, DEVICE, credit);
                     }
                 }
@@ -258,6 +274,7 @@ fn a_snapshot_goes_on_like_the_original() {
         device: bench.device.clone(),
         returns_credits: true,
         messages: Vec::new(),
+        ports: Vec::new(),
     };
     assert_eq!(bench.run(), copy.run());
 }
@@ -268,8 +285,15 @@ fn a_device_of_an_interleaved_range_uses_all_its_banks() {
     let interleave = Interleave::new(0, 256, 4).unwrap();
     let mut wires = Wires::default();
     wires.connect((DEVICE, DEVICE_PORT), (NEIGHBOUR, PortId(0)));
-    let device = Device::new(&config, &link(8), interleave);
-    let mut bench = Bench { queue: EventQueue::default(), wires, device, returns_credits: true, messages: Vec::new() };
+    let device = Device::new(&config, &[link(8)], interleave);
+    let mut bench = Bench {
+        queue: EventQueue::default(),
+        wires,
+        device,
+        returns_credits: true,
+        messages: Vec::new(),
+        ports: Vec::new(),
+    };
     // Lines 0 to 3 of each 16 lie here; every fourth of these in one bank.
     for line in [0, 1, 2, 3, 16] {
         bench.arrives(0, read(line));

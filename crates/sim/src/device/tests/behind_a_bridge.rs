@@ -35,8 +35,8 @@ fn system(credits: u16, pm: PmConfig, dram: DramConfig) -> System {
         queue: EventQueue::default(),
         wires,
         bridge: HostBridge::new(&HostBridgeConfig { latency_ns: 3.0 }, decoder, &[port.clone(), port]),
-        dram: Device::new(&MediumConfig::Dram(dram), &link, Interleave::none(0).unwrap()),
-        pm: Device::new(&MediumConfig::Pm(pm), &link, Interleave::none(PM_BASE).unwrap()),
+        dram: Device::new(&MediumConfig::Dram(dram), std::slice::from_ref(&link), Interleave::none(0).unwrap()),
+        pm: Device::new(&MediumConfig::Pm(pm), &[link], Interleave::none(PM_BASE).unwrap()),
     }
 }
 

@@ -1,0 +1,68 @@
+//! A port of a memory device: what arrived by its link and waits for the medium, and the way back.
+
+use std::collections::VecDeque;
+
+use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::{Duration, PortId, Time};
+use crate::message::Message;
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Sends answers.
+    pub transmitter: Transmitter,
+    /// Returns the credits of requests.
+    pub receiver: Receiver,
+    /// Requests that occupy buffer places of the link: those without data, and those with.
+    pub ingress: [Ingress; 2],
+}
+
+/// Requests of one class, with the time at which each has passed the pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct Ingress {
+    /// In the order of their arrival.
+    pub queue: VecDeque<(Time, Message)>,
+    /// Since when the first one waits for room in the medium.
+    blocked_since: Option<Time>,
+}
+
+impl Port {
+    /// Port `number`, at the end of a link like `link`.
+    pub fn new(number: PortId, link: &LinkConfig) -> Port {
+        Port {
+            transmitter: Transmitter::new(number, link),
+            receiver: Receiver::new(number, link),
+            ingress: Default::default(),
+        }
+    }
+
+    /// When the first request of each class has passed the pipeline.
+    pub fn heads(&self) -> impl Iterator<Item = Time> {
+        self.ingress.iter().filter_map(|ingress| ingress.queue.front().map(|(passed, _)| *passed))
+    }
+
+    /// Whether nothing waits here and every credit has come back.
+    pub fn is_idle(&self) -> bool {
+        self.ingress.iter().all(|ingress| ingress.queue.is_empty()) && self.transmitter.is_idle()
+    }
+
+    /// Power is gone: what waited is lost.
+    pub fn power_fail(&mut self) {
+        self.transmitter.power_fail();
+        self.ingress = Default::default();
+    }
+}
+
+impl Ingress {
+    /// The first request finds no room; whether it had not yet noticed.
+    pub fn block(&mut self, now: Time) -> bool {
+        let is_new = self.blocked_since.is_none();
+        self.blocked_since.get_or_insert(now);
+        is_new
+    }
+
+    /// The first request finds room; how long it has waited for that.
+    pub fn unblock(&mut self, now: Time) -> Duration {
+        self.blocked_since.take().map_or(Duration::ZERO, |since| now.since(since))
+    }
+}
