@@ -152,6 +152,14 @@ class Frame:
     stored_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The bytes that one write left in selected PM."""
+
+    address: int
+    bytes: bytes
+
+
 @dataclass(slots=True)
 class Execution:
     """A block, executed once; `executed` counts its instructions that were."""
@@ -159,6 +167,7 @@ class Execution:
     block: Block
     values: list[int]
     executed: int
+    written: list[Written]
 
 
 @dataclass
@@ -184,6 +193,20 @@ class Access:
     instruction: bytes
 
 
+def write_ranges(block: Block, values: list[int]) -> Iterator[tuple[int, int]]:
+    """Address and size of each slot that writes, in the order in which values are counted."""
+    is_second = False
+    for number, (slot, value) in enumerate(zip(block.slots, values, strict=True)):
+        if slot.kind in (STRING_SOURCE, STRING_DESTINATION):
+            is_second = not is_second
+            if slot.kind == STRING_DESTINATION and is_second:
+                after = values[number + 1]
+                start = value if value <= after else after + slot.size
+                yield start, abs(after - value)
+        elif slot.kind in (STORE, UPDATE, SCATTER):
+            yield value, slot.size
+
+
 def read_frames(data: bytes) -> Iterator[Frame]:
     """The whole frames from the start of `data`; stops at the footer or at an incomplete frame."""
     offset = 0
@@ -204,6 +227,21 @@ def read_frames(data: bytes) -> Iterator[Frame]:
             raise Damaged(f"frame at {offset}: {len(payload)} bytes where {raw_bytes} are named")
         yield Frame(offset, kind, thread, sequence, instructions, position, payload, stored_bytes)
         offset = end
+
+
+def mapped_range(event: Event) -> tuple[int, int]:
+    """Start and end of a mapping event."""
+    start, length = event.fields["start"], event.fields["length"]
+    assert isinstance(start, int)
+    assert isinstance(length, int)
+    return start, start + length
+
+
+def place(memory: bytearray, at: int, data: bytes) -> None:
+    """Writes `data` at `at`, as far as that lies inside."""
+    low, high = max(at, 0), min(at + len(data), len(memory))
+    if low < high:
+        memory[low:high] = data[low - at : high - at]
 
 
 class Record:
@@ -295,6 +333,8 @@ class Record:
         events = Cursor(streams.get(3, b""))
         slots = self._slots(streams.get(2, b""))
         next(slots)
+        writes = self._writes(streams.get(5, b""))
+        next(writes)
         executed = 0
         pending: Execution | None = None
         for block_id in self._control(streams.get(1, b"")):
@@ -316,11 +356,13 @@ class Record:
             if block_id > self.blocks_before[frame.offset]:
                 raise Damaged(f"block {block_id} is used before it is described")
             block = self.blocks[block_id]
-            pending = Execution(block, slots.send(block), len(block.lengths))
+            values = slots.send(block)
+            written = writes.send((block, values))
+            pending = Execution(block, values, len(block.lengths), written)
         if pending is not None:
             executed += pending.executed
             yield pending
-        if slots.send(None) or not events.done():
+        if slots.send(None) or writes.send(None) or not events.done():
             raise Damaged("a stream with something behind its end")
         if executed != frame.instructions:
             raise Damaged(f"{executed} instructions where the header names {frame.instructions}")
@@ -361,6 +403,29 @@ class Record:
                 predictor[1] = (value - last) & MASK if seen else 0
                 predictor[2] = 1
                 values.append(value)
+
+    @staticmethod
+    def _writes(
+        data: bytes,
+    ) -> Generator[list[Written], tuple[Block, list[int]] | None, None]:
+        """Given an executed block, what it wrote; given None, whether there are values left."""
+        stream = Cursor(data)
+        skip = None if stream.done() else stream.varint()
+        written: list[Written] = []
+        while True:
+            execution = yield written
+            if execution is None:
+                yield [Written(0, b"")] if skip is not None else []
+                return
+            written = []
+            for address, size in write_ranges(*execution):
+                if skip is None:
+                    break
+                if skip > 0:
+                    skip -= 1
+                    continue
+                written.append(Written(address, stream.take(size)))
+                skip = None if stream.done() else stream.varint()
 
     @staticmethod
     def _control(data: bytes) -> Iterator[int]:
@@ -442,6 +507,60 @@ class Record:
             for number, slot, code in found:
                 if slot.instruction < item.executed:
                     yield Access(item.values[number], slot.kind, slot.size, code)
+
+    def changes(self) -> Iterator[Written | Event]:
+        """What the record says of selected PM: bytes, and how mappings changed, in an order that
+        the process clock allows.
+        """
+        ordered: list[tuple[int, int, int, Written | Event]] = []
+        for thread in self.threads:
+            clock = 0
+            for item in self.items(thread):
+                found: list[Written | Event] = []
+                if isinstance(item, Execution):
+                    found.extend(item.written)
+                else:
+                    clock = item.clock if item.clock is not None else clock
+                    if item.name in ("kernel_write", "initial_bytes"):
+                        found.append(Written(**item.fields))  # type: ignore[arg-type]
+                    elif item.name in ("map", "unmap"):
+                        found.append(item)
+                ordered.extend((clock, thread, len(ordered) + i, w) for i, w in enumerate(found))
+        ordered.sort(key=lambda change: change[:3])
+        for *_, change in ordered:
+            yield change
+
+    def rebuild(self, start: int, length: int) -> bytes:
+        """The last that the record knows of the bytes from `start`. A new mapping has zeros."""
+        memory = bytearray(length)
+        for change in self.changes():
+            if isinstance(change, Written):
+                place(memory, change.address - start, change.bytes)
+            elif change.name == "map":
+                first, end = mapped_range(change)
+                low, high = max(first, start), min(end, start + length)
+                place(memory, low - start, bytes(max(0, high - low)))
+        return bytes(memory)
+
+    def rebuild_file(self, path: str | Path, length: int) -> bytes:
+        """The same of a file, through all of its mappings."""
+        content = bytearray(length)
+        pieces: list[tuple[int, int, int]] = []  # of live mappings: first address, end, offset
+        for change in self.changes():
+            if isinstance(change, Written):
+                for first, end, offset in pieces:
+                    if first <= change.address < end:
+                        place(content, change.address - first + offset, change.bytes)
+                continue
+            low, high = mapped_range(change)
+            kept = []
+            for first, end, offset in pieces:
+                kept.append((first, min(end, low), offset))
+                kept.append((max(first, high), end, offset + max(0, high - first)))
+            pieces = [piece for piece in dict.fromkeys(kept) if piece[0] < piece[1]]
+            if change.name == "map" and change.fields["name"] == str(path):
+                pieces.append((low, high, int(str(change.fields["offset"]))))
+        return bytes(content)
 
     @property
     def instructions(self) -> int:

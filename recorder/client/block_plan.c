@@ -7,7 +7,9 @@
 
 #include "address_expressions.h"
 #include "record_format.h"
+#include "selected_memory.h"
 #include "spin_loop.h"
+#include "value_queue.h"
 #include "vector_elements.h"
 
 #include <string.h>
@@ -174,6 +176,23 @@ static bool is_read_too(instr_t *instr, opnd_t operand) {
   return false;
 }
 
+/* `enter` pushes the frame pointer, and one more per level of nesting and the frame's own. */
+static void add_enter_slot(struct draft *draft, instr_t *instr) {
+  uint32_t level = (uint32_t)opnd_get_immed_int(instr_get_src(instr, 1)) % 32;
+  uint32_t bytes = 8 * (level == 0 ? 1 : level + 1);
+  add_register_slot(draft, SLOT_STORE, bytes, DR_REG_XSP, -(int64_t)bytes);
+}
+
+/* A `pop` to memory adds to the stack pointer before it computes the address; the engine's operand
+ * does not show it. */
+static opnd_t pop_target(opnd_t operand) {
+  if (!opnd_is_base_disp(operand) || opnd_get_base(operand) != DR_REG_XSP)
+    return operand;
+  return opnd_create_base_disp(DR_REG_XSP, opnd_get_index(operand), opnd_get_scale(operand),
+                               opnd_get_disp(operand) + opnd_size_in_bytes(opnd_get_size(operand)),
+                               opnd_get_size(operand));
+}
+
 static void add_ordinary_slots(struct draft *draft, instr_t *instr) {
   bool is_prefetch = instr_is_prefetch(instr);
   for (int i = 0; i < instr_num_srcs(instr); i++) {
@@ -187,8 +206,12 @@ static void add_ordinary_slots(struct draft *draft, instr_t *instr) {
   }
   for (int i = 0; i < instr_num_dsts(instr); i++) {
     opnd_t operand = instr_get_dst(instr, i);
-    if (opnd_is_memory_reference(operand) && !is_read_too(instr, operand))
-      add_operand_slot(draft, SLOT_STORE, drutil_opnd_mem_size_in_bytes(operand, instr), operand);
+    if (!opnd_is_memory_reference(operand) || is_read_too(instr, operand))
+      continue;
+    uint32_t bytes = drutil_opnd_mem_size_in_bytes(operand, instr);
+    if (instr_get_opcode(instr) == OP_pop)
+      operand = pop_target(operand);
+    add_operand_slot(draft, SLOT_STORE, bytes, operand);
   }
 }
 
@@ -219,6 +242,8 @@ static void add_slots(struct draft *draft, instr_t *instr) {
     for (uint32_t i = 0; i < elements.count; i++)
       add_slot(draft, elements.is_scatter ? SLOT_SCATTER : SLOT_GATHER, elements.element_bytes,
                (uint16_t)(raw + i), 0);
+  } else if (opcode == OP_enter) {
+    add_enter_slot(draft, instr);
   } else {
     add_ordinary_slots(draft, instr);
   }
@@ -244,7 +269,7 @@ struct block_plan *block_plan_create(void *drcontext, instrlist_t *ilist) {
   memset(&draft->block, 0, sizeof(draft->block));
   address_expressions_init(&draft->expressions);
   draft->sources = 0;
-  draft->block.raw_words = 1;
+  draft->block.raw_words = values_are_recorded ? VALUES_WORD + 1 : 1;
   draft->block.lengths = draft->lengths;
   draft->block.code = draft->code;
   draft->block.slot = draft->slot;

@@ -17,6 +17,7 @@
 #include "process_image.h"
 #include "recording.h"
 #include "region_of_interest.h"
+#include "selected_memory.h"
 #include "signals.h"
 #include "synchronisation.h"
 #include "system_calls.h"
@@ -38,6 +39,7 @@ static void on_process_exit(void) {
   memory_map_exit();
   instrument_exit();
   threads_exit();
+  selected_memory_exit();
   thread_identities_exit();
   code_table_exit();
   frame_exit();
@@ -56,6 +58,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   frame_init();
   code_table_init();
   thread_identities_init();
+  selected_memory_init();
   threads_init();
   instrument_init();
   memory_map_init();

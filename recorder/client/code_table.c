@@ -113,6 +113,16 @@ bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t in
   return false;
 }
 
+uint16_t block_writes(const struct block *block) {
+  uint16_t writes = 0;
+  for (uint32_t i = 0; i < block->slots; i++) {
+    writes += slot_writes(&block->slot[i]);
+    if (block->slot[i].kind == SLOT_STRING_DESTINATION)
+      i++;
+  }
+  return writes;
+}
+
 static void *copy(const void *from, size_t bytes) {
   return memcpy(arena_allocate(&table.arena, bytes), from, bytes);
 }

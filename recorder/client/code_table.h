@@ -6,6 +6,8 @@
 #define CODE_TABLE_H
 
 #include "dr_api.h"
+#include "record_format.h"
+
 #include <stdint.h>
 
 /* How the encoder gets a slot's value from the raw words of an execution: word `raw` +
@@ -56,6 +58,16 @@ uint32_t code_table_intern(const struct block *block);
 /* Whether raw word `word` of an execution belongs to one of its first `instructions` instructions.
  */
 bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions);
+
+/* Whether the slot belongs to those that the record's values are counted by: what writes, and the
+ * first of a string_destination pair (its second must be passed over). */
+static inline bool slot_writes(const struct slot *slot) {
+  return slot->kind == SLOT_STORE || slot->kind == SLOT_UPDATE || slot->kind == SLOT_SCATTER ||
+         slot->kind == SLOT_STRING_DESTINATION;
+}
+
+/* How many of them the block has. */
+uint16_t block_writes(const struct block *block);
 
 /* The block with an id that was given out by this image. */
 const struct block *code_table_get(uint32_t id);

@@ -128,11 +128,31 @@ static const uint64_t *encode_executions(struct encoder *encoder, const uint64_t
   return words;
 }
 
+/* The values of one execution, whose slots have just been encoded. */
+static void encode_values(struct encoder *encoder, const struct block_state *state,
+                          uint64_t values_word) {
+  uint64_t number = values_word >> VALUES_COUNT_BITS;
+  uint64_t end = number + (values_word & VALUES_COUNT_MASK);
+  uint32_t passed = 0; /* of the block's writes */
+  for (; number < end; number++) {
+    const struct value *value = value_queue_take(encoder->values, number);
+    trace_frame_value(&encoder->frame, value->write - passed, value->data, value->bytes);
+    passed = value->write + 1;
+  }
+  encoder->frame.writes_without_value += state->writes - passed;
+}
+
 void encoder_consume_executions(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
   while (from < to) {
     encoder_make_room(encoder);
-    predictor_state(&encoder->predictor, (uint32_t)*from);
-    from = encode_executions(encoder, from, to, true);
+    const struct block_state *state = predictor_state(&encoder->predictor, (uint32_t)*from);
+    if (encoder->values == NULL) {
+      from = encode_executions(encoder, from, to, true);
+    } else {
+      encode_executions(encoder, from, from + state->raw_words, true);
+      encode_values(encoder, state, from[VALUES_WORD]);
+      from += state->raw_words;
+    }
   }
 }
 
@@ -157,7 +177,7 @@ static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, c
     }
     if (after_loop != NULL) {
       words = after_loop;
-    } else if (may_spin(state)) {
+    } else if (may_spin(state) || encoder->values != NULL) {
       encoder_consume_executions(encoder, words, words + state->raw_words);
       words += state->raw_words;
     } else {

@@ -6,10 +6,12 @@
 
 #include "predictor.h"
 #include "trace_frame.h"
+#include "value_queue.h"
 
 struct encoder {
   struct trace_frame frame;
   struct predictor predictor;
+  struct value_queue *values; /* what the executions wrote; NULL without --values */
 
   /* A spin loop whose end has not been seen yet: the round at the front of the words is encoded,
    * and so many like it have been passed over. */

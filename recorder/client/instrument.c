@@ -10,7 +10,10 @@
 
 #include "block_plan.h"
 #include "recording.h"
+#include "selected_memory.h"
 #include "thread.h"
+#include "value_queue.h"
+#include "values.h"
 #include "vector_elements.h"
 
 #include <signal.h>
@@ -63,6 +66,10 @@ static void unreserve(void *drcontext, instrlist_t *block, instr_t *where, reg_i
   drreg_unreserve_register(drcontext, block, where, reg);
 }
 
+static opnd_t word_operand(const struct block_plan *plan, reg_id_t position, uint32_t word) {
+  return opnd_create_base_disp(position, DR_REG_NULL, 0, word_offset(plan, word), OPSZ_8);
+}
+
 static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t *where,
                                    struct block_plan *plan) {
   reg_id_t reg = reserve(drcontext, block, where, plan->used_registers);
@@ -82,12 +89,13 @@ static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t 
                                    opnd_create_base_disp(reg, DR_REG_NULL, 0, -bytes, OPSZ_8),
                                    OPND_CREATE_INT32((int)plan->id)),
                pc);
+  if (values_are_recorded)
+    insert_store(
+        block, where,
+        INSTR_CREATE_mov_st(drcontext, word_operand(plan, reg, VALUES_WORD), OPND_CREATE_INT32(0)),
+        pc);
   if (plan->position_register == DR_REG_NULL)
     unreserve(drcontext, block, where, reg);
-}
-
-static opnd_t word_operand(const struct block_plan *plan, reg_id_t position, uint32_t word) {
-  return opnd_create_base_disp(position, DR_REG_NULL, 0, word_offset(plan, word), OPSZ_8);
 }
 
 static void insert_register(void *drcontext, instrlist_t *block, instr_t *where,
@@ -214,16 +222,42 @@ static bool needs_position_later(void *drcontext, const struct block_plan *plan,
          last->instruction == plan->next_instruction;
 }
 
+static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
+                          const struct block_plan *plan) {
+  /* The call may move the position. */
+  if (values_insert(drcontext, block, instr, behind, plan) &&
+      plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
+    insert_read_position(drcontext, block, behind, plan->position_register);
+}
+
+/* What stands behind a write of any length starts a block of its own. */
+static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
+                                bool translating) {
+  (void)tag, (void)for_trace, (void)translating;
+  instr_t *instr = instrlist_first_app(block);
+  while (instr != NULL && !values_end_block_behind(instr))
+    instr = instr_get_next_app(instr);
+  while (instr != NULL && instr_get_next(instr) != NULL) {
+    instr_t *next = instr_get_next(instr);
+    instrlist_remove(block, next);
+    instr_destroy(drcontext, next);
+  }
+  return DR_EMIT_DEFAULT;
+}
+
 static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *block, instr_t *instr,
                                     bool for_trace, bool translating, void *user_data) {
   (void)tag, (void)for_trace, (void)translating;
   struct block_plan *plan = user_data;
   if (instr_is_app(instr) && plan->id != 0) {
+    instr_t *behind = instr_get_next(instr);
     if (plan->next_instruction == 0)
       insert_execution_start(drcontext, block, instr, plan);
     while (plan->next_source < plan->sources &&
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
+    if (values_are_recorded)
+      insert_values(drcontext, block, instr, behind, plan);
     if (plan->position_register != DR_REG_NULL && !needs_position_later(drcontext, plan, instr)) {
       unreserve(drcontext, block, instr, plan->position_register);
       plan->position_register = DR_REG_NULL;
@@ -265,11 +299,15 @@ void instrument_init(void) {
   drmgr_priority_t priority = {sizeof(priority), "fencepost.trace", NULL, NULL, 1000};
   is_ready =
       is_ready && drmgr_register_bb_instrumentation_event(on_analysis, on_insertion, &priority);
+  if (values_are_recorded)
+    is_ready = is_ready && drmgr_register_bb_app2app_event(on_block, NULL);
   DR_ASSERT_MSG(is_ready, "the engine's extensions could not be started");
 }
 
 void instrument_exit(void) {
   drmgr_unregister_bb_instrumentation_event(on_analysis);
+  if (values_are_recorded)
+    drmgr_unregister_bb_app2app_event(on_block);
   block_plans_exit();
   drutil_exit();
   drreg_exit();

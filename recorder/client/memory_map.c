@@ -8,9 +8,11 @@
 #include "arena.h"
 #include "fields.h"
 #include "kernel_maps.h"
+#include "kernel_writes.h"
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
+#include "selected_memory.h"
 
 #include <elf.h>
 #include <string.h>
@@ -32,6 +34,7 @@ void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uin
   fields_number(&fields, offset);
   fields_text(&fields, name);
   fields_send_clocked(&fields, thread, EVENT_MAP, clock_advance());
+  selected_memory_mapped(start, length, kind, name);
 }
 
 void memory_map_send_unmap(struct thread *thread, uint64_t clock, uint64_t start, uint64_t length) {
@@ -40,6 +43,7 @@ void memory_map_send_unmap(struct thread *thread, uint64_t clock, uint64_t start
   fields_number(&fields, start);
   fields_number(&fields, length);
   fields_send_clocked(&fields, thread, EVENT_UNMAP, clock);
+  selected_memory_unmapped(start, length);
 }
 
 static bool is_in_our_folder(const char *path) {
@@ -82,6 +86,7 @@ static void send(struct thread *thread, struct kernel_map *map) {
   extend_if_stack(map);
   memory_map_send(thread, map->start, map->end - map->start, map->protection, (uint8_t)kind_of(map),
                   map->offset, map->name);
+  initial_bytes_send(thread, map->start, map->end - map->start);
 }
 
 static bool send_if_the_programs(struct kernel_map *map, void *user_data) {
@@ -105,11 +110,20 @@ static bool keep_if_around(struct kernel_map *map, void *user_data) {
   return false;
 }
 
-void memory_map_send_around(struct thread *thread, uint64_t address) {
-  struct search search = {.address = address};
+void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length) {
+  struct search search = {.address = start};
+  struct kernel_map *map = &search.found;
   kernel_maps_each(keep_if_around, &search);
-  if (search.found.end != 0)
-    send(thread, &search.found);
+  if (map->end == 0)
+    return;
+  /* The kernel joins neighbours; what lay there before has been told of. */
+  if (length != 0) {
+    map->offset += start - map->start;
+    map->start = start;
+    if (map->end > start + length)
+      map->end = start + length;
+  }
+  send(thread, map);
 }
 
 void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high) {

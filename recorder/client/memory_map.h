@@ -12,8 +12,9 @@ void memory_map_exit(void);
 /* All mappings that exist; the first events of an image's first thread. */
 void memory_map_send_all(struct thread *thread);
 
-/* What the kernel says of the mapping around `address`, as an event. */
-void memory_map_send_around(struct thread *thread, uint64_t address);
+/* What the kernel says of the mapping at `start`, as an event: `length` bytes of it, or all of it
+ * where that is 0. What selected memory holds there comes with it. */
+void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length);
 
 void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uint8_t protection,
                      uint8_t kind, uint64_t offset, const char *name);

@@ -48,6 +48,7 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
   state->slots = block->slots;
   state->raw_words = block->raw_words;
   state->flags = block->flags;
+  state->writes = block_writes(block);
   for (uint32_t i = 0; i < block->slots; i++) {
     state->slot[i].displacement = (uint64_t)block->slot[i].displacement;
     state->slot[i].raw = block->slot[i].raw;

@@ -24,7 +24,8 @@ struct block_state {
   uint16_t instructions;
   uint16_t slots;
   uint16_t raw_words;
-  uint16_t flags; /* enum block_flags */
+  uint16_t flags;  /* enum block_flags */
+  uint16_t writes; /* of one execution (slot_writes) */
   struct slot_state slot[];
 };
 

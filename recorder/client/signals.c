@@ -10,6 +10,7 @@
 #include "instrument.h"
 #include "raw_words.h"
 #include "record_format.h"
+#include "selected_memory.h"
 #include "synchronisation.h"
 
 #include <signal.h>
@@ -32,6 +33,8 @@ static uint32_t instruction_at(const struct block *block, uint64_t address) {
 static void interrupt_block(struct thread *thread, uint64_t pc) {
   if (!thread->is_recorded || thread->call_depth > 0)
     return;
+  if (*thread->position > thread->guard)
+    thread_drain(thread);
   uint64_t *end = *thread->position;
   uint64_t *last = (uint64_t *)raw_words_last_record(thread->buffer, end);
   if (last == NULL || word_is_marker(*last))
@@ -41,7 +44,8 @@ static void interrupt_block(struct thread *thread, uint64_t pc) {
   if (executed == block->instructions)
     return;
   /* What was not reached still holds an older execution's words. */
-  for (uint64_t *word = last + 1; word < end; word++) {
+  uint64_t *first = last + (values_are_recorded ? VALUES_WORD + 1 : 1);
+  for (uint64_t *word = first; word < end; word++) {
     if (!block_word_is_reached(block, (uint32_t)(word - last), executed))
       *word = 0;
   }

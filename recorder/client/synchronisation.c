@@ -11,6 +11,7 @@
 #include "recording.h"
 #include "region_of_interest.h"
 #include "thread_identity.h"
+#include "values.h"
 #include "wake_pairing.h"
 
 #include <errno.h>
@@ -273,6 +274,7 @@ static void after_call(void *wrapping, void *user_data) {
     return;
   *thread->position = thread->call_position;
   thread->call_position = NULL;
+  values_send_of_call(thread);
   if (wrapping == NULL) {
     if (function->before == before_wait)
       wait_ends(thread->call.argument[0], thread->call.clock, false);

@@ -7,7 +7,10 @@
 
 #include "fields.h"
 #include "futex.h"
+#include "kernel_writes.h"
+#include "mapped_files.h"
 #include "memory_map.h"
+#include "persist_calls.h"
 #include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
@@ -32,7 +35,7 @@ static uint8_t record_protection(uint64_t protection) {
 static void after_mmap(struct thread *thread, const struct system_call *call, int64_t result) {
   uint64_t flags = call->argument[3];
   if ((flags & MAP_ANONYMOUS) == 0) {
-    memory_map_send_around(thread, (uint64_t)result);
+    memory_map_send_at(thread, (uint64_t)result, page_up(call->argument[1]));
     return;
   }
   uint8_t kind = (flags & (MAP_STACK | MAP_GROWSDOWN)) != 0 ? MAP_KIND_STACK : MAP_KIND_ANONYMOUS;
@@ -42,16 +45,17 @@ static void after_mmap(struct thread *thread, const struct system_call *call, in
 
 static void after_mremap(struct thread *thread, const struct system_call *call, int64_t result) {
   memory_map_send_unmap(thread, call->clock, call->argument[0], page_up(call->argument[1]));
-  memory_map_send_around(thread, (uint64_t)result);
+  memory_map_send_at(thread, (uint64_t)result, page_up(call->argument[2]));
 }
 
 /* The break only shows in its calls: the engine keeps the program's break in memory of its own. */
 static void after_brk(struct thread *thread, int64_t result) {
   static uint64_t mapped_end;
   uint64_t end = page_up((uint64_t)result);
-  if (mapped_end != 0 && end > mapped_end)
+  if (mapped_end != 0 && end > mapped_end) {
     memory_map_send(thread, mapped_end, end - mapped_end, 3, MAP_KIND_BREAK, 0, "[heap]");
-  else if (mapped_end != 0 && end < mapped_end)
+    initial_bytes_send(thread, mapped_end, end - mapped_end);
+  } else if (mapped_end != 0 && end < mapped_end)
     memory_map_send_unmap(thread, clock_advance(), end, mapped_end - end);
   mapped_end = end;
 }
@@ -108,6 +112,9 @@ static void before(struct thread *thread, struct system_call *call) {
   case SYS_execveat:
     process_image_before_exec(thread, call);
     break;
+  case SYS_ftruncate:
+    call->flags = mapped_file_size((int)call->argument[0]);
+    break;
   default:
     break;
   }
@@ -130,7 +137,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
     break;
   case SYS_shmat:
     if (!is_error)
-      memory_map_send_around(thread, (uint64_t)result);
+      memory_map_send_at(thread, (uint64_t)result, 0);
     break;
   case SYS_brk:
     after_brk(thread, result);
@@ -179,6 +186,8 @@ static void on_after(void *drcontext, int number) {
     return;
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
   after(thread, &thread->system_call, result);
+  persist_call_after(thread, &thread->system_call, result);
+  kernel_writes_after_call(thread, &thread->system_call, result);
   if (thread->call_depth > 0)
     return;
   struct fields fields;

@@ -14,6 +14,7 @@
 #include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
+#include "selected_memory.h"
 #include "thread_identity.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ static int field_index;
 
 struct thread *thread_of(void *drcontext) { return drmgr_get_tls_field(drcontext, field_index); }
 
-size_t thread_drain(struct thread *thread) {
+static size_t drain(struct thread *thread, const uint64_t *end) {
   uint64_t *position = *thread->position, *moved;
   uint64_t *limit = position < thread->guard ? position : thread->guard;
   if (!thread->is_recorded) {
@@ -47,7 +48,7 @@ size_t thread_drain(struct thread *thread) {
     kept = encoder_consume(&thread->encoder, thread->buffer, kept_end);
     unfinished = raw_words_last_start(kept_end, limit);
   } else {
-    kept = encoder_consume(&thread->encoder, thread->buffer, limit);
+    kept = encoder_consume(&thread->encoder, thread->buffer, end < limit ? end : limit);
     kept_end = unfinished = limit;
   }
   size_t kept_words = (size_t)(kept_end - kept), rest_words = (size_t)(limit - unfinished);
@@ -60,6 +61,12 @@ size_t thread_drain(struct thread *thread) {
   if (recording.is_stopped)
     thread->is_recorded = false;
   return (size_t)(position - moved);
+}
+
+size_t thread_drain(struct thread *thread) { return drain(thread, thread->guard); }
+
+size_t thread_drain_before(struct thread *thread, const uint64_t *end) {
+  return drain(thread, end);
 }
 
 static void append_marker(struct thread *thread, uint8_t type, bool has_clock, uint64_t clock,
@@ -107,11 +114,17 @@ static void send_start(struct thread *thread, uint64_t stack_pointer) {
   struct fields fields;
   uint64_t low, high;
   memory_map_stack(stack_pointer, &low, &high);
+  selected_memory_is_stack(low, high);
   fields_begin(&fields);
   fields_number(&fields, (uint64_t)dr_get_thread_id(thread->drcontext));
   fields_number(&fields, low);
   fields_number(&fields, high);
   fields_send_clocked(&fields, thread, EVENT_THREAD_START, clock_advance());
+}
+
+static void start_encoder(struct thread *thread, uint32_t sequence, uint64_t position) {
+  encoder_init(&thread->encoder, thread->id, sequence, position);
+  thread->encoder.values = values_are_recorded ? &thread->values : NULL;
 }
 
 /* The first thread of an image that an exec started: the thread that called it goes on. */
@@ -120,7 +133,7 @@ static void continue_after_exec(struct thread *thread) {
   module_data_t *program = dr_get_main_module();
   struct fields fields;
   thread->id = control->exec_thread;
-  encoder_init(&thread->encoder, thread->id, control->exec_sequence, control->exec_position);
+  start_encoder(thread, control->exec_sequence, control->exec_position);
   control->exec_pending = 0;
   control->live_threads = 1;
   fields_begin(&fields);
@@ -142,7 +155,7 @@ static void start_recording(struct thread *thread) {
   } else {
     thread->id = thread_identity_starts((uint64_t)dr_get_thread_id(thread->drcontext));
     __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
-    encoder_init(&thread->encoder, thread->id, 0, 0);
+    start_encoder(thread, 0, 0);
     send_start(thread, stack_pointer);
   }
   if (is_first) {
@@ -162,6 +175,8 @@ static void on_thread_start(void *drcontext) {
   thread->guard = thread->buffer + BUFFER_WORDS;
   dr_memory_protect(thread->guard, GUARD_BYTES, DR_MEMPROT_NONE);
   *thread->position = thread->buffer;
+  if (values_are_recorded)
+    value_queue_init(&thread->values);
   thread->is_recorded = !recording.is_stopped && process_id_of_caller() == recording.process;
   if (thread->is_recorded)
     start_recording(thread);
@@ -177,6 +192,7 @@ static void on_thread_exit(void *drcontext) {
   }
   if (thread->encoder.predictor.nothing != NULL)
     encoder_free(&thread->encoder);
+  value_queue_free(&thread->values);
   pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
   dr_thread_free(drcontext, thread, sizeof(*thread));
 }

@@ -6,6 +6,7 @@
 #define THREAD_H
 
 #include "encoder.h"
+#include "value_queue.h"
 
 #include "dr_api.h"
 #include <stdint.h>
@@ -34,7 +35,15 @@ struct system_call {
   int number;
   uint64_t argument[SYSTEM_CALL_ARGUMENTS];
   uint64_t clock; /* taken before the call, where that is its place */
-  uint64_t flags; /* of a clone */
+  uint64_t flags; /* of a clone; of an ftruncate the file's size before it */
+};
+
+/* What a synchronisation function wrote to selected memory (values.c). */
+#define CALL_WRITES_MAX 32u
+
+struct call_write {
+  uint64_t address;
+  uint64_t bytes;
 };
 
 struct suspended_call {
@@ -60,6 +69,10 @@ struct thread {
 
   struct system_call system_call; /* the one that is being made */
 
+  struct value_queue values; /* of executions that are not encoded yet */
+  struct call_write call_write[CALL_WRITES_MAX];
+  uint32_t call_writes;
+
   struct encoder encoder;
 };
 
@@ -80,6 +93,9 @@ void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
 /* Encodes what the buffer holds and makes room. Moves the position by a whole number of words,
  * down; returns by how many. What is being written at the position moves with it. */
 size_t thread_drain(struct thread *thread);
+
+/* Likewise, but only what stands before `end`, where the execution begins that is going on. */
+size_t thread_drain_before(struct thread *thread, const uint64_t *end);
 
 /* Everything up to here goes to the record, in frames of its own. */
 void thread_flush(struct thread *thread);

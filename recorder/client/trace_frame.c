@@ -22,6 +22,8 @@ static void stream_init(struct stream *stream, size_t capacity) {
 
 static void stream_reserve(struct stream *stream, size_t bytes) {
   size_t used = stream_size(stream);
+  if (stream->bytes == NULL)
+    stream_init(stream, bytes > STREAM_BYTES_MAX ? bytes : STREAM_BYTES_MAX);
   if (used + bytes <= stream->capacity)
     return;
   struct stream larger;
@@ -47,6 +49,8 @@ void trace_frame_free(struct trace_frame *frame) {
   pages_free(frame->control.bytes, frame->control.capacity);
   pages_free(frame->slots.bytes, frame->slots.capacity);
   pages_free(frame->events.bytes, frame->events.capacity);
+  if (frame->values.bytes != NULL)
+    pages_free(frame->values.bytes, frame->values.capacity);
 }
 
 void trace_frame_open(struct trace_frame *frame) {
@@ -54,6 +58,8 @@ void trace_frame_open(struct trace_frame *frame) {
   frame->control.end = frame->control.bytes;
   frame->slots.end = frame->slots.bytes;
   frame->events.end = frame->events.bytes;
+  frame->values.end = frame->values.bytes;
+  frame->writes_without_value = 0;
   frame->run = frame->instructions = frame->instructions_counted = 0;
   frame->instructions_end = FRAME_INSTRUCTIONS;
   frame->clock_start = frame->clock_last = clock_now();
@@ -77,17 +83,20 @@ void trace_frame_write(struct trace_frame *frame) {
     frame->control.end = varint_write(frame->control.end, frame->run);
   uint64_t clock[2] = {frame->clock_start, clock_now()};
   size_t control_bytes = stream_size(&frame->control), slot_bytes = stream_size(&frame->slots);
-  size_t event_bytes = stream_size(&frame->events);
-  uint32_t streams = 4;
+  size_t event_bytes = stream_size(&frame->events), value_bytes = stream_size(&frame->values);
+  uint32_t streams = value_bytes == 0 ? 4 : 5;
   size_t directory_bytes = 4 + 8 * streams;
-  size_t bytes = directory_bytes + control_bytes + slot_bytes + event_bytes + sizeof(clock);
+  size_t bytes =
+      directory_bytes + control_bytes + slot_bytes + event_bytes + sizeof(clock) + value_bytes;
   struct frame_buffer *buffer = frame_buffer_take(bytes);
   memcpy(buffer->payload, &streams, 4);
   uint8_t *directory = buffer->payload + 4, *out = buffer->payload + directory_bytes;
   out = append_stream(out, &directory, STREAM_CONTROL, frame->control.bytes, control_bytes);
   out = append_stream(out, &directory, STREAM_SLOTS, frame->slots.bytes, slot_bytes);
   out = append_stream(out, &directory, STREAM_EVENTS, frame->events.bytes, event_bytes);
-  append_stream(out, &directory, STREAM_CLOCK, clock, sizeof(clock));
+  out = append_stream(out, &directory, STREAM_CLOCK, clock, sizeof(clock));
+  if (value_bytes != 0)
+    append_stream(out, &directory, STREAM_VALUES, frame->values.bytes, value_bytes);
   buffer->payload_bytes = (uint32_t)bytes;
   struct frame_description description = {.kind = FRAME_TRACE,
                                           .thread = frame->thread,
@@ -119,6 +128,15 @@ void trace_frame_event(struct trace_frame *frame, uint8_t type, bool has_clock, 
   }
   memcpy(out, fields, field_bytes);
   frame->events.end = out + field_bytes;
+}
+
+void trace_frame_value(struct trace_frame *frame, uint64_t skipped, const uint8_t *bytes,
+                       uint32_t count) {
+  stream_reserve(&frame->values, VARINT_BYTES_MAX + count);
+  uint8_t *out = varint_write(frame->values.end, frame->writes_without_value + skipped);
+  frame->writes_without_value = 0;
+  memcpy(out, bytes, count);
+  frame->values.end = out + count;
 }
 
 void trace_frame_count_instructions(struct trace_frame *frame) {

@@ -27,7 +27,9 @@ struct trace_frame {
   uint64_t position; /* instructions in the frames before */
   bool is_open;
   struct stream control, slots, events;
-  uint64_t run; /* right predictions since the last pair */
+  struct stream values;          /* no memory without --values */
+  uint64_t writes_without_value; /* executed since the last value */
+  uint64_t run;                  /* right predictions since the last pair */
   uint64_t instructions;
   uint64_t instructions_end;     /* where something other than the next block is due */
   uint64_t instructions_counted; /* of them, in the process's count */
@@ -47,6 +49,10 @@ void trace_frame_write(struct trace_frame *frame);
 void trace_frame_event(struct trace_frame *frame, uint8_t type, bool has_clock, uint64_t clock,
                        const uint8_t *fields, uint32_t field_bytes);
 
+/* Appends the bytes of a write before which `skipped` more have been executed. */
+void trace_frame_value(struct trace_frame *frame, uint64_t skipped, const uint8_t *bytes,
+                       uint32_t count);
+
 /* Adds what was encoded since the last time to the process's count. */
 void trace_frame_count_instructions(struct trace_frame *frame);
 
@@ -64,7 +70,8 @@ static inline bool trace_frame_is_due(const struct trace_frame *frame) {
   return frame->instructions >= frame->instructions_end ||
          stream_size(&frame->slots) >= FRAME_STREAM_BYTES ||
          stream_size(&frame->control) >= FRAME_STREAM_BYTES ||
-         stream_size(&frame->events) >= FRAME_EVENT_BYTES;
+         stream_size(&frame->events) >= FRAME_EVENT_BYTES ||
+         stream_size(&frame->values) >= FRAME_STREAM_BYTES;
 }
 
 #endif

@@ -92,7 +92,7 @@ bool vector_elements_describe(instr_t *instr, const uint8_t *pc, struct vector_e
   return true;
 }
 
-static const uint8_t *vector_bytes(const dr_mcontext_t *context, reg_id_t reg) {
+const uint8_t *vector_bytes(const dr_mcontext_t *context, reg_id_t reg) {
   uint32_t number = reg_is_strictly_zmm(reg)   ? (uint32_t)(reg - DR_REG_START_ZMM)
                     : reg_is_strictly_ymm(reg) ? (uint32_t)(reg - DR_REG_START_YMM)
                                                : (uint32_t)(reg - DR_REG_START_XMM);

@@ -20,6 +20,9 @@ struct vector_elements {
 /* False where `instr`, which stands at `pc`, is neither a gather nor a scatter. */
 bool vector_elements_describe(instr_t *instr, const uint8_t *pc, struct vector_elements *elements);
 
+/* What a vector register holds. */
+const uint8_t *vector_bytes(const dr_mcontext_t *context, reg_id_t reg);
+
 /* Writes one address per element to `addresses`, 0 where it is masked off. */
 void vector_elements_addresses(const struct vector_elements *elements, dr_mcontext_t *context,
                                uint64_t *addresses);

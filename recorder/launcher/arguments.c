@@ -2,13 +2,15 @@
 #include "arguments.h"
 
 #include "complaint.h"
+#include "pm_selector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-    "usage: fencepost-record [-o FILE] [--roi START:STOP] -- PROGRAM [ARGUMENT...]\n"
+    "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
+    "                        -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -48,6 +50,13 @@ static bool is_region(const char *text) {
   return !start_counts || strtoull(text, NULL, 10) < strtoull(colon + 1, NULL, 10);
 }
 
+static void check_selector(const char *text) {
+  struct pm_selector selector;
+  const char *problem = text == NULL ? NULL : pm_selector_parse(&selector, text);
+  if (problem != NULL)
+    fail(EXIT_WRONG_OPTIONS, "--pm %s: %s", text, problem);
+}
+
 static void check(const struct arguments *arguments) {
   if (arguments->program[0] == NULL)
     fail(EXIT_WRONG_OPTIONS, "no program to record (see --help)");
@@ -56,8 +65,7 @@ static void check(const struct arguments *arguments) {
   if (arguments->pm != NULL && !arguments->values)
     fail(EXIT_WRONG_OPTIONS, "--pm is of no use here without --values: what is persistent memory "
                              "is chosen when simulating");
-  if (arguments->values)
-    fail(EXIT_WRONG_OPTIONS, "--values is not there yet: this recorder cannot record values");
+  check_selector(arguments->pm);
   if (arguments->roi != NULL && !is_region(arguments->roi))
     fail(EXIT_WRONG_OPTIONS,
          "--roi %s: START:STOP, two functions or two counts of instructions, "
@@ -83,6 +91,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
     } else if (is_option(argument, "--roi")) {
       arguments->roi = option_value("--roi", argc, argv, &at);
     } else if (is_option(argument, "--pm")) {
+      if (arguments->pm != NULL)
+        fail(EXIT_WRONG_OPTIONS, "--pm can be given once");
       arguments->pm = option_value("--pm", argc, argv, &at);
     } else if (strcmp(argument, "--values") == 0) {
       arguments->values = true;

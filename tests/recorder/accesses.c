@@ -155,6 +155,23 @@ static void push_and_pop_memory(void) {
                    : "memory", "cc");
 }
 
+static void pop_relative_to_stack(void) {
+  uint64_t *sp;
+  __asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+  sp -= 64;
+  case_begins("pop to the stack, enter and leave");
+  expect("store", sp - 1, 8);
+  expect("load", sp - 1, 8);
+  expect("store", sp - 8, 8);
+  expect("store", sp - 1, 8);
+  expect("load", sp - 1, 8);
+  __asm__ volatile("sub $512, %%rsp\n\t" MARK_BEGIN "push $7\n\t"
+                   "popq -64(%%rsp)\n\t"
+                   "enter $32, $0\n\t"
+                   "leave" MARK_END "add $512, %%rsp" ::
+                       : "memory", "cc");
+}
+
 static void constants(void) {
   static uint64_t near;
   uint64_t loaded;
@@ -299,6 +316,7 @@ int main(void) {
   index_without_base();
   stack();
   push_and_pop_memory();
+  pop_relative_to_stack();
   constants();
   thread_local();
   atomics();

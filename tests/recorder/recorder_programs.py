@@ -6,11 +6,21 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 import record_format as rf
 
 ROOT = Path(__file__).parents[2]
 LAUNCHER = ROOT / "build" / "recorder" / "fencepost-record"
 SOURCES = Path(__file__).parent
+
+needs_libpmem = pytest.mark.skipif(
+    not Path("/usr/include/libpmem.h").exists(), reason="libpmem-dev is missing; type: make setup"
+)
+needs_libpmemobj = pytest.mark.skipif(
+    not Path("/usr/include/libpmemobj.h").exists(),
+    reason="libpmemobj-dev is missing; type: make setup",
+)
 
 
 @dataclass(frozen=True)

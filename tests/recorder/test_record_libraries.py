@@ -7,17 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from recorder_programs import Recorder
+from recorder_programs import Recorder, needs_libpmem, needs_libpmemobj
 
 import record_format as rf
 
-needs_libpmem = pytest.mark.skipif(
-    not Path("/usr/include/libpmem.h").exists(), reason="libpmem-dev is missing; type: make setup"
-)
-needs_libpmemobj = pytest.mark.skipif(
-    not Path("/usr/include/libpmemobj.h").exists(),
-    reason="libpmemobj-dev is missing; type: make setup",
-)
 CPU_FLAGS = set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
 
 

@@ -22,7 +22,7 @@ def record(
         bool, typer.Option("--values", help="Also what is stored to the PM of --pm.")
     ] = False,
     pm: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option("--pm", metavar="SELECTOR", help="heap, file:PATTERN or range:LO-HI."),
     ] = None,
     roi: Annotated[
@@ -42,8 +42,8 @@ def record(
         arguments += ["-o", str(output)]
     if values:
         arguments.append("--values")
-    for selector in pm or []:
-        arguments += ["--pm", selector]
+    if pm is not None:
+        arguments += ["--pm", pm]
     if roi is not None:
         arguments += ["--roi", roi]
     if children:
