@@ -108,6 +108,9 @@ static void before(struct thread *thread, struct system_call *call) {
   case SYS_futex:
     futex_before(thread, call);
     break;
+  case SYS_exit:
+    thread_identities_await_starts();
+    break;
   case SYS_execve:
   case SYS_execveat:
     process_image_before_exec(thread, call);

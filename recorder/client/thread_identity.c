@@ -9,6 +9,8 @@
 #define FROM_ID(id) ((void *)((uintptr_t)(id) + 1))
 #define TO_ID(value) ((uint32_t)((uintptr_t)(value) - 1))
 
+#define STARTS_AWAITED_MS_MAX 1000u
+
 static struct {
   void *lock;
   struct address_map started; /* by kernel tid: started, its creator not yet back */
@@ -57,6 +59,21 @@ uint32_t thread_identity_starts(uint64_t kernel_tid) {
 
 uint32_t thread_identity_created(uint64_t kernel_tid) {
   return announce(&identities.created, &identities.started, kernel_tid);
+}
+
+static bool has_unstarted(void) {
+  bool is_found = false;
+  dr_mutex_lock(identities.lock);
+  for (uint32_t i = 0; i < identities.created.capacity && !is_found; i++)
+    is_found = identities.created.entries[i].value != NULL;
+  dr_mutex_unlock(identities.lock);
+  return is_found;
+}
+
+void thread_identities_await_starts(void) {
+  /* One that is killed before it starts never will: not for ever. */
+  for (uint32_t waited_ms = 0; waited_ms < STARTS_AWAITED_MS_MAX && has_unstarted(); waited_ms++)
+    dr_sleep(1);
 }
 
 void thread_handle_set(uint64_t handle, uint32_t thread) {

@@ -20,6 +20,10 @@ uint32_t thread_identity_starts(uint64_t kernel_tid);
 /* The id of a thread that the caller has created. */
 uint32_t thread_identity_created(uint64_t kernel_tid);
 
+/* Waits until all threads that were created have started. The engine takes a thread that ends for
+ * the last one, and ends the process, where another has not come to it yet. */
+void thread_identities_await_starts(void);
+
 /* pthread_t, from its creation until it is joined. */
 void thread_handle_set(uint64_t handle, uint32_t thread);
 uint32_t thread_handle_find(uint64_t handle); /* or NO_THREAD */
