@@ -53,6 +53,7 @@ impl Job {
                 thread_limits: stop_at,
                 pm_writes_limit: options.limit_pm_writes,
                 instructions_limit: options.limit_instructions,
+                seed: options.seed,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &program, options.clone()))

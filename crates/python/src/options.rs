@@ -20,6 +20,8 @@ pub struct Options {
     pub limit_pm_writes: Option<u64>,
     /// Instructions after which a replay ends.
     pub limit_instructions: Option<u64>,
+    /// Which start times threads get.
+    pub seed: u64,
 }
 
 /// Checks options (JSON, `provenance.options`) and gives them back.
@@ -56,6 +58,7 @@ impl Options {
             persist: persist_of(json["persist"].as_str().unwrap_or_default())?,
             limit_pm_writes: json["limit_pm_writes"].as_u64(),
             limit_instructions: json["limit_instructions"].as_u64(),
+            seed: json["seed"].as_u64().unwrap_or_default(),
         })
     }
 

@@ -60,6 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         persist,
         thread_limits: Vec::new(),
         pm_writes_limit: None,
+        seed: 0,
         instructions_limit: None,
     };
     let program = Program::new(record);

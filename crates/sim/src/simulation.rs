@@ -34,6 +34,8 @@ pub struct Options {
     pub pm_writes_limit: Option<u64>,
     /// Instructions in all after which every thread stops where it is.
     pub instructions_limit: Option<u64>,
+    /// Which start times threads get; with 0 none starts late.
+    pub seed: u64,
 }
 
 /// A program ready to be replayed: its record and its decoded code, shared by all its replays.
@@ -200,6 +202,7 @@ impl Simulation {
             persist: persist_policy(machine, options.persist),
             limits: options.thread_limits.clone(),
             pm_writes_limit: options.pm_writes_limit,
+            seed: options.seed,
         };
         let mut system = System::new(machine, scheme, vec![workload]).map_err(SimulationError::Impossible)?;
         system.start();

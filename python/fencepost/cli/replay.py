@@ -39,7 +39,7 @@ Json = Annotated[
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report (HTML).")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random in the simulator.")]
+Seed = Annotated[int, typer.Option(min=0, help="Which start times threads get (core.start_jitter_ns); 0: none is late.")]
 LimitPmWrites = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="End where nopb has sent N writes to PM."),

@@ -100,6 +100,11 @@ pub struct CoreConfig {
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub context_switch_ns: f64,
+    /// With a seed other than 0, each thread starts up to so much later, in ns: replays with several seeds show how far results hang on who comes
+    /// first.
+    #[garde(range(min = 0.0, max = 1_000_000.0))]
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub start_jitter_ns: f64,
 }
 
 /// Cycles from issue to result.

@@ -69,6 +69,8 @@ pub struct Workload {
     pub limits: Vec<u64>,
     /// Writes to PM after which all threads stop where they are.
     pub pm_writes_limit: Option<u64>,
+    /// Which start times threads get; see [`CoreConfig::start_jitter_ns`].
+    pub seed: u64,
 }
 
 /// One host.
@@ -84,6 +86,8 @@ pub struct Host {
     core_states: Vec<CoreState>,
     threads: Vec<Thread>,
     thread_states: Vec<ThreadState>,
+    /// Cycles by which each thread starts late.
+    start_delays: Vec<u64>,
     ready: std::collections::VecDeque<usize>,
     caches: Hierarchy,
     table: PageTable,
@@ -159,6 +163,7 @@ impl Host {
             cores: (0..cores).map(|_| core()).collect(),
             core_states: vec![CoreState::default(); cores],
             thread_states: vec![ThreadState::Unstarted; threads.len()],
+            start_delays: scheduler::start_delays(workload.seed, threads.len(), cycles(config.core.start_jitter_ns)),
             threads,
             ready: std::collections::VecDeque::new(),
             caches,

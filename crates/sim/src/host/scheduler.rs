@@ -41,12 +41,31 @@ pub struct CoreState {
     pub is_settling: bool,
 }
 
+/// By how many cycles each thread starts late: not at all with seed 0, else up to `most`.
+pub fn start_delays(seed: u64, threads: usize, most: u64) -> Vec<u64> {
+    let delay = |thread: usize| match seed {
+        0 => 0,
+        _ => mixed(mixed(seed) ^ thread as u64) % (most + 1),
+    };
+    (0..threads).map(delay).collect()
+}
+
+/// SplitMix64's finalizer (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+fn mixed(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
 impl Host {
     /// `thread` may go on from `cycle` on.
     pub(super) fn make_ready(&mut self, thread: usize, cycle: u64, context: &mut Context<'_>) {
         if matches!(self.thread_states[thread], ThreadState::Ready | ThreadState::Running | ThreadState::Ended) {
             return;
         }
+        let is_new = self.thread_states[thread] == ThreadState::Unstarted;
+        let cycle = if is_new { cycle + self.start_delays[thread] } else { cycle };
         self.thread_states[thread] = ThreadState::Ready;
         let idle = |state: &CoreState| state.thread.is_none();
         let own = self.core_states.iter().position(|state| idle(state) && state.last_thread == Some(thread));

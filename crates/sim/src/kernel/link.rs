@@ -104,6 +104,8 @@ pub struct Transmitter {
     next_class: usize,
     /// The last flit that was started or reserved; it closes at its start.
     flit_start: Time,
+    /// Since when, up to that flit's end, flits follow each other without a gap.
+    busy_since: Time,
     slots_used: u8,
     half_slot_open: bool,
     stats: TransmitterStats,
@@ -122,6 +124,7 @@ impl Transmitter {
             stalled_since: Default::default(),
             next_class: 0,
             flit_start: Time::ZERO,
+            busy_since: Time::ZERO,
             slots_used: SLOTS_PER_FLIT,
             half_slot_open: false,
             stats: TransmitterStats::default(),
@@ -194,8 +197,7 @@ impl Transmitter {
     /// Everything counted up to `now`, as a tree.
     pub fn stats(&self, now: Time) -> StatsNode {
         let stats = &self.stats;
-        // Flits that are reserved follow each other without a gap.
-        let reserved = (self.flit_start + self.flit_time).since(now);
+        let reserved = (self.flit_start + self.flit_time).since(now.max(self.busy_since));
         let per_class = |values: &[u64; MessageClass::COUNT]| {
             StatsNode::group(
                 MessageClass::ALL.iter().map(|class| (class.name(), StatsNode::Counter(values[class.index()]))),
@@ -273,6 +275,9 @@ impl Transmitter {
         if self.slots_used == SLOTS_PER_FLIT || self.flit_start < now {
             let free = if self.stats.flits == 0 { now } else { self.flit_start + self.flit_time };
             self.flit_start = free.max(now);
+            if self.flit_start > free || self.stats.flits == 0 {
+                self.busy_since = self.flit_start;
+            }
             self.slots_used = 0;
             self.half_slot_open = false;
             self.stats.flits += 1;

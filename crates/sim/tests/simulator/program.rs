@@ -244,6 +244,7 @@ pub fn options() -> Options {
         persist: PersistMode::Program,
         thread_limits: Vec::new(),
         pm_writes_limit: None,
+        seed: 0,
         instructions_limit: None,
     }
 }

@@ -92,6 +92,7 @@ pub fn random_program(random: &mut Random) -> (LittleProgram, Options) {
         1 => PersistMode::Every(random.between(1, 10)),
         _ => PersistMode::Program,
     };
+    options.seed = random.pick(&[0, 0, 1, 2]);
     let program = generator.builder.finish();
     if random.once_in(10) {
         let record = program.program.record();

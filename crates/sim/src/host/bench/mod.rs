@@ -46,6 +46,7 @@ pub struct Setup {
     persist: Option<PersistMode>,
     limits: Vec<u64>,
     pm_writes_limit: Option<u64>,
+    seed: u64,
     is_code_cold: bool,
 }
 
@@ -64,6 +65,12 @@ impl Setup {
     /// Each thread stops after so many instructions.
     pub fn limits(mut self, limits: &[u64]) -> Setup {
         self.limits = limits.to_vec();
+        self
+    }
+
+    /// Threads start late as this seed says.
+    pub fn seed(mut self, seed: u64) -> Setup {
+        self.seed = seed;
         self
     }
 
@@ -134,6 +141,7 @@ impl Bench {
             persist,
             limits: setup.limits,
             pm_writes_limit: setup.pm_writes_limit,
+            seed: setup.seed,
         };
         let mut host = Host::new(&host_config(&machine), workload);
         let mut wires = Wires::default();

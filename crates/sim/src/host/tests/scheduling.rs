@@ -148,3 +148,23 @@ fn h111_an_empty_program_is_at_its_end() {
     let mut bench = Setup::machine(&[]).run(Script::default());
     assert_eq!(bench.end(), 0);
 }
+
+#[test]
+fn h112_a_seed_lets_each_thread_start_up_to_the_jitter_late_and_seed_0_none() {
+    let starts = |seed: u64| {
+        let mut script = threads(1);
+        (0..2).for_each(|thread| reads(&mut script, thread, u64::from(thread)));
+        let mut bench = Setup::machine(&["core.count=2", "core.start_jitter_ns=1000"]).seed(seed).run(script);
+        bench.end();
+        [0, 1].map(|thread| bench.read_of(line(thread)) - 1 - WAY_OUT)
+    };
+    assert_eq!(starts(0), [0, 0]);
+    let seeds: Vec<[u64; 2]> = (1..20).map(starts).collect();
+    // The second is created by the first; 1000 ns are 4000 cycles.
+    assert!(
+        seeds.iter().all(|[first, second]| *first <= 4000 && (*first..=first + 4000).contains(second)),
+        "{seeds:?}"
+    );
+    assert!(seeds.iter().collect::<std::collections::BTreeSet<_>>().len() == seeds.len(), "{seeds:?}");
+    assert_eq!(starts(7), starts(7));
+}
