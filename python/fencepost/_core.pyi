@@ -47,20 +47,21 @@ class Record:
 
 @final
 class Job:
-    """One replay: a record on a machine under a scheme."""
+    """One replay: a record for each host of a machine under a scheme."""
 
     def __new__(
         cls,
         machine_name: str,
         machine: str,
-        record: Record,
+        records: list[Record],
         scheme: str,
         options: str,
-        stop_at: list[int],
+        stop_at: list[list[int]],
     ) -> Job:
         """`machine` and `options` are JSON; raises InputError before any work is done.
 
-        `stop_at` ends each thread after so many instructions; empty for no such end.
+        `records` has one for each host. `stop_at` ends each thread of each host after so many
+        instructions; empty for no such end.
         """
 
     def run(self) -> str:
@@ -69,8 +70,8 @@ class Job:
     def progress(self) -> tuple[int, int, int]:
         """(simulated picoseconds, instructions, instructions in all); from any thread."""
 
-    def positions(self) -> list[int]:
-        """Instructions of each thread at the end; empty before."""
+    def positions(self) -> list[list[int]]:
+        """Instructions of each thread of each host at the end; empty before."""
 
     def cancel(self) -> None:
         """Makes `run` end soon, with KeyboardInterrupt; from any thread."""

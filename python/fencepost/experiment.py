@@ -1,4 +1,4 @@
-"""One record, replayed on machines under schemes, side by side; the result document of it.
+"""Records, one for each host, replayed on machines under schemes; the result document of it.
 
 Where a limit is reached is found by replaying `nopb` first; every scheme then stops there.
 A replay is one thread inside the compiled core, which releases the interpreter's lock, so
@@ -43,10 +43,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A record, the machines by name (resolved), and the options as the core resolved them."""
+    """Records, the machines by name (resolved), and the options as the core resolved them."""
 
-    record: _core.Record
-    record_name: str
+    records: list[_core.Record]  # one for each host, in the order of hosts
+    record_names: list[str]
     machines: dict[str, Document]
     options: Document
 
@@ -90,12 +90,12 @@ class Experiment:
         return [done[other] for other in asked]
 
     def _replay(
-        self, machine: str, scheme: str, options: Document, stop_at: list[int] | None = None
+        self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
     ) -> Replay:
         job = _core.Job(
             machine,
             json.dumps(self.machines[machine]),
-            self.record,
+            self.records,
             scheme,
             json.dumps(options),
             stop_at or [],
@@ -105,10 +105,15 @@ class Experiment:
 
     def provenance(self) -> Document:
         """What is needed to run this again; nothing that differs between two replays."""
+        record, *other_records = [
+            {"name": name} | json.loads(record.provenance())
+            for name, record in zip(self.record_names, self.records, strict=True)
+        ]
         return {
             "format_version": FORMAT_VERSION,
             "fencepost": __version__,
-            "record": {"name": self.record_name} | json.loads(self.record.provenance()),
+            "record": record,
+            "other_records": other_records,
             "options": self.options,
             "machines": self.machines,
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{self, Program, Progress, Simulation, SimulationError};
+use fencepost_sim::simulation::{self, HostProgram, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -16,56 +16,54 @@ use crate::machine;
 use crate::options::{Options, scheme_of};
 use crate::record::OpenRecord;
 
-/// One replay: a record on a machine under a scheme.
+/// One replay: a record for each host of a machine under a scheme.
 #[pyclass(frozen, module = "fencepost._core")]
 pub struct Job {
     machine_name: String,
     machine: Machine,
     scheme: Scheme,
-    program: Program,
+    programs: Vec<HostProgram>,
     options: simulation::Options,
     warnings: Vec<String>,
     progress: Progress,
-    positions: OnceLock<Vec<u64>>,
+    positions: OnceLock<Vec<Vec<u64>>>,
 }
 
 #[pymethods]
 impl Job {
-    /// `stop_at` ends each thread after so many instructions; empty for no such end.
+    /// `stop_at` ends each thread of each host after so many instructions; empty for no such end.
     #[new]
     fn new(
         py: Python<'_>,
         machine_name: &str,
         machine: &str,
-        record: &OpenRecord,
+        records: Vec<PyRef<'_, OpenRecord>>,
         scheme: &str,
         options: &str,
-        stop_at: Vec<u64>,
+        stop_at: Vec<Vec<u64>>,
     ) -> PyResult<Self> {
         let machine = machine::from_json(machine_name, machine)?;
         let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
-        let program = record.program().clone();
+        let records: Vec<Program> = records.iter().map(|record| record.program().clone()).collect();
         let prepare = || {
-            let (persistent, warnings) = options.persistent(program.record()).map_err(input)?;
+            let (programs, warnings) = hosted(&records, &options, &stop_at)?;
             let options = simulation::Options {
-                persistent,
                 persist: options.persist,
-                thread_limits: stop_at,
                 pm_writes_limit: options.limit_pm_writes,
                 instructions_limit: options.limit_instructions,
                 seed: options.seed,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
-            py.detach(|| Simulation::new(&machine, scheme, &program, options.clone()))
+            py.detach(|| Simulation::new(&machine, scheme, &programs, options.clone()))
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
-            Ok((options, warnings))
+            Ok((programs, options, warnings))
         };
-        let (options, warnings) = caught(|| format!("{machine_name} {scheme}"), prepare)?;
+        let (programs, options, warnings) = caught(|| format!("{machine_name} {scheme}"), prepare)?;
         Ok(Self {
             machine_name: machine_name.to_owned(),
             machine,
             scheme,
-            program,
+            programs,
             options,
             warnings,
             progress: Progress::default(),
@@ -80,15 +78,17 @@ impl Job {
 
     /// (simulated picoseconds, instructions, instructions in all); from any thread.
     fn progress(&self) -> (u64, u64, u64) {
-        let whole = self.program.record().instructions();
-        let limits = &self.options.thread_limits;
-        let stopped = if limits.is_empty() { whole } else { limits.iter().sum() };
+        let of_host = |host: &HostProgram| match &host.thread_limits[..] {
+            [] => host.program.record().instructions(),
+            limits => limits.iter().sum(),
+        };
+        let stopped = self.programs.iter().map(of_host).sum();
         let in_all = self.options.instructions_limit.map_or(stopped, |limit| limit.min(stopped));
         (self.progress.simulated_ps(), self.progress.instructions(), in_all)
     }
 
-    /// Instructions of each thread at the end; empty before.
-    fn positions(&self) -> Vec<u64> {
+    /// Instructions of each thread of each host at the end; empty before.
+    fn positions(&self) -> Vec<Vec<u64>> {
         self.positions.get().cloned().unwrap_or_default()
     }
 
@@ -106,7 +106,7 @@ impl Job {
 
     fn replay(&self) -> PyResult<String> {
         let start = Instant::now();
-        let outcome = Simulation::new(&self.machine, self.scheme, &self.program, self.options.clone())
+        let outcome = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .and_then(|simulation| simulation.run(&self.progress))
             .map_err(|error| self.explain(&error))?;
         let seconds = start.elapsed().as_secs_f64();
@@ -124,4 +124,17 @@ impl Job {
             SimulationError::Impossible(_) | SimulationError::Record(_) => input(error),
         }
     }
+}
+
+/// What each host replays, and what a reader has to know about it.
+fn hosted(records: &[Program], options: &Options, stop_at: &[Vec<u64>]) -> PyResult<(Vec<HostProgram>, Vec<String>)> {
+    let (mut programs, mut warnings) = (Vec::new(), Vec::new());
+    for (host, program) in records.iter().enumerate() {
+        let (persistent, said) = options.persistent(program.record()).map_err(input)?;
+        let place = if records.len() == 1 { String::new() } else { format!("host {host}: ") };
+        warnings.extend(said.into_iter().map(|warning| format!("{place}{warning}")));
+        let thread_limits = stop_at.get(host).cloned().unwrap_or_default();
+        programs.push(HostProgram { program: program.clone(), persistent, thread_limits });
+    }
+    Ok((programs, warnings))
 }

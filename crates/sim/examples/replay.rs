@@ -12,7 +12,7 @@ use std::time::Instant;
 use fencepost_sim::config::{Machine, SourceText};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::record::{CutPolicy, PmSelector, Record, Source};
-use fencepost_sim::simulation::{Options, Program, Progress, Simulation};
+use fencepost_sim::simulation::{HostProgram, Options, Program, Progress, Simulation};
 
 struct RecordFile {
     name: String,
@@ -55,17 +55,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("sync") => PersistMode::Sync,
         Some(other) => PersistMode::Every(other.parse()?),
     };
-    let options = Options {
-        persistent: record.memory_map()?.select(&selector),
-        persist,
-        thread_limits: Vec::new(),
-        pm_writes_limit: None,
-        seed: 0,
-        instructions_limit: None,
-    };
-    let program = Program::new(record);
+    let options = Options { persist, pm_writes_limit: None, seed: 0, instructions_limit: None };
+    let persistent = record.memory_map()?.select(&selector);
+    let program = HostProgram { program: Program::new(record), persistent, thread_limits: Vec::new() };
     let start = Instant::now();
-    let outcome = Simulation::new(&machine, scheme.parse()?, &program, options)?.run(&Progress::default())?;
+    let outcome = Simulation::new(&machine, scheme.parse()?, &[program], options)?.run(&Progress::default())?;
     let seconds = start.elapsed().as_secs_f64();
     println!("{}", serde_json::to_string_pretty(&outcome.stats.to_json())?);
     let simulated = Simulation::total(&outcome.intervals);

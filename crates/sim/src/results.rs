@@ -20,6 +20,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("mips".into(), json!(mips));
     entry.insert("simulated_ns".into(), json!(total.time.as_ns()));
     entry.extend(total.figures());
+    entry.insert("hosts".into(), hosts(outcome, &total.stats));
     entry.insert("explanation".into(), total.explanation());
     entry.insert("links".into(), total.links(outcome));
     entry.insert("latency_stacks".into(), total.latency_stacks());
@@ -220,6 +221,30 @@ impl Counted {
         });
         Value::Object(stacks.collect())
     }
+}
+
+/// What is of one host alone: whether hosts that share a fabric get equal parts of it.
+fn hosts(outcome: &Outcome, stats: &StatsNode) -> Value {
+    let entries = outcome.hosts.iter().enumerate().map(|(index, name)| {
+        let host = stats.get(name);
+        let measure_of = |class: &str| {
+            let latency = host.and_then(|host| host.get(&format!("memory_border.{class}.latency")));
+            match latency {
+                Some(StatsNode::Histogram(latency)) => measure(latency),
+                _ => measure(&Histogram::default()),
+            }
+        };
+        let own_time = |interval: &Interval| interval.host_ends[index].since(interval.start);
+        let cores = host.map_or(&[][..], StatsNode::children).iter().filter(|(name, _)| name.starts_with("core"));
+        json!({
+            "name": name,
+            "instructions": cores.map(|(_, core)| core.counter("instructions")).sum::<u64>(),
+            "finished_ns": outcome.intervals.iter().map(own_time).sum::<Duration>().as_ns(),
+            "persist": measure_of("persists"),
+            "llc_read": measure_of("pm_reads"),
+        })
+    });
+    entries.collect()
 }
 
 fn regions(outcome: &Outcome) -> Value {

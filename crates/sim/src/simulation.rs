@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Machine;
+use crate::config::topology::HostId;
 use crate::core::decode::decode_program;
 use crate::core::micro_op::DecodedBlock;
 use crate::core::page_table::PageTable;
@@ -18,21 +19,20 @@ use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, System, persist_policy};
 
+#[cfg(doc)]
+use crate::config::topology::Topology;
+
 /// How many events are handled between two looks at cancellation, limits and progress.
 const EVENTS_PER_LOOK: u32 = 4096;
 
-/// What can be chosen for a replay besides machine, record and scheme.
+/// What can be chosen for a replay besides machine, records and scheme.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which virtual addresses are PM.
-    pub persistent: AddressRanges,
     /// What is persisted beyond the program's own flushes.
     pub persist: PersistMode,
-    /// Instructions after which each thread stops; empty if none does.
-    pub thread_limits: Vec<u64>,
-    /// Writes to PM out of the last-level cache after which all threads stop where they are.
+    /// Writes to PM out of the last-level caches of all hosts together after which all threads stop where they are.
     pub pm_writes_limit: Option<u64>,
-    /// Instructions in all after which every thread stops where it is.
+    /// Instructions of all hosts together after which every thread stops where it is.
     pub instructions_limit: Option<u64>,
     /// Which start times threads get; with 0 none starts late.
     pub seed: u64,
@@ -56,6 +56,17 @@ impl Program {
     pub fn record(&self) -> &Record {
         &self.record
     }
+}
+
+/// What one host replays.
+#[derive(Clone)]
+pub struct HostProgram {
+    /// The program.
+    pub program: Program,
+    /// Which of its virtual addresses are PM.
+    pub persistent: AddressRanges,
+    /// Instructions after which each of its threads stops; empty if none does.
+    pub thread_limits: Vec<u64>,
 }
 
 /// How far a replay is; read from other threads while it runs.
@@ -122,8 +133,10 @@ pub enum Ended {
 pub struct Interval {
     /// Its beginning.
     pub start: Time,
-    /// Its end.
+    /// Its end: the last of `host_ends`.
     pub end: Time,
+    /// When each host came to the end of its region, or of its program; the beginning for a host that was at its end before.
+    pub host_ends: Vec<Time>,
     /// Over how long it was counted: from the event that began it to the event that ended it, and at the end of a replay until what was under way
     /// has come to rest.
     pub counted: Duration,
@@ -142,8 +155,10 @@ pub struct Outcome {
     pub has_regions: bool,
     /// Instructions replayed, warming included.
     pub instructions: u64,
-    /// Instructions of each thread at the end.
-    pub positions: Vec<u64>,
+    /// Instructions of each thread at the end, host by host.
+    pub positions: Vec<Vec<u64>>,
+    /// The names of the hosts.
+    pub hosts: Vec<String>,
     /// What was counted in the whole replay.
     pub stats: StatsNode,
     /// The ends of links, in the order of the machine file.
@@ -169,47 +184,58 @@ pub struct Simulation {
     system: System,
     options: Options,
     region_start: Option<RegionStart>,
+    /// When each host's part of the present region ended.
+    host_ends: Vec<Option<Time>>,
     intervals: Vec<Interval>,
     has_regions: bool,
+    /// Whether several hosts time their regions together.
+    hosts_meet: bool,
+    /// The writes to PM by several hosts together that are the limit, as long as it is not reached.
+    shared_pm_writes_limit: Option<u64>,
+    has_reached_shared_pm_writes: bool,
 }
 
 impl Simulation {
-    /// A replay of `program` on `machine` under `scheme`, about to start.
+    /// A replay on `machine` under `scheme`, about to start: one program for each host, in the order of hosts.
+    ///
+    /// Each process has frames of its own in PM, see [`Topology::frames_of`]: no two hosts ever write the same line.
     ///
     /// # Errors
-    /// If the machine cannot run the scheme, or has other than one host.
+    /// If the machine cannot run the scheme, or there is not one program for each host.
     pub fn new(
         machine: &Machine,
         scheme: Scheme,
-        program: &Program,
+        programs: &[HostProgram],
         options: Options,
     ) -> Result<Simulation, SimulationError> {
         let hosts = machine.topology().hosts.len();
-        if hosts != 1 {
-            return Err(SimulationError::Impossible(format!("the machine has {hosts} hosts and there is one record")));
+        if hosts != programs.len() {
+            let message = format!("each of {hosts} hosts needs a program, and there are {}", programs.len());
+            return Err(SimulationError::Impossible(message));
         }
-        let ranges = options.persistent.as_slice().iter().map(|range| range.start..range.end).collect();
-        let mapped = program.record.memory_map()?.mappings().iter().map(|mapping| mapping.range);
-        let mapped = AddressRanges::union(mapped);
-        let mapped: Vec<_> = mapped.as_slice().iter().map(|range| range.start..range.end).collect();
-        let dram_bytes = machine.dram.capacity_mib << 20;
-        let pm_bytes = machine.topology().ranges.iter().map(|range| range.bytes).sum();
-        let table = PageTable::new(ranges, &mapped, dram_bytes, pm_bytes);
-        let workload = Workload {
-            record: program.record.clone(),
-            blocks: Arc::clone(&program.blocks),
-            table,
-            persist: persist_policy(machine, options.persist),
-            limits: options.thread_limits.clone(),
-            pm_writes_limit: options.pm_writes_limit,
-            seed: options.seed,
-        };
-        let mut system = System::new(machine, scheme, vec![workload]).map_err(SimulationError::Impossible)?;
-        system.start();
+        let workloads =
+            programs.iter().zip(0..).map(|(program, host)| workload(machine, program, HostId(host), &options));
+        let workloads = workloads.collect::<Result<_, _>>()?;
+        let mut system = System::new(machine, scheme, workloads).map_err(SimulationError::Impossible)?;
         let has_regions = !system.hosts().all(Host::is_timed);
+        let hosts_meet = has_regions && hosts > 1;
+        if hosts_meet {
+            system.hosts_mut().for_each(Host::meet_others);
+        }
+        system.start();
         let region_start =
             (!has_regions).then(|| RegionStart { time: Time::ZERO, noticed: Time::ZERO, stats: system.stats() });
-        Ok(Simulation { system, options, region_start, intervals: Vec::new(), has_regions })
+        Ok(Simulation {
+            shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
+            has_reached_shared_pm_writes: false,
+            system,
+            options,
+            region_start,
+            host_ends: vec![None; hosts],
+            intervals: Vec::new(),
+            has_regions,
+            hosts_meet,
+        })
     }
 
     /// Replays to the end.
@@ -233,9 +259,31 @@ impl Simulation {
     pub fn step(&mut self) -> bool {
         if self.system.step() {
             self.cross_boundaries();
+            if self.shared_pm_writes_limit.is_some() {
+                self.look_at_shared_limit();
+            }
             return true;
         }
-        !self.system.is_finished() && self.system.unblock()
+        !self.system.is_finished() && if self.hosts_meet { self.meet() } else { self.system.unblock() }
+    }
+
+    /// Nothing is under way, and hosts that time their regions together are not at their end. One that waits at no boundary lacks a wake. If there is
+    /// none, a region is over; hosts that have left it go on until all have come to the next one, which then begins. Whether there was anything to do.
+    fn meet(&mut self) -> bool {
+        if self.system.unblock_within_regions() {
+            return true;
+        }
+        self.close_region();
+        if self.system.leave_regions() {
+            return true;
+        }
+        if !self.system.hosts().any(Host::waits_to_begin) {
+            return false;
+        }
+        self.system.absorb_warm_writes();
+        let (now, stats) = (self.system.now(), self.system.stats());
+        self.region_start = Some(RegionStart { time: now, noticed: now, stats });
+        self.system.begin_regions()
     }
 
     /// Handles all events up to `time`; whether any are left.
@@ -295,21 +343,41 @@ impl Simulation {
         if !self.has_regions {
             return;
         }
-        let Some(boundary) = self.system.hosts_mut().find_map(Host::take_region_boundary) else { return };
+        let boundary = |(host, own): (usize, &mut Host)| own.take_region_boundary().map(|boundary| (host, boundary));
+        let Some((host, boundary)) = self.system.hosts_mut().enumerate().find_map(boundary) else { return };
         if boundary.begins {
             self.system.absorb_warm_writes();
             let (noticed, stats) = (self.system.now(), self.system.stats());
             self.region_start = Some(RegionStart { time: boundary.time, noticed, stats });
         } else {
-            self.close_region(boundary.time);
+            self.host_ends[host] = Some(boundary.time);
+            if !self.hosts_meet {
+                self.close_region();
+            }
         }
     }
 
-    fn close_region(&mut self, end: Time) {
+    /// The present region is over, if there is one.
+    fn close_region(&mut self) {
+        let hosts = self.host_ends.len();
+        let ends = std::mem::replace(&mut self.host_ends, vec![None; hosts]);
         if let Some(start) = self.region_start.take() {
             let stats = self.system.stats().since(&start.stats);
             let counted = self.system.now().since(start.noticed);
-            self.intervals.push(Interval { start: start.time, end, counted, stats });
+            let hosts = self.system.hosts().zip(ends);
+            let host_ends: Vec<Time> =
+                hosts.map(|(host, end)| end.unwrap_or_else(|| host.finished_at()).max(start.time)).collect();
+            let end = host_ends.iter().copied().max().unwrap_or(start.time);
+            self.intervals.push(Interval { start: start.time, end, host_ends, counted, stats });
+        }
+    }
+
+    fn look_at_shared_limit(&mut self) {
+        let writes: u64 = self.system.hosts().map(|host| host.caches().counters().pm_writes).sum();
+        if self.shared_pm_writes_limit.is_some_and(|limit| writes >= limit) {
+            self.shared_pm_writes_limit = None;
+            self.has_reached_shared_pm_writes = true;
+            self.system.hosts_mut().for_each(Host::stop_here);
         }
     }
 
@@ -351,10 +419,9 @@ impl Simulation {
         if !self.system.is_finished() {
             return Err(self.deadlock());
         }
-        let end = self.system.hosts().map(Host::finished_at).max().unwrap_or_default();
-        self.close_region(end);
+        self.close_region();
         let stats = self.system.stats();
-        let ended = if self.system.hosts().any(Host::has_reached_pm_writes_limit) {
+        let ended = if self.has_reached_shared_pm_writes || self.system.hosts().any(Host::has_reached_pm_writes_limit) {
             Ended::LimitPmWrites
         } else if self.options.instructions_limit.is_some_and(|limit| self.instructions() >= limit) {
             Ended::LimitInstructions
@@ -367,7 +434,8 @@ impl Simulation {
             intervals: std::mem::take(&mut self.intervals),
             has_regions: self.has_regions,
             instructions: self.instructions(),
-            positions: self.system.hosts().flat_map(Host::positions).collect(),
+            positions: self.system.hosts().map(Host::positions).collect(),
+            hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
             warnings,
             stats,
@@ -392,4 +460,32 @@ impl Simulation {
     pub fn total(intervals: &[Interval]) -> Duration {
         intervals.iter().map(|interval| interval.end.since(interval.start)).sum()
     }
+}
+
+/// What `host` runs, with the frames of PM that are its own.
+fn workload(
+    machine: &Machine,
+    program: &HostProgram,
+    host: HostId,
+    options: &Options,
+) -> Result<Workload, RecordError> {
+    let HostProgram { program, persistent, thread_limits } = program;
+    let bytes =
+        |ranges: &AddressRanges| ranges.as_slice().iter().map(|range| range.start..range.end).collect::<Vec<_>>();
+    let mapped = program.record.memory_map()?.mappings().iter().map(|mapping| mapping.range);
+    let mapped = bytes(&AddressRanges::union(mapped));
+    let dram_bytes = machine.dram.capacity_mib << 20;
+    let table = PageTable::new(bytes(persistent), &mapped, dram_bytes, &machine.topology().frames_of(host));
+    let is_alone = machine.topology().hosts.len() == 1;
+    // Hosts with equal records are not to start alike.
+    let seed = if options.seed == 0 { 0 } else { options.seed.wrapping_add(u64::from(host.0) << 48) };
+    Ok(Workload {
+        record: program.record.clone(),
+        blocks: Arc::clone(&program.blocks),
+        table,
+        persist: persist_policy(machine, options.persist),
+        limits: thread_limits.clone(),
+        pm_writes_limit: options.pm_writes_limit.filter(|_| is_alone),
+        seed,
+    })
 }

@@ -154,6 +154,11 @@ impl System {
         })
     }
 
+    /// The names of the hosts.
+    pub fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(|id| self.names[id.0 as usize].as_str())
+    }
+
     /// The hosts.
     pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut Host> {
         self.components.iter_mut().filter_map(|component| match component {
@@ -164,8 +169,22 @@ impl System {
 
     /// No event is left, and programs are not at their end: ends one wait; whether there was one.
     pub fn unblock(&mut self) -> bool {
-        let hosts = self.hosts.clone();
-        hosts.into_iter().any(|id| self.with_host(id, |host, context| host.unblock(context)))
+        self.any_host(Host::unblock)
+    }
+
+    /// The same where hosts meet at the boundaries of regions: only a host that waits at none lacks a wake.
+    pub fn unblock_within_regions(&mut self) -> bool {
+        self.any_host(|host, context| !host.is_at_boundary() && host.unblock(context))
+    }
+
+    /// Hosts whose region has ended go on; whether there was one.
+    pub fn leave_regions(&mut self) -> bool {
+        self.all_hosts(Host::leave_region)
+    }
+
+    /// The regions of hosts that wait for each other begin; whether there was one.
+    pub fn begin_regions(&mut self) -> bool {
+        self.all_hosts(Host::begin_region)
     }
 
     /// Whether every program is at its end.
@@ -251,6 +270,17 @@ impl System {
         let (_, interleave, devices) =
             self.ranges.iter().find(|(range, ..)| range.contains(&line)).expect("a PM line lies in some range");
         devices[interleave.way(line)]
+    }
+
+    /// Lets hosts act until one has something to do; whether one had.
+    fn any_host(&mut self, mut act: impl FnMut(&mut Host, &mut Context<'_>) -> bool) -> bool {
+        self.hosts.clone().into_iter().any(|id| self.with_host(id, &mut act))
+    }
+
+    /// Lets every host act; whether one had something to do.
+    fn all_hosts(&mut self, mut act: impl FnMut(&mut Host, &mut Context<'_>) -> bool) -> bool {
+        let acted: Vec<bool> = self.hosts.clone().into_iter().map(|id| self.with_host(id, &mut act)).collect();
+        acted.contains(&true)
     }
 
     fn with_host<R>(&mut self, id: ComponentId, act: impl FnOnce(&mut Host, &mut Context<'_>) -> R) -> R {

@@ -14,6 +14,7 @@ from fencepost import _core, documents, machines, recording, report, table
 from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
+from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.experiment import Experiment
 from fencepost.progress import Watch
@@ -39,7 +40,12 @@ Json = Annotated[
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report (HTML).")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Which start times threads get (core.start_jitter_ns); 0: none is late.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Which start times threads get (core.start_jitter_ns); 0: none is late."
+    ),
+]
 LimitPmWrites = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="End where nopb has sent N writes to PM."),
@@ -52,6 +58,14 @@ Jobs = Annotated[
     typer.Option("-j", "--jobs", min=1, help="Replays at once (default: one per processor)."),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="N=RECORD",
+        help="What host N of the machine replays, counted from 0; once for each host.",
+    ),
+]
 AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")]
 
 
@@ -65,6 +79,7 @@ def run(
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
     scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
     sets: Set = None,
@@ -88,7 +103,8 @@ def run(
         "limit_instructions": limit_instructions,
         "allow_cut": allow_cut,
     }
-    _replay(context, [machine], record, options, jobs, quiet, json_file, report_file)
+    records = records_of(program_of(context), record, hosts)
+    _replay(context, [machine], records, options, jobs, quiet, json_file, report_file)
 
 
 @app.command()
@@ -103,6 +119,7 @@ def compare(
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
     ] = "nopb,pb,pb_rf",
+    hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
     sets: Set = None,
@@ -127,17 +144,18 @@ def compare(
         "allow_cut": allow_cut,
     }
     names, record = machines_and_record, None
-    if program_of(context) is None:
+    if program_of(context) is None and not hosts:
         if len(names) < 2:
             raise InputError("a record is missing; type: fencepost compare MACHINE RECORD")
         names, record = names[:-1], Path(names[-1])
-    _replay(context, names, record, options, jobs, quiet, json_file, report_file)
+    records = records_of(program_of(context), record, hosts)
+    _replay(context, names, records, options, jobs, quiet, json_file, report_file)
 
 
 def _replay(
     context: typer.Context,
     names: list[str],
-    record: Path | None,
+    records: list[Path] | None,
     options: dict[str, Any],
     jobs: int | None,
     quiet: bool,
@@ -149,9 +167,13 @@ def _replay(
     resolved = {machines.name_of(name): machines.resolve(name, options["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
-    with _record_of(program_of(context), record) as (path, name):
-        opened = _core.Record(str(path), options["allow_cut"])
-        experiment = Experiment(opened, name, resolved, options)
+    for name, machine in resolved.items():
+        check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
+    with _recorded(program_of(context), records) as named:
+        opened = {path: _core.Record(str(path), options["allow_cut"]) for _, path in named}
+        experiment = Experiment(
+            [opened[path] for _, path in named], [name for name, _ in named], resolved, options
+        )
         with Watch(console.messages(), quiet) as watch:
             result = experiment.run(jobs or os.cpu_count() or 1, watch)
     if json_file is not None:
@@ -164,15 +186,15 @@ def _replay(
 
 
 @contextlib.contextmanager
-def _record_of(program: list[str] | None, record: Path | None) -> Iterator[tuple[Path, str]]:
-    """The record and its name in results; one made on the fly is gone afterwards."""
-    if (program is None) == (record is None):
-        raise InputError("either a record or, behind --, a program is needed")
-    if record is not None:
-        yield record, record.name
+def _recorded(
+    program: list[str] | None, records: list[Path] | None
+) -> Iterator[list[tuple[str, Path]]]:
+    """The records with their names in results; one made on the fly is gone afterwards."""
+    if records is not None:
+        yield [(record.name, record) for record in records]
         return
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
         path = Path(folder) / "record.fencepost"
         recording.record_to(path, [], program)
-        yield path, Path(program[0]).name
+        yield [(Path(program[0]).name, path)]

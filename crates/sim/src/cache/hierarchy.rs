@@ -903,7 +903,7 @@ impl Hierarchy {
             self.writes[message.tag.0 as usize] = None;
             self.writes_under_way -= 1;
             if is_pm(message.line) {
-                self.stats.pm_writes -= 1;
+                self.stats.pm_writes -= u64::from(message.cause != Cause::Drain);
                 self.warm_writes.insert(message.line, message.version);
             }
         }

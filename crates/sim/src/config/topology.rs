@@ -3,6 +3,9 @@
 //! Every host reaches each of its PM devices by exactly one route, edges lead from hosts to devices without a loop, and every name means
 //! something. `system.rs` builds components and links from it and asks it nothing twice.
 
+use std::ops::Range;
+
+use crate::core::page_table::PAGE_SHIFT;
 use crate::device::PmConfig;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
@@ -201,6 +204,21 @@ impl Topology {
     /// The way from `host` to `device`, if it reaches it.
     pub fn route(&self, host: HostId, device: DeviceId) -> Option<&Route> {
         self.hosts[host.0 as usize].routes.iter().find(|route| route.device == device)
+    }
+
+    /// The physical addresses of PM that the processes of `host` get frames from, in ascending ranges: of each range that it reaches an equal part for
+    /// every host that does, in the order of hosts and in whole pages. No two hosts share a page.
+    pub fn frames_of(&self, host: HostId) -> Vec<Range<u64>> {
+        let reached = |host: usize, range: &PmRange| self.route(HostId(host as u32), range.targets[0]).is_some();
+        let ranges = self.ranges.iter().filter(|range| reached(host.0 as usize, range));
+        ranges
+            .map(|range| {
+                let sharing: Vec<usize> = (0..self.hosts.len()).filter(|host| reached(*host, range)).collect();
+                let before = sharing.iter().filter(|other| **other < host.0 as usize).count() as u64;
+                let part = (range.bytes / sharing.len() as u64) >> PAGE_SHIFT << PAGE_SHIFT;
+                range.base + before * part..range.base + (before + 1) * part
+            })
+            .collect()
     }
 
     /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.

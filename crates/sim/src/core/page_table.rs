@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::host_bridge::address_map::PM_BASE;
 use crate::message::{LINE_BYTES, LineAddress};
 
 /// log2 of the size of a page.
@@ -21,35 +20,59 @@ pub fn lines_of_access(address: u64, size: u16) -> u64 {
     (address + u64::from(size.max(1)) - 1) / LINE_BYTES - address / LINE_BYTES + 1
 }
 
-/// Consecutive frames of one kind of memory.
-#[derive(Clone, Copy, Debug)]
+/// The frames of one kind of memory, in stretches of consecutive ones.
+#[derive(Clone, Debug)]
 struct Frames {
+    stretches: Vec<Stretch>,
+}
+
+/// Consecutive frames, of which those before `next` are taken.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
     first: u64,
     next: u64,
     end: u64,
 }
 
+impl Stretch {
+    fn has_room(&self, pages: u64) -> bool {
+        pages <= self.end - self.next
+    }
+}
+
 impl Frames {
-    fn new(base: u64, bytes: u64) -> Frames {
-        let first = base >> PAGE_SHIFT;
-        Frames { first, next: first, end: first + (bytes >> PAGE_SHIFT) }
+    /// The whole frames of ascending ranges of physical addresses; ranges without a gap between them are one stretch.
+    fn new(ranges: &[Range<u64>]) -> Frames {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for range in ranges {
+            let (first, end) = (range.start.div_ceil(1 << PAGE_SHIFT), range.end >> PAGE_SHIFT);
+            match stretches.last_mut() {
+                Some(last) if last.end == first => last.end = end,
+                _ => stretches.push(Stretch { first, next: first, end }),
+            }
+        }
+        Frames { stretches }
     }
 
+    /// Takes consecutive frames from the first stretch that has so many.
     fn take(&mut self, pages: u64) -> Option<u64> {
-        let frame = self.next;
-        (pages <= self.end - self.next).then(|| {
-            self.next += pages;
-            frame
-        })
+        let stretch = self.stretches.iter_mut().find(|stretch| stretch.has_room(pages))?;
+        stretch.next += pages;
+        Some(stretch.next - pages)
+    }
+
+    fn first(&self) -> u64 {
+        self.stretches.first().map_or(0, |stretch| stretch.first)
     }
 
     fn taken(&self) -> u64 {
-        self.next - self.first
+        self.stretches.iter().map(|stretch| stretch.next - stretch.first).sum()
     }
 
     /// Whether a mapping of so many pages may be contiguous.
     fn may_reserve(&self, pages: u64) -> bool {
-        pages <= (self.end - self.first) / 4 && pages <= self.end - self.next
+        let all: u64 = self.stretches.iter().map(|stretch| stretch.end - stretch.first).sum();
+        pages <= all / 4 && self.stretches.iter().any(|stretch| stretch.has_room(pages))
     }
 }
 
@@ -74,8 +97,8 @@ pub struct PageTable {
 
 impl PageTable {
     /// An address space in which the virtual ranges `persistent` are PM, and those of `mapped` are contiguous where they can be (each list sorted
-    /// and disjoint, in bytes), on a machine with so many bytes of DRAM and of PM.
-    pub fn new(persistent: Vec<Range<u64>>, mapped: &[Range<u64>], dram_bytes: u64, pm_bytes: u64) -> PageTable {
+    /// and disjoint, in bytes), in so many bytes of DRAM and these ascending ranges of physical addresses in PM.
+    pub fn new(persistent: Vec<Range<u64>>, mapped: &[Range<u64>], dram_bytes: u64, pm: &[Range<u64>]) -> PageTable {
         // Where PM begins or ends inside a mapping, two begin and end.
         let cuts = |range: &Range<u64>| {
             let borders = persistent.iter().flat_map(|pm| [pm.start, pm.end]);
@@ -96,8 +119,8 @@ impl PageTable {
             frames: HashMap::default(),
             persistent,
             mappings,
-            dram: Frames::new(0, dram_bytes),
-            pm: Frames::new(PM_BASE, pm_bytes),
+            dram: Frames::new(std::slice::from_ref(&(0..dram_bytes))),
+            pm: Frames::new(pm),
             exhausted: None,
         }
     }
@@ -167,7 +190,7 @@ impl PageTable {
         }
         memory.take(1).unwrap_or_else(|| {
             self.exhausted = Some(name);
-            memory.first
+            memory.first()
         })
     }
 }
@@ -176,31 +199,37 @@ impl PageTable {
 #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of them with one")]
 mod tests {
     use super::*;
+    use crate::host_bridge::address_map::PM_BASE;
 
     const PAGE: u64 = 1 << PAGE_SHIFT;
 
     #[test]
     fn a_mapping_is_contiguous_whatever_is_touched_between() {
-        let mut table = PageTable::new(vec![], &[10 * PAGE..14 * PAGE, 20 * PAGE..22 * PAGE], 1 << 20, 0);
+        let mut table = PageTable::new(vec![], &[10 * PAGE..14 * PAGE, 20 * PAGE..22 * PAGE], 1 << 20, &[]);
         assert_eq!([12, 20, 13, 10, 21].map(|page| table.frame(page)), [2, 4, 3, 0, 5]);
         assert_eq!(table.frame(99), 6, "a page of no mapping gets the next frame");
     }
 
     #[test]
     fn the_part_of_a_mapping_that_is_pm_lies_in_pm() {
-        let mut table = PageTable::new(vec![12 * PAGE..13 * PAGE], &[10 * PAGE..14 * PAGE], 1 << 20, 1 << 20);
+        let mut table = PageTable::new(
+            vec![12 * PAGE..13 * PAGE],
+            &[10 * PAGE..14 * PAGE],
+            1 << 20,
+            &[PM_BASE..PM_BASE + (1 << 20)],
+        );
         assert_eq!([10, 11, 12, 13].map(|page| table.frame(page)), [0, 1, PM_BASE >> PAGE_SHIFT, 2]);
     }
 
     #[test]
     fn a_reservation_larger_than_a_quarter_of_memory_is_filled_page_by_page() {
-        let mut table = PageTable::new(vec![], &[0..1 << 40], 16 * PAGE, 0);
+        let mut table = PageTable::new(vec![], &[0..1 << 40], 16 * PAGE, &[]);
         assert_eq!([7, 3, 9].map(|page| table.frame(page)), [0, 1, 2]);
     }
 
     #[test]
     fn an_access_over_the_end_of_a_page_goes_on_where_the_next_page_lies() {
-        let mut table = PageTable::new(vec![], &[], 1 << 20, 0);
+        let mut table = PageTable::new(vec![], &[], 1 << 20, &[]);
         let [_, _, page] = [11, 99, 10].map(|page| table.frame(page) * PAGE);
         let address = 10 * PAGE + PAGE - 4;
         assert_eq!(lines_of_access(address, 8), 2);
@@ -209,8 +238,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_lies_in_one_stretch_of_pm_and_single_pages_wherever_there_is_room() {
+        let stretches = [0..2 * PAGE, 8 * PAGE..11 * PAGE, 11 * PAGE..20 * PAGE]
+            .map(|range| PM_BASE + range.start..PM_BASE + range.end);
+        let mut table = PageTable::new(vec![0..1 << 30], &[50 * PAGE..53 * PAGE], 0, &stretches);
+        let frames = [9, 51, 10, 11, 50, 52].map(|page| table.frame(page) - (PM_BASE >> PAGE_SHIFT));
+        assert_eq!(frames, [0, 9, 1, 11, 8, 10], "stretches without a gap between them are one");
+        assert_eq!(table.frames_taken(), (0, 6));
+    }
+
+    #[test]
     fn memory_that_runs_out_is_named() {
-        let mut table = PageTable::new(vec![0..1 << 30], &[], 1 << 20, 2 * PAGE);
+        let mut table = PageTable::new(vec![0..1 << 30], &[], 1 << 20, &[PM_BASE..PM_BASE + 2 * PAGE]);
         (0..2).for_each(|page| _ = table.frame(page));
         assert_eq!(table.exhausted(), None);
         table.frame(2);

@@ -204,7 +204,7 @@ impl Host {
         }
         let cycle = self.cycle(context.now());
         if self.regions.settle() {
-            self.resume_settling(cycle, context);
+            self.resume_held(cycle, context);
             return true;
         }
         self.end_blocked_at_their_limits();
@@ -219,10 +219,10 @@ impl Host {
         true
     }
 
-    /// Cores that wait for what an earlier region has left under way go on at `cycle`.
-    fn resume_settling(&mut self, cycle: u64, context: &mut Context<'_>) {
+    /// Cores that wait at the boundary of a region go on at `cycle`.
+    fn resume_held(&mut self, cycle: u64, context: &mut Context<'_>) {
         for core in 0..self.cores.len() {
-            if std::mem::take(&mut self.core_states[core].is_settling) {
+            if std::mem::take(&mut self.core_states[core].is_held) {
                 self.cores[core].resume_at(cycle);
                 self.schedule_run(core, cycle, context);
             }
@@ -259,6 +259,40 @@ impl Host {
     /// Whether time counts now: inside a region of interest, or everywhere if the record has none.
     pub fn is_timed(&self) -> bool {
         !self.regions.is_warming()
+    }
+
+    /// From now on regions of interest begin together with those of other hosts; to be called before the start.
+    pub fn meet_others(&mut self) {
+        self.regions.meet_others();
+    }
+
+    /// Whether it waits at the boundary of a region for other hosts or for what is under way.
+    pub fn is_at_boundary(&self) -> bool {
+        self.regions.is_waiting() || self.regions.is_settling()
+    }
+
+    /// Whether a region is to begin here with those of other hosts.
+    pub fn waits_to_begin(&self) -> bool {
+        self.is_powered && self.regions.is_waiting()
+    }
+
+    /// Nothing is under way any more anywhere: what comes after a region goes on, if this host waits for that; whether it does.
+    pub fn leave_region(&mut self, context: &mut Context<'_>) -> bool {
+        let has_settled = self.is_powered && !self.regions.is_waiting() && self.regions.settle();
+        if has_settled {
+            self.resume_held(self.cycle(context.now()), context);
+        }
+        has_settled
+    }
+
+    /// The regions of all hosts begin: that of this host, if it waits for that; whether it does.
+    pub fn begin_region(&mut self, context: &mut Context<'_>) -> bool {
+        let begins = self.waits_to_begin();
+        if begins {
+            self.regions.begin();
+            self.resume_held(self.cycle(context.now()), context);
+        }
+        begins
     }
 
     /// Every thread stops where it is.
@@ -330,6 +364,11 @@ impl Host {
             };
             self.post_requests(core, context);
             self.notice_stores(core, thread, context);
+            if self.regions.is_waiting() && !matches!(pause, Pause::Waiting | Pause::Horizon) {
+                self.core_states[core].deferred = Some(pause);
+                self.core_states[core].is_held = true;
+                return;
+            }
             match pause {
                 Pause::Waiting => {
                     if self.core_states[core].is_preempting || !self.has_used_its_slice(core) {
@@ -357,7 +396,7 @@ impl Host {
             if self.regions.has_boundary() {
                 // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to wait for the end of the last.
                 if !self.regions.is_settling() {
-                    self.resume_settling(now, context);
+                    self.resume_held(now, context);
                 }
                 return self.schedule_run(core, now, context);
             }
@@ -379,8 +418,8 @@ impl Host {
         if is_preempting {
             return Ok(Pause::Horizon);
         }
-        if self.regions.is_settling() {
-            self.core_states[core].is_settling = true;
+        if self.regions.is_settling() || self.regions.is_waiting() {
+            self.core_states[core].is_held = true;
             return Ok(Pause::Waiting);
         }
         let mut env = WarmEnvironment {

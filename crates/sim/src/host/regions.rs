@@ -1,4 +1,7 @@
 //! Regions of interest: process-wide, and all that is timed if there are any.
+//!
+//! Hosts that share a fabric time their regions together: one that comes to the beginning of a region waits there until all others have come to the
+//! beginning of one or to their end, so that nobody has the fabric for himself because others still warm up. See `simulation.rs`.
 
 use crate::kernel::Time;
 use crate::record::Marker;
@@ -19,13 +22,32 @@ pub struct Regions {
     has_regions: bool,
     /// Whether a region has ended and what it left under way has not come to rest.
     is_settling: bool,
+    /// Whether a region begins only when those of other hosts do.
+    meets_others: bool,
+    /// Whether a region is to begin as soon as those of other hosts do.
+    is_waiting: bool,
     boundary: Option<RegionBoundary>,
 }
 
 impl Regions {
     /// A program with or without regions. One that has any warms up until the first begins.
     pub fn new(has_regions: bool) -> Regions {
-        Regions { is_warming: has_regions, has_regions, is_settling: false, boundary: None }
+        Regions {
+            is_warming: has_regions,
+            has_regions,
+            is_settling: false,
+            meets_others: false,
+            is_waiting: false,
+            boundary: None,
+        }
+    }
+
+    /// From now on regions begin together with those of other hosts. A program without any is one region as a whole.
+    pub fn meet_others(&mut self) {
+        self.meets_others = true;
+        self.is_waiting = !self.has_regions;
+        self.is_warming = true;
+        self.has_regions = true;
     }
 
     /// Whether what is executed now only warms caches.
@@ -44,6 +66,19 @@ impl Regions {
         std::mem::take(&mut self.is_settling)
     }
 
+    /// Whether a region waits for those of other hosts to begin; nothing of the program goes on until then.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// The region that waits begins.
+    pub fn begin(&mut self) {
+        debug_assert!(self.is_waiting);
+        self.is_waiting = false;
+        self.is_warming = false;
+        self.is_settling = false;
+    }
+
     /// A marker of the program was executed.
     pub fn marker(&mut self, code: u16, time: Time) {
         match Marker(code) {
@@ -55,7 +90,9 @@ impl Regions {
 
     /// A region begins or ends; nothing happens if it has already.
     pub fn set(&mut self, begins: bool, time: Time) {
-        if self.has_regions && self.is_warming == begins {
+        if begins && self.meets_others {
+            self.is_waiting = self.is_warming;
+        } else if self.has_regions && self.is_warming == begins {
             self.is_warming = !begins;
             self.is_settling = !begins;
             self.boundary = Some(RegionBoundary { begins, time });

@@ -37,8 +37,8 @@ pub struct CoreState {
     pub deferred: Option<Pause>,
     /// Whether it drains to give its core to another thread.
     pub is_preempting: bool,
-    /// Whether it waits until nothing of an earlier region is under way.
-    pub is_settling: bool,
+    /// Whether it waits at the boundary of a region: until nothing of an earlier one is under way, or until the regions of other hosts begin.
+    pub is_held: bool,
 }
 
 /// By how many cycles each thread starts late: not at all with seed 0, else up to `most`.

@@ -186,20 +186,31 @@ fn in_turn(devices: &[String]) -> [Vec<String>; 2] {
     [0, 1].map(|first| devices.iter().skip(first).step_by(2).cloned().collect())
 }
 
-/// A chain, a tree, two root ports, or memory without any switch; several devices are interleaved.
+/// One host's fabric, or one that two or three hosts share; several devices are interleaved.
 fn fabric(random: &mut Random) -> Json {
     let devices = names("pm", random.pick(&[1, 1, 1, 2, 4]));
-    let edge = |from: &str, to: &str| format!("{from} -> {to}");
-    let to_devices = |from: &str, devices: &[String]| devices.iter().map(|to| edge(from, to)).collect::<Vec<_>>();
+    if random.once_in(4) { shared_fabric(&devices, random) } else { own_fabric(&devices, random) }
+}
+
+fn edge(from: &str, to: &str) -> String {
+    format!("{from} -> {to}")
+}
+
+fn to_devices(from: &str, devices: &[String]) -> Vec<String> {
+    devices.iter().map(|to| edge(from, to)).collect()
+}
+
+/// A chain, a tree, two root ports, or memory without any switch.
+fn own_fabric(devices: &[String], random: &mut Random) -> Json {
     let (mut switches, mut edges, mut local_edges) = (0, Vec::new(), Vec::new());
     match random.below(8) {
-        0 => local_edges = to_devices("host0", &devices),
-        1 => edges = to_devices("host0", &devices),
+        0 => local_edges = to_devices("host0", devices),
+        1 => edges = to_devices("host0", devices),
         2 if devices.len() > 1 => {
             // A tree: one switch above two others.
             switches = 3;
             edges.extend([edge("host0", "switch0"), edge("switch0", "switch1"), edge("switch0", "switch2")]);
-            let [left, right] = in_turn(&devices);
+            let [left, right] = in_turn(devices);
             edges.extend(to_devices("switch1", &left));
             edges.extend(to_devices("switch2", &right));
         }
@@ -207,26 +218,94 @@ fn fabric(random: &mut Random) -> Json {
             // Two root ports, each with a switch.
             switches = 2;
             edges.extend([edge("host0", "switch0"), edge("host0", "switch1")]);
-            let [left, right] = in_turn(&devices);
+            let [left, right] = in_turn(devices);
             edges.extend(to_devices("switch0", &left));
             edges.extend(to_devices("switch1", &right));
         }
         _ => {
             switches = random.pick(&[1, 1, 1, 2, 4]);
             edges.push(edge("host0", "switch0"));
-            edges.extend((1..switches).map(|to| edge(&format!("switch{}", to - 1), &format!("switch{to}"))));
-            edges.extend(to_devices(&format!("switch{}", switches - 1), &devices));
+            edges.extend(chain(0, switches));
+            edges.extend(to_devices(&format!("switch{}", switches - 1), devices));
         }
     }
-    let mut interleave = json!({});
+    described(1, switches, devices, edges, local_edges, random)
+}
+
+/// So many switches in a row, from number `first` on.
+fn chain(first: u64, switches: u64) -> impl Iterator<Item = String> {
+    (first + 1..first + switches).map(|to| edge(&format!("switch{}", to - 1), &format!("switch{to}")))
+}
+
+/// Two or three hosts with a switch that all share, or with devices that have a port for each.
+fn shared_fabric(devices: &[String], random: &mut Random) -> Json {
+    let hosts = random.pick(&[2, 2, 3]);
+    let switches;
+    let mut edges = Vec::new();
+    match random.below(5) {
+        0 => {
+            // A device has a port for each host.
+            switches = 0;
+            (0..hosts).for_each(|host| edges.extend(to_devices(&format!("host{host}"), devices)));
+        }
+        1 => {
+            // Each host has a switch of its own, and a device has a port for each switch.
+            switches = hosts;
+            for host in 0..hosts {
+                edges.push(edge(&format!("host{host}"), &format!("switch{host}")));
+                edges.extend(to_devices(&format!("switch{host}"), devices));
+            }
+        }
+        2 => {
+            // Each host has a switch of its own before the one that all share: not the first switch is the persist point, but the last.
+            switches = hosts + 1;
+            let root = format!("switch{hosts}");
+            for host in 0..hosts {
+                edges.push(edge(&format!("host{host}"), &format!("switch{host}")));
+                edges.push(edge(&format!("switch{host}"), &root));
+            }
+            edges.extend(to_devices(&root, devices));
+        }
+        3 if devices.len() > 1 => {
+            // The first host passes one switch more than the others, behind which it has a device for itself.
+            switches = 2;
+            edges.extend([edge("host0", "switch0"), edge("switch0", "switch1"), edge("switch0", &devices[0])]);
+            edges.extend((1..hosts).map(|host| edge(&format!("host{host}"), "switch1")));
+            edges.extend(to_devices("switch1", &devices[1..]));
+            return without_interleaving(hosts, switches, devices, edges);
+        }
+        _ => {
+            switches = random.pick(&[1, 1, 2]);
+            edges.extend((0..hosts).map(|host| edge(&format!("host{host}"), "switch0")));
+            edges.extend(chain(0, switches));
+            edges.extend(to_devices(&format!("switch{}", switches - 1), devices));
+        }
+    }
+    described(hosts, switches, devices, edges, Vec::new(), random)
+}
+
+fn without_interleaving(hosts: u64, switches: u64, devices: &[String], edges: Vec<String>) -> Json {
+    json!({
+        "hosts": names("host", hosts), "switches": names("switch", switches), "devices": devices, "edges": edges,
+        "local_edges": [], "interleave": {}, "switch": {}, "link": {}, "pm": {},
+    })
+}
+
+fn described(
+    hosts: u64,
+    switches: u64,
+    devices: &[String],
+    edges: Vec<String>,
+    local_edges: Vec<String>,
+    random: &mut Random,
+) -> Json {
+    let mut fabric = without_interleaving(hosts, switches, devices, edges);
+    fabric["local_edges"] = json!(local_edges);
     if devices.len() > 1 && !random.once_in(4) {
         let granularity_bytes = random.pick(&[256, 512, 1024, 4096]);
-        interleave["all"] = json!({"devices": devices, "granularity_bytes": granularity_bytes});
+        fabric["interleave"]["all"] = json!({"devices": devices, "granularity_bytes": granularity_bytes});
     }
-    json!({
-        "hosts": ["host0"], "switches": names("switch", switches), "devices": devices, "edges": edges,
-        "local_edges": local_edges, "interleave": interleave, "switch": {}, "link": {}, "pm": {},
-    })
+    fabric
 }
 
 /// Makes one link, one switch or one device different from the others of its kind.

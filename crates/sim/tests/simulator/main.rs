@@ -9,3 +9,4 @@ mod random;
 mod random_machines;
 mod results;
 mod schemes;
+mod several_hosts;

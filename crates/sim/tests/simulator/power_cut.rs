@@ -33,7 +33,7 @@ fn writes_in_turn(rounds: u32, flush: Instruction, fence: Option<Instruction>) -
 }
 
 fn replay(machine: &Machine, scheme: Scheme, little: &LittleProgram) -> Simulation {
-    let simulation = Simulation::new(machine, scheme, &little.program, options());
+    let simulation = Simulation::new(machine, scheme, &[little.on_host()], options());
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
     simulation.log_persists();
     simulation

@@ -9,7 +9,7 @@ use fencepost_sim::record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, Clock, CutPolicy, Event, Info, Record, SlotKind, ThreadId,
     Writer, WriterOptions,
 };
-use fencepost_sim::simulation::{Options, Program};
+use fencepost_sim::simulation::{HostProgram, Options, Program};
 
 /// Where the programs have their code.
 const CODE: u64 = 0x40_0000;
@@ -236,17 +236,18 @@ pub struct LittleProgram {
     pub writes: BTreeMap<u64, Writes>,
 }
 
-/// The options under which [`PERSISTENT`] memory is PM and the program's own flushes are all.
-pub fn options() -> Options {
-    let range = AddressRange { start: PERSISTENT, end: PERSISTENT + PERSISTENT_BYTES };
-    Options {
-        persistent: AddressRanges::union([range]),
-        persist: PersistMode::Program,
-        thread_limits: Vec::new(),
-        pm_writes_limit: None,
-        seed: 0,
-        instructions_limit: None,
+impl LittleProgram {
+    /// The program on a host on which [`PERSISTENT`] memory is PM.
+    pub fn on_host(&self) -> HostProgram {
+        let range = AddressRange { start: PERSISTENT, end: PERSISTENT + PERSISTENT_BYTES };
+        let persistent = AddressRanges::union([range]);
+        HostProgram { program: self.program.clone(), persistent, thread_limits: Vec::new() }
     }
+}
+
+/// The options under which the program's own flushes are all that is persisted.
+pub fn options() -> Options {
+    Options { persist: PersistMode::Program, pm_writes_limit: None, seed: 0, instructions_limit: None }
 }
 
 /// Line `number` of persistent memory, by its virtual address.

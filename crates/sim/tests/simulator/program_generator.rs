@@ -6,7 +6,7 @@
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::message::LINE_BYTES;
 use fencepost_sim::record::{Clock, Event, FutexOutcome, ThreadId};
-use fencepost_sim::simulation::Options;
+use fencepost_sim::simulation::{HostProgram, Options};
 
 use super::program::{Execution, Instruction, LittleProgram, PERSISTENT, ProgramBuilder, VOLATILE, options};
 use super::random::Random;
@@ -80,12 +80,8 @@ pub struct ProgramGenerator {
     spins: u64,
 }
 
-/// A random program with random options to replay it under.
-pub fn random_program(random: &mut Random) -> (LittleProgram, Options) {
-    let mut generator = ProgramGenerator::new(random);
-    let steps = random.between(5, 120);
-    let with_regions = random.once_in(5);
-    generator.write(steps, with_regions);
+/// A random program for each of so many hosts, with random options to replay them under.
+pub fn random_programs(hosts: usize, random: &mut Random) -> (Vec<(LittleProgram, HostProgram)>, Options) {
     let mut options = options();
     options.persist = match random.below(4) {
         0 => PersistMode::Sync,
@@ -93,15 +89,26 @@ pub fn random_program(random: &mut Random) -> (LittleProgram, Options) {
         _ => PersistMode::Program,
     };
     options.seed = random.pick(&[0, 0, 1, 2]);
-    let program = generator.builder.finish();
+    let programs: Vec<_> = (0..hosts).map(|_| random_program(random)).collect();
+    if programs.iter().all(|(_, program)| program.thread_limits.is_empty()) && random.once_in(10) {
+        options.pm_writes_limit = Some(random.between(1, 30));
+    }
+    (programs, options)
+}
+
+fn random_program(random: &mut Random) -> (LittleProgram, HostProgram) {
+    let mut generator = ProgramGenerator::new(random);
+    let steps = random.between(5, 120);
+    let with_regions = random.once_in(5);
+    generator.write(steps, with_regions);
+    let little = generator.builder.finish();
+    let mut program = little.on_host();
     if random.once_in(10) {
         let record = program.program.record();
         let limit = |thread| random.below(record.thread_instructions(ThreadId(thread)) + 2);
-        options.thread_limits = (0..record.threads() as u32).map(limit).collect();
-    } else if random.once_in(10) {
-        options.pm_writes_limit = Some(random.between(1, 30));
+        program.thread_limits = (0..record.threads() as u32).map(limit).collect();
     }
-    (program, options)
+    (little, program)
 }
 
 impl ProgramGenerator {

@@ -3,7 +3,7 @@
 //! No deadlock, no panic, no stale read; the same result on every replay, and from every snapshot; every persist that was acknowledged before a
 //! power cut found again after recovery, and after a recovery that was cut itself. `FENCEPOST_SEED=N` runs one of them alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +15,14 @@ use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::Host;
 use fencepost_sim::message::{LineAddress, Version};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{Ended, Options, Outcome, Progress, Simulation};
+use fencepost_sim::simulation::{Ended, HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::stats::StatsNode;
 use fencepost_sim::switch::Scheme;
 use serde_json::Value as Json;
 
 use super::machine_generator::random_machine;
 use super::program::{LittleProgram, PERSISTENT};
-use super::program_generator::random_program;
+use super::program_generator::random_programs;
 use super::random::Random;
 use super::results::check_entry;
 
@@ -36,7 +36,8 @@ const EVENTS_MAX: u64 = 1_000_000;
 fn a_thousand_random_machines_keep_what_they_acknowledge() {
     if let Ok(seed) = std::env::var("FENCEPOST_SEED") {
         let case = Case::random(&mut Random::new(seed.parse().expect("FENCEPOST_SEED is a number")));
-        eprintln!("{}\n{:?}\n{:#?}", case.machine.to_json(), case.options, case.little.writes);
+        eprintln!("{}\n{:?}\n", case.machine.to_json(), case.options);
+        case.hosts.iter().for_each(|(little, _)| eprintln!("{:#?}", little.writes));
         check(seed.parse().expect("FENCEPOST_SEED is a number"));
         return;
     }
@@ -97,7 +98,11 @@ fn add_counters(path: &str, node: &StatsNode, into: &mut Counters) {
         *into.entry(path.to_owned()).or_default() += value;
     }
     for (name, child) in node.children() {
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        // `host0_dram` is of the same kind as `host1_dram`.
+        let name = match name.strip_prefix("host") {
+            Some(rest) => format!("host{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+            None => name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned(),
+        };
         add_counters(&format!("{path}.{name}"), child, into);
     }
 }
@@ -105,26 +110,28 @@ fn add_counters(path: &str, node: &StatsNode, into: &mut Counters) {
 /// One random machine with its program.
 struct Case {
     machine: Machine,
-    little: LittleProgram,
+    hosts: Vec<(LittleProgram, HostProgram)>,
     options: Options,
 }
 
 impl Case {
     fn random(random: &mut Random) -> Case {
         let machine = random_machine(random);
-        let (little, options) = random_program(random);
-        Case { machine, little, options }
+        let (hosts, options) = random_programs(machine.topology().hosts.len(), random);
+        Case { machine, hosts, options }
     }
 
     fn simulation(&self, scheme: Scheme) -> Simulation {
-        let simulation = Simulation::new(&self.machine, scheme, &self.little.program, self.options.clone());
+        let programs: Vec<HostProgram> = self.hosts.iter().map(|(_, program)| program.clone()).collect();
+        let simulation = Simulation::new(&self.machine, scheme, &programs, self.options.clone());
         let mut simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
         simulation.log_persists();
         simulation
     }
 
     fn is_limited(&self) -> bool {
-        !self.options.thread_limits.is_empty() || self.options.pm_writes_limit.is_some()
+        self.hosts.iter().any(|(_, program)| !program.thread_limits.is_empty())
+            || self.options.pm_writes_limit.is_some()
     }
 }
 
@@ -163,18 +170,23 @@ fn check_replay(case: &Case, scheme: Scheme) -> (u64, Outcome) {
     let outcome = simulation.run(&Progress::default()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     if !case.is_limited() {
         assert_eq!(outcome.ended, Ended::Complete);
-        assert_eq!(outcome.instructions, case.little.program.record().instructions(), "{scheme}");
-        assert_eq!(outcome.stats.counter("host0.threads.forced_waits"), 0, "{scheme}: {:?}", outcome.warnings);
+        let instructions = case.hosts.iter().map(|(_, program)| program.program.record().instructions());
+        assert_eq!(outcome.instructions, instructions.sum::<u64>(), "{scheme}");
+        let forced = outcome.hosts.iter().map(|host| outcome.stats.counter(&format!("{host}.threads.forced_waits")));
+        assert_eq!(forced.sum::<u64>(), 0, "{scheme}: {:?}", outcome.warnings);
     }
-    check_border(&outcome);
+    outcome.hosts.iter().for_each(|host| check_border(&outcome, host));
     (events, outcome)
 }
 
 /// Each line has had as many versions as it was written, and inserted persists have left nothing volatile.
 fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: bool) {
-    let host = simulation.system().hosts().next().expect("there is one");
     let is_persisted = case.options.persist != PersistMode::Program && is_timed_throughout;
-    for (&address, writes) in case.little.writes.range(PERSISTENT..) {
+    let hosts = simulation.system().hosts().zip(&case.hosts);
+    let written = hosts.flat_map(|(host, (little, _))| {
+        little.writes.range(PERSISTENT..).map(move |(&address, writes)| (host, address, writes))
+    });
+    for (host, address, writes) in written {
         let line = host.line_of(address).expect("it was written");
         let newest = host.caches().newest_version(line);
         let least = writes.stores + u32::from(writes.non_temporal > 0);
@@ -188,8 +200,8 @@ fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: boo
 }
 
 /// What is counted where requests leave the host.
-fn check_border(outcome: &Outcome) {
-    let border = outcome.stats.get("host0.memory_border").expect("the host has one");
+fn check_border(outcome: &Outcome, host: &str) {
+    let border = outcome.stats.get(&format!("{host}.memory_border")).expect("the host has one");
     assert_eq!(border.counter("stale_reads"), 0);
     let mut writes = 0;
     for class in ["pm_reads", "dram_reads", "prefetch_reads", "other_reads", "persists", "pm_writebacks", "dram_writes"]
@@ -254,25 +266,33 @@ fn cut_power(mut simulation: Simulation, random: &mut Random) -> u64 {
     recoveries_cut
 }
 
-fn log(simulation: &Simulation) -> &PersistLog {
-    simulation.system().hosts().next().and_then(|host| host.caches().persist_log()).expect("it is kept")
+fn logs(simulation: &Simulation) -> impl Iterator<Item = &PersistLog> {
+    simulation.system().hosts().map(|host| host.caches().persist_log().expect("it is kept"))
 }
 
 /// What the persistent domain holds of every line that ever left the caches.
 fn durable(simulation: &Simulation) -> BTreeMap<LineAddress, Version> {
-    let lines = log(simulation).issued().iter().map(|issued| issued.line);
+    let lines = logs(simulation).flat_map(PersistLog::issued).map(|issued| issued.line);
     lines.map(|line| (line, simulation.durable_version(line))).collect()
 }
 
-/// Every acknowledged version, or a newer one, is durable, and no version is that nobody issued.
+/// Every acknowledged version, or a newer one, is durable, no version is that nobody issued, and no line is written by two hosts.
 fn check_promises(simulation: &Simulation) {
-    let (log, durable) = (log(simulation), durable(simulation));
-    for promise in log.acknowledged() {
+    let durable = durable(simulation);
+    for promise in logs(simulation).flat_map(PersistLog::acknowledged) {
         let found = durable.get(&promise.line).copied().unwrap_or_default();
         assert!(found >= promise.version, "{promise:?} was acknowledged, and only {found:?} is durable");
     }
-    for (&line, &found) in &durable {
-        let is_issued = log.issued().iter().any(|issued| (issued.line, issued.version) == (line, found));
+    let mut issued: BTreeMap<LineAddress, (usize, BTreeSet<Version>)> = BTreeMap::new();
+    for (host, log) in logs(simulation).enumerate() {
+        for write in log.issued() {
+            let (writer, versions) = issued.entry(write.line).or_insert_with(|| (host, BTreeSet::new()));
+            assert_eq!(*writer, host, "two hosts write {:?}", write.line);
+            versions.insert(write.version);
+        }
+    }
+    for (line, &found) in &durable {
+        let is_issued = issued[line].1.contains(&found);
         assert!(found == Version(0) || is_issued, "{found:?} of {line:?} is durable, and nobody issued it");
     }
 }

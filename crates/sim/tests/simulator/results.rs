@@ -65,7 +65,7 @@ fn entry(scheme: Scheme, with_regions: bool) -> Json {
     }
     let little = builder.finish();
     let machine = machine("pcs-table1", &["cache.l2.size_kib=4", "cache.l1d.size_kib=2"]);
-    let simulation = Simulation::new(&machine, scheme, &little.program, options());
+    let simulation = Simulation::new(&machine, scheme, &[little.on_host()], options());
     let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
     run_entry(&outcome.unwrap_or_else(|error| panic!("{error}")), "pcs-table1", scheme, 0.5)
 }
@@ -151,6 +151,9 @@ fn an_entry_has_the_members_of_the_page_and_no_others() {
                 let latencies = ["mean", "p50", "p90", "p99", "max"].map(str::to_owned);
                 assert_eq!(members(&entry[name]["latency_ns"]), Names::from(latencies));
             }
+            for host in entry["hosts"].as_array().expect("it is a list") {
+                assert_eq!(members(host), listed("`hosts[]`"));
+            }
             for link in entry["links"].as_array().expect("it is a list") {
                 assert_eq!(members(link), members_in(&section("`links[]`")));
             }
@@ -209,7 +212,7 @@ fn what_did_not_happen_is_null_and_not_zero() {
     let mut builder = ProgramBuilder::new();
     builder.one(0, Instruction::Add, 0);
     let little = builder.finish();
-    let simulation = Simulation::new(&machine("pcs-table1", &[]), Scheme::PbRf, &little.program, options());
+    let simulation = Simulation::new(&machine("pcs-table1", &[]), Scheme::PbRf, &[little.on_host()], options());
     let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
     let entry = run_entry(&outcome.unwrap_or_else(|error| panic!("{error}")), "pcs-table1", Scheme::PbRf, 0.0);
     check_entry(&entry);

@@ -11,7 +11,7 @@ use super::program::{Instruction, LittleProgram, ProgramBuilder, options, persis
 
 /// The entry of a result for this replay.
 fn run(machine: &Machine, scheme: Scheme, little: &LittleProgram) -> Json {
-    let simulation = Simulation::new(machine, scheme, &little.program, options());
+    let simulation = Simulation::new(machine, scheme, &[little.on_host()], options());
     let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
     run_entry(&outcome.unwrap_or_else(|error| panic!("{scheme}: {error}")), "machine", scheme, 1.0)
 }
@@ -175,7 +175,7 @@ fn without_a_switch_persists_are_cheapest_and_a_buffer_is_refused_with_the_reaso
     let mean = |machine: &Machine| number(&run(machine, Scheme::Nopb, &little), "/persist/latency_ns/mean");
     assert!(mean(&local) < mean(&machine("pcs-table1", &[])));
     for scheme in [Scheme::Pb, Scheme::PbRf] {
-        let refused = Simulation::new(&local, scheme, &little.program, options());
+        let refused = Simulation::new(&local, scheme, &[little.on_host()], options());
         let Err(SimulationError::Impossible(reason)) = refused else { panic!("{scheme} runs without a switch") };
         assert!(reason.contains("needs a switch to hold the persist buffer, and this machine has none"), "{reason}");
     }

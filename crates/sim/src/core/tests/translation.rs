@@ -5,6 +5,7 @@ use crate::cache::hierarchy::Want;
 use crate::core::page_table::PageTable;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, READ, WAY_BACK, WAY_OUT};
+use crate::host_bridge::PM_BASE;
 use crate::message::Cause;
 
 const PAGE: u64 = 4096;
@@ -110,9 +111,10 @@ fn s811_a_load_that_walks_is_waited_for_by_an_mfence() {
     assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1 + 1 + 1, "hit, commit, fence, hit, commit");
 }
 
+#[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
 #[test]
 fn s812_a_page_of_which_pm_has_a_part_is_pm() {
-    let table = PageTable::new(vec![0x1800..0x1900, 0x5fff..0x6001], &[], 1 << 20, 1 << 20);
+    let table = PageTable::new(vec![0x1800..0x1900, 0x5fff..0x6001], &[], 1 << 20, &[PM_BASE..PM_BASE + (1 << 20)]);
     let persistent: Vec<u64> = (0..8).filter(|page| table.is_persistent(page << 12)).collect();
     assert_eq!(persistent, [1, 5, 6]);
 }

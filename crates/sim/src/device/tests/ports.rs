@@ -109,7 +109,8 @@ fn a_power_cut_restores_the_credits_of_every_port() {
     bench.device.power_fail();
     assert!(bench.device.is_idle());
     bench.returns_credits = true;
-    (bench.messages.clear(), bench.ports.clear());
+    bench.messages.clear();
+    bench.ports.clear();
     bench.arrives_at(PORTS[1], 5000, read(9));
     assert_eq!(bench.answers(), [(5_127_000, 9)]);
     assert_eq!(bench.ports, [PORTS[1]]);

@@ -19,7 +19,7 @@ use crate::core::decode::decode_program;
 use crate::core::page_table::PageTable;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::stats::CoreStats;
-use crate::host_bridge::is_pm;
+use crate::host_bridge::{PM_BASE, is_pm};
 use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Time, Wires};
 use crate::message::{Cause, LineAddress, Opcode};
 use crate::stats::StatsNode;
@@ -137,7 +137,7 @@ impl Bench {
             blocks: decode_program(record.program()).into(),
             record,
             #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
-            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, 1 << 24),
+            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)]),
             persist,
             limits: setup.limits,
             pm_writes_limit: setup.pm_writes_limit,
