@@ -66,7 +66,13 @@ def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
 def test_the_machines_are_found_from_any_folder(fencepost):
     done = fencepost("machine", "list", "--json", "machines.json")
     assert done.returncode == 0
-    for name in ("pcs-table1", "pcs-table1-0sw", "pcs-table1-2sw", "pcs-table1-4sw"):
+    for name in (
+        "pcs-table1",
+        "pcs-table1-0sw",
+        "pcs-table1-2sw",
+        "pcs-table1-4sw",
+        "pcs-table1-2hosts",
+    ):
         assert re.search(rf"^{name}  +\w", done.stdout, re.MULTILINE)
 
 

@@ -29,14 +29,36 @@ def comparison(result: dict[str, Any]) -> Table:
 
 def title(result: dict[str, Any]) -> str:
     """What was replayed on what, in a line."""
-    record = result["provenance"]["record"]
-    command = " ".join([record["program"], *record["arguments"]])
-    return f"{command} on {', '.join(result['provenance']['machines'])}"
+    provenance = result["provenance"]
+    records = [provenance["record"], *provenance.get("other_records", [])]
+    commands = [" ".join([record["program"], *record["arguments"]]) for record in records]
+    return f"{' | '.join(commands)} on {', '.join(provenance['machines'])}"
+
+
+def hosts(result: dict[str, Any]) -> Table | None:
+    """What each host of a run has alone; none if there is but one."""
+    table = Table("run", "host", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("instructions", "finished", "persists", "mean", "PM reads", "mean"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for run in result["runs"]:
+        for host in run.get("hosts", []) if len(run.get("hosts", [])) > 1 else []:
+            measured = []
+            for measure in (host["persist"], host["llc_read"]):
+                mean = figures.shown(measure["latency_ns"]["mean"], "ns")
+                measured += [figures.shown(measure["count"], "count"), mean]
+            instructions = figures.shown(host["instructions"], "count")
+            finished = figures.shown(host["finished_ns"], "ns")
+            label = f"{run['machine']} {run['scheme']}"
+            table.add_row(label, host["name"], instructions, finished, *measured)
+    return table if table.row_count else None
 
 
 def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     """The table on standard output, warnings and failures on standard error."""
     output.print(comparison(result))
+    each_host = hosts(result)
+    if each_host is not None:
+        output.print(each_host)
     several = len(result["provenance"]["machines"]) > 1
     said: dict[str, list[str]] = {}
     for run in result["runs"]:

@@ -282,6 +282,10 @@ def _provenance(provenance: View) -> list[tuple[str, str]]:
         ("instructions, threads", f"{record['instructions']:,}, {record['threads']}"),
         ("recorded by", f"{record['recorder']}, {record['engine']} ({record['isa']})"),
         ("ended", record["ended"] or "not sealed"),
+        *(
+            (f"record of host {number}", f"{other['name']}, hash {other['hash']}")
+            for number, other in enumerate(provenance.get("other_records", []), 1)
+        ),
         ("PM", ", ".join(options["pm"])),
         ("persists", options["persist"]),
         ("machine changes", ", ".join(options["set"]) or "none"),

@@ -164,6 +164,34 @@ fn the_persist_point_is_the_first_switch_that_all_hosts_pass() {
 }
 
 #[test]
+fn each_host_has_an_equal_part_of_the_pm_that_it_reaches() {
+    let edges = ["host0 -> a", "host1 -> a", "host2 -> a", "a -> pm0", "host1 -> pm1", "host2 -> pm1", "host1 -> pm2"];
+    let machine = sound(&["host0", "host1", "host2"], &["a"], &["pm0", "pm1", "pm2"], &edges, "");
+    let topology = machine.topology();
+    let bytes = 6144 * MIB;
+    let third = bytes / 3;
+    let own = |host| -> Vec<_> {
+        let ranges = topology.frames_of(HostId(host)).into_iter();
+        ranges.map(|range| (range.start - PM_BASE, range.end - PM_BASE)).collect()
+    };
+    assert_eq!(own(0), [(0, third)]);
+    assert_eq!(own(1), [(third, 2 * third), (bytes, bytes + bytes / 2), (2 * bytes, 3 * bytes)]);
+    assert_eq!(own(2), [(2 * third, bytes), (bytes + bytes / 2, 2 * bytes)]);
+    let alone = sound(&["host0"], &["a"], &["pm0"], &["host0 -> a", "a -> pm0"], "");
+    assert_eq!(alone.topology().frames_of(HostId(0)), [PM_BASE..PM_BASE + bytes]);
+    let uneven = sound(
+        &["host0", "host1", "host2"],
+        &["a"],
+        &["pm0"],
+        &["host0 -> a", "host1 -> a", "host2 -> a", "a -> pm0"],
+        "[fabric.pm.pm0]\ncapacity_mib = 256\n",
+    );
+    let frames: Vec<_> = (0..3).flat_map(|host| uneven.topology().frames_of(HostId(host))).collect();
+    assert!(frames.iter().all(|range| range.start % 4096 == 0 && range.end % 4096 == 0));
+    assert!(frames.windows(2).all(|pair| pair[0].end == pair[1].start), "{frames:?}");
+}
+
+#[test]
 fn hosts_that_share_no_switch_on_their_way_to_a_device_have_no_persist_point() {
     let edges = ["host0 -> a", "host1 -> b", "a -> pm0", "b -> pm0"];
     let machine = sound(&["host0", "host1"], &["a", "b"], &["pm0"], &edges, "");

@@ -27,7 +27,7 @@ fn machine(name: &str) -> Machine {
 fn every_machine_resolves_and_comes_back_from_its_json() {
     let names = names();
     assert!(
-        ["pcs-table1", "pcs-table1-0sw", "pcs-table1-2sw", "pcs-table1-4sw"]
+        ["pcs-table1", "pcs-table1-0sw", "pcs-table1-2sw", "pcs-table1-4sw", "pcs-table1-2hosts"]
             .iter()
             .all(|name| names.contains(&(*name).to_owned()))
     );
@@ -129,7 +129,7 @@ fn without_a_switch_the_schemes_with_a_persist_buffer_are_refused() {
             refusal,
             format!("scheme {scheme} needs a switch to hold the persist buffer, and this machine has none")
         );
-        for name in ["pcs-table1", "pcs-table1-2sw", "pcs-table1-4sw"] {
+        for name in ["pcs-table1", "pcs-table1-2sw", "pcs-table1-4sw", "pcs-table1-2hosts"] {
             assert_eq!(machine(name).topology().check_scheme(scheme), Ok(()), "{name}");
         }
     }
