@@ -31,6 +31,8 @@ pub struct CoreState {
     pub last_thread: Option<usize>,
     /// When its thread got it.
     pub slice_start: u64,
+    /// How many instructions its thread had executed then.
+    pub slice_instructions: u64,
     /// For when its next run is scheduled.
     pub scheduled: Option<u64>,
     /// What its thread has come to, at a cycle that is not there yet.
@@ -95,6 +97,7 @@ impl Host {
         self.cores[core].start_thread(cycle + cost);
         let start = self.cores[core].cycle();
         self.core_states[core].slice_start = start;
+        self.core_states[core].slice_instructions = self.threads[thread].instructions;
         self.schedule_run(core, start, context);
     }
 
@@ -108,9 +111,13 @@ impl Host {
         }
     }
 
-    /// Whether another thread is to have the core of this one.
+    /// Whether another thread is to have the core of this one. A thread that has executed nothing keeps it: where a slice is shorter than it takes to
+    /// fetch an instruction, threads would take the line from each other for ever.
     pub(super) fn has_used_its_slice(&self, core: usize) -> bool {
-        !self.ready.is_empty() && self.cores[core].cycle() >= self.core_states[core].slice_start + self.time_slice
+        let state = &self.core_states[core];
+        let has_executed =
+            state.thread.is_some_and(|thread| self.threads[thread].instructions > state.slice_instructions);
+        !self.ready.is_empty() && has_executed && self.cores[core].cycle() >= state.slice_start + self.time_slice
     }
 
     /// The core has drained: its thread goes to the end of the queue.
