@@ -10,7 +10,7 @@ use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
 use crate::kernel::link::LinkConfig;
-use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
+use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
 use crate::message::{LINE_BYTES, LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
@@ -350,14 +350,19 @@ impl Builder<'_> {
             l1d: levels.l1d.clone(),
             levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
             simulation: self.machine.simulation.clone(),
+            bus_round_trip: Duration::from_ns(self.machine.host_bridge.latency_ns) * 2,
         };
         assert_eq!(workloads.len(), self.topology.hosts.len(), "each host has a workload");
         for (node, workload) in self.topology.hosts.iter().zip(workloads) {
             let host = self.system.add(&node.name, AnyComponent::Host(Box::new(Host::new(&config, workload))));
             self.system.hosts.push(host);
             let dram_link = local_connection(&MediumConfig::Dram(self.machine.dram.clone()));
-            let mut ports = vec![PortDescription { link: dram_link.clone() }];
-            ports.extend(node.edges.iter().map(|&edge| PortDescription { link: self.link(edge) }));
+            let mut ports = vec![PortDescription { link: dram_link.clone(), keeps_order: true }];
+            let description = |edge: &EdgeId| PortDescription {
+                link: self.link(*edge),
+                keeps_order: self.topology.edge(*edge).connection == Connection::Local,
+            };
+            ports.extend(node.edges.iter().map(description));
             let port_of = |edge: EdgeId| {
                 let index = node.edges.iter().position(|&own| own == edge).expect("a decoder names edges of its host");
                 PortId(index as u16 + 2)

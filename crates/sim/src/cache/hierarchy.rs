@@ -153,8 +153,9 @@ pub struct HierarchyConfig {
     pub l1d: CacheConfig,
     /// The levels below, nearest first; the last one is shared and inclusive.
     pub levels: Vec<(String, CacheConfig)>,
-    /// Whether a flush is complete when the memory bus has ordered it, and not when its write's completion returns.
-    pub acknowledge_at_bus: bool,
+    /// Cycles from the last level to the memory bus and back, if a flush is complete when that bus has ordered it, and not when its write's
+    /// completion returns.
+    pub acknowledge_at_bus: Option<u64>,
 }
 
 /// The caches of a host.
@@ -170,7 +171,7 @@ pub struct Hierarchy {
     level_names: Vec<String>,
     snoop: u64,
     write_buffers: usize,
-    acknowledge_at_bus: bool,
+    acknowledge_at_bus: Option<u64>,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<Request>,
     blocked_writes: VecDeque<BlockedWrite>,
@@ -326,14 +327,14 @@ impl Hierarchy {
         }
         let (newest, snooped) = self.collect(line, Some(by.core), keep);
         let cycle = now + lookup + if snooped { self.snoop } else { 0 };
-        if !self.acknowledge_at_bus {
+        if self.acknowledge_at_bus.is_none() {
             self.log_promise(by, line, newest);
         }
         match newest {
             Some(version) => {
                 let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, cycle);
-                if self.acknowledge_at_bus {
-                    return Some(cycle + self.acknowledge_latency());
+                if let Some(bus) = self.acknowledge_at_bus {
+                    return Some(cycle + bus + self.acknowledge_latency());
                 }
                 self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
                 None
@@ -343,14 +344,14 @@ impl Hierarchy {
                 // Writes of a line are completed in order, so the youngest stands for all.
                 let same_line = self.writes.iter_mut().flatten().filter(|write| write.line == line);
                 match same_line.max_by_key(|write| write.sequence) {
-                    Some(write) if !self.acknowledge_at_bus => {
+                    Some(write) if self.acknowledge_at_bus.is_none() => {
                         self.stats.flushes_behind_writes += 1;
                         write.acknowledge.push(by);
                         None
                     }
                     _ => {
                         self.log_kept(by, now);
-                        Some(cycle + self.acknowledge_latency())
+                        Some(cycle + self.acknowledge_at_bus.unwrap_or(0) + self.acknowledge_latency())
                     }
                 }
             }

@@ -74,10 +74,17 @@ pub struct CoreConfig {
     /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only the oldest store does.
     #[garde(skip)]
     pub prefetch_for_ownership: bool,
+    /// How many stores of one core may be on their way into the first-level cache at a time. With 1 each takes that cache's latency.
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub stores_in_flight: u16,
     /// How many flushes and non-temporal stores of one core may be under way at a time.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub flushes_in_flight: u16,
+    /// Whether a `clflushopt` or `clwb` keeps later stores from taking effect until it is complete, as `clflush` always does.
+    #[garde(skip)]
+    pub flush_holds_stores: bool,
     /// Lines that non-temporal stores of one core may combine in at a time.
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]

@@ -10,7 +10,7 @@ use super::persist::PersistPolicy;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
-use super::stores::WriteCombining;
+use super::stores::{StorePort, WriteCombining};
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
 use crate::cache::array::CacheArray;
@@ -142,6 +142,7 @@ pub struct Core {
     committed: u8,
     /// When the last store, flush or fence took effect.
     pub(super) store_cycle: u64,
+    pub(super) store_port: StorePort,
     /// The line of instructions fetched last, and the code page it lies in.
     fetched_line: u64,
     code_page: (u64, u64),
@@ -201,6 +202,7 @@ impl Core {
             commit_cycle: 0,
             committed: 0,
             store_cycle: 0,
+            store_port: StorePort::new(config.stores_in_flight),
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
             awaited_fetch: None,

@@ -4,6 +4,8 @@
 //! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
 //! then reads and writes as one.
 
+use std::collections::VecDeque;
+
 use super::config::{ClflushOrder, CoreConfig};
 use super::issue::Unit;
 use super::memory::Waiter;
@@ -77,6 +79,31 @@ impl WriteCombining {
         }
         self.completions.sort_unstable();
         self.completions.get(too_many - 1).copied()
+    }
+}
+
+/// The way of stores into the first-level cache.
+#[derive(Clone, Debug)]
+pub struct StorePort {
+    /// When each of the latest stores was done, the oldest first: as many as may be under way.
+    done: VecDeque<u64>,
+}
+
+impl StorePort {
+    /// A port for so many stores at a time.
+    pub fn new(stores_in_flight: u16) -> StorePort {
+        StorePort { done: vec![0; usize::from(stores_in_flight)].into() }
+    }
+
+    /// From when on there is room for one more.
+    fn free(&self) -> u64 {
+        self.done[0]
+    }
+
+    /// One more is done at `cycle`.
+    fn stored(&mut self, cycle: u64) {
+        self.done.pop_front();
+        self.done.push_back(cycle);
     }
 }
 
@@ -168,7 +195,9 @@ impl Core {
     }
 
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let cycle = self.own(entry, self.turn(entry)?, env)?;
+        let turn = self.turn(entry)?.max(self.store_port.free());
+        let cycle = self.own(entry, turn, env)?;
+        self.store_port.stored(cycle + self.l1_latency);
         self.stats.stores += 1;
         Some(cycle)
     }
@@ -314,10 +343,7 @@ impl Core {
         let is_fence = self.config.clflush_order == ClflushOrder::FullFence;
         let turn = if is_fence { self.turn_of_oldest(entry)? } else { self.turn(entry)? };
         if !entry.is_issued {
-            self.send_flush(entry, turn, false, env)?;
-            self.combining.holding = Some(self.combining.next_id);
-            self.combining.holding_complete = None;
-            self.stores.head().expect("it is the head").is_issued = true;
+            self.send_holding_flush(entry, turn, false, env)?;
             return None;
         }
         let complete = self.combining.holding_complete?;
@@ -332,7 +358,32 @@ impl Core {
 
     fn perform_weak_flush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
-        self.send_flush(entry, turn, entry.operation == Operation::Clwb, env)
+        let keep = entry.operation == Operation::Clwb;
+        if !self.config.flush_holds_stores {
+            return self.send_flush(entry, turn, keep, env);
+        }
+        if !entry.is_issued {
+            self.send_holding_flush(entry, turn, keep, env)?;
+            return None;
+        }
+        let complete = self.combining.holding_complete?;
+        self.combining.holding = None;
+        Some(complete.max(turn))
+    }
+
+    /// Sends a flush that holds the store queue, if it can be sent.
+    fn send_holding_flush(
+        &mut self,
+        entry: &StoreEntry,
+        turn: u64,
+        keep: bool,
+        env: &mut Environment<'_>,
+    ) -> Option<()> {
+        self.send_flush(entry, turn, keep, env)?;
+        self.combining.holding = Some(self.combining.next_id);
+        self.combining.holding_complete = None;
+        self.stores.head().expect("it is the head").is_issued = true;
+        Some(())
     }
 
     /// Sends a flush as soon as the limit of flushes in flight allows from `turn` on: gives that cycle, if it is known.

@@ -32,6 +32,8 @@ const ANSWER: u64 = 1;
 #[derive(Clone, Debug)]
 pub struct Device {
     latency: Duration,
+    /// The pipeline's latency for answers that a queue gives.
+    queue_answer: Duration,
     ports: Vec<Port>,
     /// The port whose turn it is to give the medium a request, in the order of [`REQUEST_CLASSES`].
     turns: [usize; 2],
@@ -76,6 +78,7 @@ impl Device {
         let ports = links.iter().zip(DEVICE_PORT.0..);
         Device {
             latency: Duration::from_ns(config.controller_latency_ns()),
+            queue_answer: Duration::from_ns(config.queue_answer_ns()),
             ports: ports.map(|(link, number)| Port::new(PortId(number), link)).collect(),
             turns: [0; 2],
             medium: Medium::new(config, interleave),
@@ -173,6 +176,9 @@ impl Device {
         if passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
             return false;
         }
+        if !message.is_write() && port.has_waiting_write(message.line) {
+            return false;
+        }
         if !self.medium.has_room(&message) {
             self.stats.count_full(ingress, port.ingress[ingress].block(now));
             return false;
@@ -186,8 +192,8 @@ impl Device {
 
     /// Sends an answer of the medium through the pipeline.
     fn answer_later(&mut self, completion: Completion, context: &mut Context<'_>) {
-        let Completion { mut answer, at } = completion;
-        let leaves = at + self.latency;
+        let Completion { mut answer, at, is_from_queue } = completion;
+        let leaves = at + if is_from_queue { self.queue_answer } else { self.latency };
         answer.stack.charge(Stage::DeviceQueue, leaves);
         let place = self.egress.partition_point(|(time, _)| *time <= leaves);
         self.egress.insert(place, (leaves, answer));

@@ -69,7 +69,11 @@ impl Dram {
             write_queue_entries: config.write_queue_entries.into(),
             refresh: Refresh::new(&channel),
             scheduler: Scheduler::new(channel.banks(), config.row_hit_cap),
-            drain: WriteDrain::new(config.write_high_watermark.into(), config.write_low_watermark.into()),
+            drain: WriteDrain::new(
+                config.write_high_watermark.into(),
+                config.write_low_watermark.into(),
+                config.write_idle_watermark.into(),
+            ),
             channel,
             reads: RequestQueue::default(),
             writes: RequestQueue::default(),
@@ -136,7 +140,7 @@ impl Dram {
         }
         self.contents.overwrite(self.interleave.device_line(request.line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
-        completions.push(Completion { answer: request.answer(request.version), at: now });
+        completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
     }
 
     /// Issues the commands that are due at `now`; gives the time of the next one.
@@ -159,7 +163,8 @@ impl Dram {
             if self.is_idle() {
                 return Time::NEVER;
             }
-            let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len()) || self.reads.is_empty();
+            let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len())
+                || (self.reads.is_empty() && self.drain.writes_when_idle(self.writes.len()));
             let queue = if writes_first { &self.writes } else { &self.reads };
             let decision = self.scheduler.choose(queue.pending(), writes_first, &self.channel, &self.refresh, now);
             match decision {
@@ -191,7 +196,7 @@ impl Dram {
 
     /// Whether nothing is queued.
     pub fn is_idle(&self) -> bool {
-        self.reads.is_empty() && self.writes.is_empty()
+        self.reads.is_empty() && !self.drain.writes_when_idle(self.writes.len())
     }
 
     /// What is queued, for the deadlock report.
@@ -230,7 +235,7 @@ impl Dram {
     fn answer_from_queue(&self, mut request: Message, now: Time) -> Completion {
         request.stack.charge(Stage::DeviceQueue, now);
         let version = self.contents.get(self.interleave.device_line(request.line));
-        Completion { answer: request.answer(version), at: now }
+        Completion { answer: request.answer(version), at: now, is_from_queue: true }
     }
 
     /// Issues the commands of refreshing that are possible up to `now`; gives the time at which to ask again.
@@ -294,7 +299,11 @@ impl Dram {
         self.stats.read_latency_ps.record(data_end.since(queued));
         message.stack.charge(Stage::DeviceQueue, first_command.unwrap_or(at));
         message.stack.charge(Stage::Media, data_end);
-        completions.push(Completion { answer: message.answer(self.contents.get(device_line)), at: data_end });
+        completions.push(Completion {
+            answer: message.answer(self.contents.get(device_line)),
+            at: data_end,
+            is_from_queue: false,
+        });
     }
 
     fn issue(&mut self, command: Command, at: Time) {

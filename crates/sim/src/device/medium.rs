@@ -28,6 +28,14 @@ impl MediumConfig {
         }
     }
 
+    /// The same on the way out of answers that a queue gives.
+    pub fn queue_answer_ns(&self) -> f64 {
+        match self {
+            MediumConfig::Dram(config) => config.queue_answer_ns,
+            MediumConfig::Pm(config) => config.queue_answer_ns,
+        }
+    }
+
     /// Size of the memory, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let capacity_mib = match self {
@@ -45,6 +53,8 @@ pub struct Completion {
     pub answer: Message,
     /// When it is ready.
     pub at: Time,
+    /// Whether a queue gave it, and not the memory cells.
+    pub is_from_queue: bool,
 }
 
 /// The memory behind a controller.

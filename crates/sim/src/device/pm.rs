@@ -33,7 +33,6 @@ pub struct Pm {
     interleave: Interleave,
     read: Duration,
     write: Duration,
-    queue_hit: Duration,
     ack_at: AckAt,
     read_queue_entries: usize,
     write_queue_entries: usize,
@@ -73,7 +72,6 @@ impl Pm {
             interleave,
             read: Duration::from_ns(config.read_ns),
             write: Duration::from_ns(config.write_ns),
-            queue_hit: Duration::from_ns(config.queue_hit_ns),
             ack_at: config.ack_at,
             read_queue_entries: config.read_queue_entries.into(),
             write_queue_entries: config.write_queue_entries.into(),
@@ -82,7 +80,14 @@ impl Pm {
             bus: Bus::new(Duration::from_ns(config.burst_ns)),
             reads_waiting: 0,
             writes: WriteQueue::new(config.write_queue_entries.into(), banks, config.write_merging),
-            drain: WriteDrain::new(config.write_high_watermark.into(), config.write_low_watermark.into()),
+            drain: WriteDrain::new(
+                config.write_high_watermark.into(),
+                config.write_low_watermark.into(),
+                match config.ack_at {
+                    AckAt::Queue => config.write_idle_watermark.into(),
+                    AckAt::Media => 0,
+                },
+            ),
             contents: LineVersions::default(),
             stats: PmStats::default(),
         }
@@ -123,7 +128,8 @@ impl Pm {
                 }
                 self.start(bank, now, completions);
             }
-            let has_more = !self.banks[bank].reads.is_empty() || self.writes.has_waiting(bank);
+            let has_write = self.writes.has_waiting(bank) && self.drain.writes_when_idle(self.writes.occupied());
+            let has_more = !self.banks[bank].reads.is_empty() || has_write;
             if has_more || self.writes.is_writing(bank) {
                 next = next.min(self.banks[bank].free);
             }
@@ -131,10 +137,12 @@ impl Pm {
         next
     }
 
-    /// Writes `version` of `line` before time starts.
+    /// Writes `version` of `line` while time stands still.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
-        let (_, device_line) = self.locate(line);
-        self.contents.set(device_line, version);
+        let (bank, device_line) = self.locate(line);
+        if !self.writes.overwrite(line, bank, version) {
+            self.contents.set(device_line, version);
+        }
     }
 
     /// The version of `line` that a power cut now would leave.
@@ -160,9 +168,9 @@ impl Pm {
         }
     }
 
-    /// Whether nothing is queued.
+    /// Whether nothing is queued that is to leave the queue.
     pub fn is_idle(&self) -> bool {
-        self.reads_waiting == 0 && self.writes.occupied() == 0
+        self.reads_waiting == 0 && !self.drain.writes_when_idle(self.writes.occupied())
     }
 
     /// What is queued, for the deadlock report.
@@ -197,9 +205,8 @@ impl Pm {
         let (bank, device_line) = self.locate(request.line);
         if let Some(queued) = self.writes.find(request.line, bank).filter(|queued| queued.is_whole) {
             self.stats.reads_from_write_queue += 1;
-            let at = now + self.queue_hit;
-            request.stack.charge(Stage::DeviceQueue, at);
-            completions.push(Completion { answer: request.answer(queued.version), at });
+            request.stack.charge(Stage::DeviceQueue, now);
+            completions.push(Completion { answer: request.answer(queued.version), at: now, is_from_queue: true });
             return;
         }
         self.stats.reads_behind_write += u64::from(self.writes.is_writing(bank));
@@ -220,7 +227,7 @@ impl Pm {
         match self.ack_at {
             AckAt::Queue => {
                 request.stack.charge(Stage::DeviceQueue, now);
-                completions.push(Completion { answer: request.answer(request.version), at: now });
+                completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
             }
             AckAt::Media => write.unacknowledged.push(request),
         }
@@ -234,7 +241,7 @@ impl Pm {
         let has_write = self.writes.has_waiting(bank);
         let writes_first = self.drain.writes_first(self.reads_waiting, self.writes.occupied())
             || self.banks[bank].passed >= self.read_bypass_cap;
-        if has_write && (writes_first || !has_read) {
+        if has_write && (writes_first || (!has_read && self.drain.writes_when_idle(self.writes.occupied()))) {
             self.start_write(bank, now);
         } else if has_read {
             self.banks[bank].passed += u16::from(has_write);
@@ -258,7 +265,7 @@ impl Pm {
         // Of a line that is queued in part, the queued bytes are laid over those of the medium.
         let queued = self.writes.find(read.message.line, bank).map(|queued| queued.version);
         let version = queued.unwrap_or_else(|| self.contents.get(read.device_line));
-        completions.push(Completion { answer: read.message.answer(version), at: data_end });
+        completions.push(Completion { answer: read.message.answer(version), at: data_end, is_from_queue: false });
     }
 
     fn start_write(&mut self, bank: usize, now: Time) {
@@ -277,7 +284,7 @@ impl Pm {
         self.stats.write_queue.set(self.writes.occupied(), now);
         for mut request in write.unacknowledged {
             request.stack.charge(Stage::Media, now);
-            completions.push(Completion { answer: request.answer(request.version), at: now });
+            completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: false });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
 use crate::kernel::{Duration, PortId, Time};
-use crate::message::Message;
+use crate::message::{LineAddress, Message};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -39,6 +39,11 @@ impl Port {
     /// When the first request of each class has passed the pipeline.
     pub fn heads(&self) -> impl Iterator<Item = Time> {
         self.ingress.iter().filter_map(|ingress| ingress.queue.front().map(|(passed, _)| *passed))
+    }
+
+    /// Whether a write to `line` waits here. A read that came after it must not get to the medium before it.
+    pub fn has_waiting_write(&self, line: LineAddress) -> bool {
+        self.ingress[1].queue.iter().any(|(_, message)| message.line == line)
     }
 
     /// Whether nothing waits here and every credit has come back.

@@ -63,6 +63,7 @@ fn pm(ack_at: AckAt) -> MediumConfig {
         write_queue_entries: 2,
         write_high_watermark: 2,
         write_low_watermark: 1,
+        write_idle_watermark: 0,
         ..pm::tests::nvm(ack_at)
     })
 }

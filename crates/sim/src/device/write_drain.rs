@@ -9,6 +9,7 @@
 pub struct WriteDrain {
     high: usize,
     low: usize,
+    idle: usize,
     /// While a batch is under way: how many lines it may still write although reads wait.
     batch_left: Option<usize>,
     /// Reads to be served before the next batch.
@@ -17,10 +18,10 @@ pub struct WriteDrain {
 }
 
 impl WriteDrain {
-    /// Between these watermarks; `low` is less than `high`.
-    pub fn new(high: usize, low: usize) -> WriteDrain {
-        debug_assert!(low < high);
-        WriteDrain { high, low, batch_left: None, reads_owed: 0, batches: 0 }
+    /// Batches between the watermarks `high` and `low`, which is less; `idle` writes stay while no read waits.
+    pub fn new(high: usize, low: usize, idle: usize) -> WriteDrain {
+        debug_assert!(low < high && idle < high);
+        WriteDrain { high, low, idle, batch_left: None, reads_owed: 0, batches: 0 }
     }
 
     /// Decides anew, with so many reads and writes queued. True if writes go first.
@@ -37,6 +38,11 @@ impl WriteDrain {
             _ => {}
         }
         self.batch_left.is_some()
+    }
+
+    /// Whether some of so many writes are to be written although nothing presses.
+    pub fn writes_when_idle(&self, writes: usize) -> bool {
+        writes > self.idle
     }
 
     /// A read was served.
@@ -67,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_batch_begins_at_the_high_watermark_and_ends_at_the_low_one() {
-        let mut drain = WriteDrain::new(4, 1);
+        let mut drain = WriteDrain::new(4, 1, 0);
         assert!(!drain.writes_first(1, 3));
         assert!(drain.writes_first(1, 4));
         for writes in [3, 2] {
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_writes_lets_waiting_reads_through_after_each_batch() {
-        let mut drain = WriteDrain::new(4, 1);
+        let mut drain = WriteDrain::new(4, 1, 0);
         assert!(drain.writes_first(2, 4));
         for _ in 0..3 {
             assert!(drain.writes_first(2, 4));
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn without_reads_a_batch_goes_on_to_the_low_watermark() {
-        let mut drain = WriteDrain::new(4, 1);
+        let mut drain = WriteDrain::new(4, 1, 0);
         for writes in [9, 8, 7, 6, 5, 4, 3, 2] {
             assert!(drain.writes_first(0, writes));
             drain.write_served();

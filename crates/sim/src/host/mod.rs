@@ -53,6 +53,8 @@ pub struct HostConfig {
     pub levels: Vec<(String, CacheConfig)>,
     /// How far cores compute ahead.
     pub simulation: SimulationConfig,
+    /// From the last level to the memory bus and back.
+    pub bus_round_trip: Duration,
 }
 
 /// The program a host runs.
@@ -139,7 +141,8 @@ impl Host {
             l1i: config.l1i.clone(),
             l1d: config.l1d.clone(),
             levels: config.levels.clone(),
-            acknowledge_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
+            acknowledge_at_bus: (config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus)
+                .then(|| config.bus_round_trip.as_ps().div_ceil(period.as_ps())),
         });
         let mut threads: Vec<_> = (0..workload.record.threads())
             .map(|thread| Thread::new(workload.record.reader(ThreadId(thread as u32))))

@@ -22,4 +22,6 @@ pub struct HostBridgeConfig {
 pub struct PortDescription {
     /// The link behind the port; both directions are alike.
     pub link: LinkConfig,
+    /// Whether requests for a line reach the medium in the order in which they left: in a host's own memory controller, not over CXL.mem.
+    pub keeps_order: bool,
 }

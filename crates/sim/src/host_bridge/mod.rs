@@ -1,8 +1,8 @@
 //! The host bridge: the way from a host's last-level cache to its memory ports.
 //!
 //! It decodes where a line lies, crosses the on-chip fabric, and sends the request out of the port that leads there: a CXL root port, or the
-//! local connection to a memory controller. It guarantees that no request overtakes a write to the same line, which CXL.mem does not, and
-//! that tags are unique on each link. Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
+//! local connection to a memory controller. It guarantees that no request overtakes a write to the same line, which a local memory
+//! controller does and CXL.mem does not, and that tags are unique on each link. Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
 
 pub mod address_map;
 pub mod config;
@@ -23,7 +23,7 @@ pub use stats::HostBridgeStats;
 
 use crate::kernel::link::{Receiver, Transmitter};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
-use crate::message::{Message, MessageClass, Stage};
+use crate::message::{LineAddress, Message, MessageClass, Stage};
 use crate::stats::StatsNode;
 use tags::TagTable;
 use write_order::WriteOrder;
@@ -49,6 +49,7 @@ struct MemoryPort {
     transmitter: Transmitter,
     receiver: Receiver,
     tags: TagTable,
+    keeps_order: bool,
 }
 
 impl HostBridge {
@@ -60,6 +61,7 @@ impl HostBridge {
                 transmitter: Transmitter::new(id, &port.link),
                 receiver: Receiver::new(id, &port.link),
                 tags: TagTable::default(),
+                keeps_order: port.keeps_order,
             }
         };
         HostBridge {
@@ -93,22 +95,31 @@ impl HostBridge {
     fn fabric_crossed(&mut self, context: &mut Context<'_>) {
         let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
         debug_assert_eq!(at_port, context.now());
-        if self.write_order.admit(message, context.now()) {
-            self.send_request(message, context);
+        let port = self.port_to(message.line);
+        let port = self.memory_port(port);
+        // What leaves at once for a controller that keeps the order cannot be overtaken.
+        let needs_no_watch = port.keeps_order && port.transmitter.has_credit(message.class());
+        if needs_no_watch && !self.write_order.holds(message.line) {
+            self.send_request(message, false, context);
+        } else if self.write_order.admit(message, context.now()) {
+            self.send_request(message, message.is_write(), context);
         } else {
             self.stats.held += 1;
             self.stats.held_max = self.stats.held_max.max(self.write_order.held() as u64);
         }
     }
 
-    fn send_request(&mut self, mut message: Message, context: &mut Context<'_>) {
-        let line = message.line;
-        let Some(port) = self.decoder.decode(line) else {
-            panic!("no HDM decoder holds the address {:#x}", line.byte());
-        };
+    /// The port behind which `line` lies.
+    fn port_to(&self, line: LineAddress) -> PortId {
+        self.decoder.decode(line).unwrap_or_else(|| panic!("no HDM decoder holds the address {:#x}", line.byte()))
+    }
+
+    /// Sends a request to its port; `is_watched` says whether others of its line wait for its answer.
+    fn send_request(&mut self, mut message: Message, is_watched: bool, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
+        let port = self.port_to(message.line);
         let port = self.memory_port(port);
-        port.tags.rename(&mut message);
+        port.tags.rename(&mut message, is_watched);
         port.transmitter.offer(message, context);
     }
 
@@ -121,10 +132,10 @@ impl HostBridge {
         answer.stack.charge(Stage::HostBridge, at_host);
         self.stats.answers += 1;
         context.send(HOST_PORT, answer, at_host);
-        if outstanding.answer == MessageClass::NoDataResponse {
+        if outstanding.is_watched {
             for held in self.write_order.finished(outstanding.line) {
                 self.stats.held_ps += context.now().since(held.since).as_ps();
-                self.send_request(held.message, context);
+                self.send_request(held.message, held.message.is_write(), context);
             }
         }
     }

@@ -11,6 +11,8 @@ pub struct Outstanding {
     pub line: LineAddress,
     /// The class that its answer has.
     pub answer: MessageClass,
+    /// Whether requests for its line wait until it is answered.
+    pub is_watched: bool,
 }
 
 /// The tags of one port. A freed tag is used again, the latest first.
@@ -22,9 +24,9 @@ pub struct TagTable {
 
 impl TagTable {
     /// Gives `request` a tag of this port, which is free again when [`Self::answered`] takes it.
-    pub fn rename(&mut self, request: &mut Message) {
+    pub fn rename(&mut self, request: &mut Message, is_watched: bool) {
         let answer = if request.is_write() { MessageClass::NoDataResponse } else { MessageClass::DataResponse };
-        let outstanding = Some(Outstanding { tag: request.tag, line: request.line, answer });
+        let outstanding = Some(Outstanding { tag: request.tag, line: request.line, answer, is_watched });
         request.tag = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = outstanding;
@@ -77,8 +79,8 @@ mod tests {
     fn equal_tags_of_the_host_leave_under_different_ones() {
         let mut tags = TagTable::default();
         let (mut first, mut second) = (read(1, 9), read(2, 9));
-        tags.rename(&mut first);
-        tags.rename(&mut second);
+        tags.rename(&mut first, true);
+        tags.rename(&mut second, true);
         assert_ne!(first.tag, second.tag);
         let mut answer = second.answer(Version(0));
         answer.line = LineAddress(0);
@@ -93,7 +95,7 @@ mod tests {
     fn a_second_answer_is_a_fault() {
         let mut tags = TagTable::default();
         let mut request = read(1, 9);
-        tags.rename(&mut request);
+        tags.rename(&mut request, true);
         tags.answered(&mut request.answer(Version(0)));
         tags.answered(&mut request.answer(Version(0)));
     }
@@ -103,7 +105,7 @@ mod tests {
     fn data_does_not_answer_a_write() {
         let mut tags = TagTable::default();
         let mut request = read(1, 9);
-        tags.rename(&mut request);
+        tags.rename(&mut request, true);
         request.opcode = crate::message::Opcode::Cmp;
         tags.answered(&mut request);
     }

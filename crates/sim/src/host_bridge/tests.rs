@@ -33,7 +33,8 @@ fn bench(credits: u16) -> Bench {
     };
     let range = |base, port| HdmRange::new(base, 256 << 20, 256, vec![port]).unwrap();
     let decoder = HdmDecoder::new(vec![range(0, DRAM_PORT), range(PM_BASE, PM_PORT)]).unwrap();
-    let ports = [PortDescription { link: link.clone() }, PortDescription { link }];
+    let ports =
+        [PortDescription { link: link.clone(), keeps_order: false }, PortDescription { link, keeps_order: false }];
     let mut wires = Wires::default();
     wires.connect((BRIDGE, HOST_PORT), (HOST, PortId(0)));
     wires.connect((BRIDGE, DRAM_PORT), (MEMORY, DRAM_PORT));

@@ -56,6 +56,11 @@ impl WriteOrder {
         held
     }
 
+    /// Whether a write to `line` has no `Cmp` yet that has to be waited for.
+    pub fn holds(&self, line: LineAddress) -> bool {
+        self.unfinished.contains_key(&line)
+    }
+
     /// How many requests wait.
     pub fn held(&self) -> usize {
         self.held

@@ -160,7 +160,9 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
         let entries = whole(&memory["write_queue_entries"]);
         let high = whole(&memory["write_high_watermark"]).min(entries);
         memory["write_high_watermark"] = json!(high);
-        memory["write_low_watermark"] = json!(whole(&memory["write_low_watermark"]).min(high - 1));
+        for watermark in ["write_low_watermark", "write_idle_watermark"] {
+            memory[watermark] = json!(whole(&memory[watermark]).min(high - 1));
+        }
         memory["capacity_mib"] = json!(256 * random.between(1, 8));
     }
     let dram = &mut machine["dram"];

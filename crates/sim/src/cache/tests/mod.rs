@@ -55,7 +55,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         l1i: first.clone(),
         l1d: first,
         levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
-        acknowledge_at_bus: false,
+        acknowledge_at_bus: None,
     }
 }
 

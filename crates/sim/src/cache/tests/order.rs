@@ -110,7 +110,7 @@ fn c308_non_temporal_stores_to_one_line_go_on_counting() {
 #[test]
 fn c309_a_flush_may_be_acknowledged_by_the_bus_that_orders_it() {
     let mut config = hierarchy(2, &[small_l2()]);
-    config.acknowledge_at_bus = true;
+    config.acknowledge_at_bus = Some(0);
     let mut bench = Bench::new(&config);
     bench.write(0, pm(0), 0);
     assert_eq!(bench.flush(0, pm(0), false, 100), Some(100 + L2 + BACK));

@@ -21,6 +21,11 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub controller_latency_ns: f64,
+    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete there, of a read that finds its
+    /// line there; in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub queue_answer_ns: f64,
     /// Reads that the controller chooses from.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
@@ -37,6 +42,10 @@ pub struct DramConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_low_watermark: u16,
+    /// How many writes stay in the queue while no read waits, so that later ones find them there; 0: none, each is written as soon as it can be.
+    #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
+    #[schemars(range(min = 0, max = 1023))]
+    pub write_idle_watermark: u16,
     /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]

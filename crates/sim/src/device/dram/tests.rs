@@ -13,10 +13,12 @@ pub(crate) fn ddr4_2400() -> DramConfig {
     DramConfig {
         capacity_mib: 4096,
         controller_latency_ns: 10.0,
+        queue_answer_ns: 10.0,
         read_queue_entries: 64,
         write_queue_entries: 64,
         write_high_watermark: 48,
         write_low_watermark: 16,
+        write_idle_watermark: 0,
         row_hit_cap: 16,
         page_policy: PagePolicy::Open,
         address_mapping: AddressMapping::RoRaBaBgCo,

@@ -16,6 +16,11 @@ pub struct PmConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub controller_latency_ns: f64,
+    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete there, of a read that finds its
+    /// line there; in ns.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub queue_answer_ns: f64,
     /// How long a bank takes to read a line, in ns.
     #[garde(range(min = 0.001, max = 1_000_000.0))]
     #[schemars(range(min = 0.001, max = 1_000_000.0))]
@@ -49,6 +54,11 @@ pub struct PmConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
+    /// How many writes stay in the queue while no read waits, so that later ones find them there; 0: none, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
+    /// for each.
+    #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
+    #[schemars(range(min = 0, max = 4095))]
+    pub write_idle_watermark: u16,
     /// How many reads may pass a waiting write of their bank; then the write has its turn. (With `ack_at = "media"` someone waits for it.)
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
@@ -56,10 +66,6 @@ pub struct PmConfig {
     /// Whether a write to a line that is queued already, and whose writing has not begun, joins it in its place.
     #[garde(skip)]
     pub write_merging: bool,
-    /// How long it takes to answer a read from the write queue, in ns.
-    #[garde(range(min = 0.0, max = 10_000.0))]
-    #[schemars(range(min = 0.0, max = 10_000.0))]
-    pub queue_hit_ns: f64,
     /// Where a write is complete.
     #[garde(skip)]
     pub ack_at: AckAt,

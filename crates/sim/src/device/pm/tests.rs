@@ -10,6 +10,7 @@ pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {
     PmConfig {
         capacity_mib: 1024,
         controller_latency_ns: 10.0,
+        queue_answer_ns: 10.0,
         read_ns: 100.0,
         write_ns: 200.0,
         banks: 4,
@@ -18,9 +19,9 @@ pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {
         write_queue_entries: 8,
         write_high_watermark: 6,
         write_low_watermark: 2,
+        write_idle_watermark: 0,
         read_bypass_cap: 4,
         write_merging: false,
-        queue_hit_ns: 5.0,
         ack_at,
     }
 }
@@ -73,7 +74,7 @@ impl Bench {
         let mut answers: Vec<_> = self
             .completions
             .iter()
-            .map(|Completion { answer, at }| (answer.class(), answer.line.0, answer.version.0, at.as_ps() / 1000))
+            .map(|Completion { answer, at, .. }| (answer.class(), answer.line.0, answer.version.0, at.as_ps() / 1000))
             .collect();
         answers.sort_by_key(|(.., at)| *at);
         answers
@@ -130,11 +131,23 @@ fn a_read_of_a_queued_line_is_answered_from_the_youngest_write() {
     bench.offer(20, write(0, 2));
     bench.offer(30, read(0));
     bench.run();
-    assert!(bench.answers().contains(&(DATA, 0, 2, 35)));
+    assert!(bench.answers().contains(&(DATA, 0, 2, 30)));
     assert_eq!((bench.pm.counters().reads, bench.pm.counters().reads_from_write_queue), (0, 1));
     bench.offer(1000, read(0));
     bench.run();
     assert_eq!(bench.answers().last(), Some(&(DATA, 0, 2, 1100)));
+}
+
+#[test]
+fn an_idle_medium_keeps_writes_up_to_its_watermark_in_the_queue() {
+    let mut bench = Bench::new(PmConfig { write_idle_watermark: 1, ..nvm(AckAt::Queue) });
+    bench.offer(0, write(0, 1));
+    bench.run();
+    assert_eq!(bench.pm.counters().writes, 0);
+    assert!(bench.pm.is_idle());
+    bench.offer(10_000, write(1, 1));
+    bench.run();
+    assert_eq!(bench.pm.counters().writes, 1, "one of two is written");
 }
 
 #[test]

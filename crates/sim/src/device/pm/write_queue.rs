@@ -86,6 +86,13 @@ impl WriteQueue {
         Some(QueuedLine { version, is_whole: ByteMask(mask).is_full() })
     }
 
+    /// Gives what the queue holds of `line` that version; whether it holds anything.
+    pub fn overwrite(&mut self, line: LineAddress, bank: usize, version: Version) -> bool {
+        let bank = &mut self.banks[bank];
+        let entries = bank.writing.iter_mut().chain(&mut bank.waiting).filter(|write| write.line == line);
+        entries.map(|write| write.version = version).count() > 0
+    }
+
     /// Whether a line waits for `bank`.
     pub fn has_waiting(&self, bank: usize) -> bool {
         !self.banks[bank].waiting.is_empty()

@@ -26,7 +26,7 @@ fn system(credits: u16, pm: PmConfig, dram: DramConfig) -> System {
     let link = LinkConfig { request_credits: credits, request_with_data_credits: credits, ..link(credits) };
     let range = |base, port| HdmRange::new(base, 1 << 30, 256, vec![PortId(port)]).unwrap();
     let decoder = HdmDecoder::new(vec![range(0, 1), range(PM_BASE, 2)]).unwrap();
-    let port = PortDescription { link: link.clone() };
+    let port = PortDescription { link: link.clone(), keeps_order: true };
     let mut wires = Wires::default();
     wires.connect((BRIDGE, HOST_PORT), (HOST, PortId(0)));
     wires.connect((BRIDGE, PortId(1)), (DRAM, DEVICE_PORT));
@@ -79,6 +79,7 @@ proptest! {
             write_queue_entries: entries,
             write_high_watermark: entries,
             write_low_watermark: entries - 1,
+            write_idle_watermark: 0,
             burst_ns: 3.0,
             ..pm::tests::nvm(ack_at)
         };
@@ -87,6 +88,7 @@ proptest! {
             write_queue_entries: entries + 1,
             write_high_watermark: entries,
             write_low_watermark: entries - 1,
+            write_idle_watermark: 0,
             ..dram::tests::ddr4_2400()
         };
         let mut system = system(credits, pm, dram);

@@ -125,6 +125,7 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         l1d: levels.l1d.clone(),
         levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
         simulation: machine.simulation.clone(),
+        bus_round_trip: crate::kernel::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
     }
 }
 

@@ -183,6 +183,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
             write_queue_entries: 8,
             write_high_watermark: 6,
             write_low_watermark: 2,
+            write_idle_watermark: 0,
             ..ddr4_2400()
         };
         Traffic { config, requests }
