@@ -183,7 +183,9 @@ impl Stage {
 /// that the parts sum exactly to the whole.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencyStack {
-    parts_ps: [u32; Stage::COUNT],
+    /// The lower and the upper bits of each part in ps: messages are copied a lot, and a part of more than 4 ms is rare.
+    low: [u32; Stage::COUNT],
+    high: [u8; Stage::COUNT],
     start: Time,
     charged_until: Time,
 }
@@ -191,14 +193,16 @@ pub struct LatencyStack {
 impl LatencyStack {
     /// An empty stack of a request that starts at `start`.
     pub fn starting(start: Time) -> LatencyStack {
-        LatencyStack { parts_ps: [0; Stage::COUNT], start, charged_until: start }
+        LatencyStack { low: [0; Stage::COUNT], high: [0; Stage::COUNT], start, charged_until: start }
     }
 
     /// Charges the time from the last charge until `until` to `stage`. `until` may lie in the future, if the holder knows already.
     pub fn charge(&mut self, stage: Stage, until: Time) {
         debug_assert!(until >= self.charged_until, "time is charged twice");
-        let part = &mut self.parts_ps[stage as usize];
-        *part = part.saturating_add(until.since(self.charged_until).as_ps() as u32);
+        let stage = stage as usize;
+        let part = self.part_ps(stage) + until.since(self.charged_until).as_ps();
+        self.low[stage] = part as u32;
+        self.high[stage] = u8::try_from(part >> 32).expect("a request takes less than a second");
         self.charged_until = until;
     }
 
@@ -218,8 +222,12 @@ impl LatencyStack {
     }
 
     /// The time charged to each stage, in picoseconds, in the order of [`Stage::NAMES`].
-    pub fn parts_ps(&self) -> &[u32; Stage::COUNT] {
-        &self.parts_ps
+    pub fn parts_ps(&self) -> [u64; Stage::COUNT] {
+        std::array::from_fn(|stage| self.part_ps(stage))
+    }
+
+    fn part_ps(&self, stage: usize) -> u64 {
+        u64::from(self.high[stage]) << 32 | u64::from(self.low[stage])
     }
 }
 

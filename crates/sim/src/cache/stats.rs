@@ -36,7 +36,7 @@ impl StackSum {
     fn add(&mut self, message: &Message) {
         self.latency.record(message.stack.total());
         for (sum, part) in self.parts_ps.iter_mut().zip(message.stack.parts_ps()) {
-            *sum += u64::from(*part);
+            *sum += part;
         }
     }
 

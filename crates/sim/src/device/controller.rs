@@ -206,7 +206,7 @@ impl Device {
         debug_assert_eq!(leaves, context.now());
         let parts = answer.stack.parts_ps();
         let parts = [parts[Stage::DeviceQueue as usize], parts[Stage::Media as usize]];
-        let latency = Duration::from_ps(parts.into_iter().map(u64::from).sum());
+        let latency = Duration::from_ps(parts.into_iter().sum());
         if answer.class() == MessageClass::DataResponse {
             self.stats.read_bytes += LINE_BYTES;
             self.stats.read_latency_ps.record(latency);

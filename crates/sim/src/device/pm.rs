@@ -128,7 +128,7 @@ impl Pm {
                 }
                 self.start(bank, now, completions);
             }
-            let has_write = self.writes.has_waiting(bank) && self.drain.writes_when_idle(self.writes.occupied());
+            let has_write = self.writes.has_waiting(bank) && self.drain.writes_when_idle(self.writes.waiting());
             let has_more = !self.banks[bank].reads.is_empty() || has_write;
             if has_more || self.writes.is_writing(bank) {
                 next = next.min(self.banks[bank].free);
@@ -170,7 +170,7 @@ impl Pm {
 
     /// Whether nothing is queued that is to leave the queue.
     pub fn is_idle(&self) -> bool {
-        self.reads_waiting == 0 && !self.drain.writes_when_idle(self.writes.occupied())
+        self.reads_waiting == 0 && self.writes.is_resting() && !self.drain.writes_when_idle(self.writes.waiting())
     }
 
     /// What is queued, for the deadlock report.
@@ -241,7 +241,7 @@ impl Pm {
         let has_write = self.writes.has_waiting(bank);
         let writes_first = self.drain.writes_first(self.reads_waiting, self.writes.occupied())
             || self.banks[bank].passed >= self.read_bypass_cap;
-        if has_write && (writes_first || (!has_read && self.drain.writes_when_idle(self.writes.occupied()))) {
+        if has_write && (writes_first || (!has_read && self.drain.writes_when_idle(self.writes.waiting()))) {
             self.start_write(bank, now);
         } else if has_read {
             self.banks[bank].passed += u16::from(has_write);

@@ -172,14 +172,14 @@ fn queue_and_medium_sum_exactly_to_the_time_in_the_device() {
     assert_eq!(bench.messages.len(), 6);
     for message in &bench.messages {
         let parts = message.stack.parts_ps();
-        let sum: u64 = parts.iter().copied().map(u64::from).sum();
+        let sum: u64 = parts.iter().copied().sum();
         assert_eq!(sum, message.stack.total().as_ps());
     }
     let stats = &bench.device.counters();
     let counted = stats.read_latency_ps.sum().as_ps() + stats.write_latency_ps.sum().as_ps();
     let of_device = |message: &Message| {
         let parts = message.stack.parts_ps();
-        u64::from(parts[Stage::DeviceQueue as usize] + parts[Stage::Media as usize])
+        parts[Stage::DeviceQueue as usize] + parts[Stage::Media as usize]
     };
     assert_eq!(counted, bench.messages.iter().map(of_device).sum::<u64>());
 }

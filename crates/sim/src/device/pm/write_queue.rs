@@ -26,6 +26,8 @@ pub struct WriteQueue {
     capacity: usize,
     merges: bool,
     occupied: usize,
+    /// Of them, how many are being written.
+    writing: usize,
     banks: Vec<BankWrites>,
 }
 
@@ -47,12 +49,22 @@ pub struct QueuedLine {
 impl WriteQueue {
     /// A queue of `capacity` lines for `banks` banks, in which writes to one line merge or not.
     pub fn new(capacity: usize, banks: usize, merges: bool) -> WriteQueue {
-        WriteQueue { capacity, merges, occupied: 0, banks: vec![BankWrites::default(); banks] }
+        WriteQueue { capacity, merges, occupied: 0, writing: 0, banks: vec![BankWrites::default(); banks] }
     }
 
     /// How many places are taken, by waiting lines and by those being written.
     pub fn occupied(&self) -> usize {
         self.occupied
+    }
+
+    /// How many lines wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.occupied - self.writing
+    }
+
+    /// Whether nothing is being written.
+    pub fn is_resting(&self) -> bool {
+        self.writing == 0
     }
 
     /// Whether a write to `line` finds a place, its own or that of an earlier write to the line.
@@ -112,16 +124,19 @@ impl WriteQueue {
             request.stack.charge(Stage::DeviceQueue, now);
         }
         bank.writing = Some(write);
+        self.writing += 1;
     }
 
     /// `bank` has written its line, whose place is free again.
     pub fn finish(&mut self, bank: usize) -> QueuedWrite {
         self.occupied -= 1;
+        self.writing -= 1;
         self.banks[bank].writing.take().expect("the bank was writing")
     }
 
     /// What was being written has to be written again.
     pub fn interrupt(&mut self) {
+        self.writing = 0;
         for bank in &mut self.banks {
             if let Some(write) = bank.writing.take() {
                 bank.waiting.push_front(write);
@@ -133,6 +148,7 @@ impl WriteQueue {
     pub fn clear(&mut self) {
         self.banks.fill(BankWrites::default());
         self.occupied = 0;
+        self.writing = 0;
     }
 
     /// The queued lines, bank by bank, each bank's oldest first.

@@ -118,7 +118,7 @@ proptest! {
             answers += 1;
             prop_assert!(answer.version.0 >= least && answer.version.0 <= issued[index]);
             prop_assert_eq!(answer.stack.charged_until(), time);
-            let parts: u64 = answer.stack.parts_ps().iter().copied().map(u64::from).sum();
+            let parts: u64 = answer.stack.parts_ps().iter().copied().sum();
             prop_assert_eq!(parts, answer.stack.total().as_ps());
             if answer.class() == MessageClass::NoDataResponse {
                 complete[index] = complete[index].max(answer.version.0);

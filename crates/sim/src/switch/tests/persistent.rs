@@ -34,7 +34,7 @@ fn a_persist_is_acknowledged_by_the_switch_after_the_accesses_of_a_write() {
     bench.run();
     assert_eq!(bench.arrivals(Opcode::Cmp), [(PIPELINE + WRITE + SHORT, 0, 42)]);
     let stack = &bench.got[0].message.stack;
-    let part = |stage: Stage| u64::from(stack.parts_ps()[stage as usize]);
+    let part = |stage: Stage| stack.parts_ps()[stage as usize];
     assert_eq!(part(Stage::SwitchPipeline), PIPELINE);
     assert_eq!((part(Stage::PersistBufferWait), part(Stage::PersistBufferAccess)), (0, WRITE));
     assert_eq!(stack.total().as_ps(), PIPELINE + WRITE + SHORT);
@@ -102,7 +102,7 @@ fn a_read_right_behind_the_write_of_its_line_is_answered_from_the_buffer() {
     // It waits for the write, and finds it.
     assert_eq!(bench.arrivals(Opcode::MemData), [(HALF + WRITE + TAG + DATA + HALF + LONG, 1, 2)]);
     let waited = bench.got.last().unwrap().message.stack.parts_ps()[Stage::PersistBufferWait as usize];
-    assert_eq!(u64::from(waited), WRITE - 100);
+    assert_eq!(waited, WRITE - 100);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn persists_behind_a_full_input_wait_at_their_port_and_hold_up_what_is_behind_th
     assert_eq!(stats.input_full_stall_ps, first_freed + WRITE + DRAIN - HALF);
     assert_eq!(stats.input_full_bystander_ps, stats.input_full_stall_ps);
     let bystander = bench.got.iter().find(|got| got.message.line.0 == bystander).unwrap();
-    let waited = u64::from(bystander.message.stack.parts_ps()[Stage::Arbitration as usize]);
+    let waited = bystander.message.stack.parts_ps()[Stage::Arbitration as usize];
     assert_eq!(waited, stats.input_full_bystander_ps);
 }
 

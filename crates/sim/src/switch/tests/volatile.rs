@@ -6,7 +6,7 @@ fn volatile(hosts: u16, devices: u16, credits: u16) -> Bench {
     Bench::new(&config(16), hosts, devices, credits, Role::Volatile)
 }
 
-fn part(message: &Message, stage: Stage) -> u32 {
+fn part(message: &Message, stage: Stage) -> u64 {
     message.stack.parts_ps()[stage as usize]
 }
 
