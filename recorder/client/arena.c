@@ -56,6 +56,8 @@ void pages_free(void *pages, size_t bytes) {
 
 void pages_init(void) { used.lock = dr_mutex_create(); }
 
+void pages_after_fork(void) { used.lock = dr_mutex_create(); }
+
 int pages_contain(const void *address) {
   const char *at = address;
   int is_contained = 0;

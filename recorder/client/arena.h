@@ -21,5 +21,7 @@ void pages_free(void *pages, size_t bytes);
 /* Whether they are in use and hold `address`. */
 int pages_contain(const void *address);
 void pages_init(void);
+/* In a forked child: whoever held the lock is gone. */
+void pages_after_fork(void);
 
 #endif

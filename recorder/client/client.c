@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "frame.h"
 #include "instrument.h"
+#include "mapped_files.h"
 #include "memory_map.h"
 #include "process_image.h"
 #include "recording.h"
@@ -37,6 +38,7 @@ static void on_process_exit(void) {
   signals_exit();
   system_calls_exit();
   memory_map_exit();
+  mapped_files_exit();
   instrument_exit();
   threads_exit();
   selected_memory_exit();
@@ -61,6 +63,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   selected_memory_init();
   threads_init();
   instrument_init();
+  mapped_files_init();
   memory_map_init();
   system_calls_init();
   signals_init();

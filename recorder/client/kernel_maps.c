@@ -18,6 +18,13 @@ static const char *parse_hexadecimal(const char *at, uint64_t *value) {
   }
 }
 
+static const char *parse_decimal(const char *at, uint64_t *value) {
+  *value = 0;
+  for (; *at >= '0' && *at <= '9'; at++)
+    *value = *value * 10 + (uint64_t)(*at - '0');
+  return at;
+}
+
 static const char *skip_field(const char *at) {
   while (*at != ' ' && *at != '\0')
     at++;
@@ -35,7 +42,14 @@ static void parse(const char *line, struct kernel_map *map) {
       (uint8_t)((at[0] == 'r' ? 1 : 0) | (at[1] == 'w' ? 2 : 0) | (at[2] == 'x' ? 4 : 0));
   at = skip_field(at);
   parse_hexadecimal(at, &map->offset);
-  at = skip_field(skip_field(skip_field(at)));
+  uint64_t device_major, device_minor;
+  at = parse_hexadecimal(skip_field(at), &device_major);
+  parse_hexadecimal(at + 1, &device_minor);
+  map->device_major = (uint32_t)device_major;
+  map->device_minor = (uint32_t)device_minor;
+  at = skip_field(at);
+  parse_decimal(at, &map->inode);
+  at = skip_field(at);
   size_t length = strlen(at);
   if (length >= sizeof(map->name))
     length = sizeof(map->name) - 1;

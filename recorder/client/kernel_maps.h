@@ -12,6 +12,8 @@
 struct kernel_map {
   uint64_t start, end;
   uint64_t offset;
+  uint32_t device_major, device_minor;
+  uint64_t inode;     /* 0 where there is no file */
   uint8_t protection; /* 1 read, 2 write, 4 execute */
   char name[KERNEL_MAP_NAME_MAX];
 };

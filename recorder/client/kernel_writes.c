@@ -80,20 +80,20 @@ struct file_change {
   uint64_t start, end; /* offsets in the file */
 };
 
-static void send_where_mapped(const struct kernel_map *map, void *user_data) {
+static void send_where_mapped(const struct file_mapping *mapping, void *user_data) {
   const struct file_change *change = user_data;
-  uint64_t low = map->offset, high = map->offset + (map->end - map->start);
+  uint64_t low = mapping->offset, high = mapping->offset + (mapping->end - mapping->start);
   uint64_t start = change->start > low ? change->start : low;
   uint64_t end = change->end < high ? change->end : high;
   if (start < end)
-    kernel_writes_send(change->thread, map->start + (start - low), end - start);
+    kernel_writes_send(change->thread, mapping->start + (start - low), end - start);
 }
 
 static void send_file_change(struct thread *thread, int descriptor, uint64_t start, uint64_t end) {
   char path[KERNEL_MAP_NAME_MAX];
   struct file_change change = {thread, start, end};
   if (start < end && file_path_of(descriptor, path) && selected_memory_may_be_file(path))
-    mapped_files_each(path, send_where_mapped, &change);
+    mapped_files_each(descriptor, send_where_mapped, &change);
 }
 
 /* What was written where the file's own position was, which is behind it now. */

@@ -7,8 +7,10 @@
 
 #include "arena.h"
 #include "fields.h"
+#include "file_data.h"
 #include "kernel_maps.h"
 #include "kernel_writes.h"
+#include "mapped_files.h"
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
@@ -34,6 +36,7 @@ void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uin
   fields_number(&fields, offset);
   fields_text(&fields, name);
   fields_send_clocked(&fields, thread, EVENT_MAP, clock_advance());
+  mapped_files_forget(start, length);
   selected_memory_mapped(start, length, kind, name);
 }
 
@@ -43,6 +46,7 @@ void memory_map_send_unmap(struct thread *thread, uint64_t clock, uint64_t start
   fields_number(&fields, start);
   fields_number(&fields, length);
   fields_send_clocked(&fields, thread, EVENT_UNMAP, clock);
+  mapped_files_forget(start, length);
   selected_memory_unmapped(start, length);
 }
 
@@ -82,11 +86,23 @@ static void extend_if_stack(struct kernel_map *map) {
     map->start = map->end - bytes;
 }
 
+static void send_initial_bytes(uint64_t start, uint64_t bytes, void *user_data) {
+  initial_bytes_send(user_data, start, bytes);
+}
+
 static void send(struct thread *thread, struct kernel_map *map) {
+  enum map_kind kind = kind_of(map);
   extend_if_stack(map);
-  memory_map_send(thread, map->start, map->end - map->start, map->protection, (uint8_t)kind_of(map),
+  memory_map_send(thread, map->start, map->end - map->start, map->protection, (uint8_t)kind,
                   map->offset, map->name);
-  initial_bytes_send(thread, map->start, map->end - map->start);
+  if (kind == MAP_KIND_FILE)
+    mapped_files_add(map);
+  if (!values_are_recorded || map->protection == 0)
+    return;
+  if (kind == MAP_KIND_FILE)
+    file_data_each(map, send_initial_bytes, thread);
+  else
+    initial_bytes_send(thread, map->start, map->end - map->start);
 }
 
 static bool send_if_the_programs(struct kernel_map *map, void *user_data) {

@@ -26,14 +26,12 @@ static void send(const struct persist *persist, uint64_t start, uint64_t length)
   fields_send_clocked(&fields, persist->thread, EVENT_PERSIST_CALL, clock_advance());
 }
 
-static void send_mapping(const struct kernel_map *map, void *user_data) {
-  send(user_data, map->start, map->end - map->start);
+static void send_mapping(const struct file_mapping *mapping, void *user_data) {
+  send(user_data, mapping->start, mapping->end - mapping->start);
 }
 
 static void send_mappings_of(struct persist *persist, int descriptor) {
-  char path[KERNEL_MAP_NAME_MAX];
-  if (file_path_of(descriptor, path))
-    mapped_files_each(path, send_mapping, persist);
+  mapped_files_each(descriptor, send_mapping, persist);
 }
 
 static void send_mappings_of_path(struct persist *persist, reg_t path) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process_image.h"
 
+#include "arena.h"
 #include "block_plan.h"
 #include "code_table.h"
 #include "environment.h"
 #include "frame.h"
+#include "mapped_files.h"
 #include "raw_system_call.h"
 #include "recording.h"
+#include "selected_memory.h"
 #include "thread_identity.h"
 #include "wake_pairing.h"
 
@@ -57,9 +60,12 @@ static void on_fork(void *drcontext) {
   recording.is_stopped = true;
   thread->is_recorded = false;
   thread->call_position = NULL;
+  pages_after_fork();
   block_plans_after_fork();
   code_table_after_fork();
   frame_after_fork();
+  mapped_files_after_fork();
+  selected_memory_after_fork();
   thread_identities_after_fork();
   wake_pairing_after_fork();
 }

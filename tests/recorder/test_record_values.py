@@ -209,3 +209,19 @@ def test_patterns_mean_what_they_mean_to_the_simulator(recorder: Recorder) -> No
     found = dict(zip(cases, shown.stdout.splitlines(), strict=True))
     assert [case for case, answer in found.items() if answer != str(int(case[2]))] == []
     assert 0.05 < sum(case[2] for case in cases) / len(cases) < 0.9
+
+
+def test_holes_of_a_file_are_not_read(recorder: Recorder) -> None:
+    program = recorder.compile("sparse", "-O1")
+    options = ("--values", "--pm", "file:*.pool")
+    run = recorder.record(program, "some.pool", "renamed.pool", options=options, timeout=30)
+    assert (run.returncode, run.stderr) == (0, "")
+    record = run.load()
+    start, middle = int(run.stdout), int(run.stdout) + (1 << 37)
+    initial = [(event.address, event.bytes) for event in record.events(0, "initial_bytes")]
+    assert initial == [(middle + 100, b"middle")]
+    # What is still mapped of it, under whatever name.
+    calls = record.events(0, "persist_call")
+    assert [(event.fields["kind"], event.start, event.length) for event in calls] == [
+        (2, start, 8192)
+    ]
