@@ -1,6 +1,7 @@
 //! The schemes against each other, and against fabrics of other lengths: each difference where its cause is.
 
 use fencepost_sim::config::Machine;
+use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
@@ -80,7 +81,11 @@ fn a_volatile_switch_stalls_on_credits_when_it_is_saturated() {
     let little = persists_at_once(60);
     let with_credits = |credits: u32| {
         let set = format!("link.request_with_data_credits={credits}");
-        run(&machine("pcs-table1", &["core.flushes_in_flight=64", &set]), Scheme::Nopb, &little)
+        run(
+            &machine("pcs-table1", &["core.flushes_in_flight=64", "link.no_data_response_credits=64", &set]),
+            Scheme::Nopb,
+            &little,
+        )
     };
     let (few, many) = (with_credits(2), with_credits(64));
     assert_eq!(number(&many, "/explanation/link_credit_stall_ns"), 0.0);
@@ -91,6 +96,26 @@ fn a_volatile_switch_stalls_on_credits_when_it_is_saturated() {
         let is_towards_memory = ["host0 -> switch0", "switch0 -> pm0"].contains(&link["name"].as_str().unwrap());
         assert_eq!(number(link, "/credit_stall_ns") > 0.0, is_towards_memory, "{link}");
     }
+}
+
+#[test]
+fn the_volatile_switch_of_the_study_stalls_on_credits_when_all_cores_persist_at_once() {
+    let mut builder = ProgramBuilder::new();
+    for thread in 1..8 {
+        let clock = builder.tick();
+        builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(thread) });
+    }
+    for thread in 0..8 {
+        for line in 0..60 {
+            builder.one(thread, Instruction::NonTemporalLine, persistent_line(60 * u64::from(thread) + line));
+        }
+        builder.one(thread, Instruction::Sfence, 0);
+    }
+    let nopb = run(&machine("pcs-table1", &[]), Scheme::Nopb, &builder.finish());
+    assert!(number(&nopb, "/explanation/link_credit_stall_ns") > 0.0);
+    let sender =
+        |name: &str| nopb["links"].as_array().unwrap().iter().find(|link| link["name"] == name).unwrap().clone();
+    assert!(number(&sender("host0 -> switch0"), "/credit_stall_ns") > 0.0);
 }
 
 #[test]
