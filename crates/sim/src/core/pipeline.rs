@@ -378,9 +378,10 @@ impl Core {
         let decoded = &env.blocks[block as usize];
         if env.thread.left_block != 0 {
             let left = &env.blocks[env.thread.left_block as usize];
+            let is_right = self.predict(left, decoded, env.thread);
             if left.exit != Exit::FallThrough {
                 self.stats.branches += 1;
-                self.mispredicted = !self.predictor.predict(left, decoded.address);
+                self.mispredicted = !is_right;
                 self.stats.mispredictions += u64::from(self.mispredicted);
             }
             env.thread.left_block = 0;
@@ -405,6 +406,16 @@ impl Core {
             env.thread.micro_ops = executed as u32;
         }
         Ok(())
+    }
+
+    /// Predicts the way of `thread` from the block it left to the next one, and says whether the prediction was right.
+    #[inline]
+    pub(super) fn predict(&mut self, left: &DecodedBlock, next: &DecodedBlock, thread: &Thread) -> bool {
+        if thread.has_passed_call {
+            self.predictor.predict_around_call(left, next.address)
+        } else {
+            self.predictor.predict(left, next.address)
+        }
     }
 
     fn fetch(&mut self, block: &DecodedBlock, env: &mut Environment<'_>) -> Result<(), Blocked> {

@@ -63,6 +63,8 @@ pub struct Thread {
     pub first_slot: usize,
     /// The block executed last, whose exit has not been predicted yet (0: none).
     pub left_block: u32,
+    /// Whether that block led to a call whose inside the record leaves out, and which has returned.
+    pub has_passed_call: bool,
     /// What comes before the record goes on.
     pub extra: VecDeque<Extra>,
     /// How far the next event has been dealt with.
@@ -94,6 +96,7 @@ impl Thread {
             micro_ops: 0,
             first_slot: 0,
             left_block: 0,
+            has_passed_call: false,
             extra: VecDeque::new(),
             phase: EventPhase::Reached,
             instructions: 0,
@@ -126,6 +129,7 @@ impl Thread {
         self.first_slot = self.next_slot;
         self.next_slot += slots as usize;
         self.step += 1;
+        self.has_passed_call = false;
     }
 
     /// Every micro-operation of the block that is executed has been dispatched; the block has `micro_ops` of them.
@@ -155,6 +159,7 @@ impl Thread {
 
     /// The event has been dealt with.
     pub fn pass_event(&mut self) {
+        self.has_passed_call |= self.event().replaces_call();
         self.next_event += 1;
         self.step += 1;
         self.phase = EventPhase::Reached;

@@ -61,7 +61,7 @@ impl Core {
     fn warm_entry(&mut self, block: u32, env: &mut WarmEnvironment<'_>) {
         let decoded = &env.blocks[block as usize];
         if env.thread.left_block != 0 {
-            self.predictor.predict(&env.blocks[env.thread.left_block as usize], decoded.address);
+            self.predict(&env.blocks[env.thread.left_block as usize], decoded, env.thread);
             env.thread.left_block = 0;
         }
         for line in decoded.address / LINE_BYTES..=(decoded.end - 1) / LINE_BYTES {

@@ -241,6 +241,32 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether it stands for a call that has returned and whose inside is not in the record: one of a synchronisation function. Futexes and spinning
+    /// are in the record by what the program itself executed.
+    #[must_use]
+    pub fn replaces_call(&self) -> bool {
+        use Event as E;
+        matches!(
+            self,
+            E::ThreadCreate { .. }
+                | E::ThreadJoin { .. }
+                | E::MutexLock { .. }
+                | E::MutexUnlock { .. }
+                | E::SpinLock { .. }
+                | E::SpinUnlock { .. }
+                | E::ReadLock { .. }
+                | E::WriteLock { .. }
+                | E::RwUnlock { .. }
+                | E::AttemptFailed { .. }
+                | E::ConditionWait { .. }
+                | E::ConditionSignal { .. }
+                | E::ConditionBroadcast { .. }
+                | E::SemaphorePost { .. }
+                | E::SemaphoreWait { .. }
+                | E::BarrierWait { .. }
+        )
+    }
+
     /// The event's place in the process clock; `None` for those that only their thread sees.
     #[must_use]
     pub fn clock(&self) -> Option<Clock> {

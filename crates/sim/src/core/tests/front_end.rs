@@ -198,3 +198,63 @@ fn s717_a_store_s_state_is_seen_only_after_the_whole_program_before_it() {
     assert_ne!(bench.state(0, line(1)), Some(State::Modified));
     assert_eq!(bench.end(), 1 + MISS + 1 + 1, "the store commits with the load and has its turn in the next cycle");
 }
+
+/// A block that fills a line and ends with a call: where it returns to is the next line. `what` makes it a block of its own.
+fn calling(what: &Instruction) -> Vec<Instruction> {
+    let mut block = vec![what.clone()];
+    block.extend(repeated(59 - what.bytes.len(), &nop()));
+    block.push(call(DRAM));
+    block
+}
+
+/// Four functions in each other, the innermost with a lock and an unlock through the same stub; `within` comes behind the unlock.
+fn nested_calls(script: &mut Script, within: &[Instruction]) {
+    let returning = |what: Instruction| vec![what, ret(DRAM)];
+    let [outer, middle, inner] = [add(RAX, RAX), add(RCX, RCX), add(RDX, RDX)].map(|what| calling(&what));
+    let [locks, unlocks] = [add(RSI, RSI), add(RDI, RDI)].map(|what| calling(&what));
+    let [from_middle, from_inner] = [zero(RCX), zero(RDX)].map(returning);
+    let mut from_locked = within.to_vec();
+    from_locked.extend(returning(zero(RSI)));
+    let (end, stub) = (vec![zero(RAX)], vec![jump_through(DRAM)]);
+    let in_order = [&outer, &end, &middle, &from_middle, &inner, &from_inner, &locks, &unlocks, &from_locked, &stub];
+    in_order.into_iter().for_each(|block| _ = script.place(block));
+    [&outer, &middle, &inner, &locks, &stub].into_iter().for_each(|block| script.run(0, block));
+    script.event(0, |clock| Event::MutexLock { clock, object: line(0) });
+    [&unlocks, &stub].into_iter().for_each(|block| script.run(0, block));
+    script.event(0, |clock| Event::MutexUnlock { clock, object: line(0) });
+    [&from_locked, &from_inner, &from_middle, &end].into_iter().for_each(|block| script.run(0, block));
+}
+
+#[test]
+fn s718_calls_whose_inside_is_not_recorded_do_not_lead_returns_astray() {
+    let mut script = Script::default();
+    (0..20).for_each(|_| nested_calls(&mut script, &[]));
+    let mut bench = Setup::machine(&[]).run(script);
+    bench.end();
+    assert_eq!((bench.core(0).branches, bench.core(0).mispredictions), (20 * 10, 0));
+}
+
+#[test]
+fn s719_nor_do_they_while_warming() {
+    let mut script = Script::default();
+    nested_calls(&mut script, &[marker(1)]);
+    let mut bench = Setup::machine(&[]).run(script);
+    bench.end();
+    assert_eq!((bench.core(0).branches, bench.core(0).mispredictions), (3, 0));
+}
+
+#[test]
+fn s720_a_futex_wake_has_no_call_of_its_own() {
+    let mut script = Script::default();
+    let (outer, end, inner) = (calling(&add(RAX, RAX)), vec![nop()], vec![zero(RAX)]);
+    let behind = vec![zero(RCX), ret(DRAM)];
+    [&outer, &end, &inner, &behind].into_iter().for_each(|block| _ = script.place(block));
+    script.run(0, &outer);
+    script.run(0, &inner);
+    script.event(0, |clock| Event::FutexWake { clock, object: line(0), woken: 0 });
+    script.run(0, &behind);
+    script.run(0, &end);
+    let mut bench = Setup::machine(&[]).run(script);
+    bench.end();
+    assert_eq!((bench.core(0).branches, bench.core(0).mispredictions), (2, 0));
+}

@@ -193,6 +193,11 @@ pub fn ret(stack: u64) -> Instruction {
     Instruction { bytes: vec![0xc3], slots: vec![(SlotKind::Load, 8)], values: vec![stack] }
 }
 
+/// `jmp [rip]`, as in a stub of a procedure linkage table
+pub fn jump_through(pointer: u64) -> Instruction {
+    Instruction { bytes: vec![0xff, 0x25, 0, 0, 0, 0], slots: vec![(SlotKind::Load, 8)], values: vec![pointer] }
+}
+
 /// `rep movsb` of `bytes` bytes upwards
 pub fn rep_movs(from: u64, to: u64, bytes: u64) -> Instruction {
     let (source, destination) = ((SlotKind::StringSource, 1), (SlotKind::StringDestination, 1));
@@ -260,6 +265,7 @@ mod tests {
             (jump_if_not_zero(), Mnemonic::Jne),
             (call(0), Mnemonic::Call),
             (ret(0), Mnemonic::Ret),
+            (jump_through(0), Mnemonic::Jmp),
             (rep_movs(0, 0, 0), Mnemonic::Movsb),
             (rep_stos(0, 0), Mnemonic::Stosb),
             (gather([0; 4]), Mnemonic::Vpgatherqq),

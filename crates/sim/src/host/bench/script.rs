@@ -46,24 +46,27 @@ impl Script {
 
     /// `thread` executes `instructions`, a block at a line of its own; the same instructions are the same block.
     pub fn run(&mut self, thread: u32, instructions: &[Instruction]) {
-        let key: Vec<StaticInstruction> =
-            instructions.iter().map(|instruction| (instruction.bytes.clone(), instruction.slots.clone())).collect();
-        let block = match self.blocks.get(&key) {
-            Some(&block) => block,
-            None => {
-                let mut builder = BlockBuilder::at(self.next_address);
-                for (bytes, slots) in &key {
-                    builder = builder.instruction(bytes, slots);
-                }
-                let built = builder.build();
-                self.next_address = (self.next_address + built.bytes.len() as u64).next_multiple_of(64);
-                let block = self.writer.add_block(built).expect("the block is sound");
-                self.blocks.insert(key, block);
-                block
-            }
-        };
+        let block = self.place(instructions);
         let values: Vec<u64> = instructions.iter().flat_map(|instruction| instruction.values.clone()).collect();
         self.writer.execute(ThreadId(thread), block, &values).expect("a vector takes everything");
+    }
+
+    /// Puts `instructions` where the next block is to be, unless they are somewhere; gives the block.
+    pub fn place(&mut self, instructions: &[Instruction]) -> u32 {
+        let key: Vec<StaticInstruction> =
+            instructions.iter().map(|instruction| (instruction.bytes.clone(), instruction.slots.clone())).collect();
+        if let Some(&block) = self.blocks.get(&key) {
+            return block;
+        }
+        let mut builder = BlockBuilder::at(self.next_address);
+        for (bytes, slots) in &key {
+            builder = builder.instruction(bytes, slots);
+        }
+        let built = builder.build();
+        self.next_address = (self.next_address + built.bytes.len() as u64).next_multiple_of(64);
+        let block = self.writer.add_block(built).expect("the block is sound");
+        self.blocks.insert(key, block);
+        block
     }
 
     /// The same, to be chained.
