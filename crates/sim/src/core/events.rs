@@ -134,11 +134,16 @@ impl Core {
         self.when_drained(Pause::Event)
     }
 
-    /// The thread's record, or its limit, is at its end: what it has not persisted is, and everything takes effect.
+    /// The thread's record is at its end: what it has not persisted is, and everything takes effect.
     pub(super) fn come_to_end(&mut self, env: &mut Environment<'_>) -> Progress {
         if env.persist.before_end(env.thread) {
             return Progress::Dispatched;
         }
+        self.come_to_limit(env)
+    }
+
+    /// The thread stops in the middle of its record: everything takes effect. Nothing is persisted that the program would not have persisted here.
+    pub(super) fn come_to_limit(&mut self, env: &mut Environment<'_>) -> Progress {
         self.send_combined(env);
         if !self.is_drained() {
             return Progress::Blocked;

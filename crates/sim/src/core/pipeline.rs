@@ -352,7 +352,7 @@ impl Core {
         }
         match env.thread.peek()? {
             // Events at the limit still happen: which of them others wait for depends on the machine, and positions must not.
-            Step::Block(_) if env.thread.instructions >= env.thread.limit => Ok(self.come_to_end(env)),
+            Step::Block(_) if env.thread.instructions >= env.thread.limit => Ok(self.come_to_limit(env)),
             Step::Block(block) => {
                 if self.enter_block(block, env).is_err() {
                     return Ok(Progress::Blocked);

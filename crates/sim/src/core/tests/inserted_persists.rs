@@ -213,3 +213,20 @@ fn s913_a_store_across_two_pages_dirties_a_line_of_each() {
     let writes = bench.sent().iter().filter(|sent| sent.opcode != crate::message::Opcode::MemRd);
     assert_eq!(writes.map(|sent| sent.line).collect::<Vec<_>>(), lines);
 }
+
+#[test]
+fn s914_a_limit_is_no_end_and_persists_nothing() {
+    let run = |mode, limit: u64, script: Script| {
+        let mut bench = Setup::machine(&[]).persist(mode).limits(&[limit]).run(script);
+        bench.end();
+        persisted(&mut bench)
+    };
+    let script = || {
+        let mut script = Script::default();
+        (0..4).for_each(|number| script.run(0, &[store(RBX, RCX, line(number))]));
+        script
+    };
+    assert_eq!(run(PersistMode::Sync, 3, script()), [0_u64; 0]);
+    assert_eq!(run(PersistMode::Every(2), 3, script()), [0, 1], "two stores later, and the third is left");
+    assert_eq!(run(PersistMode::Sync, 4, script()), [0, 1, 2, 3], "the limit is where the record ends");
+}
