@@ -22,7 +22,7 @@ use crate::system::{LinkEnd, System, persist_policy};
 #[cfg(doc)]
 use crate::config::topology::Topology;
 
-/// How many events are handled between two looks at cancellation, limits and progress.
+/// How many events are handled between two looks at cancellation and progress.
 const EVENTS_PER_LOOK: u32 = 4096;
 
 /// What can be chosen for a replay besides machine, records and scheme.
@@ -32,7 +32,7 @@ pub struct Options {
     pub persist: PersistMode,
     /// Writes to PM out of the last-level caches of all hosts together after which all threads stop where they are.
     pub pm_writes_limit: Option<u64>,
-    /// Instructions of all hosts together after which every thread stops where it is.
+    /// Instructions of all hosts together after which every thread stops at the end of the block that it is in; warming counts.
     pub instructions_limit: Option<u64>,
     /// Which start times threads get; with 0 none starts late.
     pub seed: u64,
@@ -193,6 +193,8 @@ pub struct Simulation {
     /// The writes to PM by several hosts together that are the limit, as long as it is not reached.
     shared_pm_writes_limit: Option<u64>,
     has_reached_shared_pm_writes: bool,
+    /// The instructions of several hosts together that are the limit, as long as it is not reached.
+    shared_instructions_limit: Option<u64>,
 }
 
 impl Simulation {
@@ -222,11 +224,15 @@ impl Simulation {
         if hosts_meet {
             system.hosts_mut().for_each(Host::meet_others);
         }
+        if let Some(limit) = options.instructions_limit {
+            system.hosts_mut().for_each(|host| host.limit_instructions(limit));
+        }
         system.start();
         let region_start =
             (!has_regions).then(|| RegionStart { time: Time::ZERO, noticed: Time::ZERO, stats: system.stats() });
         Ok(Simulation {
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
+            shared_instructions_limit: options.instructions_limit.filter(|_| hosts > 1),
             has_reached_shared_pm_writes: false,
             system,
             options,
@@ -261,6 +267,9 @@ impl Simulation {
             self.cross_boundaries();
             if self.shared_pm_writes_limit.is_some() {
                 self.look_at_shared_limit();
+            }
+            if let Some(limit) = self.shared_instructions_limit {
+                self.share_instructions(limit);
             }
             return true;
         }
@@ -381,6 +390,19 @@ impl Simulation {
         }
     }
 
+    /// Each event lets one host go on. It may use up what all are still allowed together.
+    fn share_instructions(&mut self, limit: u64) {
+        let instructions = self.instructions();
+        if instructions >= limit {
+            self.shared_instructions_limit = None;
+            self.system.hosts_mut().for_each(Host::stop_here);
+        } else {
+            self.system
+                .hosts_mut()
+                .for_each(|host| host.limit_instructions(host.instructions() + limit - instructions));
+        }
+    }
+
     fn look(&mut self, progress: &Progress) -> Result<(), SimulationError> {
         self.check_error()?;
         let instructions = self.instructions();
@@ -388,9 +410,6 @@ impl Simulation {
         progress.instructions.store(instructions, Ordering::Relaxed);
         if progress.is_cancelled.load(Ordering::Relaxed) {
             return Err(SimulationError::Cancelled);
-        }
-        if self.options.instructions_limit.is_some_and(|limit| instructions >= limit) {
-            self.system.hosts_mut().for_each(Host::stop_here);
         }
         Ok(())
     }

@@ -51,7 +51,12 @@ LimitPmWrites = Annotated[
     typer.Option(min=1, metavar="N", help="End where nopb has sent N writes to PM."),
 ]
 LimitInstructions = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="End after N instructions.")
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="End after N instructions of all hosts; each thread ends the block it is in.",
+    ),
 ]
 Jobs = Annotated[
     int | None,

@@ -97,6 +97,7 @@ pub struct Host {
     spins: SpinWatch,
     regions: Regions,
     pm_writes_limit: Option<u64>,
+    instructions_limit: Option<u64>,
     is_limited: bool,
     has_reached_pm_writes: bool,
     finished_at: Time,
@@ -175,6 +176,7 @@ impl Host {
             spins: SpinWatch::default(),
             regions: Regions::new(has_regions),
             pm_writes_limit: workload.pm_writes_limit,
+            instructions_limit: None,
             is_limited: !workload.limits.is_empty(),
             has_reached_pm_writes: false,
             finished_at: Time::ZERO,
@@ -298,6 +300,11 @@ impl Host {
         begins
     }
 
+    /// All threads stop where they are when this host has come to so many instructions.
+    pub fn limit_instructions(&mut self, limit: u64) {
+        self.instructions_limit = Some(limit);
+    }
+
     /// Every thread stops where it is.
     pub fn stop_here(&mut self) {
         self.is_limited = true;
@@ -409,6 +416,22 @@ impl Host {
     /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to warming, first
     /// drains.
     fn compute(&mut self, core: usize, thread: usize, now: u64) -> Result<Pause, RecordError> {
+        let Some(limit) = self.instructions_limit else { return self.compute_unlimited(core, thread, now) };
+        // It may use up what all are still allowed together, and no more; the others stop where they are then.
+        let allowed = limit.saturating_sub(self.instructions());
+        let own = &mut self.threads[thread];
+        let own_limit = own.limit;
+        own.limit = own_limit.min(own.instructions + allowed);
+        let pause = self.compute_unlimited(core, thread, now);
+        self.threads[thread].limit = own_limit;
+        if self.instructions() >= limit {
+            self.instructions_limit = None;
+            self.stop_here();
+        }
+        pause
+    }
+
+    fn compute_unlimited(&mut self, core: usize, thread: usize, now: u64) -> Result<Pause, RecordError> {
         let horizon = now + self.run_ahead;
         let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.regions.is_warming());
         let (cpu, mut env) = self.environment(core, thread);

@@ -190,6 +190,11 @@ impl Bench {
         !self.host.is_finished() && self.host.unblock(&mut context)
     }
 
+    /// All threads stop after so many instructions together.
+    pub fn limit_instructions(&mut self, limit: u64) {
+        self.host.limit_instructions(limit);
+    }
+
     /// Runs to the end and gives the cycle in which the last thread ended.
     pub fn end(&mut self) -> u64 {
         while self.step() || self.unblock() {}

@@ -117,6 +117,25 @@ fn h508_limits_hold_while_warming() {
     assert!(bench.boundaries.is_empty());
 }
 
+#[test]
+fn h510_all_threads_stop_in_the_block_in_which_they_have_come_to_so_many_instructions_together() {
+    for (limit, is_warming) in [(500, false), (2777, false), (500, true), (4000, true)] {
+        let mut script = threads(3);
+        for _ in 0..200 {
+            (0..4).for_each(|thread| is_busy(&mut script, thread, 7));
+        }
+        if is_warming {
+            script.run(0, &[marker(1)]);
+        }
+        let mut bench = Setup::machine(&["core.count=3", "core.time_slice_us=1"]).run(script);
+        bench.limit_instructions(limit);
+        bench.end();
+        let positions = bench.host().positions();
+        let together: u64 = positions.iter().sum();
+        assert!((limit..limit + 4 * 7).contains(&together), "{positions:?} for {limit}");
+    }
+}
+
 /// What a thread does next: work, a critical section, or a meeting of all.
 #[derive(Clone, Copy, Debug)]
 enum Part {
