@@ -22,7 +22,8 @@ static struct {
   void *write_lock; /* makes the order of CODE frames that of the ids */
   struct arena arena;
   struct block *chunks[RECORD_BLOCKS_MAX / BLOCKS_PER_CHUNK + 1];
-  uint32_t first_id; /* of this image */
+  uint32_t first_id;   /* of this image */
+  uint32_t ids_before; /* ids of images before it that this record does not have */
   uint32_t next_id;
   uint32_t *hash; /* open addressing; ids, 0 is empty */
   uint32_t hash_capacity;
@@ -100,7 +101,10 @@ void code_table_exit(void) {
   dr_mutex_destroy(table.write_lock);
 }
 
+uint32_t code_table_record_id(uint32_t id) { return id - table.ids_before; }
+
 void code_table_after_fork(void) {
+  table.ids_before = table.first_id - 1;
   table.lock = dr_mutex_create();
   table.write_lock = dr_mutex_create();
 }
@@ -201,7 +205,7 @@ static uint8_t *describe(uint8_t *out, const struct block *block) {
 
 /* Writes one CODE frame that starts with block `first`; the id behind its last block. */
 static uint32_t write_frame(uint32_t first, uint32_t end) {
-  struct control_area *control = recording.control;
+  struct process_control *control = recording.control;
   uint32_t last = first;
   size_t bytes_max = 0;
   while (last < end && bytes_max < CODE_FRAME_BYTES_MAX)
@@ -214,14 +218,14 @@ static uint32_t write_frame(uint32_t first, uint32_t end) {
   struct frame_description frame = {.kind = FRAME_CODE,
                                     .sequence = control->code_sequence,
                                     .instructions = last - first,
-                                    .position = first};
+                                    .position = code_table_record_id(first)};
   if (control->code_bytes + buffer->payload_bytes > RECORD_CODE_BYTES_MAX)
     recording_stop(STOP_TOO_MANY_BLOCKS);
   frame_append(buffer, &frame);
   frame_buffer_give_back(buffer);
   control->code_bytes += frame.raw_bytes;
   control->code_sequence++;
-  control->blocks = last - 1;
+  control->blocks = code_table_record_id(last) - 1;
   return last;
 }
 
@@ -230,7 +234,7 @@ void code_table_write_pending(void) {
     return;
   uint32_t end = __atomic_load_n(&table.next_id, __ATOMIC_ACQUIRE);
   dr_mutex_lock(table.write_lock);
-  uint32_t first = recording.control->blocks + 1;
+  uint32_t first = table.ids_before + recording.control->blocks + 1;
   while (first < end)
     first = write_frame(first, end);
   dr_mutex_unlock(table.write_lock);

@@ -47,8 +47,11 @@ struct block {
 
 void code_table_init(void);
 void code_table_exit(void);
-/* In a forked child: whoever held a lock is gone. */
+/* In a forked child: whoever held a lock is gone, and none of the blocks is in its record yet. */
 void code_table_after_fork(void);
+
+/* The id that a block has in the record: in a child's they count from its first image on. */
+uint32_t code_table_record_id(uint32_t id);
 
 /* The id of the block with this address and these bytes; a new one where there is none yet.
  * `block`'s id and code version are ignored and what it points to is copied. 0 where the record is

@@ -105,7 +105,7 @@ static const uint64_t *encode_executions(struct encoder *encoder, const uint64_t
       run++;
     } else {
       control = varint_write(control, run);
-      control = varint_write(control, state->id);
+      control = varint_write(control, state->record_id);
       run = 0;
       previous->next = state->id;
     }

@@ -4,13 +4,17 @@
 #include "dr_api.h"
 
 #include "arena.h"
+#include "child_info.h"
+#include "raw_system_call.h"
 #include "recording.h"
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include "zstd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 /* The streams are mostly zeros; more effort makes them hardly smaller and the program slower. */
 #define COMPRESSION_LEVEL 1
@@ -21,16 +25,48 @@ static struct {
   struct frame_buffer *idle;
 } frames;
 
+static void fail(uint32_t error) {
+  recording.control->write_error = error;
+  recording_stop(STOP_WRITE_FAILED);
+}
+
+static void open_record(void) {
+  char path[RECORD_PATH_BYTES];
+  recording_path(path);
+  frames.file = dr_open_file(path, DR_FILE_WRITE_APPEND);
+  if (frames.file == INVALID_FILE)
+    fail(ENOENT);
+}
+
 void frame_init(void) {
   frames.lock = dr_mutex_create();
-  frames.file = dr_open_file(recording.control->record_path, DR_FILE_WRITE_APPEND);
-  if (frames.file == INVALID_FILE) {
-    recording.control->write_error = ENOENT;
-    recording_stop(STOP_WRITE_FAILED);
-  }
+  if (recording_is_of_child() && recording.image == 1)
+    frame_create_record();
+  else
+    open_record();
 }
 
 void frame_after_fork(void) { frames.lock = dr_mutex_create(); }
+
+void frame_create_record(void) {
+  char path[RECORD_PATH_BYTES];
+  recording_path(path);
+  raw_system_call(SYS_unlink, (reg_t)path, 0, 0); /* What a killed launcher has left. */
+  long file = raw_system_call(SYS_open, (reg_t)path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    fail((uint32_t)-file);
+    return;
+  }
+  raw_system_call(SYS_close, (reg_t)file, 0, 0);
+  open_record();
+  child_info_append();
+}
+
+void frame_continue_in_child(void) {
+  if (frames.file != INVALID_FILE)
+    dr_close_file(frames.file);
+  frame_create_record();
+}
 
 static void buffer_release_memory(struct frame_buffer *buffer) {
   if (buffer->payload_capacity != 0)

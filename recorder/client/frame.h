@@ -23,6 +23,10 @@ struct frame_buffer {
 void frame_init(void);
 void frame_exit(void);
 void frame_after_fork(void);
+/* Creates the record of a child, with its INFO frame. */
+void frame_create_record(void);
+/* In a forked child that is recorded: what it writes goes to a record of its own. */
+void frame_continue_in_child(void);
 
 /* A buffer with room for `payload_bytes`. */
 struct frame_buffer *frame_buffer_take(size_t payload_bytes);

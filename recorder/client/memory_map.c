@@ -111,7 +111,32 @@ static bool send_if_the_programs(struct kernel_map *map, void *user_data) {
   return true;
 }
 
-void memory_map_send_all(struct thread *thread) { kernel_maps_each(send_if_the_programs, thread); }
+/* The break only shows in its calls: the engine keeps the program's break in memory of its own. */
+static struct {
+  uint64_t start, end; /* 0: not known yet */
+} program_break;
+
+static void send_break(struct thread *thread, uint64_t start, uint64_t end) {
+  memory_map_send(thread, start, end - start, 3, MAP_KIND_BREAK, 0, "[heap]");
+  initial_bytes_send(thread, start, end - start);
+}
+
+void memory_map_break_is(struct thread *thread, uint64_t end) {
+  uint64_t before = program_break.end;
+  if (before == 0)
+    program_break.start = end;
+  else if (end > before)
+    send_break(thread, before, end);
+  else if (end < before)
+    memory_map_send_unmap(thread, clock_advance(), end, before - end);
+  program_break.end = end;
+}
+
+void memory_map_send_all(struct thread *thread) {
+  kernel_maps_each(send_if_the_programs, thread);
+  if (program_break.start < program_break.end)
+    send_break(thread, program_break.start, program_break.end);
+}
 
 struct search {
   uint64_t address;
@@ -184,11 +209,8 @@ static size_t build_id_of(const module_data_t *module, uint8_t *id, size_t capac
   return 0;
 }
 
-static void on_module(void *drcontext, const module_data_t *module, bool loaded) {
-  struct thread *thread = thread_of(drcontext);
+static void send_module(struct thread *thread, const module_data_t *module) {
   uint8_t build_id[64];
-  if (thread == NULL || !thread->is_recorded)
-    return;
   const char *name = module->full_path;
   if (name == NULL || name[0] == '\0')
     name = dr_module_preferred_name(module);
@@ -201,6 +223,22 @@ static void on_module(void *drcontext, const module_data_t *module, bool loaded)
   fields_bytes(&fields, build_id, build_id_of(module, build_id, sizeof(build_id)));
   fields_text(&fields, name == NULL ? "" : name);
   fields_send_clocked(&fields, thread, EVENT_MODULE, clock_advance());
+}
+
+static void on_module(void *drcontext, const module_data_t *module, bool loaded) {
+  struct thread *thread = thread_of(drcontext);
+  if (thread != NULL && thread->is_recorded)
+    send_module(thread, module);
+}
+
+void memory_map_send_modules(struct thread *thread) {
+  dr_module_iterator_t *modules = dr_module_iterator_start();
+  while (dr_module_iterator_hasnext(modules)) {
+    module_data_t *module = dr_module_iterator_next(modules);
+    send_module(thread, module);
+    dr_free_module_data(module);
+  }
+  dr_module_iterator_stop(modules);
 }
 
 void memory_map_init(void) { drmgr_register_module_load_event(on_module); }

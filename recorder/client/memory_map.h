@@ -12,6 +12,12 @@ void memory_map_exit(void);
 /* All mappings that exist; the first events of an image's first thread. */
 void memory_map_send_all(struct thread *thread);
 
+/* The modules that are loaded. */
+void memory_map_send_modules(struct thread *thread);
+
+/* The program's break is at `end` now, a page's boundary. */
+void memory_map_break_is(struct thread *thread, uint64_t end);
+
 /* What the kernel says of the mapping at `start`, as an event: `length` bytes of it, or all of it
  * where that is 0. What selected memory holds there comes with it. */
 void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length);

@@ -44,6 +44,7 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
   struct block_state *state =
       arena_allocate(&predictor->arena, sizeof(*state) + block->slots * sizeof(struct slot_state));
   state->id = id;
+  state->record_id = code_table_record_id(id);
   state->instructions = block->instructions;
   state->slots = block->slots;
   state->raw_words = block->raw_words;

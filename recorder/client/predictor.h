@@ -21,6 +21,7 @@ struct block_state {
   uint32_t epoch; /* the frame in which it was executed last */
   uint32_t next;  /* id of the block that came after it the last time */
   uint32_t id;
+  uint32_t record_id;
   uint16_t instructions;
   uint16_t slots;
   uint16_t raw_words;

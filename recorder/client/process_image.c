@@ -9,6 +9,7 @@
 #include "mapped_files.h"
 #include "raw_system_call.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "selected_memory.h"
 #include "thread_identity.h"
 #include "wake_pairing.h"
@@ -31,7 +32,7 @@ static void flush_other_threads(void) {
 }
 
 void process_image_before_exec(struct thread *thread, struct system_call *call) {
-  struct control_area *control = recording.control;
+  struct process_control *control = recording.control;
   flush_other_threads();
   thread_flush(thread);
   control->exec_thread = thread->id;
@@ -56,10 +57,6 @@ void process_image_before_childs_call(int number) {
 /* In the child of a fork. Other threads are gone, and with them whoever held a lock. */
 static void on_fork(void *drcontext) {
   struct thread *thread = thread_of(drcontext);
-  is_forked_child = true;
-  recording.is_stopped = true;
-  thread->is_recorded = false;
-  thread->call_position = NULL;
   pages_after_fork();
   block_plans_after_fork();
   code_table_after_fork();
@@ -68,6 +65,21 @@ static void on_fork(void *drcontext) {
   selected_memory_after_fork();
   thread_identities_after_fork();
   wake_pairing_after_fork();
+  if (recording_continue_in_child()) {
+    frame_continue_in_child();
+    thread_continue_in_child(thread);
+    region_of_interest_continue_in_child(thread);
+    return;
+  }
+  is_forked_child = true;
+  recording.is_stopped = true;
+  thread->is_recorded = false;
+  thread->call_position = NULL;
+}
+
+void process_image_exits(int code) {
+  recording.control->exit_status = (code & 0xff) << 8;
+  __atomic_store_n(&recording.control->has_exited, 1, __ATOMIC_RELEASE);
 }
 
 void process_image_init(void) { dr_register_fork_init_event(on_fork); }

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct recording {
-  struct control_area *control;
-  uint32_t image; /* program images so far, this one included: 1 before any exec */
+  struct control_area *area;
+  struct process_control *control; /* this process's */
+  uint32_t image;                  /* program images so far, this one included: 1 before any exec */
   int32_t process;
   bool is_stopped;                         /* the record cannot go on; the program does */
   char library_folder[CONTROL_PATH_BYTES]; /* where this client and the engine are */
@@ -22,7 +23,18 @@ extern struct recording recording;
 /* Maps the control area named in the client's options. False where this process is not to be
  * recorded: a child of the recorded one, or no launcher. */
 bool recording_open(client_id_t client, const char *control_path);
+/* In a forked child: from now on its own record. False where it is to have none. */
+bool recording_continue_in_child(void);
 void recording_close(void);
+
+/* Whether the record is that of a child. */
+bool recording_is_of_child(void);
+/* Where the record is written. */
+#define RECORD_PATH_BYTES (2 * CONTROL_PATH_BYTES)
+void recording_path(char path[RECORD_PATH_BYTES]);
+
+/* The entry of a recorded process that has not been sealed, or NULL. */
+struct process_control *recording_of_process(int32_t process);
 
 /* Ends the recording for a reason that the launcher will report; the program goes on. */
 void recording_stop(enum stop_reason reason);

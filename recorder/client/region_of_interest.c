@@ -34,7 +34,7 @@ static bool parse_count(const char *text, uint64_t *count) {
 
 /* The launcher has checked that it is START:STOP. */
 void region_of_interest_init(void) {
-  const char *text = recording.control->roi;
+  const char *text = recording.area->roi;
   size_t length = strlen(text), colon = 0;
   if (length == 0)
     return;
@@ -46,6 +46,19 @@ void region_of_interest_init(void) {
                          !parse_count(region.stop, &region.end_count);
   if (!region.has_functions)
     region.next_count = region.begin_count;
+}
+
+static void send(struct thread *thread, enum roi_boundary boundary);
+
+void region_of_interest_continue_in_child(struct thread *thread) {
+  if (recording.area->roi[0] == '\0')
+    return;
+  if (region.has_functions) {
+    if (region.is_inside)
+      send(thread, ROI_BEGINS);
+  } else {
+    region.next_count = region.begin_count;
+  }
 }
 
 bool region_of_interest_has_functions(void) { return region.has_functions; }

@@ -6,9 +6,14 @@
 
 #include "dr_api.h"
 
+#include "thread.h"
+
 #include <stdint.h>
 
 void region_of_interest_init(void);
+/* In a forked child: it counts its own instructions, and begins in the functions' region where its
+ * parent was inside. */
+void region_of_interest_continue_in_child(struct thread *thread);
 /* Whether it is functions that begin and end it. */
 bool region_of_interest_has_functions(void);
 

@@ -28,10 +28,10 @@ static struct {
 } selected;
 
 void selected_memory_init(void) {
-  values_are_recorded = recording.control->values != 0;
+  values_are_recorded = recording.area->values != 0;
   if (!values_are_recorded)
     return;
-  const char *problem = pm_selector_parse(&selected.selector, recording.control->pm_selector);
+  const char *problem = pm_selector_parse(&selected.selector, recording.area->pm_selector);
   DR_ASSERT_MSG(problem == NULL, "the launcher let a wrong selector pass");
   selected.lock = dr_mutex_create();
   selected.capacity = RANGES_MIN;

@@ -5,6 +5,7 @@
 
 #include "drmgr.h"
 
+#include "child_end.h"
 #include "fields.h"
 #include "futex.h"
 #include "kernel_writes.h"
@@ -46,18 +47,6 @@ static void after_mmap(struct thread *thread, const struct system_call *call, in
 static void after_mremap(struct thread *thread, const struct system_call *call, int64_t result) {
   memory_map_send_unmap(thread, call->clock, call->argument[0], page_up(call->argument[1]));
   memory_map_send_at(thread, (uint64_t)result, page_up(call->argument[2]));
-}
-
-/* The break only shows in its calls: the engine keeps the program's break in memory of its own. */
-static void after_brk(struct thread *thread, int64_t result) {
-  static uint64_t mapped_end;
-  uint64_t end = page_up((uint64_t)result);
-  if (mapped_end != 0 && end > mapped_end) {
-    memory_map_send(thread, mapped_end, end - mapped_end, 3, MAP_KIND_BREAK, 0, "[heap]");
-    initial_bytes_send(thread, mapped_end, end - mapped_end);
-  } else if (mapped_end != 0 && end < mapped_end)
-    memory_map_send_unmap(thread, clock_advance(), end, mapped_end - end);
-  mapped_end = end;
 }
 
 static uint64_t clone_flags(const struct system_call *call) {
@@ -115,6 +104,9 @@ static void before(struct thread *thread, struct system_call *call) {
   case SYS_execveat:
     process_image_before_exec(thread, call);
     break;
+  case SYS_exit_group:
+    process_image_exits((int)call->argument[0]);
+    break;
   case SYS_ftruncate:
     call->flags = mapped_file_size((int)call->argument[0]);
     break;
@@ -143,7 +135,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
       memory_map_send_at(thread, (uint64_t)result, 0);
     break;
   case SYS_brk:
-    after_brk(thread, result);
+    memory_map_break_is(thread, page_up((uint64_t)result));
     break;
   case SYS_clone:
   case SYS_clone3:
@@ -157,6 +149,10 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
     break;
   case SYS_futex:
     futex_after(thread, call, result);
+    break;
+  case SYS_wait4:
+  case SYS_waitid:
+    child_end_after_wait(call, result);
     break;
   case SYS_execve:
   case SYS_execveat:

@@ -129,7 +129,7 @@ static void start_encoder(struct thread *thread, uint32_t sequence, uint64_t pos
 
 /* The first thread of an image that an exec started: the thread that called it goes on. */
 static void continue_after_exec(struct thread *thread) {
-  struct control_area *control = recording.control;
+  struct process_control *control = recording.control;
   module_data_t *program = dr_get_main_module();
   struct fields fields;
   thread->id = control->exec_thread;
@@ -164,6 +164,32 @@ static void start_recording(struct thread *thread) {
   }
 }
 
+void thread_continue_in_child(struct thread *thread) {
+  uint64_t low, high;
+  dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_CONTROL};
+  if (thread->encoder.predictor.nothing != NULL)
+    encoder_free(&thread->encoder);
+  if (values_are_recorded) {
+    value_queue_free(&thread->values);
+    value_queue_init(&thread->values);
+  }
+  *thread->position = thread->buffer;
+  thread->call_position = NULL;
+  thread->call_depth = thread->call_writes = 0;
+  thread->process = recording.process;
+  thread->is_recorded = !recording.is_stopped;
+  thread->id = thread_identity_starts((uint64_t)dr_get_thread_id(thread->drcontext));
+  recording.control->live_threads = 1;
+  start_encoder(thread, 0, 0);
+  dr_get_mcontext(thread->drcontext, &context);
+  send_start(thread, context.xsp);
+  memory_map_send_all(thread);
+  /* Its mapping has just been told of as any other. */
+  memory_map_stack(context.xsp, &low, &high);
+  selected_memory_is_stack(low, high);
+  memory_map_send_modules(thread);
+}
+
 static void on_thread_start(void *drcontext) {
   struct thread *thread = dr_thread_alloc(drcontext, sizeof(*thread));
   memset(thread, 0, sizeof(*thread));
@@ -177,7 +203,8 @@ static void on_thread_start(void *drcontext) {
   *thread->position = thread->buffer;
   if (values_are_recorded)
     value_queue_init(&thread->values);
-  thread->is_recorded = !recording.is_stopped && process_id_of_caller() == recording.process;
+  thread->process = process_id_of_caller();
+  thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
   if (thread->is_recorded)
     start_recording(thread);
 }
@@ -185,7 +212,8 @@ static void on_thread_start(void *drcontext) {
 static void on_thread_exit(void *drcontext) {
   struct thread *thread = thread_of(drcontext);
   /* A forked child is told of the end of threads that it never had. */
-  if (thread->is_recorded && process_id_of_caller() == recording.process) {
+  if (thread->is_recorded && thread->process == recording.process &&
+      process_id_of_caller() == recording.process) {
     thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);

@@ -53,7 +53,8 @@ struct suspended_call {
 
 struct thread {
   uint32_t id;
-  bool is_recorded; /* false in children, and when the recording has stopped */
+  int32_t process;  /* that it runs in */
+  bool is_recorded; /* false in children that are not, and when the recording has stopped */
   void *drcontext;
   uint64_t *buffer;
   uint64_t *guard;     /* end of the buffer */
@@ -84,6 +85,9 @@ extern reg_id_t position_tls_segment;
 extern uint position_tls_offset;
 
 struct thread *thread_of(void *drcontext);
+
+/* In a forked child that is recorded: this thread, its only one, begins anew. */
+void thread_continue_in_child(struct thread *thread);
 
 /* Appends an event; `fields` as they stand in the record, behind the clock. */
 void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, size_t field_bytes);

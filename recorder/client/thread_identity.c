@@ -5,6 +5,8 @@
 #include "record_format.h"
 #include "recording.h"
 
+#include <string.h>
+
 /* What is stored in the maps: an id, never NULL. */
 #define FROM_ID(id) ((void *)((uintptr_t)(id) + 1))
 #define TO_ID(value) ((uint32_t)((uintptr_t)(value) - 1))
@@ -20,7 +22,17 @@ static struct {
 
 void thread_identities_init(void) { identities.lock = dr_mutex_create(); }
 
-void thread_identities_after_fork(void) { identities.lock = dr_mutex_create(); }
+static void forget(struct address_map *map) {
+  address_map_free(map);
+  memset(map, 0, sizeof(*map));
+}
+
+void thread_identities_after_fork(void) {
+  identities.lock = dr_mutex_create();
+  forget(&identities.started);
+  forget(&identities.created);
+  forget(&identities.handles);
+}
 
 void thread_identities_exit(void) {
   address_map_free(&identities.started);

@@ -35,8 +35,6 @@ static struct {
 
 void wake_pairing_init(void) { pairing.lock = dr_mutex_create(); }
 
-void wake_pairing_after_fork(void) { pairing.lock = dr_mutex_create(); }
-
 void wake_pairing_exit(void) {
   arena_free(&pairing.arena);
   address_map_free(&pairing.objects);
@@ -92,6 +90,19 @@ static void remove_wake(struct object *object, uint32_t at) {
 }
 
 static void forget_wakes(struct object *object) { object->first_wake = object->wake_count = 0; }
+
+void wake_pairing_after_fork(void) {
+  pairing.lock = dr_mutex_create();
+  for (uint32_t i = 0; i < pairing.objects.capacity; i++) {
+    struct object *object = pairing.objects.entries[i].value;
+    if (object == NULL)
+      continue;
+    object->initial_tokens +=
+        object->wake_count; /* A semaphore's tokens are there from the start. */
+    object->waiters = 0;
+    forget_wakes(object);
+  }
+}
 
 uint64_t wait_begins(uint64_t address) {
   struct object *object = lock_object(address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that the launcher and every image of the recorded process share. It outlives an exec,
- * so a new image goes on counting where the old one stopped; and the launcher reads from it what it
- * has to say when the process is gone. */
+/* The memory that the launcher and every recorded process share. It outlives an exec, so a new
+ * image goes on counting where the old one stopped; and the launcher reads from it what it has to
+ * say when a process is gone. */
 #ifndef CONTROL_AREA_H
 #define CONTROL_AREA_H
 
@@ -10,17 +10,18 @@
 #define CONTROL_MAGIC 0x4c525443435046ull
 #define CONTROL_PATH_BYTES 4096
 #define CONTROL_OPTION_BYTES 1024
+/* The first and its children (--children). Pages of those that never come are never touched. */
+#define CONTROL_PROCESSES_MAX 32768u
 
-struct control_area {
-  uint64_t magic;
-  /* Set by the launcher before the program starts. */
-  char record_path[CONTROL_PATH_BYTES]; /* absolute */
-  char engine_folder[CONTROL_PATH_BYTES];
-  char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
-  char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
-  uint32_t values;
-  int32_t
-      process; /* the process that is recorded; set by the program itself just before its exec */
+/* A record's name has this behind it until it is sealed. */
+#define PARTIAL_SUFFIX ".partial"
+
+/* One recorded process. */
+struct process_control {
+  int32_t process;     /* kernel id; 0 while the entry is being made */
+  int32_t parent;      /* likewise */
+  uint64_t start_time; /* in clock ticks since the machine's start: an id may be used again */
+  uint32_t is_sealed;  /* by the launcher */
 
   /* Counted by the client. */
   uint64_t clock;          /* process clock: the last one given out */
@@ -40,6 +41,27 @@ struct control_area {
   uint32_t exec_thread;
   uint32_t exec_sequence;
   uint64_t exec_position;
+
+  /* How it ended, as far as recorded processes have seen it. */
+  uint32_t has_exited;    /* it has asked for its end, with wait status `exit_status` */
+  uint32_t is_waited_for; /* its parent has seen its end, with `waited_status` */
+  int32_t exit_status;
+  int32_t waited_status;
+};
+
+struct control_area {
+  uint64_t magic;
+  /* Set by the launcher before the program starts. */
+  char record_path[CONTROL_PATH_BYTES];  /* absolute; of the first process */
+  char child_prefix[CONTROL_PATH_BYTES]; /* absolute; a child's id and the suffix follow */
+  char child_suffix[CONTROL_PATH_BYTES];
+  char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
+  char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
+  uint32_t values;
+  uint32_t children; /* record them too */
+
+  uint32_t processes; /* entries given out; more than there are when children were left out */
+  struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */
 };
 
 /* Why the client stopped recording although the process went on. */

@@ -10,7 +10,7 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
-    "                        -- PROGRAM [ARGUMENT...]\n"
+    "                        [--children] -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -18,6 +18,7 @@ static const char usage[] =
     "  --roi START:STOP  mark a region of interest: function names, or instruction counts\n"
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
+    "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
     "\n"
     "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
     "cannot be executed, 127 that it was not found, 2 that these options are wrong.\n";
@@ -96,6 +97,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->pm = option_value("--pm", argc, argv, &at);
     } else if (strcmp(argument, "--values") == 0) {
       arguments->values = true;
+    } else if (strcmp(argument, "--children") == 0) {
+      arguments->children = true;
     } else if (strcmp(argument, "--version") == 0) {
       printf("fencepost-record %s (DynamoRIO %s)\n", RECORDER_VERSION, ENGINE_VERSION);
       exit(0);

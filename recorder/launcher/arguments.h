@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * -- PROGRAM ARGUMENTS… */
+ * [--children] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
@@ -11,6 +11,7 @@ struct arguments {
   const char *roi;    /* or NULL */
   const char *pm;     /* or NULL */
   bool values;
+  bool children;
   char **program; /* NULL-terminated, at least one */
 };
 

@@ -2,8 +2,8 @@
 #include "record_file.h"
 
 #include "complaint.h"
-#include "info_text.h"
 #include "record_format.h"
+#include "record_info.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,27 +53,60 @@ static char *absolute_path(const char *output, const char *command) {
   return path;
 }
 
+static char *info_of(const struct arguments *arguments, const struct program *program,
+                     uint32_t *bytes) {
+  char *path = realpath(program->path, NULL);
+  struct info info = {.program = path == NULL ? program->path : path,
+                      .arguments = (const char *const *)program->arguments,
+                      .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                      .has_values = arguments->values,
+                      .pm = arguments->pm,
+                      .roi = arguments->roi};
+  *bytes = (uint32_t)info_text(NULL, 0, &info);
+  char *text = malloc(*bytes);
+  if (text == NULL)
+    fail(EXIT_OURS, "out of memory");
+  info_text(text, *bytes, &info);
+  free(path);
+  return text;
+}
+
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program) {
   file->path = absolute_path(arguments->output, arguments->program[0]);
   struct stat status;
   if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode))
     fail(EXIT_OURS, "%s: not a file", file->path);
-  if (asprintf(&file->partial_path, "%s.partial", file->path) < 0)
+  if (asprintf(&file->partial_path, "%s" PARTIAL_SUFFIX, file->path) < 0)
     fail(EXIT_OURS, "out of memory");
   file->descriptor = open(file->partial_path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
   if (file->descriptor < 0)
     fail(EXIT_OURS, "%s: %s", file->partial_path, strerror(errno));
   if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0)
     fail(EXIT_OURS, "%s: another recording is writing it", file->partial_path);
-  char *info = info_text(arguments, program);
+  uint32_t bytes;
+  char *info = info_of(arguments, program, &bytes);
   if (ftruncate(file->descriptor, 0) != 0 ||
-      !append_frame(file->descriptor, FRAME_INFO, info, (uint32_t)strlen(info))) {
+      !append_frame(file->descriptor, FRAME_INFO, info, bytes)) {
     complain("%s: %s", file->partial_path, strerror(errno));
     record_file_discard(file);
     exit(EXIT_OURS);
   }
   free(info);
+}
+
+bool record_file_open(struct record_file *file, const struct control_area *area, int process,
+                      unsigned earlier) {
+  char again[16] = "";
+  if (earlier > 0)
+    snprintf(again, sizeof(again), ".%u", earlier + 1);
+  if (asprintf(&file->partial_path, "%s.%d%s" PARTIAL_SUFFIX, area->child_prefix, process,
+               area->child_suffix) < 0 ||
+      asprintf(&file->path, "%s.%d%s%s", area->child_prefix, process, again, area->child_suffix) <
+          0)
+    fail(EXIT_OURS, "out of memory");
+  file->descriptor = open(file->partial_path, O_RDWR | O_CLOEXEC | O_APPEND);
+  return file->descriptor >= 0;
 }
 
 void record_file_discard(struct record_file *file) {

@@ -5,6 +5,7 @@
 #define RECORD_FILE_H
 
 #include "arguments.h"
+#include "control_area.h"
 #include "program.h"
 
 #include <stdbool.h>
@@ -19,6 +20,11 @@ struct record_file {
 /* Creates the partial file and writes the INFO frame. Ends the launcher where that fails. */
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program);
+
+/* Opens what a child has written; `earlier` children of this recording had the same id. False, with
+ * errno, where there is none. */
+bool record_file_open(struct record_file *file, const struct control_area *area, int process,
+                      unsigned earlier);
 
 /* Cuts off what is not a whole frame, writes the seal and gives the record its name. `ended` says
  * how the program ended, `lost` how many threads' last buffers are missing. False, with a complaint

@@ -15,7 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t process; /* for the signal handler */
+/* For the signal handler. */
+static volatile sig_atomic_t process;
+static struct control_area *the_control;
+
+unsigned control_area_count(const struct control_area *control) {
+  unsigned count = __atomic_load_n(&control->processes, __ATOMIC_SEQ_CST);
+  return count < CONTROL_PROCESSES_MAX ? count : CONTROL_PROCESSES_MAX;
+}
 
 struct control_area *control_area_create(int *descriptor) {
   *descriptor = memfd_create("fencepost-control", MFD_CLOEXEC);
@@ -26,6 +33,7 @@ struct control_area *control_area_create(int *descriptor) {
   if (control == MAP_FAILED)
     fail(EXIT_OURS, "cannot make memory to share with the program: %s", strerror(errno));
   control->magic = CONTROL_MAGIC;
+  control->processes = 1;
   return control;
 }
 
@@ -72,16 +80,27 @@ static void become(const struct program *program, struct control_area *control,
          strerror(errno));
   library_path(engine, "libdynamorio.so");
   set_environment(program, control_descriptor);
-  control->process = getpid();
+  control->process[0].process = getpid();
   execv(engine, program->arguments);
 }
 
 /* What was sent to us alone is meant for the program; what the terminal sends, it has already got.
- */
+ * When the program has ended, all signals are for those of its children that have not. */
 static void forward(int signal, siginfo_t *information, void *context) {
   (void)context;
-  if (information->si_code != SI_KERNEL && process > 0)
-    kill(process, signal);
+  int error = errno;
+  if (process > 0) {
+    if (information->si_code != SI_KERNEL)
+      kill(process, signal);
+  } else {
+    unsigned count = control_area_count(the_control);
+    for (unsigned i = 1; i < count; i++) {
+      const struct process_control *child = &the_control->process[i];
+      if (child->process > 0 && !child->is_sealed)
+        kill(child->process, signal);
+    }
+  }
+  errno = error;
 }
 
 static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -97,8 +116,8 @@ static void forward_signals(void) {
   }
 }
 
-int recorded_process_run(const struct program *program, struct control_area *control,
-                         int control_descriptor) {
+void recorded_process_start(const struct program *program, struct control_area *control,
+                            int control_descriptor) {
   sigset_t held, before;
   /* No signal is lost between the start of the program and the moment we know it. */
   sigemptyset(&held);
@@ -116,13 +135,21 @@ int recorded_process_run(const struct program *program, struct control_area *con
     _exit(EXIT_OURS);
   }
   process = child;
+  the_control = control;
   forward_signals();
   sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void recorded_process_has_ended(void) { process = 0; }
+
+int recorded_process_id(void) { return process; }
+
+int recorded_process_wait(void) {
   int status;
-  while (waitpid(child, &status, 0) < 0) {
+  while (waitpid(process, &status, 0) < 0) {
     if (errno != EINTR)
       fail(EXIT_OURS, "waitpid: %s", strerror(errno));
   }
-  process = 0;
+  recorded_process_has_ended();
   return status;
 }

@@ -10,8 +10,17 @@
 /* Memory shared with the program's process; `descriptor` names it to that process. */
 struct control_area *control_area_create(int *descriptor);
 
-/* Runs the program; its wait status. Ends the launcher where it cannot be started. */
-int recorded_process_run(const struct program *program, struct control_area *control,
-                         int control_descriptor);
+/* How many entries for processes are in use. */
+unsigned control_area_count(const struct control_area *control);
+
+/* Starts the program. Ends the launcher where that is impossible. */
+void recorded_process_start(const struct program *program, struct control_area *control,
+                            int control_descriptor);
+/* Its kernel id; 0 when it has ended. */
+int recorded_process_id(void);
+/* Waits for its end; its wait status. */
+int recorded_process_wait(void);
+/* Somebody else has waited for it. */
+void recorded_process_has_ended(void);
 
 #endif

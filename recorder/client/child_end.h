@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How recorded children ended, as their parents' waits are told: only a parent learns it. */
+#ifndef CHILD_END_H
+#define CHILD_END_H
+
+#include "thread.h"
+
+/* After a wait4 or waitid. */
+void child_end_after_wait(const struct system_call *call, int64_t result);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The INFO frame's JSON: what was recorded, with what, and how. The launcher writes that of the
+ * first process, the client that of its children. */
+#ifndef RECORD_INFO_H
+#define RECORD_INFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct info {
+  const char *program;
+  const char *const *arguments; /* NULL-terminated */
+  uint64_t page_size;
+  int has_values;
+  const char *pm;          /* or NULL */
+  const char *roi;         /* or NULL */
+  int32_t process, parent; /* kernel ids of a child and its parent; 0 for the first process */
+};
+
+/* Writes as much of the text as `capacity` takes, without an end mark; its whole length. */
+size_t info_text(char *out, size_t capacity, const struct info *info);
+
+#endif

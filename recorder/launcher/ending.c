@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ending.h"
+
+#include "complaint.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static bool has_exited(int status) { return status != STATUS_UNKNOWN && WIFEXITED(status); }
+
+/* Whether the client recorded to the end; otherwise says why not. */
+static bool is_complete(const struct process_control *control, const struct record_file *file,
+                        int status) {
+  if (control->images == 0) {
+    /* The child has said why where it could not even start the engine. */
+    if (!has_exited(status) || WEXITSTATUS(status) != EXIT_OURS)
+      complain("the program ended before it could be recorded");
+    return false;
+  }
+  switch (control->stopped_reason) {
+  case STOP_NONE:
+    if (has_exited(status) && control->live_threads != 0 && !control->exec_pending) {
+      complain("the engine ended the program, which is a fault of the recorder");
+      return false;
+    }
+    return true;
+  case STOP_WRITE_FAILED:
+    complain("%s could not be written: %s; the program ran on unrecorded", file->path,
+             strerror((int)control->write_error));
+    return false;
+  case STOP_TOO_MANY_BLOCKS:
+    complain("the program has more code than a record can hold; it ran on unrecorded");
+    return false;
+  default:
+    complain("the program has more threads than a record can hold; it ran on unrecorded");
+    return false;
+  }
+}
+
+bool ending_seal(struct record_file *file, const struct process_control *control, const char *roi,
+                 int status) {
+  if (!is_complete(control, file, status)) {
+    record_file_discard(file);
+    return false;
+  }
+  if (roi != NULL && control->roi_boundaries < 2)
+    complain("%s: --roi %s: the region %s", file->path, roi,
+             control->roi_boundaries == 0 ? "was never reached" : "has no end");
+  if (control->exec_pending)
+    complain("%s: the program replaced itself by one that could not be recorded; the record ends "
+             "there",
+             file->path);
+  char ended[32] = "unknown";
+  if (has_exited(status))
+    snprintf(ended, sizeof(ended), "exit %d", WEXITSTATUS(status));
+  else if (status != STATUS_UNKNOWN)
+    snprintf(ended, sizeof(ended), "signal %d", WTERMSIG(status));
+  return record_file_seal(file, ended, control->live_threads);
+}
