@@ -28,6 +28,10 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 100))]
     #[schemars(range(min = 1, max = 100))]
     pub front_end_cycles: u16,
+    /// Cycles from fetching a taken branch until its target can be fetched; 0: in the same cycle.
+    #[garde(range(min = 0, max = 20))]
+    #[schemars(range(min = 0, max = 20))]
+    pub taken_branch_cycles: u16,
     /// Entries of the reorder buffer.
     #[garde(range(min = 16, max = 4096))]
     #[schemars(range(min = 16, max = 4096))]
@@ -74,10 +78,6 @@ pub struct CoreConfig {
     /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only the oldest store does.
     #[garde(skip)]
     pub prefetch_for_ownership: bool,
-    /// How many stores of one core may be on their way into the first-level cache at a time. With 1 each takes that cache's latency.
-    #[garde(range(min = 1, max = 64))]
-    #[schemars(range(min = 1, max = 64))]
-    pub stores_in_flight: u16,
     /// How many flushes and non-temporal stores of one core may be under way at a time.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]

@@ -10,7 +10,7 @@ use super::persist::PersistPolicy;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
-use super::stores::{StorePort, WriteCombining};
+use super::stores::WriteCombining;
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
 use crate::cache::array::CacheArray;
@@ -142,7 +142,6 @@ pub struct Core {
     committed: u8,
     /// When the last store, flush or fence took effect.
     pub(super) store_cycle: u64,
-    pub(super) store_port: StorePort,
     /// The line of instructions fetched last, and the code page it lies in.
     fetched_line: u64,
     code_page: (u64, u64),
@@ -202,7 +201,6 @@ impl Core {
             commit_cycle: 0,
             committed: 0,
             store_cycle: 0,
-            store_port: StorePort::new(config.stores_in_flight),
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
             awaited_fetch: None,
@@ -383,6 +381,9 @@ impl Core {
                 self.stats.branches += 1;
                 self.mispredicted = !is_right;
                 self.stats.mispredictions += u64::from(self.mispredicted);
+                if decoded.address != left.end {
+                    self.fetch_goes_elsewhere();
+                }
             }
             env.thread.left_block = 0;
         }
@@ -416,6 +417,12 @@ impl Core {
         } else {
             self.predictor.predict(left, next.address)
         }
+    }
+
+    /// Fetch follows a taken branch.
+    fn fetch_goes_elsewhere(&mut self) {
+        let branch = self.dispatch_cycle - u64::from(self.dispatched == 0);
+        self.dispatch_from(branch + u64::from(self.config.taken_branch_cycles));
     }
 
     fn fetch(&mut self, block: &DecodedBlock, env: &mut Environment<'_>) -> Result<(), Blocked> {

@@ -4,8 +4,6 @@
 //! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
 //! then reads and writes as one.
 
-use std::collections::VecDeque;
-
 use super::config::{ClflushOrder, CoreConfig};
 use super::issue::Unit;
 use super::memory::Waiter;
@@ -79,31 +77,6 @@ impl WriteCombining {
         }
         self.completions.sort_unstable();
         self.completions.get(too_many - 1).copied()
-    }
-}
-
-/// The way of stores into the first-level cache.
-#[derive(Clone, Debug)]
-pub struct StorePort {
-    /// When each of the latest stores was done, the oldest first: as many as may be under way.
-    done: VecDeque<u64>,
-}
-
-impl StorePort {
-    /// A port for so many stores at a time.
-    pub fn new(stores_in_flight: u16) -> StorePort {
-        StorePort { done: vec![0; usize::from(stores_in_flight)].into() }
-    }
-
-    /// From when on there is room for one more.
-    fn free(&self) -> u64 {
-        self.done[0]
-    }
-
-    /// One more is done at `cycle`.
-    fn stored(&mut self, cycle: u64) {
-        self.done.pop_front();
-        self.done.push_back(cycle);
     }
 }
 
@@ -195,9 +168,7 @@ impl Core {
     }
 
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let turn = self.turn(entry)?.max(self.store_port.free());
-        let cycle = self.own(entry, turn, env)?;
-        self.store_port.stored(cycle + self.l1_latency);
+        let cycle = self.own(entry, self.turn(entry)?, env)?;
         self.stats.stores += 1;
         Some(cycle)
     }

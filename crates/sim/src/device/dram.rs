@@ -196,7 +196,7 @@ impl Dram {
 
     /// Whether nothing is queued.
     pub fn is_idle(&self) -> bool {
-        self.reads.is_empty() && !self.drain.writes_when_idle(self.writes.len())
+        self.reads.is_empty() && !self.drain.would_write_when_idle(self.writes.len())
     }
 
     /// What is queued, for the deadlock report.

@@ -170,7 +170,7 @@ impl Pm {
 
     /// Whether nothing is queued that is to leave the queue.
     pub fn is_idle(&self) -> bool {
-        self.reads_waiting == 0 && self.writes.is_resting() && !self.drain.writes_when_idle(self.writes.waiting())
+        self.reads_waiting == 0 && self.writes.is_resting() && !self.drain.would_write_when_idle(self.writes.waiting())
     }
 
     /// What is queued, for the deadlock report.

@@ -10,6 +10,8 @@ pub struct WriteDrain {
     high: usize,
     low: usize,
     idle: usize,
+    /// Whether more than `idle` waited, and not yet half of that are left.
+    is_idle_batch: bool,
     /// While a batch is under way: how many lines it may still write although reads wait.
     batch_left: Option<usize>,
     /// Reads to be served before the next batch.
@@ -21,7 +23,7 @@ impl WriteDrain {
     /// Batches between the watermarks `high` and `low`, which is less; `idle` writes stay while no read waits.
     pub fn new(high: usize, low: usize, idle: usize) -> WriteDrain {
         debug_assert!(low < high && idle < high);
-        WriteDrain { high, low, idle, batch_left: None, reads_owed: 0, batches: 0 }
+        WriteDrain { high, low, idle, is_idle_batch: false, batch_left: None, reads_owed: 0, batches: 0 }
     }
 
     /// Decides anew, with so many reads and writes queued. True if writes go first.
@@ -40,9 +42,16 @@ impl WriteDrain {
         self.batch_left.is_some()
     }
 
-    /// Whether some of so many writes are to be written although nothing presses.
-    pub fn writes_when_idle(&self, writes: usize) -> bool {
-        writes > self.idle
+    /// Decides anew whether some of so many writes are to be written although nothing presses: more than the idle watermark are written down to
+    /// half of it.
+    pub fn writes_when_idle(&mut self, writes: usize) -> bool {
+        self.is_idle_batch = self.would_write_when_idle(writes);
+        self.is_idle_batch
+    }
+
+    /// The same without deciding.
+    pub fn would_write_when_idle(&self, writes: usize) -> bool {
+        writes > if self.is_idle_batch { self.idle / 2 } else { self.idle }
     }
 
     /// A read was served.
@@ -64,12 +73,24 @@ impl WriteDrain {
     pub fn power_fail(&mut self) {
         self.batch_left = None;
         self.reads_owed = 0;
+        self.is_idle_batch = false;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_writes_go_down_to_half_the_watermark_and_rest_up_to_it() {
+        let mut drain = WriteDrain::new(16, 2, 4);
+        assert!(!drain.writes_when_idle(4));
+        for writes in [5, 4, 3] {
+            assert!(drain.writes_when_idle(writes));
+        }
+        assert!(!drain.writes_when_idle(2));
+        assert!(!drain.writes_when_idle(4));
+    }
 
     #[test]
     fn a_batch_begins_at_the_high_watermark_and_ends_at_the_low_one() {

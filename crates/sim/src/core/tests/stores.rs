@@ -106,18 +106,6 @@ fn s209_without_prefetch_for_ownership_each_store_fetches_its_line_in_its_turn()
 }
 
 #[test]
-fn s215_with_one_store_in_flight_each_takes_the_latency_of_the_first_level() {
-    let ends = |sets: &[&str]| {
-        let mut bench = core_with(sets, &[0, 8, 16, 24].map(|offset| store(RBX, RAX, line(0) + offset)));
-        bench.warm(0, line(0), Want::Own);
-        bench.end()
-    };
-    let pipelined = ends(&["cache.l1d.latency_cycles=3"]);
-    let one_by_one = ends(&["cache.l1d.latency_cycles=3", "core.stores_in_flight=1"]);
-    assert_eq!(one_by_one - pipelined, 3 * (3 - 1));
-}
-
-#[test]
 fn s210_a_full_store_queue_holds_dispatch() {
     let mut program = repeated(5, &store(RBX, RCX, line(0)));
     program.push(load(RAX, RBX, line(1)));

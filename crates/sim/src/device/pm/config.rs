@@ -54,7 +54,8 @@ pub struct PmConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
-    /// How many writes stay in the queue while no read waits, so that later ones find them there; 0: none, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
+    /// How many writes stay in the queue while no read waits, so that later ones find them there. When
+    /// more do, they are written down to half of it. 0: none stays, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
     /// for each.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
