@@ -3,11 +3,12 @@
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
 #   make test    every test, formatter and linter
 #   make bench   speed and cost: out/bench.json
+#   make validate published figures against ours: docs/validation.md
 #   make figures the pictures in docs/, made again
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo test bench figures clean workloads
+.PHONY: setup demo test bench validate figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -90,6 +91,11 @@ test: setup
 
 bench: setup
 	$(BIN)/python -m fencepost.bench out/bench.json
+
+# --- validate ------------------------------------------------------------------------------
+
+validate: setup
+	$(BIN)/fencepost validate --docs docs --json out/validate.json
 
 # --- figures of the documentation ----------------------------------------------------------
 

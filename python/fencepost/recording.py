@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from fencepost._core import InputError
 from fencepost.tree import RECORDER
@@ -25,13 +25,18 @@ def become(arguments: list[str], program: list[str]) -> NoReturn:
         sys.exit(OUR_FAILURE)
 
 
-def record_to(path: Path, arguments: list[str], program: list[str]) -> None:
-    """Records `program` into `path`; raises `InputError` if no sealed record came of it."""
+def record_to(
+    path: Path, arguments: list[str], program: list[str], output: IO[str] | None = None
+) -> None:
+    """Records `program` into `path`; raises `InputError` if no sealed record came of it.
+
+    What the program prints goes to `output`, or where our own output goes.
+    """
     if not LAUNCHER.exists():
         raise InputError(_not_built())
     command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
     try:
-        code = subprocess.call(command)
+        code = subprocess.call(command, stdout=output)
     except KeyboardInterrupt:
         path.unlink(missing_ok=True)
         raise

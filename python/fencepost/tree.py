@@ -4,5 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "machines"
-RECORDER = ROOT / "build" / "recorder"
-WORKLOADS = ROOT / "build" / "workloads"
+BUILD = ROOT / "build"
+RECORDER = BUILD / "recorder"
+WORKLOADS = BUILD / "workloads"
+EXPERIMENTS = ROOT / "experiments"

@@ -31,12 +31,13 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
 }
 
 /// The classes of requests whose latency is a measure of its own: name in the results, and name among a host's counters.
-const CLASSES: [(&str, &str); 5] = [
+const CLASSES: [(&str, &str); 6] = [
     ("persist", "persists"),
     ("writeback", "pm_writebacks"),
     ("llc_read", "pm_reads"),
     ("dram_read", "dram_reads"),
     ("prefetch_read", "prefetch_reads"),
+    ("dram_write", "dram_writes"),
 ];
 
 /// What was counted over some time.

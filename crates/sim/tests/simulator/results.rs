@@ -12,7 +12,8 @@ use serde_json::{Value as Json, json};
 use super::machine::machine;
 use super::program::{Instruction, ProgramBuilder, VOLATILE, options, persistent_line};
 
-const MEASURES: [&str; 6] = ["persist", "writeback", "llc_read", "dram_read", "prefetch_read", "fence_stall"];
+const MEASURES: [&str; 7] =
+    ["persist", "writeback", "llc_read", "dram_read", "prefetch_read", "dram_write", "fence_stall"];
 
 type Names = BTreeSet<String>;
 

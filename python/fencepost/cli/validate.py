@@ -1,0 +1,68 @@
+"""`fencepost validate`: published figures against ours, point by point."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from fencepost import documents
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+from fencepost.tree import ROOT
+from fencepost.validation import Comparison, Row, last_line, page
+from fencepost.validation.host import HOST
+
+COMPARISONS = {comparison.name: comparison for comparison in (HOST,)}
+FOLDER = ROOT / "out" / "validate"
+
+
+@app.command()
+def validate(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help=f"Of {', '.join(COMPARISONS)}.")
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FOLDER", help="Write validation.md and its pictures."),
+    ] = None,
+) -> None:
+    """Compare with published figures. Exit code 1 only if a miss is unexplained."""
+    if name is not None and name not in COMPARISONS:
+        raise InputError(f"there is no comparison `{name}`; there are: {', '.join(COMPARISONS)}")
+    chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    log = console.messages().print
+    done = [(comparison, comparison.run(FOLDER, log)) for comparison in chosen]
+    rows = [row for _, rows in done for row in rows]
+    if json_file is not None:
+        documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
+    if docs is not None:
+        _write_page(docs, done)
+    console.output().print(_table(rows), markup=False)
+    print(last_line(rows))
+    if any(row.is_unexplained for row in rows):
+        raise typer.Exit(1)
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table("point", "metric", "published", "ours", "difference", "", box=None)
+    for column in table.columns[2:5]:
+        column.justify = "right"
+    for row in rows:
+        mark = "" if row.holds else "miss" if row.reason else "miss, unexplained"
+        numbers = (f"{row.published:,.0f}", f"{row.ours:,.0f}", page.difference_text(row))
+        table.add_row(row.point, row.metric, *numbers, mark)
+    return table
+
+
+def _entry(row: Row) -> dict[str, object]:
+    return {**row.__dict__, "difference": row.difference, "holds": row.holds}
+
+
+def _write_page(folder: Path, done: list[tuple[Comparison, list[Row]]]) -> None:
+    documents.write_whole(folder / "validation.md", page.markdown(done))
+    for comparison, rows in done:
+        documents.write_whole(folder / page.picture_name(comparison), page.picture(rows))
