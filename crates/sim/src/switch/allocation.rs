@@ -168,11 +168,14 @@ impl Switch {
                     let ready = self.ingress(source).head_ready();
                     let (buffered, head_of_line) = self.leave_ingress(source, controller, Duration::ZERO, context);
                     self.stats.arbitration_wait_ps += ready.since(buffered.ready).as_ps();
+                    let waited = now.since(ready);
+                    let buffer = self.persist_buffer.as_mut().expect("there is a controller");
                     if let Opcode::Cmp = buffered.message.opcode {
                         self.outstanding.remove(buffered.message.tag);
+                        buffer.note_acknowledgement_wait(waited);
+                    } else {
+                        buffer.note_input_wait(waited, head_of_line);
                     }
-                    let buffer = self.persist_buffer.as_mut().expect("there is a controller");
-                    buffer.note_input_wait(now.since(ready), head_of_line);
                 }
             }
         }

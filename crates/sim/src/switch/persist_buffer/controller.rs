@@ -136,13 +136,21 @@ impl PersistBuffer {
         }
     }
 
-    /// A packet waited for `waited` at the head of an ingress buffer before it was admitted, others behind it.
+    /// A read or write waited for `waited` at the head of an ingress buffer before it was admitted, others behind it.
     pub fn note_input_wait(&mut self, waited: Duration, head_of_line: HeadOfLine) {
         if waited > Duration::ZERO {
             self.stats.input_full_stalls += 1;
             self.stats.input_full_stall_ps += waited.as_ps();
             self.stats.input_full_bystanders += head_of_line.messages;
             self.stats.input_full_bystander_ps += head_of_line.wait_ps;
+        }
+    }
+
+    /// An acknowledgement waited there for `waited`.
+    pub fn note_acknowledgement_wait(&mut self, waited: Duration) {
+        if waited > Duration::ZERO {
+            self.stats.acknowledgement_stalls += 1;
+            self.stats.acknowledgement_stall_ps += waited.as_ps();
         }
     }
 

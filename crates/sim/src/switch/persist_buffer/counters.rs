@@ -51,6 +51,10 @@ pub struct PersistBufferStats {
     pub input_full_bystanders: u64,
     /// Time that those waited for nothing else, in ps.
     pub input_full_bystander_ps: u64,
+    /// Acknowledgements of the memory device that found the controller's input full, the places for them alone too.
+    pub acknowledgement_stalls: u64,
+    /// Time that they waited for room there at the head of an ingress buffer, in ps.
+    pub acknowledgement_stall_ps: u64,
     /// Time during which the controller was at work, in ps.
     pub controller_busy_ps: u64,
     /// Tag accesses.
@@ -101,6 +105,8 @@ impl PersistBufferStats {
             ("input_full_stall_ps", self.input_full_stall_ps),
             ("input_full_bystanders", self.input_full_bystanders),
             ("input_full_bystander_ps", self.input_full_bystander_ps),
+            ("acknowledgement_stalls", self.acknowledgement_stalls),
+            ("acknowledgement_stall_ps", self.acknowledgement_stall_ps),
             ("controller_busy_ps", self.controller_busy_ps),
             ("tag_accesses", self.tag_accesses),
             ("data_accesses", self.data_accesses),

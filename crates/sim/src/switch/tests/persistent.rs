@@ -222,6 +222,33 @@ fn persists_behind_a_full_input_wait_at_their_port_and_hold_up_what_is_behind_th
 }
 
 #[test]
+fn acknowledgements_that_find_the_input_full_are_counted_apart_from_reads_and_writes() {
+    let mut bench = persistent(Scheme::Pb, 16, 1);
+    let at_device = HALF + WRITE + DRAIN + HALF + LONG;
+    // The device acknowledges three writes at the same time.
+    for line in 0..3 {
+        let start = line * 20_000;
+        bench.arrive(start, 0, write(line, 1, line as u32, start));
+        bench.devices_answer_after(100 - 20 * line);
+        bench.run_until(start + at_device);
+    }
+    let acknowledged = at_device + 100_000 + SHORT + HALF;
+    // The controller serves one of five writes by then, and four wait in the input.
+    let burst = acknowledged - 500;
+    for line in 3..8 {
+        bench.arrive(burst - HALF, 0, write(line, 1, line as u32, burst - HALF));
+    }
+    bench.run();
+    let stats = bench.buffer_stats();
+    assert_eq!(stats.acknowledgements, 8);
+    assert_eq!((stats.input_full_stalls, stats.input_full_stall_ps), (0, 0), "no read and no write waited");
+    // The first takes the place that is for acknowledgements alone. The second waits until it is taken out, behind the write; the third, as soon as
+    // it is at the head, until the second is.
+    let first_taken = burst + WRITE - acknowledged;
+    assert_eq!((stats.acknowledgement_stalls, stats.acknowledgement_stall_ps), (2, first_taken + 2 * TAG));
+}
+
+#[test]
 fn traffic_that_is_not_persistent_does_not_wait_for_a_busy_controller() {
     let mut bench = persistent(Scheme::PbRf, 16, 2);
     for line in 0..4 {
