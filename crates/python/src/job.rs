@@ -1,7 +1,7 @@
 //! One replay, run on a thread of Python's with the interpreter's lock released.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::results::run_entry;
@@ -25,6 +25,8 @@ pub struct Job {
     programs: Vec<HostProgram>,
     options: simulation::Options,
     warnings: Vec<String>,
+    /// How long it took to decode the code of all hosts' records.
+    decode_time: Duration,
     progress: Progress,
     positions: OnceLock<Vec<Vec<u64>>>,
 }
@@ -44,6 +46,7 @@ impl Job {
     ) -> PyResult<Self> {
         let machine = machine::from_json(machine_name, machine)?;
         let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
+        let decode_time = records.iter().map(|record| record.decode_time()).sum();
         let records: Vec<Program> = records.iter().map(|record| record.program().clone()).collect();
         let prepare = || {
             let (programs, warnings) = hosted(&records, &options, &stop_at)?;
@@ -66,6 +69,7 @@ impl Job {
             programs,
             options,
             warnings,
+            decode_time,
             progress: Progress::default(),
             positions: OnceLock::new(),
         })
@@ -109,7 +113,7 @@ impl Job {
         let outcome = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .and_then(|simulation| simulation.run(&self.progress))
             .map_err(|error| self.explain(&error))?;
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = (start.elapsed() + self.decode_time).as_secs_f64();
         let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
         let said = run["warnings"].as_array_mut().expect("warnings are a list");
         said.splice(0..0, self.warnings.iter().map(|warning| json!(warning)));

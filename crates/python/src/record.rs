@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary};
 use fencepost_sim::simulation::Program;
@@ -49,6 +50,7 @@ fn source(path: &str) -> PyResult<Arc<dyn Source>> {
 #[pyclass(frozen, module = "fencepost._core", name = "Record")]
 pub struct OpenRecord {
     program: Program,
+    decode_time: Duration,
 }
 
 #[pymethods]
@@ -57,8 +59,13 @@ impl OpenRecord {
     fn new(py: Python<'_>, path: &str, allow_cut: bool) -> PyResult<Self> {
         let source = source(path)?;
         let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
-        let open = || py.detach(|| Record::open(source, cut).map(Program::new)).map_err(input);
-        Ok(Self { program: caught(|| path.to_owned(), open)? })
+        let decode = |record| {
+            let start = Instant::now();
+            let program = Program::new(record);
+            Self { program, decode_time: start.elapsed() }
+        };
+        let open = || py.detach(|| Record::open(source, cut).map(decode)).map_err(input);
+        caught(|| path.to_owned(), open)
     }
 
     /// What a result says of the record it was made from, as JSON.
@@ -90,6 +97,11 @@ impl OpenRecord {
     /// The record, its code decoded once for all replays.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// How long decoding took: a part of the host time of each replay, since `mips` are to be what one replay alone would give.
+    pub fn decode_time(&self) -> Duration {
+        self.decode_time
     }
 }
 

@@ -123,7 +123,7 @@ impl Counted {
             return Value::Null;
         }
         let count = |name: &str| self.sum(&format!("persist_buffer.{name}"));
-        let max: u64 = self.having("persist_buffer.occupancy.max").map(level_of).sum();
+        let max: u64 = self.having("persist_buffer.occupancy.level_ps").map(highest_level).sum();
         let levels = self.having("persist_buffer.occupancy.level_ps").map(|levels| levels.children().len() as u64 - 1);
         json!({
             "read_hit_rate": ratio(count("read_hits"), count("reads")),
@@ -283,6 +283,11 @@ fn measure(histogram: &Histogram) -> Value {
         },
         "cdf": json["cdf"],
     })
+}
+
+/// The highest of numbered levels at which any time was spent. That of an interval is its own: times are subtracted, maxima cannot be.
+fn highest_level(times: &StatsNode) -> u64 {
+    times.children().iter().rposition(|(_, time)| time.total() > 0).unwrap_or(0) as u64
 }
 
 fn level_of(node: &StatsNode) -> u64 {

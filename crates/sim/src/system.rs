@@ -78,7 +78,6 @@ pub struct System {
     queue: EventQueue,
     now: Time,
     hosts: Vec<ComponentId>,
-    devices: Vec<ComponentId>,
     links: Vec<LinkEnd>,
     /// Which device each range of PM lines lies in.
     ranges: Vec<(Range<LineAddress>, Interleave, Vec<ComponentId>)>,
@@ -107,7 +106,6 @@ impl System {
             queue: EventQueue::default(),
             now: Time::ZERO,
             hosts: Vec::new(),
-            devices: Vec::new(),
             links: Vec::new(),
             ranges: Vec::new(),
         }
@@ -139,11 +137,6 @@ impl System {
     /// When the next event is due.
     pub fn next_time(&self) -> Option<Time> {
         self.queue.next_time()
-    }
-
-    /// How many events were sent so far.
-    pub fn events(&self) -> u64 {
-        self.queue.sent()
     }
 
     /// The hosts.
@@ -433,8 +426,7 @@ impl Builder<'_> {
             let config = MediumConfig::Pm(self.topology.device_config(id).clone());
             let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
             let device = Device::new(&config, &links, range.interleave);
-            let component = self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
-            self.system.devices.push(component);
+            self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
         }
         for range in &self.topology.ranges {
             let devices = range.targets.iter().map(|&device| self.device(device)).collect();

@@ -175,7 +175,7 @@ pub struct TlbConfig {
     /// Whether translation costs anything at all.
     #[garde(skip)]
     pub enabled: bool,
-    /// Entries of the first-level data TLB (4 KiB pages).
+    /// Entries of the first-level data TLB (4 KiB pages). A software prefetch of a page that is not among them is dropped.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub entries: u16,

@@ -125,9 +125,15 @@ impl Core {
         }
     }
 
-    /// A software prefetch.
+    /// A software prefetch. It is dropped where the TLB has no translation: what only hints at an address walks no page table.
     pub(super) fn prefetch(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
-        let (physical, _) = self.tlb.translate(address, env.table);
+        let translated = self.tlb.translate_if_known(address, env.table);
+        let is_known =
+            |physical: &u64| self.loads.walks.iter().all(|walk| walk.physical >> PAGE_SHIFT != physical >> PAGE_SHIFT);
+        let Some(physical) = translated.filter(is_known) else {
+            self.stats.dropped_prefetches += 1;
+            return;
+        };
         let line = LineAddress::containing(physical);
         if env.l1d.find(line).is_some() || self.mshrs.find(line).is_some() || self.mshrs.room(cycle) != Room::Now {
             return;

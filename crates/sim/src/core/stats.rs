@@ -23,6 +23,8 @@ pub struct CoreStats {
     pub l1d_mshr_full: u64,
     /// Times the prefetcher found something to ask for, in the cache already or not.
     pub prefetches: u64,
+    /// Software prefetches that were dropped because the TLB had no translation for them, or still waited for it.
+    pub dropped_prefetches: u64,
     /// Lines of instructions that were in the first level when they were fetched.
     pub l1i_hits: u64,
     /// Lines of instructions that were not.
@@ -83,6 +85,7 @@ impl CoreStats {
                     ("misses", counter(self.l1d_misses)),
                     ("mshr_full", counter(self.l1d_mshr_full)),
                     ("prefetches", counter(self.prefetches)),
+                    ("dropped_prefetches", counter(self.dropped_prefetches)),
                 ]),
             ),
             ("l1i", StatsNode::group([("hits", counter(self.l1i_hits)), ("misses", counter(self.l1i_misses))])),

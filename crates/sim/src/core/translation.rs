@@ -73,6 +73,13 @@ impl Tlb {
         (self.last.1 | offset, cost)
     }
 
+    /// The physical address of `address` if that takes no walk; it is not asked for otherwise, and nothing changes.
+    pub fn translate_if_known(&mut self, address: u64, table: &mut PageTable) -> Option<u64> {
+        let page = address >> PAGE_SHIFT;
+        let is_known = !self.is_enabled || page == self.last.0 || self.entries.find(LineAddress(page)).is_some();
+        is_known.then(|| self.translate(address, table).0)
+    }
+
     /// Forgets everything: another address space, or power is gone.
     pub fn clear(&mut self) {
         self.entries.clear();

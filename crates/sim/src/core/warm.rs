@@ -113,7 +113,12 @@ impl Core {
     fn warm_operation(&mut self, operation: Operation, address: u64, size: u16, env: &mut WarmEnvironment<'_>) {
         match operation {
             _ if address == 0 => {}
-            Operation::Load | Operation::Prefetch => self.warm_access(address, size, Want::Read, env),
+            Operation::Load => self.warm_access(address, size, Want::Read, env),
+            Operation::Prefetch => {
+                if let Some(physical) = self.tlb.translate_if_known(address, env.table) {
+                    self.warm_line(LineAddress::containing(physical), Want::Read, Side::Data, env);
+                }
+            }
             Operation::Store | Operation::Atomic => self.warm_access(address, size, Want::Own, env),
             Operation::Clflush | Operation::Clflushopt | Operation::Clwb => {
                 let (physical, _) = self.tlb.translate(address, env.table);

@@ -155,12 +155,6 @@ impl Transmitter {
         self.send_waiting(context);
     }
 
-    /// Whether a message of `class` offered now would leave at once: a credit is there, nothing is ahead, and at most one flit is
-    /// still to start.
-    pub fn is_ready(&self, class: MessageClass, now: Time) -> bool {
-        self.has_credit(class) && self.ready_at(now) <= now
-    }
-
     /// Whether a message of `class` would find a credit.
     pub fn has_credit(&self, class: MessageClass) -> bool {
         self.credits[class.index()] > 0 && self.waiting[class.index()].is_empty()

@@ -58,7 +58,7 @@ fn entry(scheme: Scheme, with_regions: bool) -> Json {
                 builder.one(0, Instruction::Clwb, persistent_line(16 * line));
                 builder.one(0, Instruction::Sfence, 0);
             }
-            builder.one(0, Instruction::Prefetch, persistent_line(1000 + line));
+            builder.one(0, Instruction::Prefetch, persistent_line(16 * line + 1));
         }
         if with_regions {
             builder.one(0, Instruction::RoiEnd, 0);
@@ -191,6 +191,29 @@ fn regions_have_the_members_of_the_page() {
     assert_eq!(total("instructions"), entry["instructions"].as_f64().unwrap());
     let persists: u64 = regions.iter().map(|region| region["persist"]["count"].as_u64().unwrap()).sum();
     assert_eq!(persists, entry["persist"]["count"].as_u64().unwrap());
+}
+
+#[test]
+fn a_region_has_the_highest_occupancy_of_its_own() {
+    let mut builder = ProgramBuilder::new();
+    for lines in [12, 1] {
+        builder.one(0, Instruction::RoiBegin, 0);
+        for line in 0..lines {
+            builder.one(0, Instruction::Store, persistent_line(line));
+            builder.one(0, Instruction::Clwb, persistent_line(line));
+        }
+        builder.one(0, Instruction::Mfence, 0);
+        builder.one(0, Instruction::RoiEnd, 0);
+    }
+    let little = builder.finish();
+    let simulation = Simulation::new(&machine("pcs-table1", &[]), Scheme::Pb, &[little.on_host()], options());
+    let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
+    let entry = run_entry(&outcome.unwrap_or_else(|error| panic!("{error}")), "pcs-table1", Scheme::Pb, 0.5);
+    let max = |of: &Json| of["persist_buffer"]["occupancy"]["max"].as_u64().expect("it is a number");
+    let of_regions: Vec<u64> = entry["regions"].as_array().expect("it is a list").iter().map(max).collect();
+    assert!(of_regions[0] > 1, "{of_regions:?}");
+    assert_eq!(of_regions[1], 1, "one line was persisted, when the first region's had left");
+    assert_eq!(max(&entry), of_regions[0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::core_with;
 use crate::cache::hierarchy::Want;
 use crate::core::page_table::PageTable;
 use crate::host::bench::assembler::*;
-use crate::host::bench::{Bench, DRAM, READ, WAY_BACK, WAY_OUT};
+use crate::host::bench::{Bench, DRAM, READ, Script, Setup, WAY_BACK, WAY_OUT};
 use crate::host_bridge::PM_BASE;
 use crate::message::Cause;
 
@@ -32,6 +32,24 @@ fn s801_the_first_access_to_a_page_reads_its_entry_of_the_page_table() {
     assert_eq!(bench.reads(), [WAY_OUT]);
     assert_eq!(bench.sent()[0].cause, Cause::PageWalk);
     assert_eq!((bench.counter("core0.tlb.walks"), bench.counter("core0.tlb.walk_reads")), (1, 1));
+}
+
+#[test]
+fn s812_a_software_prefetch_of_a_page_that_is_not_in_the_tlb_is_dropped_and_brings_nothing_into_it() {
+    let page = |number: u64| DRAM + number * PAGE + 2048;
+    let mut bench = translating(&[], &[prefetch(RBX, page(0)), load(RAX, RBX, DRAM)]);
+    assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1, "the load walks as if there had been no prefetch");
+    assert_eq!(bench.sent().iter().map(|sent| sent.cause).collect::<Vec<_>>(), [Cause::PageWalk]);
+    assert_eq!((bench.counter("core0.tlb.walks"), bench.counter("core0.tlb.walk_reads")), (1, 1));
+    assert_eq!(bench.counter("core0.l1d.dropped_prefetches"), 1);
+    // Nor does it wait for a walk that is under way; behind it, it works.
+    let mut script = Script::of(&[load(RAX, RBX, DRAM), prefetch(RBX, page(0)), mfence()]);
+    script.run(0, &[load(RAX, RAX, DRAM), lfence(), prefetch(RBX, page(0))]);
+    let mut bench = Setup::machine(&["tlb.enabled=true"]).run(script);
+    bench.warm(0, DRAM, Want::Own);
+    bench.end();
+    assert_eq!(bench.counter("core0.l1d.dropped_prefetches"), 1);
+    assert_eq!(bench.sent().iter().filter(|sent| sent.cause == Cause::Prefetch).count(), 1);
 }
 
 #[test]

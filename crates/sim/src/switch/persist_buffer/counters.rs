@@ -123,7 +123,6 @@ impl PersistBufferStats {
 pub struct Occupancy {
     level: usize,
     since: Time,
-    max: usize,
     /// Time at each level, in ps.
     time_at_level_ps: Vec<u64>,
 }
@@ -141,7 +140,6 @@ impl Occupancy {
         if level != self.level {
             self.settle(now);
             self.level = level;
-            self.max = self.max.max(level);
         }
     }
 
@@ -157,23 +155,18 @@ impl Occupancy {
         Duration::from_ps(weighted.sum())
     }
 
-    /// The most entries that were occupied at a time.
-    pub fn max(&self) -> usize {
-        self.max
-    }
-
     /// Time during which exactly so many entries were occupied, in ps, from 0 on.
     pub fn time_at_level_ps(&self) -> &[u64] {
         &self.time_at_level_ps
     }
 
-    /// `entry_ps` (entries times time; divided by the time it is the mean), `now`, `max`, and the time at each level.
+    /// `entry_ps` (entries times time; divided by the time it is the mean), `now`, and the time at each level: the highest with any is the maximum, of
+    /// whatever part of a replay the tree is of.
     fn to_node(&self) -> StatsNode {
         let levels = self.time_at_level_ps.iter().enumerate();
         StatsNode::group([
             ("entry_ps", StatsNode::Counter(self.entry_time().as_ps())),
             ("now", StatsNode::Level(self.level as u64)),
-            ("max", StatsNode::Level(self.max as u64)),
             ("level_ps", StatsNode::group(levels.map(|(level, time)| (level.to_string(), StatsNode::Counter(*time))))),
         ])
     }
@@ -192,6 +185,5 @@ mod tests {
         occupancy.settle(Time::from_ps(300));
         assert_eq!(occupancy.time_at_level_ps(), [100, 50, 50, 100, 0]);
         assert_eq!(occupancy.entry_time().as_ps(), 50 + 2 * 50 + 3 * 100);
-        assert_eq!(occupancy.max(), 3);
     }
 }
