@@ -28,8 +28,25 @@ pub struct Line {
     pub version: Version,
     /// The cycle from which on its data are there; a line is entered when its fill is known, not when it arrives.
     pub ready: u64,
+    /// The cycle in which the last store was performed on it (first-level data caches only); its core may know that before that cycle comes.
+    pub stored: u64,
     /// The cores that may have a copy, one bit each (last level only).
     pub sharers: u64,
+}
+
+impl Line {
+    /// The cycle from which on others may have this version: its data are there, and it has been stored.
+    pub fn settled(&self) -> u64 {
+        self.ready.max(self.stored)
+    }
+
+    /// Takes over a newer version, which is there at `settled`.
+    pub fn update(&mut self, version: Version, settled: u64) {
+        if version > self.version {
+            self.version = version;
+            self.ready = self.ready.max(settled);
+        }
+    }
 }
 
 /// A set-associative array with LRU replacement.

@@ -1,7 +1,8 @@
 //! All caches of one host, and the coherence among its cores.
 //!
 //! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops and changes of state
-//! happen at once, and what they cost is added to the time at which the line will be there. Only what leaves the last level is a message. The
+//! happen at once, and what they cost is added to the time at which the line will be there. A core computes ahead, so the newest version of a line
+//! may be one that is stored only in a cycle to come: whoever takes it starts from that cycle. Only what leaves the last level is a message. The
 //! last level is inclusive and holds the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
 
 use std::collections::{HashMap, VecDeque};
@@ -249,11 +250,12 @@ impl Hierarchy {
             let hit = self.shared[level].array.find_and_touch(request.line);
             self.shared[level].stats.count(hit.is_some());
             if let Some(index) = hit {
-                let there = *self.shared[level].array.line(index);
-                let ready = cycle.max(there.ready) + self.way_back(level) + self.grant(&request, level);
+                let there = self.grant(&request, level, cycle);
+                let ready = there + self.way_back(level);
                 if level > 0 {
                     // The shared levels that it missed get it too.
-                    self.fill_shared(request.line, there.version, cycle.max(there.ready));
+                    let version = self.shared[level].array.line(index).version;
+                    self.fill_shared(request.line, version, there);
                 }
                 self.fill_first_level(&request, ready);
                 return Outcome::Ready(ready);
@@ -279,7 +281,7 @@ impl Hierarchy {
         let mut served = Vec::with_capacity(waiters.len());
         for request in waiters {
             let level = self.shared.len() - 1;
-            let ready = now + self.way_back(level) + self.grant(&request, level);
+            let ready = self.grant(&request, level, now) + self.way_back(level);
             self.fill_first_level(&request, ready);
             served.push(Served { request, ready });
         }
@@ -326,12 +328,13 @@ impl Hierarchy {
             return None;
         }
         let (newest, snooped) = self.collect(line, Some(by.core), keep);
-        let cycle = now + lookup + if snooped { self.snoop } else { 0 };
+        let stored = newest.map_or(0, |(_, stored)| stored);
+        let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };
         if self.acknowledge_at_bus.is_none() {
-            self.log_promise(by, line, newest);
+            self.log_promise(by, line, newest.map(|(version, _)| version));
         }
         match newest {
-            Some(version) => {
+            Some((version, _)) => {
                 let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, cycle);
                 if let Some(bus) = self.acknowledge_at_bus {
                     return Some(cycle + bus + self.acknowledge_latency());
@@ -372,11 +375,11 @@ impl Hierarchy {
             return;
         }
         let (newest, _) = self.collect(line, Some(by.core), false);
-        let before = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        let (before, stored) = newest.unwrap_or_else(|| (self.written.get(&line).copied().unwrap_or_default(), now));
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };
         let version = Version(before.0 + 1);
         self.log_promise(by, line, Some(version));
-        let slot = self.write(line, version, mask, Cause::NonTemporalStore, now);
+        let slot = self.write(line, version, mask, Cause::NonTemporalStore, stored.max(now));
         self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
     }
 
@@ -408,7 +411,7 @@ impl Hierarchy {
                 self.fill_shared(request.line, version, 0);
                 self.shared.len() - 1
             });
-            self.grant(&request, level);
+            self.grant(&request, level, 0);
             self.fill_first_level(&request, 0);
             self.absorb_departures(before);
         }
@@ -422,7 +425,7 @@ impl Hierarchy {
     /// Flushes a line at once and without time.
     pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
         let before = self.departures.len();
-        if let (Some(version), _) = self.collect(line, None, keep) {
+        if let (Some((version, _)), _) = self.collect(line, None, keep) {
             self.write(line, version, ByteMask::FULL, Cause::Flush, 0);
             self.absorb_departures(before);
         }
@@ -431,7 +434,7 @@ impl Hierarchy {
     /// Writes around the caches at once and without time.
     pub fn write_around_functionally(&mut self, line: LineAddress) {
         let (before, newest) = (self.departures.len(), self.collect(line, None, false).0);
-        let last = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        let last = newest.map(|(version, _)| version).or_else(|| self.written.get(&line).copied()).unwrap_or_default();
         self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, 0);
         self.absorb_departures(before);
     }
@@ -589,8 +592,9 @@ impl Hierarchy {
         None
     }
 
-    /// Makes `request` legal in the directory and brings the newest data into the shared level `level`; gives the cycles that snooping takes.
-    fn grant(&mut self, request: &Request, level: usize) -> u64 {
+    /// Makes `request`, which is at `level` at `cycle`, legal in the directory and brings the newest data into that shared level; gives the cycle at
+    /// which both is done.
+    fn grant(&mut self, request: &Request, level: usize, cycle: u64) -> u64 {
         let last = self.shared.len() - 1;
         let own = 1u64 << request.core;
         let entry = *self.shared[last].array.get(request.line).expect("the last level is inclusive");
@@ -615,12 +619,14 @@ impl Hierarchy {
         let entry = self.shared[last].array.get_mut(request.line).expect("the last level is inclusive");
         entry.sharers = sharers;
         entry.is_owned = is_owned;
+        let mut there = entry.ready;
         if level < last {
             let newest = *entry;
             let upper = self.shared[level].array.get_mut(request.line).expect("it hit there");
-            upper.version = upper.version.max(newest.version);
+            upper.update(newest.version, newest.ready);
+            there = upper.ready;
         }
-        snoop
+        cycle.max(there) + snoop
     }
 
     /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
@@ -632,22 +638,24 @@ impl Hierarchy {
                 array.remove(line);
             } else if let Some(copy) = array.get_mut(line) {
                 copy.state = State::Shared;
-                copy.version = copy.version.max(newest.unwrap_or_default());
+                if let Some((version, stored)) = newest {
+                    copy.update(version, stored);
+                }
             }
         }
         if invalidate {
             self.l1i[core].remove(line);
         }
-        if let Some(version) = newest {
-            self.store_in_last(line, version);
+        if let Some((version, stored)) = newest {
+            self.store_in_last(line, version, stored);
         }
     }
 
-    /// Enters a newer version of a line into every shared level that has it.
-    fn store_in_last(&mut self, line: LineAddress, version: Version) {
+    /// Enters a newer version of a line, stored in cycle `stored`, into every shared level that has it.
+    fn store_in_last(&mut self, line: LineAddress, version: Version, stored: u64) {
         for level in &mut self.shared {
             if let Some(entry) = level.array.get_mut(line) {
-                entry.version = entry.version.max(version);
+                entry.update(version, stored);
                 entry.state = State::Modified;
             }
         }
@@ -695,7 +703,7 @@ impl Hierarchy {
             let old = self.l1d[core].remove(victim).expect("the victim is there");
             if old.state == State::Modified {
                 self.stats.first_level_write_backs += 1;
-                self.store_below(0, core, victim, old.version);
+                self.store_below(0, core, victim, old.version, old.settled());
             }
         }
         self.l1d[core].insert(line, content);
@@ -705,7 +713,7 @@ impl Hierarchy {
         let array = &mut self.private[level].arrays[core];
         if let Some(present) = array.get_mut(line) {
             present.state = present.state.max(content.state);
-            present.version = present.version.max(content.version);
+            present.update(content.version, content.ready);
             return;
         }
         if let Some(victim) = array.victim(line) {
@@ -715,33 +723,33 @@ impl Hierarchy {
                 for above in levels.chain([&mut self.l1d[core]]).filter_map(|array| array.remove(victim)) {
                     if above.state == State::Modified {
                         old.state = State::Modified;
-                        old.version = old.version.max(above.version);
+                        old.update(above.version, above.settled());
                     }
                 }
                 self.l1i[core].remove(victim);
             }
             if old.state == State::Modified {
-                self.store_below(level + 1, core, victim, old.version);
+                self.store_below(level + 1, core, victim, old.version, old.settled());
             }
         }
         self.private[level].arrays[core].insert(line, content);
     }
 
-    /// Writes a victim back into the next level that has the line.
-    fn store_below(&mut self, from: usize, core: usize, line: LineAddress, version: Version) {
+    /// Writes a victim, stored in cycle `stored`, back into the next level that has the line.
+    fn store_below(&mut self, from: usize, core: usize, line: LineAddress, version: Version, stored: u64) {
         for level in &mut self.private[from..] {
             if let Some(copy) = level.arrays[core].get_mut(line) {
                 copy.state = State::Modified;
-                copy.version = copy.version.max(version);
+                copy.update(version, stored);
                 return;
             }
         }
-        self.store_in_last(line, version);
+        self.store_in_last(line, version, stored);
     }
 
-    /// Collects the newest dirty version of a line from all caches, which are clean or empty of it afterwards. Also says whether another
-    /// core than `by` had to be asked.
-    fn collect(&mut self, line: LineAddress, by: Option<usize>, keep: bool) -> (Option<Version>, bool) {
+    /// Collects the newest dirty version of a line from all caches, which are clean or empty of it afterwards, with the cycle from which on it can
+    /// be had. Also says whether another core than `by` had to be asked.
+    fn collect(&mut self, line: LineAddress, by: Option<usize>, keep: bool) -> (Option<(Version, u64)>, bool) {
         let last = self.shared.len() - 1;
         let Some(entry) = self.shared[last].array.get(line).copied() else { return (None, false) };
         let own = by.map_or(0, |core| 1u64 << core);
@@ -757,7 +765,7 @@ impl Hierarchy {
             }
         }
         let entry = *self.shared[last].array.get(line).expect("it was there");
-        let newest = (entry.state == State::Modified).then_some(entry.version);
+        let newest = (entry.state == State::Modified).then_some((entry.version, entry.ready));
         for level in &mut self.shared {
             if keep {
                 if let Some(copy) = level.array.get_mut(line) {
@@ -772,23 +780,23 @@ impl Hierarchy {
 
     /// Brings what a core has that is newer into the last level; the core keeps its copy, clean, with the rights it had.
     fn clean_core(&mut self, core: usize, line: LineAddress) {
-        let Some(version) = self.newest_modified(core, line) else { return };
+        let Some((version, stored)) = self.newest_modified(core, line) else { return };
         let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
         for array in private.chain([&mut self.l1d[core]]) {
             // Levels below the one that was Modified have been left behind; all are now what memory will hold.
             if let Some(copy) = array.get_mut(line) {
                 copy.state = State::Exclusive;
-                copy.version = version;
+                copy.update(version, stored);
             }
         }
-        self.store_in_last(line, version);
+        self.store_in_last(line, version, stored);
     }
 
-    /// The newest version of a line that a core has and the last level does not.
-    fn newest_modified(&self, core: usize, line: LineAddress) -> Option<Version> {
+    /// The newest version of a line that a core has and the last level does not, with the cycle from which on it can be had.
+    fn newest_modified(&self, core: usize, line: LineAddress) -> Option<(Version, u64)> {
         let private = self.private.iter().map(|level| &level.arrays[core]);
         let copies = private.chain([&self.l1d[core]]).filter_map(|array| array.get(line));
-        copies.filter(|copy| copy.state == State::Modified).map(|copy| copy.version).max()
+        copies.filter(|copy| copy.state == State::Modified).map(|copy| (copy.version, copy.settled())).max()
     }
 
     /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches.
@@ -825,8 +833,8 @@ impl Hierarchy {
     fn evict(&mut self, victim: LineAddress, now: u64) {
         let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
         self.stats.back_invalidations += u64::from(sharers.count_ones());
-        if let (Some(version), _) = self.collect(victim, None, false) {
-            self.write(victim, version, ByteMask::FULL, Cause::Writeback, now);
+        if let (Some((version, stored)), _) = self.collect(victim, None, false) {
+            self.write(victim, version, ByteMask::FULL, Cause::Writeback, stored.max(now));
         }
     }
 
@@ -863,7 +871,7 @@ impl Hierarchy {
                 continue;
             }
             // Another core's request has brought it meanwhile.
-            let ready = now + self.way_back(last) + self.grant(&request, last);
+            let ready = self.grant(&request, last, now) + self.way_back(last);
             self.fill_first_level(&request, ready);
             served.push(Served { request, ready });
         }
@@ -884,15 +892,16 @@ impl Hierarchy {
                 self.stats.pm_writes += 1;
             }
         }
-        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
-            log.issue(Time::ZERO + self.period * cycle, line, version);
-        }
         let departs = self.behind_writes(line, cycle);
+        let time = self.time_of(departs);
+        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
+            log.issue(time, line, version);
+        }
         self.writes_sent += 1;
         let pending = PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Vec::new() };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
-        let message = Message::write(line, Tag(slot as u32), cause, version, mask, self.time_of(departs));
+        let message = Message::write(line, Tag(slot as u32), cause, version, mask, time);
         self.departures.push(Departure { cycle: departs, message });
         slot
     }

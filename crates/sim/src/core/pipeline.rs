@@ -142,6 +142,12 @@ pub struct Core {
     committed: u8,
     /// When the last store, flush or fence took effect.
     pub(super) store_cycle: u64,
+    /// The present.
+    pub(super) now: u64,
+    /// Up to which cycle it may compute: nothing dispatches, and no store takes effect, in a later one.
+    pub(super) horizon: u64,
+    /// The cycle for which the oldest store waits that could take effect behind the horizon.
+    pub(super) held_store: Option<u64>,
     /// The line of instructions fetched last, and the code page it lies in.
     fetched_line: u64,
     code_page: (u64, u64),
@@ -201,6 +207,9 @@ impl Core {
             commit_cycle: 0,
             committed: 0,
             store_cycle: 0,
+            now: 0,
+            horizon: 0,
+            held_store: None,
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
             awaited_fetch: None,
@@ -212,14 +221,25 @@ impl Core {
         }
     }
 
-    /// Computes until the thread comes to an event, something unknown stops dispatch, or dispatch reaches `horizon`.
+    /// It is `now`, and the core may compute up to `horizon`.
+    pub fn look_ahead(&mut self, now: u64, horizon: u64) {
+        self.now = now;
+        self.horizon = horizon;
+    }
+
+    /// The cycle at which it has to compute again, because then a store takes effect that lies behind the horizon now.
+    pub fn held_store(&self) -> Option<u64> {
+        self.held_store
+    }
+
+    /// Computes until the thread comes to an event, something unknown stops dispatch, or dispatch reaches the horizon.
     ///
     /// # Errors
     /// If the record cannot be read.
-    pub fn run(&mut self, horizon: u64, env: &mut Environment<'_>) -> Result<Pause, RecordError> {
+    pub fn run(&mut self, env: &mut Environment<'_>) -> Result<Pause, RecordError> {
         self.settle(env);
         loop {
-            if self.dispatch_cycle >= horizon {
+            if self.dispatch_cycle >= self.horizon {
                 return Ok(Pause::Horizon);
             }
             let before = self.known();
@@ -314,6 +334,7 @@ impl Core {
         self.tlb.clear();
         self.ready.clear();
         self.awaited_fetch = None;
+        self.held_store = None;
     }
 
     /// Everything counted so far.
@@ -661,7 +682,7 @@ impl Core {
     }
 
     /// Draws all consequences of what has become known: executes what waited for it, commits, lets stores take effect.
-    pub(super) fn settle(&mut self, env: &mut Environment<'_>) {
+    pub fn settle(&mut self, env: &mut Environment<'_>) {
         loop {
             let mut next = 0;
             while let Some(&slot) = self.ready.get(next) {

@@ -1,6 +1,6 @@
 //! Stores, flushes and fences taking effect, in the order of the store queue (x86-TSO with its persistency extensions).
 //!
-//! A store takes effect when its core owns the line. `clflush` holds the queue until it is complete; `clflushopt` and `clwb` leave it when they
+//! A store takes effect when its core owns the line, and not before simulated time has come near the cycle of that: others see it then. `clflush` holds the queue until it is complete; `clflushopt` and `clwb` leave it when they
 //! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
 //! then reads and writes as one.
 
@@ -34,6 +34,8 @@ pub struct WriteCombining {
     holding: Option<u32>,
     /// When that flush was complete.
     holding_complete: Option<u64>,
+    /// Lines of what was sent, with the cycle at which it reaches the next level, as long as that cycle is to come.
+    sent: Vec<(LineAddress, u64)>,
 }
 
 impl WriteCombining {
@@ -49,6 +51,7 @@ impl WriteCombining {
             next_id: 0,
             holding: None,
             holding_complete: None,
+            sent: Vec::new(),
         }
     }
 
@@ -62,10 +65,17 @@ impl WriteCombining {
         self.last_complete
     }
 
-    fn send(&mut self) -> u32 {
+    fn send(&mut self, line: LineAddress, reaches: u64) -> u32 {
+        self.sent.push((line, reaches));
         self.under_way += 1;
         self.next_id = self.next_id.wrapping_add(1);
         self.next_id
+    }
+
+    /// The last cycle in which something sent for `line` has still to reach the next level, if that is not before `now`.
+    fn reaches(&mut self, line: LineAddress, now: u64) -> Option<u64> {
+        self.sent.retain(|&(_, reaches)| reaches >= now);
+        self.sent.iter().filter(|(sent, _)| *sent == line).map(|(_, reaches)| *reaches).max()
     }
 
     /// The first cycle from `cycle` on in which one more may be under way; none if that is not known.
@@ -136,6 +146,7 @@ impl Core {
 
     /// Lets everything at the head of the store queue take effect that can.
     pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
+        self.held_store = None;
         self.send_full(self.store_cycle, env);
         while let Some(head) = self.stores.head() {
             let entry = *head;
@@ -203,11 +214,18 @@ impl Core {
                 self.ask_to_own(line, cycle, env);
                 return None;
             }
+            // An older flush or non-temporal store takes the line as it is without this store.
+            let overtakes = if self.combining.sent.is_empty() { None } else { self.combining.reaches(line, self.now) };
+            if turn > self.horizon || overtakes.is_some() {
+                self.held_store = Some(overtakes.map_or(turn, |reaches| reaches + 1));
+                return None;
+            }
             let found = env.l1d.find_and_touch(line).expect("it is owned");
             let line = env.l1d.line_mut(found);
             line.state = State::Modified;
             line.version.0 += 1;
             cycle = cycle.max(line.ready);
+            line.stored = cycle;
             head.lines_written += 1;
             head.lines_ready = cycle;
         }
@@ -278,7 +296,7 @@ impl Core {
     fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let cycle = self.combining.room_at(cycle)?;
         let (line, mask) = self.combining.open.remove(index);
-        let id = self.combining.send();
+        let id = self.combining.send(line, cycle.max(self.now));
         env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id }));
         Some(cycle)
     }
@@ -360,10 +378,11 @@ impl Core {
     /// Sends a flush as soon as the limit of flushes in flight allows from `turn` on: gives that cycle, if it is known.
     fn send_flush(&mut self, entry: &StoreEntry, turn: u64, keep: bool, env: &mut Environment<'_>) -> Option<u64> {
         let cycle = self.combining.room_at(turn)?;
-        let id = self.combining.send();
-        self.stats.flushes += 1;
         let line = LineAddress::containing(entry.physical);
-        env.requests.push((cycle + self.l1_latency, CoreRequest::Flush { line, keep, id }));
+        let reaches = cycle + self.l1_latency;
+        let id = self.combining.send(line, reaches.max(self.now));
+        self.stats.flushes += 1;
+        env.requests.push((reaches, CoreRequest::Flush { line, keep, id }));
         Some(cycle)
     }
 

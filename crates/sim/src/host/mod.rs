@@ -365,15 +365,24 @@ impl Host {
     fn run_core(&mut self, core: usize, now: u64, context: &mut Context<'_>) {
         while self.error.is_none() {
             let Some(thread) = self.core_states[core].thread else { return };
+            let horizon = now + self.run_ahead;
+            self.cores[core].look_ahead(now, horizon);
             let pause = match self.core_states[core].deferred.take() {
-                Some(pause) => pause,
-                None => match self.compute(core, thread, now) {
+                Some(pause) => {
+                    let (cpu, mut env) = self.environment(core, thread);
+                    cpu.settle(&mut env);
+                    pause
+                }
+                None => match self.compute(core, thread, horizon) {
                     Ok(pause) => pause,
                     Err(error) => return self.error = Some(error),
                 },
             };
             self.post_requests(core, context);
             self.notice_stores(core, thread, context);
+            if let Some(cycle) = self.cores[core].held_store() {
+                self.schedule_run(core, cycle, context);
+            }
             if self.regions.is_waiting() && !matches!(pause, Pause::Waiting | Pause::Horizon) {
                 self.core_states[core].deferred = Some(pause);
                 self.core_states[core].is_held = true;
@@ -415,14 +424,14 @@ impl Host {
 
     /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to warming, first
     /// drains.
-    fn compute(&mut self, core: usize, thread: usize, now: u64) -> Result<Pause, RecordError> {
-        let Some(limit) = self.instructions_limit else { return self.compute_unlimited(core, thread, now) };
+    fn compute(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
+        let Some(limit) = self.instructions_limit else { return self.compute_unlimited(core, thread, horizon) };
         // It may use up what all are still allowed together, and no more; the others stop where they are then.
         let allowed = limit.saturating_sub(self.instructions());
         let own = &mut self.threads[thread];
         let own_limit = own.limit;
         own.limit = own_limit.min(own.instructions + allowed);
-        let pause = self.compute_unlimited(core, thread, now);
+        let pause = self.compute_unlimited(core, thread, horizon);
         self.threads[thread].limit = own_limit;
         if self.instructions() >= limit {
             self.instructions_limit = None;
@@ -431,12 +440,11 @@ impl Host {
         pause
     }
 
-    fn compute_unlimited(&mut self, core: usize, thread: usize, now: u64) -> Result<Pause, RecordError> {
-        let horizon = now + self.run_ahead;
+    fn compute_unlimited(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
         let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.regions.is_warming());
         let (cpu, mut env) = self.environment(core, thread);
         if !is_preempting && !is_warming {
-            return cpu.run(horizon, &mut env);
+            return cpu.run(&mut env);
         }
         if !cpu.drain(&mut env) {
             return Ok(Pause::Waiting);
@@ -520,7 +528,9 @@ impl Host {
                 self.cores[core].prefetch_arrived(served);
                 continue;
             };
+            let horizon = now + self.run_ahead;
             let (cpu, mut env) = self.environment(core, thread);
+            cpu.look_ahead(now, horizon);
             cpu.line_arrived(served, &mut env);
             self.run_core(core, now, context);
         }

@@ -139,6 +139,12 @@ impl Bench {
         copy.version.0 += 1;
     }
 
+    /// A core that owns a line has computed that it stores to it at `cycle`.
+    fn store_at(&mut self, core: usize, line: LineAddress, cycle: u64) {
+        self.store(core, line);
+        self.caches.l1d[core].get_mut(line).expect("the core has the line").stored = cycle;
+    }
+
     fn flush(&mut self, core: usize, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
         self.next_id += 1;
         let complete = self.caches.flush(Requester { core, id: self.next_id }, line, keep, now);

@@ -155,3 +155,58 @@ fn c311_a_read_under_way_does_not_undo_what_warming_wrote_meanwhile() {
     assert_eq!(bench.copy(0, line).version.0, 1);
     assert_eq!(bench.caches.counters().stale_reads, 0);
 }
+
+/// A core has computed that it stores to a line at cycle 500; everybody else is at 100.
+fn stored_ahead() -> Bench {
+    let mut bench = Bench::small(2);
+    bench.get(0, pm(0), Want::Own, 0);
+    bench.store_at(0, pm(0), 500);
+    bench
+}
+
+#[test]
+fn a_store_to_come_leaves_with_a_flush_when_it_happens() {
+    for keep in [false, true] {
+        let mut bench = stored_ahead();
+        bench.flush(1, pm(0), keep, 100);
+        assert_eq!(bench.pending[0].cycle, 500 + SNOOP);
+        assert_eq!(bench.pending[0].message.stack.start(), Time::ZERO + Duration::from_ps(250) * (500 + SNOOP));
+    }
+}
+
+#[test]
+fn a_store_to_come_leaves_with_a_write_around_when_it_happens() {
+    let mut bench = stored_ahead();
+    bench.write_around(1, pm(0), ByteMask::FULL, 100);
+    assert_eq!(bench.pending[0].cycle, 500);
+}
+
+#[test]
+fn a_store_to_come_leaves_with_an_eviction_when_it_happens() {
+    let mut bench = stored_ahead();
+    for number in 1..3 {
+        // All in one set of the last level, which has 16.
+        bench.read(1, pm(16 * number), 100);
+    }
+    assert_eq!(bench.writes(), [(Cause::Writeback, pm(0), 1)]);
+    assert_eq!(bench.pending[0].cycle, 500);
+}
+
+#[test]
+fn a_store_to_come_is_read_by_others_when_it_happens() {
+    let mut bench = stored_ahead();
+    let first = 500 + SNOOP + BACK;
+    assert_eq!(bench.read(1, pm(0), 100), first);
+    assert_eq!(bench.copy(1, pm(0)).version, Version(1));
+}
+
+#[test]
+fn a_store_to_come_is_logged_as_issued_when_it_leaves() {
+    let mut bench = Bench::small(2);
+    bench.caches.log_persists();
+    bench.get(0, pm(0), Want::Own, 0);
+    bench.store_at(0, pm(0), 500);
+    bench.flush(1, pm(0), false, 100);
+    let issued = bench.caches.persist_log().expect("it is kept").issued();
+    assert_eq!(issued[0].time, Time::ZERO + Duration::from_ps(250) * (500 + SNOOP));
+}

@@ -88,6 +88,8 @@ struct World {
     now: u64,
     /// How many stores were performed on each line.
     newest: HashMap<LineAddress, u32>,
+    /// When each version was stored, by a core that computed ahead.
+    stored: HashMap<(LineAddress, u32), u64>,
     /// What each core waits for.
     awaited: Vec<(usize, LineAddress, Side, Want)>,
     /// Flushes and non-temporal stores that are not acknowledged, with what must be in memory when they are.
@@ -97,7 +99,14 @@ struct World {
 impl World {
     fn new(shape: usize) -> World {
         let bench = Bench::new(&hierarchy(4, &levels(shape)));
-        World { bench, now: 0, newest: HashMap::new(), awaited: Vec::new(), promised: HashMap::new() }
+        World {
+            bench,
+            now: 0,
+            newest: HashMap::new(),
+            stored: HashMap::new(),
+            awaited: Vec::new(),
+            promised: HashMap::new(),
+        }
     }
 
     fn newest(&self, line: LineAddress) -> u32 {
@@ -146,8 +155,12 @@ impl World {
             Some(State::Exclusive | State::Modified) => {
                 assert_eq!(self.bench.copy(core, line).version.0, self.newest(line));
                 self.bench.caches.l1d[core].find_and_touch(line);
-                self.bench.store(core, line);
-                *self.newest.entry(line).or_default() += 1;
+                let version = self.newest(line) + 1;
+                let ahead = 17 * u64::from(version) % 50;
+                let cycle = self.bench.copy(core, line).settled().max(self.now + ahead);
+                self.bench.store_at(core, line, cycle);
+                self.newest.insert(line, version);
+                self.stored.insert((line, version), cycle);
             }
             _ => self.ask(core, line, Want::Own, Side::Data),
         }
@@ -212,6 +225,10 @@ impl World {
     }
 
     fn check(&self) {
+        for Pending { cycle, message } in self.bench.pending.iter().filter(|pending| pending.message.is_write()) {
+            let stored = self.stored.get(&(message.line, message.version.0)).copied().unwrap_or_default();
+            assert!(*cycle >= stored, "{message:?} leaves at {cycle} and is stored at {stored}");
+        }
         let copies = self.bench.caches.copies();
         for number in 0..LINES {
             let line = line(number);

@@ -5,6 +5,7 @@
 mod determinism;
 mod limits;
 mod regions;
+mod run_ahead;
 mod scheduling;
 mod spinning;
 mod synchronisation;
