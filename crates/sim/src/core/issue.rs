@@ -1,6 +1,9 @@
 //! When micro-operations issue: the first cycle in which a unit of their kind is free, and the room in the issue queue.
 //!
-//! A ring of cycles around the present holds how many units of each kind are taken. Entries are cleared when their cycle first comes up.
+//! A ring of cycles around the present holds how many units of each kind are taken. Where operations become ready farther apart than the ring is
+//! long, cycles that share a place in it take turns there: the others wait in a map, until they are past.
+
+use std::collections::BTreeMap;
 
 use super::config::CoreConfig;
 use super::micro_op::Operation;
@@ -46,11 +49,21 @@ struct Cycle {
     issued: u8,
 }
 
+impl Cycle {
+    fn free(number: u64) -> Cycle {
+        Cycle { number, taken: [0; Unit::COUNT], issued: 0 }
+    }
+}
+
 /// The execution units and the issue queue of one core.
 #[derive(Clone, Debug)]
 pub struct IssueCalendar {
     units: [u8; Unit::COUNT],
     ring: Box<[Cycle]>,
+    /// Cycles for which there is no place in the ring at the moment, and which still count.
+    elsewhere: BTreeMap<u64, Cycle>,
+    /// Nothing issues before this cycle any more.
+    present: u64,
     queue_entries: u32,
     /// In the queue, their issue not known yet.
     waiting: u32,
@@ -62,7 +75,6 @@ pub struct IssueCalendar {
 impl IssueCalendar {
     /// All units free, the queue empty.
     pub fn new(config: &CoreConfig) -> IssueCalendar {
-        let empty = Cycle { number: u64::MAX, taken: [0; Unit::COUNT], issued: 0 };
         IssueCalendar {
             units: [
                 config.integer_ports,
@@ -71,12 +83,20 @@ impl IssueCalendar {
                 config.load_ports,
                 config.store_ports,
             ],
-            ring: vec![empty; CYCLES].into(),
+            ring: vec![Cycle::free(u64::MAX); CYCLES].into(),
+            elsewhere: BTreeMap::new(),
+            present: 0,
             queue_entries: u32::from(config.issue_queue_entries),
             waiting: 0,
             scheduled: 0,
             left_until: 0,
         }
+    }
+
+    /// Everything that becomes known from now on happens in `cycle` or later.
+    #[inline]
+    pub fn advance(&mut self, cycle: u64) {
+        self.present = cycle;
     }
 
     /// Takes a unit in the first cycle from `ready` on that has one free; the unit stays busy for `busy` cycles.
@@ -143,18 +163,90 @@ impl IssueCalendar {
             if slot.number == self.left_until {
                 self.scheduled -= u32::from(slot.issued);
                 slot.issued = 0;
+            } else if let Some(slot) = self.elsewhere.get_mut(&self.left_until) {
+                self.scheduled -= u32::from(slot.issued);
+                slot.issued = 0;
             }
         }
     }
 
     #[inline]
     fn cycle(&mut self, number: u64) -> &mut Cycle {
-        let slot = &mut self.ring[number as usize % CYCLES];
-        if slot.number != number {
-            // An older cycle's issues that were not counted out yet are out by now: the ring is longer than any queue takes to drain.
-            self.scheduled -= u32::from(slot.issued);
-            *slot = Cycle { number, taken: [0; Unit::COUNT], issued: 0 };
+        let place = number as usize % CYCLES;
+        if self.ring[place].number != number {
+            self.bring_in(place, number);
         }
-        slot
+        &mut self.ring[place]
+    }
+
+    /// Lets the cycle `number` have the place in the ring.
+    fn bring_in(&mut self, place: usize, number: u64) {
+        let next = if self.elsewhere.is_empty() { None } else { self.elsewhere.remove(&number) };
+        let holder = std::mem::replace(&mut self.ring[place], next.unwrap_or(Cycle::free(number)));
+        if holder.number != u64::MAX && (holder.number >= self.present || holder.issued > 0) {
+            self.elsewhere.insert(holder.number, holder);
+            while let Some(first) = self.elsewhere.first_entry()
+                && *first.key() < self.present
+                && first.get().issued == 0
+            {
+                first.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::bench;
+
+    const RING: u64 = CYCLES as u64;
+
+    /// One multiplier, and an issue queue of eight entries.
+    fn calendar() -> IssueCalendar {
+        let sets = ["core.multiply_ports=1", "core.issue_queue_entries=8"].map(str::to_owned);
+        IssueCalendar::new(&bench::machine(&sets).core)
+    }
+
+    fn multiply(calendar: &mut IssueCalendar, ready: u64) -> u64 {
+        calendar.issue(Unit::Multiply, ready, 1)
+    }
+
+    #[test]
+    fn a_unit_that_is_taken_is_not_given_again_however_far_apart_the_others_issue() {
+        let mut calendar = calendar();
+        let far = [100, 100 + RING, 100 + 3 * RING, 100 + 2 * RING];
+        for ready in far {
+            assert_eq!(multiply(&mut calendar, ready), ready);
+        }
+        for ready in far {
+            assert_eq!(multiply(&mut calendar, ready), ready + 1, "the unit is taken at {ready}");
+        }
+    }
+
+    #[test]
+    fn what_issues_far_ahead_stays_in_the_queue_until_then() {
+        let mut calendar = calendar();
+        for ready in 0..8 {
+            multiply(&mut calendar, 100 + ready * RING);
+        }
+        assert_eq!(calendar.room_at(50), Some(100));
+        multiply(&mut calendar, 100 + 8 * RING);
+        assert_eq!(calendar.room_at(101), Some(100 + RING));
+        multiply(&mut calendar, 101 + RING);
+        assert_eq!(calendar.room_at(100 + RING), Some(101 + RING));
+    }
+
+    #[test]
+    fn cycles_that_are_past_are_forgotten() {
+        let mut calendar = calendar();
+        for turn in 0..100 {
+            for ready in [7, 7 + RING] {
+                multiply(&mut calendar, turn * 2 * RING + ready);
+            }
+            calendar.room_at((turn + 1) * 2 * RING);
+            calendar.advance((turn + 1) * 2 * RING);
+        }
+        assert!(calendar.elsewhere.len() <= 2, "{:?}", calendar.elsewhere);
     }
 }

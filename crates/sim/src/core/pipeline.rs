@@ -224,6 +224,7 @@ impl Core {
     /// It is `now`, and the core may compute up to `horizon`.
     pub fn look_ahead(&mut self, now: u64, horizon: u64) {
         self.now = now;
+        self.issue.advance(now);
         self.horizon = horizon;
     }
 
