@@ -136,9 +136,7 @@ impl Cause {
 /// Where a request's time went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// In the core: before the cache hierarchy saw it.
-    Core,
-    /// In caches: lookups, waiting for an MSHR, snoops.
+    /// In the last-level cache, from the miss on: waiting for an MSHR, for a write buffer, or for an earlier write of the line to leave.
     Cache,
     /// In the host bridge: decoding, ordering, its queues.
     HostBridge,
@@ -162,10 +160,9 @@ pub enum Stage {
 
 impl Stage {
     /// How many stages there are.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 10;
     /// The names in statistics, in the order of the variants.
     pub const NAMES: [&'static str; Self::COUNT] = [
-        "core",
         "cache",
         "host_bridge",
         "link_wait",

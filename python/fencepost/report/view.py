@@ -31,7 +31,6 @@ STACKS = (
 )
 # In the order in which a request meets them (docs/results.md).
 PARTS = (
-    "core",
     "cache",
     "host_bridge",
     "link_wait",

@@ -14,7 +14,7 @@ use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
 use crate::host_bridge::address_map::is_pm;
 use crate::kernel::{Duration, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Tag, Version};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
 use crate::stats::StatsNode;
 
 /// What a core wants to do with a line.
@@ -97,6 +97,14 @@ pub struct Departure {
     pub message: Message,
 }
 
+/// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
+#[derive(Clone, Copy, Debug)]
+struct BlockedRead {
+    request: Request,
+    /// The cycle in which it missed.
+    missed: u64,
+}
+
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]
 enum BlockedWrite {
@@ -174,7 +182,7 @@ pub struct Hierarchy {
     write_buffers: usize,
     acknowledge_at_bus: Option<u64>,
     mshrs: MshrFile<Request>,
-    blocked: VecDeque<Request>,
+    blocked: VecDeque<BlockedRead>,
     blocked_writes: VecDeque<BlockedWrite>,
     writes_behind_reads: Vec<WriteAround>,
     reads: Vec<Option<LineAddress>>,
@@ -262,7 +270,7 @@ impl Hierarchy {
             }
         }
         self.stats.llc_misses += 1;
-        self.ask_memory(request, cycle);
+        self.ask_memory(BlockedRead { request, missed: cycle }, cycle);
         Outcome::Pending
     }
 
@@ -469,7 +477,7 @@ impl Hierarchy {
     pub fn waiting(&self) -> Vec<String> {
         let reads = self.mshrs.lines().map(|line| format!("read of line {:#x}", line.byte()));
         let writes = self.writes.iter().flatten().map(|write| format!("write of line {:#x}", write.line.byte()));
-        let blocked = self.blocked.iter().map(|request| {
+        let blocked = self.blocked.iter().map(|BlockedRead { request, .. }| {
             format!("core {} waits for an MSHR or write buffer for line {:#x}", request.core, request.line.byte())
         });
         reads.chain(writes).chain(blocked).collect()
@@ -838,7 +846,9 @@ impl Hierarchy {
         }
     }
 
-    fn ask_memory(&mut self, request: Request, cycle: u64) {
+    /// Asks memory at `cycle` for a line that may have been missed earlier: its latency runs from there.
+    fn ask_memory(&mut self, read: BlockedRead, cycle: u64) {
+        let BlockedRead { request, missed } = read;
         if let Some(mshr) = self.mshrs.find(request.line) {
             self.stats.merged += 1;
             mshr.waiters.push(request);
@@ -846,19 +856,23 @@ impl Hierarchy {
         }
         if self.mshrs.room(cycle) != Room::Now || self.writes_under_way >= self.write_buffers {
             self.stats.mshr_full += 1;
-            self.blocked.push_back(request);
+            self.blocked.push_back(read);
             return;
         }
         self.mshrs.allocate(request.line, request);
         let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);
-        let message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(cycle));
+        let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(missed));
+        message.stack.charge(Stage::Cache, self.time_of(cycle));
         self.departures.push(Departure { cycle, message });
     }
 
     /// Requests that found no MSHR go on as far as there is room now.
     fn admit_blocked(&mut self, now: u64, served: &mut Vec<Served>) {
-        while let Some(&request) = self.blocked.front() {
+        while let Some(&read) = self.blocked.front() {
+            let request = read.request;
+            // Room may come before it has even missed.
+            let cycle = read.missed.max(now);
             let fits = self.mshrs.find(request.line).is_some()
                 || (self.mshrs.room(now) == Room::Now && self.writes_under_way < self.write_buffers);
             if !fits {
@@ -867,11 +881,11 @@ impl Hierarchy {
             self.blocked.pop_front();
             let last = self.shared.len() - 1;
             if self.shared[last].array.find_and_touch(request.line).is_none() {
-                self.ask_memory(request, now);
+                self.ask_memory(read, cycle);
                 continue;
             }
             // Another core's request has brought it meanwhile.
-            let ready = self.grant(&request, last, now) + self.way_back(last);
+            let ready = self.grant(&request, last, cycle) + self.way_back(last);
             self.fill_first_level(&request, ready);
             served.push(Served { request, ready });
         }

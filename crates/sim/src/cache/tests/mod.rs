@@ -4,6 +4,7 @@
 
 mod coherence;
 mod evictions;
+mod latency;
 mod levels;
 mod order;
 mod random;
@@ -213,11 +214,4 @@ impl Bench {
     fn version_in_memory(&self, line: LineAddress) -> u32 {
         self.memory.get(&line).copied().unwrap_or_default().0
     }
-}
-
-#[test]
-fn a_message_s_stack_begins_when_it_leaves() {
-    let mut bench = Bench::small(1);
-    bench.request(0, pm(0), Want::Read, Side::Data, 100);
-    assert_eq!(bench.pending[0].message.stack.start(), Time::ZERO + Duration::from_ps(250) * (100 + L2));
 }

@@ -3,6 +3,7 @@
 //! Each test is one sentence of the specification; chapters are files.
 
 mod determinism;
+mod latency;
 mod limits;
 mod regions;
 mod run_ahead;
