@@ -16,15 +16,17 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub ways: u16,
-    /// Cycles from a request to the data, if it hits.
+    /// Cycles from a request to the data, if it hits. In l1i: what a redirected fetch takes on top of `core.front_end_cycles`, and how long a fetch
+    /// looks before it misses; fetching on is pipelined.
     #[garde(range(min = 1, max = 1000))]
     #[schemars(range(min = 1, max = 1000))]
     pub latency_cycles: u16,
-    /// Cycles that the way back of a fill adds: from this level's data to the level above.
+    /// Cycles that the way back of a fill adds: from this level's data to the level above, or from a first level to the core.
     #[garde(range(min = 0, max = 1000))]
     #[schemars(range(min = 0, max = 1000))]
     pub response_cycles: u16,
-    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge.
+    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge. In l1i without effect: fetch waits for a
+    /// line that is missing, so there is never more than one.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub mshrs: u16,

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::array::{CacheArray, Line, State};
+use super::between::{Blocked, MshrsBetween};
 use super::config::CacheConfig;
 use super::mshr::{MshrFile, Room};
 use super::persist_log::PersistLog;
@@ -177,6 +178,10 @@ pub struct Hierarchy {
     pub l1i: Vec<CacheArray>,
     private: Vec<PrivateLevel>,
     shared: Vec<SharedLevel>,
+    between: MshrsBetween,
+    /// Cycles from a fill of the first-level data cache, and of the instruction cache, to the core.
+    data_response: u64,
+    code_response: u64,
     level_names: Vec<String>,
     snoop: u64,
     write_buffers: usize,
@@ -221,8 +226,12 @@ impl Hierarchy {
             array: array(level),
             stats: LevelStats::default(),
         });
+        let between = above.iter().map(|(_, level)| (if level.shared { 1 } else { config.cores }, level.mshrs));
         Hierarchy {
             period: config.period,
+            between: MshrsBetween::new(between),
+            data_response: u64::from(config.l1d.response_cycles),
+            code_response: u64::from(config.l1i.response_cycles),
             l1d: arrays(&config.l1d),
             l1i: arrays(&config.l1i),
             private: private.collect(),
@@ -249,29 +258,77 @@ impl Hierarchy {
 
     /// Serves a request that missed the first level at cycle `now`, or asks memory.
     pub fn request(&mut self, request: Request, now: u64) -> Outcome {
+        self.descend(request, 0, true, now)
+    }
+
+    /// Takes a request down from the level `from`; one that is not new has looked into that level before, and been counted there.
+    fn descend(&mut self, request: Request, from: usize, is_new: bool, now: u64) -> Outcome {
         let mut cycle = now;
-        if let Some(ready) = self.look_into_private(&request, &mut cycle) {
-            return Outcome::Ready(ready);
-        }
-        for level in 0..self.shared.len() {
-            cycle += self.shared[level].latency;
-            let hit = self.shared[level].array.find_and_touch(request.line);
-            self.shared[level].stats.count(hit.is_some());
-            if let Some(index) = hit {
-                let there = self.grant(&request, level, cycle);
-                let ready = there + self.way_back(level);
-                if level > 0 {
-                    // The shared levels that it missed get it too.
-                    let version = self.shared[level].array.line(index).version;
-                    self.fill_shared(request.line, version, there);
-                }
-                self.fill_first_level(&request, ready);
+        for level in from..self.private.len() + self.shared.len() {
+            let is_first_look = is_new || level > from;
+            if is_first_look {
+                cycle += self.latency(level);
+            }
+            let hit = self.look_into(level, &request, cycle);
+            if is_first_look {
+                self.level_stats(level).count(hit.is_some());
+            }
+            if let Some(ready) = hit {
+                self.between.release(&request, ready);
                 return Outcome::Ready(ready);
             }
+            let Some(start) = self.between.claim(level, &request, cycle) else {
+                self.level_stats(level).mshr_full += u64::from(is_first_look);
+                return Outcome::Pending;
+            };
+            cycle = start;
         }
         self.stats.llc_misses += 1;
         self.ask_memory(BlockedRead { request, missed: cycle }, cycle);
         Outcome::Pending
+    }
+
+    /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, if it is there.
+    fn look_into(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+        match level.checked_sub(self.private.len()) {
+            None => self.look_into_private(level, request, cycle),
+            Some(shared) => self.look_into_shared(shared, request, cycle),
+        }
+    }
+
+    fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+        let index = self.shared[level].array.find_and_touch(request.line)?;
+        let there = self.grant(request, level, cycle);
+        let ready = there + self.way_back(level) + self.to_core(request.side);
+        if level > 0 {
+            // The shared levels that it missed get it too.
+            let version = self.shared[level].array.line(index).version;
+            self.fill_shared(request.line, version, there);
+        }
+        self.fill_first_level(request, ready);
+        Some(ready)
+    }
+
+    fn look_into_private(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+        let array = &mut self.private[level].arrays[request.core];
+        let index = array
+            .find_and_touch(request.line)
+            .filter(|&index| request.want == Want::Read || array.line(index).state != State::Shared)?;
+        let line = *array.line(index);
+        let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
+        let ready = cycle.max(line.ready) + response + self.to_core(request.side);
+        self.fill_private(request, line.state, line.version, level, ready);
+        Some(ready)
+    }
+
+    fn latency(&self, level: usize) -> u64 {
+        let private = self.private.len();
+        if level < private { self.private[level].latency } else { self.shared[level - private].latency }
+    }
+
+    fn level_stats(&mut self, level: usize) -> &mut LevelStats {
+        let private = self.private.len();
+        if level < private { &mut self.private[level].stats } else { &mut self.shared[level - private].stats }
     }
 
     /// Memory has answered the read `message` at cycle `now`: gives everyone who is served by that, in order.
@@ -289,14 +346,15 @@ impl Hierarchy {
         let mut served = Vec::with_capacity(waiters.len());
         for request in waiters {
             let level = self.shared.len() - 1;
-            let ready = self.grant(&request, level, now) + self.way_back(level);
+            let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
             self.fill_first_level(&request, ready);
+            self.between.release(&request, ready);
             served.push(Served { request, ready });
         }
         for write in std::mem::take(&mut self.writes_behind_reads) {
             self.write_around(write.by, write.line, write.mask, now);
         }
-        self.admit_blocked(now, &mut served);
+        self.admit(now, &mut served);
         served
     }
 
@@ -321,7 +379,7 @@ impl Hierarchy {
             acknowledged.extend(done.map(|(by, cycle)| Acknowledged { by, cycle }));
         }
         let mut served = Vec::new();
-        self.admit_blocked(now, &mut served);
+        self.admit(now, &mut served);
         (acknowledged, served)
     }
 
@@ -410,8 +468,15 @@ impl Hierarchy {
             }
         }
         let before = self.departures.len();
-        let mut cycle = 0;
-        if self.look_into_private(&request, &mut cycle).is_none() {
+        let mut is_private = false;
+        for level in 0..self.private.len() {
+            is_private = self.look_into_private(level, &request, 0).is_some();
+            self.private[level].stats.count(is_private);
+            if is_private {
+                break;
+            }
+        }
+        if !is_private {
             let hit =
                 (0..self.shared.len()).find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
             let level = hit.unwrap_or_else(|| {
@@ -469,6 +534,7 @@ impl Hierarchy {
         self.mshrs.pending() == 0
             && self.writes_under_way == 0
             && self.blocked.is_empty()
+            && self.between.is_idle()
             && self.blocked_writes.is_empty()
             && self.writes_behind_reads.is_empty()
     }
@@ -477,7 +543,7 @@ impl Hierarchy {
     pub fn waiting(&self) -> Vec<String> {
         let reads = self.mshrs.lines().map(|line| format!("read of line {:#x}", line.byte()));
         let writes = self.writes.iter().flatten().map(|write| format!("write of line {:#x}", write.line.byte()));
-        let blocked = self.blocked.iter().map(|BlockedRead { request, .. }| {
+        let blocked = self.blocked.iter().map(|read| &read.request).chain(self.between.blocked()).map(|request| {
             format!("core {} waits for an MSHR or write buffer for line {:#x}", request.core, request.line.byte())
         });
         reads.chain(writes).chain(blocked).collect()
@@ -495,6 +561,7 @@ impl Hierarchy {
             level.array.clear();
         }
         self.mshrs.clear();
+        self.between.clear();
         self.blocked.clear();
         self.blocked_writes.clear();
         self.writes_behind_reads.clear();
@@ -561,14 +628,25 @@ impl Hierarchy {
     /// Everything counted by the levels behind the first, and at the border to memory.
     pub fn stats(&self) -> Vec<(String, StatsNode)> {
         let levels = self.private.iter().map(|level| &level.stats).chain(self.shared.iter().map(|level| &level.stats));
-        let mut nodes: Vec<_> = self.level_names.iter().cloned().zip(levels.map(LevelStats::stats)).collect();
+        let last = self.level_names.len() - 1;
+        let levels = levels.enumerate().map(|(index, level)| level.stats(index == last));
+        let mut nodes: Vec<_> = self.level_names.iter().cloned().zip(levels).collect();
         nodes.push(("memory_border".into(), self.stats.stats()));
         nodes
     }
 
     /// Cycles from the last level's knowledge that a write is complete to the core's.
     fn acknowledge_latency(&self) -> u64 {
-        self.way_back(self.shared.len() - 1)
+        self.way_back(self.shared.len() - 1) + self.data_response
+    }
+
+    /// Cycles from a fill of a first level to the core.
+    fn to_core(&self, side: Side) -> u64 {
+        match side {
+            Side::Data => self.data_response,
+            Side::Instruction => self.code_response,
+            Side::Walker => 0,
+        }
     }
 
     /// Cycles from data in the shared level `level` to the first level.
@@ -579,25 +657,6 @@ impl Hierarchy {
 
     fn time_of(&self, cycle: u64) -> Time {
         Time::ZERO + self.period * cycle
-    }
-
-    fn look_into_private(&mut self, request: &Request, cycle: &mut u64) -> Option<u64> {
-        for level in 0..self.private.len() {
-            *cycle += self.private[level].latency;
-            let array = &mut self.private[level].arrays[request.core];
-            let hit = array
-                .find_and_touch(request.line)
-                .filter(|&index| request.want == Want::Read || array.line(index).state != State::Shared);
-            self.private[level].stats.count(hit.is_some());
-            if let Some(index) = hit {
-                let line = *self.private[level].arrays[request.core].line(index);
-                let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
-                let ready = (*cycle).max(line.ready) + response;
-                self.fill_private(request, line.state, line.version, level, ready);
-                return Some(ready);
-            }
-        }
-        None
     }
 
     /// Makes `request`, which is at `level` at `cycle`, legal in the directory and brings the newest data into that shared level; gives the cycle at
@@ -885,9 +944,20 @@ impl Hierarchy {
                 continue;
             }
             // Another core's request has brought it meanwhile.
-            let ready = self.grant(&request, last, cycle) + self.way_back(last);
+            let ready = self.grant(&request, last, cycle) + self.way_back(last) + self.to_core(request.side);
             self.fill_first_level(&request, ready);
+            self.between.release(&request, ready);
             served.push(Served { request, ready });
+        }
+    }
+
+    /// Requests that found no room go on as far as there is some now.
+    fn admit(&mut self, now: u64, served: &mut Vec<Served>) {
+        self.admit_blocked(now, served);
+        for Blocked { request, level, missed } in self.between.take_blocked() {
+            if let Outcome::Ready(ready) = self.descend(request, level, false, missed.max(now)) {
+                served.push(Served { request, ready });
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! for what it does not hold.
 
 pub mod array;
+mod between;
 pub mod config;
 pub mod hierarchy;
 pub mod lru;

@@ -11,6 +11,8 @@ pub struct LevelStats {
     pub hits: u64,
     /// Requests that did not.
     pub misses: u64,
+    /// Requests that found no MSHR (levels above the last; the last level's are counted at the border to memory).
+    pub mshr_full: u64,
 }
 
 impl LevelStats {
@@ -20,8 +22,12 @@ impl LevelStats {
     }
 
     /// As a tree.
-    pub fn stats(&self) -> StatsNode {
-        StatsNode::group([("hits", StatsNode::Counter(self.hits)), ("misses", StatsNode::Counter(self.misses))])
+    pub fn stats(&self, is_last: bool) -> StatsNode {
+        let mut nodes = vec![("hits", StatsNode::Counter(self.hits)), ("misses", StatsNode::Counter(self.misses))];
+        if !is_last {
+            nodes.push(("mshr_full", StatsNode::Counter(self.mshr_full)));
+        }
+        StatsNode::group(nodes)
     }
 }
 

@@ -24,7 +24,7 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 16))]
     #[schemars(range(min = 1, max = 16))]
     pub commit_width: u8,
-    /// Cycles from fetch to dispatch: what a mispredicted branch costs on top of its resolution.
+    /// Cycles from fetch to dispatch: what a mispredicted branch costs on top of its resolution and of l1i's latency.
     #[garde(range(min = 1, max = 100))]
     #[schemars(range(min = 1, max = 100))]
     pub front_end_cycles: u16,

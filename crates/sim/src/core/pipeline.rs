@@ -115,6 +115,7 @@ pub struct Core {
     pub(super) config: CoreConfig,
     pub(super) period: Duration,
     pub(super) l1_latency: u64,
+    l1i_latency: u64,
     pub(super) walk_cycles: u64,
     latencies: [u8; 8],
     pub(super) rob: ReorderBuffer,
@@ -170,6 +171,7 @@ impl Core {
         config: &CoreConfig,
         tlb: &TlbConfig,
         predictor: &BranchPredictorConfig,
+        l1i: &CacheConfig,
         l1d: &CacheConfig,
         period: Duration,
     ) -> Core {
@@ -178,6 +180,7 @@ impl Core {
             config: config.clone(),
             period,
             l1_latency: u64::from(l1d.latency_cycles),
+            l1i_latency: u64::from(l1i.latency_cycles),
             walk_cycles: u64::from(tlb.walk_cycles),
             latencies: [
                 latency.integer,
@@ -409,6 +412,7 @@ impl Core {
             }
             env.thread.left_block = 0;
         }
+        let mut lookup = 0;
         if self.mispredicted {
             let (slot, sequence) = self.last_branch;
             let branch = self.rob.entry(slot);
@@ -420,8 +424,11 @@ impl Core {
             let resolved = if branch.sequence == sequence { branch.complete } else { 0 };
             self.dispatch_from(resolved + u64::from(self.config.front_end_cycles));
             self.mispredicted = false;
+            lookup = self.l1i_latency;
         }
         self.fetch(decoded, env)?;
+        // Where the line is missing, looking for it is a part of that.
+        self.dispatch_from(self.dispatch_cycle + lookup);
         env.thread.start_block(block, decoded.slots, decoded.micro_ops.len() as u32);
         if let Some(instructions) = env.thread.interrupted_after() {
             let ends = decoded.micro_ops.iter().enumerate().filter(|(_, micro_op)| micro_op.ends_instruction);
@@ -480,7 +487,7 @@ impl Core {
                         side: Side::Instruction,
                         cause: Cause::InstructionFetch,
                     };
-                    env.requests.push((self.dispatch_cycle, request));
+                    env.requests.push((self.dispatch_cycle + self.l1i_latency, request));
                     return Err(Blocked);
                 }
             }

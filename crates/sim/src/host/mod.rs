@@ -151,7 +151,7 @@ impl Host {
         for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
             thread.limit = limit;
         }
-        let core = || Core::new(&config.core, &config.tlb, &config.branch_predictor, &config.l1d, period);
+        let core = || Core::new(&config.core, &config.tlb, &config.branch_predictor, &config.l1i, &config.l1d, period);
         let has_regions = workload.record.info().options.roi.is_some()
             || workload
                 .blocks

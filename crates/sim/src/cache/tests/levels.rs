@@ -169,3 +169,62 @@ fn c411_what_leaves_an_inclusive_shared_level_leaves_the_cores_with_its_version(
     assert_eq!(bench.read(1, lines[0], 300), 300 + L2 + 20 + 2 * BACK + SNOOP);
     assert_eq!(bench.copy(1, lines[0]).version.0, 1);
 }
+
+/// A level between with so few MSHRs, above a last level that has more.
+fn narrow(cores: usize, shared: bool, mshrs: u16) -> Bench {
+    let middle = CacheConfig { mshrs, ..cache(2, 2, MIDDLE as u16, shared, true) };
+    Bench::new(&hierarchy(cores, &[middle, cache(4, 2, L2 as u16, true, true)]))
+}
+
+/// The lines that memory was asked for, with the cycle of each.
+fn asked(bench: &Bench) -> Vec<(u64, LineAddress)> {
+    bench.sent().iter().map(|sent| (sent.0, sent.3)).collect()
+}
+
+#[test]
+fn c412_a_level_between_lets_as_many_lines_miss_as_it_has_mshrs() {
+    for shared in [false, true] {
+        let mut bench = narrow(1, shared, 2);
+        for number in 0..3 {
+            assert_eq!(bench.request(0, pm(number), Want::Read, Side::Data, 100), Outcome::Pending);
+        }
+        let out = 100 + MIDDLE + L2;
+        assert_eq!(asked(&bench), [(out, pm(0)), (out, pm(1))]);
+        bench.answer(pm(0), 300);
+        let ready = 300 + 2 * BACK;
+        assert_eq!(asked(&bench)[1], (ready + L2, pm(2)), "the register is free when the first line is there");
+        assert_eq!(bench.answer(pm(2), 500)[0].request.line, pm(2));
+        assert_eq!(bench.answer(pm(1), 500)[0].request.line, pm(1));
+        assert!(bench.caches.is_idle());
+    }
+}
+
+#[test]
+fn c413_each_core_has_the_mshrs_of_its_private_levels_to_itself() {
+    for (shared, sent) in [(false, 2), (true, 1)] {
+        let mut bench = narrow(2, shared, 1);
+        (0..2).for_each(|core| _ = bench.request(core, pm(core as u64), Want::Read, Side::Data, 100));
+        assert_eq!(bench.pending.len(), sent);
+    }
+}
+
+#[test]
+fn c414_misses_to_one_line_share_a_register_between() {
+    let mut bench = narrow(2, true, 1);
+    (0..2).for_each(|core| _ = bench.request(core, pm(A), Want::Read, Side::Data, 100));
+    let served = bench.answer(pm(A), 300);
+    assert_eq!(served.iter().map(|served| served.request.core).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn c415_a_hit_below_frees_the_register_when_the_line_is_there() {
+    let mut bench = narrow(2, false, 1);
+    (0..2).for_each(|number| _ = bench.read(1, pm(number), 50));
+    let first = 100 + MIDDLE + L2 + SNOOP + 2 * BACK;
+    assert_eq!(bench.read(0, pm(0), 100), first);
+    assert_eq!(
+        bench.read(0, pm(1), 100),
+        first + L2 + SNOOP + 2 * BACK,
+        "it leaves the private level when the first is there"
+    );
+}

@@ -49,7 +49,7 @@ fn cache(size_kib: u32, ways: u16, latency_cycles: u16, shared: bool, inclusive:
 
 /// First levels of 8 sets of 2 lines and those levels below.
 fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
-    let first = cache(1, 2, 1, false, true);
+    let first = CacheConfig { response_cycles: 0, ..cache(1, 2, 1, false, true) };
     HierarchyConfig {
         cores,
         period: Duration::from_ps(250),

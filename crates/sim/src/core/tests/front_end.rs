@@ -7,9 +7,10 @@ use crate::host::bench::{DRAM, MISS, READ, Script, Setup, WAY_BACK, WAY_OUT};
 use crate::message::Cause;
 use crate::record::Event;
 
-/// From a fetch's lookup at the second level to the instructions at the core.
-const FETCH: u64 = WAY_OUT - 1 + READ + WAY_BACK;
-const REDIRECT: u64 = 5;
+/// From a fetch's lookup in the instruction cache to the instructions at the core.
+const FETCH: u64 = WAY_OUT + READ + WAY_BACK;
+/// The front end's five cycles, behind the instruction cache's one.
+const REDIRECT: u64 = 5 + 1;
 
 fn line(number: u64) -> u64 {
     DRAM + 64 * number
@@ -100,7 +101,7 @@ fn s707_a_branch_s_prediction_is_judged_by_its_own_resolution_whatever_was_dispa
 fn s708_the_first_fetch_of_a_line_holds_dispatch() {
     let mut bench = Setup::machine(&[]).cold_code().run(Script::of(&[nop()]));
     assert_eq!(bench.end(), FETCH + 3);
-    assert_eq!(bench.reads(), [WAY_OUT - 1]);
+    assert_eq!(bench.reads(), [WAY_OUT]);
     assert_eq!(bench.sent()[0].cause, Cause::InstructionFetch);
     assert_eq!((bench.counter("core0.l1i.hits"), bench.counter("core0.l1i.misses")), (0, 1));
 }
@@ -109,7 +110,7 @@ fn s708_the_first_fetch_of_a_line_holds_dispatch() {
 fn s709_a_block_s_lines_are_fetched_one_after_the_other() {
     let mut bench = Setup::machine(&[]).cold_code().run(Script::of(&repeated(100, &nop())));
     bench.end();
-    assert_eq!(bench.reads(), [WAY_OUT - 1, FETCH + WAY_OUT - 1]);
+    assert_eq!(bench.reads(), [WAY_OUT, FETCH + WAY_OUT]);
     assert_eq!((bench.counter("core0.l1i.hits"), bench.counter("core0.l1i.misses")), (0, 2));
 }
 
@@ -257,4 +258,30 @@ fn s720_a_futex_wake_has_no_call_of_its_own() {
     let mut bench = Setup::machine(&[]).run(script);
     bench.end();
     assert_eq!((bench.core(0).branches, bench.core(0).mispredictions), (2, 0));
+}
+
+#[test]
+fn s721_a_redirected_fetch_takes_the_instruction_cache_s_latency() {
+    let end = |latency: &str| {
+        let mut script = Script::of(&[test(RAX), jump_if_not_zero()]);
+        script.run(0, &[nop()]);
+        Setup::machine(&[latency]).run(script).end()
+    };
+    assert_eq!(end("cache.l1i.latency_cycles=9"), end("cache.l1i.latency_cycles=1") + 8);
+}
+
+#[test]
+fn s722_a_fetch_that_misses_looks_for_its_line_first() {
+    let mut bench = Setup::machine(&["cache.l1i.latency_cycles=9"]).cold_code().run(Script::of(&[nop()]));
+    assert_eq!(bench.end(), FETCH + 8 + 3);
+    assert_eq!(bench.reads(), [WAY_OUT + 8]);
+}
+
+#[test]
+fn s723_instructions_and_data_take_the_way_from_their_first_level_to_the_core() {
+    let sets = ["cache.l1i.response_cycles=7", "cache.l1d.response_cycles=11"];
+    let mut bench = Setup::machine(&sets).cold_code().run(Script::of(&[nop()]));
+    assert_eq!(bench.end(), FETCH + 7 + 3);
+    let mut bench = Setup::machine(&sets).run(Script::of(&[load(RAX, RBX, line(0))]));
+    assert_eq!(bench.end(), 1 + MISS + 11 + 1);
 }

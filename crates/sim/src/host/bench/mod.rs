@@ -51,7 +51,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// One core of the machine `pcs-table1` whose translation costs nothing, with each `PATH=VALUE` of `sets`.
+    /// One core of the machine `pcs-table1` whose translation costs nothing, nor the way from a first level's fill to the core, with each `PATH=VALUE` of `sets`.
     pub fn machine(sets: &[&str]) -> Setup {
         Setup { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Setup::default() }
     }
@@ -108,7 +108,8 @@ pub struct Bench {
 /// The machine that ships, with changes.
 pub fn machine(sets: &[String]) -> Machine {
     let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();
-    let base = ["core.count=1", "tlb.enabled=false"].map(str::to_owned);
+    let base = ["core.count=1", "tlb.enabled=false", "cache.l1d.response_cycles=0", "cache.l1i.response_cycles=0"];
+    let base = base.map(str::to_owned);
     let sets: Vec<String> = base.into_iter().chain(sets.iter().cloned()).collect();
     let source = SourceText { name: "pcs-table1".to_owned(), text };
     Machine::resolve(source, &|_| None, &sets).unwrap_or_else(|errors| panic!("{errors}"))
