@@ -168,3 +168,30 @@ fn h112_a_seed_lets_each_thread_start_up_to_the_jitter_late_and_seed_0_none() {
     assert!(seeds.iter().collect::<std::collections::BTreeSet<_>>().len() == seeds.len(), "{seeds:?}");
     assert_eq!(starts(7), starts(7));
 }
+
+/// A block of 30 instructions in two lines, unlike every other `number`'s.
+fn two_lines_of_code(number: usize) -> Vec<Instruction> {
+    let bit = |bit: usize| if number >> bit & 1 == 1 { add(RAX, RAX) } else { add(RCX, RCX) };
+    (0..30).map(|at| bit(at % 6)).collect()
+}
+
+#[test]
+fn h113_a_thread_keeps_its_core_until_it_has_executed_something_however_short_the_slice() {
+    // Blocks whose lines are in the same sets of every cache, and a slice shorter than it takes to fetch the first one's: who leaves the core while
+    // the second is fetched loses both to the other.
+    let mut script = threads(1);
+    (0..8 * 6).for_each(|number| _ = script.place(&two_lines_of_code(number)));
+    for round in 0..3 {
+        (0..2).for_each(|thread| script.run(thread, &two_lines_of_code(8 * (2 * round + thread as usize))));
+    }
+    let one_way =
+        ["l1i", "l1d", "l2"].map(|level| [format!("cache.{level}.size_kib=1"), format!("cache.{level}.ways=1")]);
+    let mut sets: Vec<&str> = one_way.iter().flatten().map(String::as_str).collect();
+    sets.extend(["core.time_slice_us=1", "core.context_switch_ns=100"]);
+    let mut bench = Setup::machine(&sets).cold_code().run(script);
+    let slice = 4000;
+    bench.memory.read = 2 * slice;
+    bench.run_until(100 * slice);
+    assert_eq!(bench.host().positions(), [3 * 30, 3 * 30]);
+    assert!(bench.core(0).context_switches >= 4, "they did share the core");
+}
