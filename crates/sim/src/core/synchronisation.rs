@@ -48,17 +48,44 @@ impl Lock {
     }
 }
 
-/// Places in the process clock, a bit each: a record has millions of them, close together.
-#[derive(Clone, Debug, Default)]
-struct Clocks(FxHashMap<u64, u64>);
+/// Places in the process clock, a bit each: a record has millions of them, close together. All before some place are in it.
+#[derive(Clone, Debug)]
+struct Clocks {
+    words: FxHashMap<u64, u64>,
+    /// The first word that may lack a place.
+    first: u64,
+    /// With how many words it is time to find out whether some are not needed any more.
+    many: usize,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks { words: FxHashMap::default(), first: 0, many: CLOCK_WORDS }
+    }
+}
+
+/// Words of [`Clocks`] that are few: 8192 places close together.
+const CLOCK_WORDS: usize = 128;
 
 impl Clocks {
     fn insert(&mut self, clock: Clock) {
-        *self.0.entry(clock.0 / 64).or_default() |= 1 << (clock.0 % 64);
+        let word = clock.0 / 64;
+        if word >= self.first {
+            *self.words.entry(word).or_default() |= 1 << (clock.0 % 64);
+        }
     }
 
     fn contains(&self, clock: Clock) -> bool {
-        self.0.get(&(clock.0 / 64)).is_some_and(|bits| bits >> (clock.0 % 64) & 1 == 1)
+        let word = clock.0 / 64;
+        word < self.first || self.words.get(&word).is_some_and(|bits| bits >> (clock.0 % 64) & 1 == 1)
+    }
+
+    /// All places before `clock` are in it from now on.
+    fn fill_before(&mut self, clock: Clock) {
+        self.first = self.first.max(clock.0 / 64);
+        self.words.retain(|word, _| *word >= self.first);
+        // Where a thread lags behind, looking again and again would not help.
+        self.many = CLOCK_WORDS.max(2 * self.words.len());
     }
 }
 
@@ -124,6 +151,23 @@ impl Synchronisation {
             Event::ThreadExit { .. } => self.end(thread),
             _ => Decision { proceeds: true, woken: Vec::new() },
         }
+    }
+
+    /// Whether so many wake-ups are remembered that [`Self::forget_before`] is due.
+    pub fn remembers_many(&self) -> bool {
+        self.given.words.len() >= self.given.many
+    }
+
+    /// Words of 64 places that are remembered.
+    #[cfg(test)]
+    pub fn remembered(&self) -> usize {
+        self.given.words.len()
+    }
+
+    /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that nobody has to wait for one, or remember
+    /// it.
+    pub fn forget_before(&mut self, clock: Clock) {
+        self.given.fill_before(clock);
     }
 
     /// `thread` has nothing more to do; those who join it go on.
@@ -384,6 +428,26 @@ mod tests {
         threads.apply(A, &Event::SemaphorePost { clock: Clock(5), object: M });
         let wait = Event::SemaphoreWait { clock: Clock(6), object: M, wake: Some(Clock(5)) };
         assert!(threads.apply(B, &wait).proceeds);
+    }
+
+    #[test]
+    fn wakes_that_all_threads_have_passed_are_not_remembered_one_by_one() {
+        let mut threads = Synchronisation::default();
+        let mut most = 0;
+        for clock in 0..1_000_000 {
+            threads.apply(A, &Event::ConditionSignal { clock: Clock(clock), object: M });
+            if threads.remembers_many() {
+                // Another thread is a thousand places behind.
+                threads.forget_before(Clock(clock - 1000));
+            }
+            most = most.max(threads.given.words.len());
+        }
+        assert!(most <= CLOCK_WORDS, "{most} words");
+        let wait = |clock| Event::SemaphoreWait { clock: Clock(2_000_000), object: M, wake: Some(Clock(clock)) };
+        for early in [0, 999_000, 999_999] {
+            assert!(threads.apply(B, &wait(early)).proceeds, "{early}");
+        }
+        assert!(!threads.apply(B, &wait(1_000_000)).proceeds, "nobody has come there");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::micro_op::MicroOp;
-use crate::record::{Event, Frame, RecordError, ThreadId, ThreadReader};
+use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
 /// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation object, an inserted persist.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,8 @@ pub struct Thread {
     pub extra: VecDeque<Extra>,
     /// How far the next event has been dealt with.
     pub phase: EventPhase,
+    /// The place in the process clock of the last synchronisation that it came to; at first that of its creation.
+    pub clock: Clock,
     /// Instructions dispatched.
     pub instructions: u64,
     /// Instructions after which the thread stops.
@@ -99,6 +101,7 @@ impl Thread {
             has_passed_call: false,
             extra: VecDeque::new(),
             phase: EventPhase::Reached,
+            clock: Clock::default(),
             instructions: 0,
             limit: u64::MAX,
             dirty_lines: Vec::new(),
@@ -163,6 +166,14 @@ impl Thread {
         self.next_event += 1;
         self.step += 1;
         self.phase = EventPhase::Reached;
+    }
+
+    /// A place in the process clock behind which all that it synchronises from now on lies.
+    pub fn passed_clock(&self) -> Clock {
+        // A call that began before the frame has its event, with a place of that time, before the first block. (A reader that was not asked for a frame
+        // yet has one without blocks.)
+        let is_in_frame = self.frame.steps.iter().take(self.step).any(|step| *step != 0);
+        if is_in_frame { self.clock.max(self.frame.clocks.0) } else { self.clock }
     }
 
     /// The value of slot `slot` of the block being dispatched.

@@ -4,7 +4,7 @@ use super::{Host, Wake};
 use crate::core::Pause;
 use crate::core::thread::EventPhase;
 use crate::kernel::Context;
-use crate::record::{Event, ThreadId};
+use crate::record::{Clock, Event, ThreadId};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,15 +135,20 @@ impl Host {
     pub(super) fn handle_event(&mut self, core: usize, thread: usize, now: u64, context: &mut Context<'_>) {
         debug_assert_eq!(self.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
         let event = self.threads[thread].event().clone();
-        self.threads[thread].pass_event();
+        let own = &mut self.threads[thread];
+        own.pass_event();
+        own.clock = event.clock().map_or(own.clock, |clock| clock.max(own.clock));
         self.cores[core].stats.synchronisations += 1;
         let proceeds = match event {
             Event::Roi { begin } => {
                 self.regions.set(begin, self.time(now));
                 true
             }
-            Event::ThreadCreate { thread: created, .. } => {
+            Event::ThreadCreate { clock, thread: created } => {
                 let created = created.0 as usize;
+                if let Some(created) = self.threads.get_mut(created) {
+                    created.clock = created.clock.max(clock);
+                }
                 if self.thread_states.get(created) == Some(&ThreadState::Unstarted) {
                     self.make_ready(created, now, context);
                 }
@@ -156,12 +161,22 @@ impl Host {
                 decision.proceeds
             }
         };
+        if self.synchronisation.remembers_many() {
+            self.synchronisation.forget_before(self.clock_passed_by_all());
+        }
         if proceeds {
             self.cores[core].resume_at(now);
         } else {
             self.thread_states[thread] = ThreadState::Blocked;
             self.leave(core, now, context);
         }
+    }
+
+    /// A place in the process clock that every thread has passed. One that is to be created comes to nothing before the place of its creation.
+    fn clock_passed_by_all(&self) -> Clock {
+        let goes_on = |(_, state): &(_, &ThreadState)| !matches!(state, ThreadState::Unstarted | ThreadState::Ended);
+        let threads = self.threads.iter().zip(&self.thread_states).filter(goes_on);
+        threads.map(|(thread, _)| thread.passed_clock()).min().unwrap_or_default()
     }
 
     /// The thread of `core` is at the end of its record.
@@ -188,7 +203,7 @@ impl Host {
         }
     }
 
-    fn wait_for_store(&mut self, thread: usize, clock: crate::record::Clock, object: u64) -> bool {
+    fn wait_for_store(&mut self, thread: usize, clock: Clock, object: u64) -> bool {
         let word = (self.table.frame(object >> 12) << 12) | (object & 0xfff);
         let proceeds = self.spins.arrive(thread, word);
         for cpu in &mut self.cores {

@@ -82,6 +82,11 @@ impl Script {
         clock
     }
 
+    /// What every thread does from here on is in frames of its own.
+    pub fn end_frames(&mut self) {
+        self.writer.flush().expect("a vector takes everything");
+    }
+
     /// `creator` creates `thread`.
     pub fn create(&mut self, creator: u32, thread: u32) {
         self.event(creator, |clock| Event::ThreadCreate { clock, thread: ThreadId(thread) });

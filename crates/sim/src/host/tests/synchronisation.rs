@@ -329,3 +329,28 @@ fn h222_a_condition_s_waiter_whose_signal_is_missing_takes_its_mutex() {
     assert_eq!(threads.force(), Some(a));
     assert!(!threads.apply(b, &lock(3)).proceeds, "it is a's again");
 }
+
+#[test]
+fn h223_what_is_remembered_of_wakes_does_not_grow_with_the_record() {
+    // Two threads signal whom nobody waits for, one of them lagging behind, while a third only computes and the first waits for all.
+    let mut script = threads(3);
+    for round in 0..20_000 {
+        for thread in 1..3 {
+            script.event(thread, |clock| Event::ConditionSignal { clock, object: object(u64::from(thread)) });
+            is_busy(&mut script, thread, if thread == 1 { 5 } else { 6 });
+        }
+        if round % 100 == 0 {
+            is_busy(&mut script, 3, 500);
+            script.end_frames();
+        }
+    }
+    (1..4).for_each(|other| script.join(0, other));
+    let mut bench = Setup::machine(&["core.count=4"]).run(script);
+    let mut most = 0;
+    while bench.step() {
+        most = most.max(bench.host().synchronisation.remembered());
+    }
+    bench.end();
+    assert!(most < 300, "{most} words of 64 places; the 40,000 signals have 625");
+    assert_eq!(bench.host().forced_waits(), 0);
+}
