@@ -95,6 +95,54 @@ def test_the_parts_of_a_bar_are_as_long_as_the_whole(result):
         assert widths == pytest.approx(expected, abs=0.01)
 
 
+def test_several_hosts_have_a_table_of_their_own(result):
+    assert "Hosts" not in Page(report.html(result)).text
+    for run in result["runs"]:
+        run["hosts"] = [_host(run, name, share) for name, share in (("left", 1), ("right", 3))]
+    text = Page(report.html(result)).text
+    assert "Hosts" in text
+    for run in result["runs"]:
+        for host in run["hosts"]:
+            begin = text.index(host["name"])
+            row = [cell for cell in text[begin:] if cell][:9]
+            assert row[1] == run["scheme"]
+            assert row[2:] == [
+                figures.shown(host["finished_ns"], "ns"),
+                figures.shown(host["instructions"], "count"),
+                figures.shown(host["persist"]["count"], "count"),
+                figures.shown(host["persist"]["latency_ns"]["mean"], "ns"),
+                figures.shown(host["persist"]["latency_ns"]["p99"], "ns"),
+                figures.shown(host["llc_read"]["count"], "count"),
+                figures.shown(host["llc_read"]["latency_ns"]["mean"], "ns"),
+            ]
+            text = text[begin + 1 :]
+
+
+def test_one_host_alone_has_no_table(result):
+    for run in result["runs"]:
+        run["hosts"] = [_host(run, "alone", 1)]
+    text = Page(report.html(result)).text
+    assert "Hosts" not in text
+    assert "alone" not in text
+
+
+def _host(run, name, share):
+    """A host that has its part of a run, and longer latencies the larger that is."""
+
+    def measure(count, factor):
+        latency = dict.fromkeys(("p50", "p90", "max"), 100.0 * factor)
+        latency |= {"mean": 101.5 * factor, "p99": 777.0 * factor}
+        return {"count": count * share, "latency_ns": latency, "cdf": []}
+
+    return {
+        "name": name,
+        "instructions": 1000 * share,
+        "finished_ns": run["simulated_ns"] / share,
+        "persist": measure(10, share),
+        "llc_read": measure(7, 2 * share),
+    }
+
+
 def test_a_part_that_the_report_does_not_know_is_not_dropped_silently(result):
     result["runs"][0]["latency_stacks"]["persist"]["parts"]["gremlins"] = 1.0
     with pytest.raises(AssertionError, match="gremlins"):

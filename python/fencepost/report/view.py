@@ -44,8 +44,8 @@ PARTS = (
 )
 EXPLANATION = (
     ("pb_full_stall_ns", "PM writes parked: no persist-buffer entry to be had"),
-    ("pi_full_stall_ns", "traffic that waited behind a full PI"),
-    ("pi_full_stalls", "– messages that did"),
+    ("pi_full_stall_ns", "reads and writes that waited for room in the PI"),
+    ("pi_full_stalls", "– how many did"),
     ("pb_controller_busy_rate", "persist-buffer controller busy"),
     ("pb_drains", "entries drained to PM"),
     ("link_credit_stall_ns", "links: waiting for credits"),
@@ -82,6 +82,7 @@ def view(result: dict[str, Any]) -> View:
         "stacks": _stacks(runs, columns),
         "explanation": _explanation(runs),
         "links": _links(runs),
+        "hosts": _hosts(runs, names),
         "regions": _regions(runs, names),
         "topologies": [
             {"name": name, "rows": topology.rows(machine)}
@@ -250,6 +251,29 @@ def _links(runs: list[Run]) -> list[View]:
             )
         rows.append({"name": name, "cells": cells})
     return rows
+
+
+def _hosts(runs: list[Run], names: list[str]) -> list[View]:
+    """What each host has of what all share; one host alone has the run's own figures."""
+    columns = (
+        ("finished_ns", "ns"),
+        ("instructions", "count"),
+        ("persist.count", "count"),
+        ("persist.latency_ns.mean", "ns"),
+        ("persist.latency_ns.p99", "ns"),
+        ("llc_read.count", "count"),
+        ("llc_read.latency_ns.mean", "ns"),
+    )
+    return [
+        {
+            "host": host["name"],
+            "name": name,
+            "cells": [figures.shown(figures.member(host, path), unit) for path, unit in columns],
+        }
+        for name, run in zip(names, runs, strict=True)
+        if len(run.get("hosts", [])) > 1
+        for host in run["hosts"]
+    ]
 
 
 def _regions(runs: list[Run], names: list[str]) -> list[View]:
