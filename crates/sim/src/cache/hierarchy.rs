@@ -972,9 +972,7 @@ impl Hierarchy {
     fn write(&mut self, line: LineAddress, version: Version, mask: ByteMask, cause: Cause, cycle: u64) -> usize {
         if is_pm(line) {
             self.written.insert(line, version);
-            if cause != Cause::Drain {
-                self.stats.pm_writes += 1;
-            }
+            self.stats.pm_writes += 1;
         }
         let departs = self.behind_writes(line, cycle);
         let time = self.time_of(departs);
@@ -997,7 +995,7 @@ impl Hierarchy {
             self.writes[message.tag.0 as usize] = None;
             self.writes_under_way -= 1;
             if is_pm(message.line) {
-                self.stats.pm_writes -= u64::from(message.cause != Cause::Drain);
+                self.stats.pm_writes -= 1;
                 self.warm_writes.insert(message.line, message.version);
             }
         }
