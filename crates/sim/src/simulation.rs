@@ -336,6 +336,11 @@ impl Simulation {
         self.system.hosts_mut().for_each(Host::log_persists);
     }
 
+    /// Takes down from now on which versions of PM lines loads observe and stores make; [`Host::observations`] has them.
+    pub fn log_observations(&mut self) {
+        self.system.hosts_mut().for_each(Host::log_observations);
+    }
+
     /// The version of a PM line that the persistent domain holds.
     pub fn durable_version(&self, line: LineAddress) -> Version {
         self.system.durable_version(line)

@@ -56,8 +56,8 @@ pub struct Request {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The line is in the first level, with its data there at that cycle.
-    Ready(u64),
+    /// The line is in the first level, in that version, with its data there at that cycle.
+    Ready(u64, Version),
     /// Memory has been asked; [`Hierarchy::data_arrived`] will tell.
     Pending,
 }
@@ -69,6 +69,8 @@ pub struct Served {
     pub request: Request,
     /// The cycle at which its data are in the first level.
     pub ready: u64,
+    /// The version that they are.
+    pub version: Version,
 }
 
 /// Names a flush or non-temporal store: the core that made it, and the core's own name for it.
@@ -275,7 +277,7 @@ impl Hierarchy {
             }
             if let Some(ready) = hit {
                 self.between.release(&request, ready);
-                return Outcome::Ready(ready);
+                return Outcome::Ready(ready, self.version_of(&request));
             }
             let Some(start) = self.between.claim(level, &request, cycle) else {
                 self.level_stats(level).mshr_full += u64::from(is_first_look);
@@ -286,6 +288,11 @@ impl Hierarchy {
         self.stats.llc_misses += 1;
         self.ask_memory(BlockedRead { request, missed: cycle }, cycle);
         Outcome::Pending
+    }
+
+    /// The version that a request was served.
+    fn version_of(&self, request: &Request) -> Version {
+        self.l1d[request.core].get(request.line).map_or(Version(0), |line| line.version)
     }
 
     /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, if it is there.
@@ -349,7 +356,8 @@ impl Hierarchy {
             let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
             self.fill_first_level(&request, ready);
             self.between.release(&request, ready);
-            served.push(Served { request, ready });
+            let version = self.version_of(&request);
+            served.push(Served { request, ready, version });
         }
         for write in std::mem::take(&mut self.writes_behind_reads) {
             self.write_around(write.by, write.line, write.mask, now);
@@ -947,7 +955,8 @@ impl Hierarchy {
             let ready = self.grant(&request, last, cycle) + self.way_back(last) + self.to_core(request.side);
             self.fill_first_level(&request, ready);
             self.between.release(&request, ready);
-            served.push(Served { request, ready });
+            let version = self.version_of(&request);
+            served.push(Served { request, ready, version });
         }
     }
 
@@ -955,8 +964,8 @@ impl Hierarchy {
     fn admit(&mut self, now: u64, served: &mut Vec<Served>) {
         self.admit_blocked(now, served);
         for Blocked { request, level, missed } in self.between.take_blocked() {
-            if let Outcome::Ready(ready) = self.descend(request, level, false, missed.max(now)) {
-                served.push(Served { request, ready });
+            if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
+                served.push(Served { request, ready, version });
             }
         }
     }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod hierarchy;
 pub mod lru;
 pub mod mshr;
+pub mod observation_log;
 pub mod persist_log;
 pub mod prefetcher;
 pub mod stats;

@@ -9,6 +9,7 @@ use super::thread::{Extra, Thread};
 use super::translation::Translation;
 use crate::cache::hierarchy::{Served, Side, Want};
 use crate::cache::mshr::Room;
+use crate::cache::observation_log::Access;
 use crate::message::{Cause, LINE_BYTES, LineAddress};
 
 /// Who waits for a line at the first-level data cache.
@@ -157,7 +158,10 @@ impl Core {
                 let mut stores_wait = false;
                 for waiter in self.mshrs.resolve(line, served.ready) {
                     match waiter {
-                        Waiter::Load(slot) => self.part_arrived(slot, served.ready),
+                        Waiter::Load(slot) => {
+                            env.observe(served.ready, line, served.version, Access::Fill);
+                            self.part_arrived(slot, served.ready);
+                        }
                         Waiter::Stores => stores_wait = true,
                         Waiter::Nobody => {}
                     }
@@ -203,7 +207,10 @@ impl Core {
             match env.l1d.find_and_touch(line) {
                 Some(index) => {
                     self.stats.l1d_hits += 1;
-                    data = data.max(env.l1d.line(index).ready.max(cycle + self.l1_latency));
+                    let (ready, version) = (env.l1d.line(index).ready, env.l1d.line(index).version);
+                    let there = ready.max(cycle + self.l1_latency);
+                    data = data.max(there);
+                    env.observe(there, line, version, Access::Hit);
                 }
                 None => {
                     self.stats.l1d_misses += 1;
@@ -261,7 +268,8 @@ impl Core {
         for (slot, line) in blocked {
             match env.l1d.find(line) {
                 Some(index) => {
-                    let ready = env.l1d.line(index).ready.max(cycle);
+                    let (ready, version) = (env.l1d.line(index).ready.max(cycle), env.l1d.line(index).version);
+                    env.observe(ready, line, version, Access::Hit);
                     self.part_arrived(slot, ready);
                 }
                 None => self.load_missed(slot, line, cycle, env),

@@ -17,9 +17,10 @@ use crate::cache::array::CacheArray;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Side, Want};
 use crate::cache::mshr::MshrFile;
+use crate::cache::observation_log::{Access, ObservationLog};
 use crate::cache::prefetcher::StridePrefetcher;
 use crate::kernel::Duration;
-use crate::message::{ByteMask, Cause, LineAddress};
+use crate::message::{ByteMask, Cause, LineAddress, Version};
 use crate::record::RecordError;
 use crate::stats::StatsNode;
 
@@ -73,6 +74,19 @@ pub struct Environment<'a> {
     pub persist: &'a PersistPolicy,
     /// Requests made, with the cycle at which they reach the next level.
     pub requests: &'a mut Vec<(u64, CoreRequest)>,
+    /// The core's number.
+    pub core: usize,
+    /// Where versions that loads observe and stores make are taken down, if somebody asks for that.
+    pub observations: Option<&'a mut ObservationLog>,
+}
+
+impl Environment<'_> {
+    #[inline]
+    pub(super) fn observe(&mut self, cycle: u64, line: LineAddress, version: Version, access: Access) {
+        if let Some(log) = &mut self.observations {
+            log.record(self.core, cycle, line, version, access);
+        }
+    }
 }
 
 /// Why a core has stopped computing.

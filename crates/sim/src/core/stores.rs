@@ -15,6 +15,7 @@ use super::store_queue::StoreEntry;
 use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;
+use crate::cache::observation_log::Access;
 use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
 
 /// Non-temporal stores that are being combined, and what has been sent of them and of flushes.
@@ -221,11 +222,13 @@ impl Core {
                 return None;
             }
             let found = env.l1d.find_and_touch(line).expect("it is owned");
-            let line = env.l1d.line_mut(found);
-            line.state = State::Modified;
-            line.version.0 += 1;
-            cycle = cycle.max(line.ready);
-            line.stored = cycle;
+            let copy = env.l1d.line_mut(found);
+            copy.state = State::Modified;
+            copy.version.0 += 1;
+            cycle = cycle.max(copy.ready);
+            copy.stored = cycle;
+            let version = copy.version;
+            env.observe(cycle, line, version, Access::Store);
             head.lines_written += 1;
             head.lines_ready = cycle;
         }

@@ -18,7 +18,8 @@ use self::regions::Regions;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
 use crate::cache::config::CacheConfig;
-use crate::cache::hierarchy::{Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served};
+use crate::cache::hierarchy::{Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side};
+use crate::cache::observation_log::{Access, ObservationLog};
 use crate::core::config::{BranchPredictorConfig, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig};
 use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
@@ -105,6 +106,8 @@ pub struct Host {
     requests: Vec<Option<(usize, CoreRequest)>>,
     free_requests: Vec<u32>,
     scratch: Vec<(u64, CoreRequest)>,
+    /// Kept only where somebody asks for it.
+    observations: Option<Box<ObservationLog>>,
     is_powered: bool,
     /// What could not be read of the record; the simulation ends with it.
     pub error: Option<RecordError>,
@@ -184,6 +187,7 @@ impl Host {
             requests: Vec::new(),
             free_requests: Vec::new(),
             scratch: Vec::new(),
+            observations: None,
             is_powered: true,
             error: None,
         }
@@ -348,6 +352,17 @@ impl Host {
         self.caches.log_persists();
     }
 
+    /// Takes down from now on which versions of PM lines loads observe and stores make.
+    pub fn log_observations(&mut self) {
+        let period = self.period;
+        self.observations.get_or_insert_with(|| Box::new(ObservationLog::new(period)));
+    }
+
+    /// What has been taken down, if it is.
+    pub fn observations(&self) -> Option<&ObservationLog> {
+        self.observations.as_deref()
+    }
+
     /// The caches of this host.
     pub fn caches(&self) -> &Hierarchy {
         &self.caches
@@ -475,6 +490,8 @@ impl Host {
             table: &mut self.table,
             persist: &self.persist,
             requests: &mut self.scratch,
+            core,
+            observations: self.observations.as_deref_mut(),
         };
         (&mut self.cores[core], env)
     }
@@ -504,8 +521,10 @@ impl Host {
         match request {
             CoreRequest::Line { line, want, side, cause } => {
                 let request = Request { core, line, want, side, cause };
-                if let Outcome::Ready(ready) = self.caches.request(request, now) {
-                    self.deliver(&[Served { request, ready }], now, context);
+                if let Outcome::Ready(ready, version) = self.caches.request(request, now) {
+                    let served = [Served { request, ready, version }];
+                    self.note_brought(&served);
+                    self.deliver(&served, now, context);
                 }
             }
             CoreRequest::Flush { line, keep, id } => {
@@ -516,6 +535,15 @@ impl Host {
             }
             CoreRequest::WriteAround { line, mask, id } => {
                 self.caches.write_around(Requester { core, id }, line, mask, now);
+            }
+        }
+    }
+
+    /// Takes down what the caches have brought to cores, before any core goes on with it.
+    fn note_brought(&mut self, served: &[Served]) {
+        if let Some(log) = &mut self.observations {
+            for Served { request, ready, version } in served.iter().filter(|served| served.request.side == Side::Data) {
+                log.record(request.core, *ready, request.line, *version, Access::Brought);
             }
         }
     }
@@ -540,10 +568,12 @@ impl Host {
         match message.opcode {
             Opcode::MemData => {
                 let served = self.caches.data_arrived(message, now);
+                self.note_brought(&served);
                 self.deliver(&served, now, context);
             }
             Opcode::Cmp => {
                 let (acknowledged, served) = self.caches.write_completed(message, now);
+                self.note_brought(&served);
                 for acknowledged in acknowledged {
                     self.cores[acknowledged.by.core].write_acknowledged(acknowledged.by.id, acknowledged.cycle);
                     self.run_core(acknowledged.by.core, now, context);

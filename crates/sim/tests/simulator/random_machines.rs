@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use fencepost_sim::cache::observation_log::{Access, ObservationLog};
 use fencepost_sim::cache::persist_log::PersistLog;
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::persist::PersistMode;
@@ -126,6 +127,7 @@ impl Case {
         let simulation = Simulation::new(&self.machine, scheme, &programs, self.options.clone());
         let mut simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
         simulation.log_persists();
+        simulation.log_observations();
         simulation
     }
 
@@ -159,6 +161,10 @@ fn check_replay(case: &Case, scheme: Scheme) -> (u64, Outcome) {
         events += 1;
         let system = simulation.system();
         assert!(events < EVENTS_MAX, "{scheme}: no end in sight at {}: {:#?}", system.now(), system.waiting());
+    }
+    for host in simulation.system().hosts() {
+        let stale = host.observations().and_then(ObservationLog::first_stale);
+        assert_eq!(stale, None, "{scheme}: a load observes a version that is over");
     }
     let waiting = simulation.system().waiting();
     assert!(simulation.system().is_finished(), "{scheme}: a deadlock at {}: {waiting:#?}", simulation.system().now());
@@ -290,6 +296,12 @@ fn check_promises(simulation: &Simulation) {
             assert_eq!(*writer, host, "two hosts write {:?}", write.line);
             versions.insert(write.version);
         }
+    }
+    let now = simulation.system().now();
+    let observations = simulation.system().hosts().filter_map(|host| host.observations());
+    for store in observations.flat_map(ObservationLog::observations).filter(|seen| seen.access == Access::Store) {
+        let found = durable.get(&store.line).copied().unwrap_or_default();
+        assert!(found < store.version || store.time <= now, "{found:?} is durable at {now}, before {store:?}");
     }
     for (line, &found) in &durable {
         let is_issued = issued[line].1.contains(&found);

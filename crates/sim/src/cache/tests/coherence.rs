@@ -83,7 +83,7 @@ fn c108_two_cores_that_write_different_lines_do_not_disturb_each_other() {
 fn c109_a_core_that_executes_what_it_writes_still_owns_it() {
     let mut bench = Bench::small(2);
     bench.write(0, pm(0), 0);
-    assert!(matches!(bench.request(0, pm(0), Want::Read, Side::Instruction, 50), Outcome::Ready(_)));
+    assert!(matches!(bench.request(0, pm(0), Want::Read, Side::Instruction, 50), Outcome::Ready(..)));
     bench.store(0, pm(0));
     bench.read(1, pm(0), 100);
     assert_eq!(bench.copy(1, pm(0)).version.0, 2, "the other core sees both stores");
@@ -166,5 +166,5 @@ fn c116_the_walker_has_no_copy_that_anyone_must_ask_for() {
     bench.request(0, pm(0), Want::Read, Side::Walker, 0);
     bench.answer(pm(0), 50);
     assert_eq!(bench.state(0, pm(0)), None);
-    assert_eq!(bench.request(0, pm(0), Want::Read, Side::Walker, 100), Outcome::Ready(100 + L2 + BACK));
+    assert_eq!(bench.request(0, pm(0), Want::Read, Side::Walker, 100), Outcome::Ready(100 + L2 + BACK, Version(0)));
 }

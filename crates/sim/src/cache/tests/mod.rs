@@ -112,7 +112,7 @@ impl Bench {
     /// A core brings a line into its data cache and, if memory has to be asked, gets it at once; gives when it has it, without memory's time.
     fn get(&mut self, core: usize, line: LineAddress, want: Want, now: u64) -> u64 {
         match self.request(core, line, want, Side::Data, now) {
-            Outcome::Ready(ready) => ready,
+            Outcome::Ready(ready, _) => ready,
             Outcome::Pending => {
                 let served = self.answer(line, now);
                 served.iter().find(|served| served.request.core == core).expect("it is served").ready

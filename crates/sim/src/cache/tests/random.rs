@@ -175,7 +175,7 @@ impl World {
         }
         match self.bench.request(core, line, want, side, self.now) {
             Outcome::Pending => self.awaited.push((core, line, side, want)),
-            Outcome::Ready(ready) => {
+            Outcome::Ready(ready, _) => {
                 assert!(ready > self.now);
                 self.served(core, line, want, side);
             }
@@ -216,7 +216,7 @@ impl World {
             let (line, version) = self.promised.remove(&(by.core, by.id)).expect("each is acknowledged once");
             assert!(self.bench.version_in_memory(line) >= version, "{line:?} is not safe in version {version}");
         }
-        for Served { request, ready } in served {
+        for Served { request, ready, .. } in served {
             assert!(ready >= self.now);
             let Request { core, line, want, side, .. } = request;
             self.awaited.retain(|waits| (waits.0, waits.1, waits.2) != (core, line, side));

@@ -225,6 +225,17 @@ impl Bench {
         assert_ne!(copy.state, State::Modified, "its content would be lost");
     }
 
+    /// Puts a copy of a line that should not be there into the first-level data cache of `core`.
+    pub fn plant_l1d(&mut self, core: usize, address: u64, copy: Line) {
+        let line = self.line(address);
+        self.host.caches.l1d[core].insert(line, copy);
+    }
+
+    /// Takes down which versions loads observe and stores make.
+    pub fn log_observations(&mut self) {
+        self.host.log_observations();
+    }
+
     /// What has been sent to memory, in order.
     pub fn sent(&self) -> &[Sent] {
         &self.memory.sent

@@ -5,6 +5,7 @@
 mod determinism;
 mod latency;
 mod limits;
+mod observations;
 mod regions;
 mod run_ahead;
 mod scheduling;
