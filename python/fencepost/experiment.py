@@ -23,6 +23,12 @@ Document = dict[str, Any]
 Key = tuple[str, str]  # machine and scheme
 
 
+def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> Document:
+    """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
+    usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False}
+    return {"schemes": schemes, "pm": pm or ["heap"], **usual, **dict.fromkeys(LIMITS), **changes}
+
+
 @dataclass
 class Replay:
     """One run to be: what a progress display shows of it while it goes."""

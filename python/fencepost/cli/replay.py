@@ -16,7 +16,7 @@ from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.invocation import program_of
-from fencepost.experiment import Experiment
+from fencepost.experiment import Experiment, options
 from fencepost.progress import Watch
 
 Pm = Annotated[
@@ -98,18 +98,18 @@ def run(
     allow_cut: AllowCut = False,
 ) -> None:
     """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
-    options = {
-        "schemes": [scheme],
-        "pm": pm or ["heap"],
-        "persist": persist,
-        "set": sets or [],
-        "seed": seed,
-        "limit_pm_writes": limit_pm_writes,
-        "limit_instructions": limit_instructions,
-        "allow_cut": allow_cut,
-    }
+    chosen = options(
+        [scheme],
+        pm,
+        persist=persist,
+        set=sets or [],
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=allow_cut,
+    )
     records = records_of(program_of(context), record, hosts)
-    _replay(context, [machine], records, options, jobs, quiet, json_file, report_file)
+    _replay(context, [machine], records, chosen, jobs, quiet, json_file, report_file)
 
 
 @app.command()
@@ -138,46 +138,46 @@ def compare(
     allow_cut: AllowCut = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
-    options = {
-        "schemes": [scheme.strip() for scheme in schemes.split(",") if scheme.strip()],
-        "pm": pm or ["heap"],
-        "persist": persist,
-        "set": sets or [],
-        "seed": seed,
-        "limit_pm_writes": limit_pm_writes,
-        "limit_instructions": limit_instructions,
-        "allow_cut": allow_cut,
-    }
+    chosen = options(
+        [scheme.strip() for scheme in schemes.split(",") if scheme.strip()],
+        pm,
+        persist=persist,
+        set=sets or [],
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=allow_cut,
+    )
     names, record = machines_and_record, None
     if program_of(context) is None and not hosts:
         if len(names) < 2:
             raise InputError("a record is missing; type: fencepost compare MACHINE RECORD")
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    _replay(context, names, records, options, jobs, quiet, json_file, report_file)
+    _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
 
 
 def _replay(
     context: typer.Context,
     names: list[str],
     records: list[Path] | None,
-    options: dict[str, Any],
+    chosen: dict[str, Any],
     jobs: int | None,
     quiet: bool,
     json_file: Path | None,
     report_file: Path | None,
 ) -> None:
     # Everything that can be wrong is looked at before a program is run or anything simulated.
-    options = json.loads(_core.options_resolve(json.dumps(options)))
-    resolved = {machines.name_of(name): machines.resolve(name, options["set"]) for name in names}
+    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
     for name, machine in resolved.items():
         check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
     with _recorded(program_of(context), records) as named:
-        opened = {path: _core.Record(str(path), options["allow_cut"]) for _, path in named}
+        opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(
-            [opened[path] for _, path in named], [name for name, _ in named], resolved, options
+            [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen
         )
         with Watch(console.messages(), quiet) as watch:
             result = experiment.run(jobs or os.cpu_count() or 1, watch)

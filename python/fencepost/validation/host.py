@@ -14,7 +14,7 @@ from typing import Any
 
 from fencepost import _core, machines, recording
 from fencepost._core import InputError
-from fencepost.experiment import Experiment
+from fencepost.experiment import Experiment, options
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Comparison, Log, Row
 
@@ -39,6 +39,8 @@ SETS = {
     ("mb_chase", "dram", "16 KB"),
     ("mb_chase", "dram", "64 KB"),
     ("mb_stream", "dram", "8 KB copy"),
+    ("mb_persist", "dram", "clflush+mfence same"),
+    ("mb_persist", "dram", "clflush+mfence cyc16"),
 }
 
 COUNT_PART, COUNT_ABSOLUTE = 0.03, 16  # whichever is larger
@@ -78,13 +80,11 @@ def _is_newer(made: Path, *sources: Path) -> bool:
 
 def _regions(record: Path, pm: str, log: Log) -> list[Any]:
     log(f"replaying {record.stem}, --pm {pm}")
-    options = {"schemes": ["nopb"], "pm": [pm], "persist": "program", "set": [], "seed": 0}
-    options |= {"limit_pm_writes": None, "limit_instructions": None, "allow_cut": False}
     experiment = Experiment(
         [_core.Record(str(record), False)],
         [record.name],
         {MACHINE: machines.resolve(MACHINE, [])},
-        options,
+        options(schemes=["nopb"], pm=[pm]),
     )
     [run] = experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]
     if "error" in run:

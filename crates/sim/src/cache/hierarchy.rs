@@ -275,9 +275,9 @@ impl Hierarchy {
             if is_first_look {
                 self.level_stats(level).count(hit.is_some());
             }
-            if let Some(ready) = hit {
+            if let Some((ready, version)) = hit {
                 self.between.release(&request, ready);
-                return Outcome::Ready(ready, self.version_of(&request));
+                return Outcome::Ready(ready, version);
             }
             let Some(start) = self.between.claim(level, &request, cycle) else {
                 self.level_stats(level).mshr_full += u64::from(is_first_look);
@@ -290,20 +290,15 @@ impl Hierarchy {
         Outcome::Pending
     }
 
-    /// The version that a request was served.
-    fn version_of(&self, request: &Request) -> Version {
-        self.l1d[request.core].get(request.line).map_or(Version(0), |line| line.version)
-    }
-
-    /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, if it is there.
-    fn look_into(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+    /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, and in which version, if it is there.
+    fn look_into(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         match level.checked_sub(self.private.len()) {
             None => self.look_into_private(level, request, cycle),
             Some(shared) => self.look_into_shared(shared, request, cycle),
         }
     }
 
-    fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+    fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         let index = self.shared[level].array.find_and_touch(request.line)?;
         let there = self.grant(request, level, cycle);
         let ready = there + self.way_back(level) + self.to_core(request.side);
@@ -312,11 +307,10 @@ impl Hierarchy {
             let version = self.shared[level].array.line(index).version;
             self.fill_shared(request.line, version, there);
         }
-        self.fill_first_level(request, ready);
-        Some(ready)
+        Some((ready, self.fill_first_level(request, ready)))
     }
 
-    fn look_into_private(&mut self, level: usize, request: &Request, cycle: u64) -> Option<u64> {
+    fn look_into_private(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         let array = &mut self.private[level].arrays[request.core];
         let index = array
             .find_and_touch(request.line)
@@ -325,7 +319,7 @@ impl Hierarchy {
         let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
         let ready = cycle.max(line.ready) + response + self.to_core(request.side);
         self.fill_private(request, line.state, line.version, level, ready);
-        Some(ready)
+        Some((ready, line.version))
     }
 
     fn latency(&self, level: usize) -> u64 {
@@ -354,9 +348,8 @@ impl Hierarchy {
         for request in waiters {
             let level = self.shared.len() - 1;
             let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
-            self.fill_first_level(&request, ready);
+            let version = self.fill_first_level(&request, ready);
             self.between.release(&request, ready);
-            let version = self.version_of(&request);
             served.push(Served { request, ready, version });
         }
         for write in std::mem::take(&mut self.writes_behind_reads) {
@@ -736,13 +729,14 @@ impl Hierarchy {
         }
     }
 
-    /// Puts a granted line into the requester's private caches.
-    fn fill_first_level(&mut self, request: &Request, ready: u64) {
+    /// Puts a granted line into the requester's private caches; gives its version.
+    fn fill_first_level(&mut self, request: &Request, ready: u64) -> Version {
         let last = self.shared.len() - 1;
         let entry = self.shared[last].array.get(request.line).expect("the last level is inclusive");
         let state = if entry.is_owned { State::Exclusive } else { State::Shared };
         let version = entry.version;
         self.fill_private(request, state, version, self.private.len(), ready);
+        version
     }
 
     /// Puts a line into the private levels above `below` and the first level.
@@ -953,9 +947,8 @@ impl Hierarchy {
             }
             // Another core's request has brought it meanwhile.
             let ready = self.grant(&request, last, cycle) + self.way_back(last) + self.to_core(request.side);
-            self.fill_first_level(&request, ready);
+            let version = self.fill_first_level(&request, ready);
             self.between.release(&request, ready);
-            let version = self.version_of(&request);
             served.push(Served { request, ready, version });
         }
     }
