@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from fencepost.validation import Row, last_line, page
+from fencepost.validation import Findings, Row, last_line, page, pictures
 from fencepost.validation.host import HOST
 
 
@@ -30,19 +30,38 @@ def test_only_a_miss_without_a_reason_is_unexplained():
 
 def test_the_page_shows_every_row_and_marks_misses():
     rows = [row(), row(ours=150.0), row(metric="l2_misses", ours=0.0, reason="known why")]
-    text = page.markdown([(HOST, rows)])
+    text = page.markdown([(HOST, Findings(rows, ["a table"], {"p.svg": "<svg/>"}))])
     assert last_line(rows) == "validate: 1 of 3 hold"
     assert "validate: 1 of 3 hold" in text
-    assert "| cycles | 100 | 150 | +50.0% | **miss, unexplained** |" in text
-    assert "| l2_misses | 100 | 0 | -100.0% | **miss** |" in text
+    assert "| p, dram, 1 | cycles | 100 | 150 | +50.0% | **miss, unexplained** |" in text
+    assert "| p, dram, 1 | l2_misses | 100 | 0 | -100.0% | **miss** |" in text
+    assert "a table" in text and "![p.svg](p.svg)" in text
     assert "- known why: p, dram, 1 (l2_misses)" in text
-    assert page.picture(rows).count("<circle") == 2
+
+
+def test_figures_have_units_and_the_digits_that_matter():
+    assert page.figure_text(12345.6, "") == "12,346"
+    assert page.figure_text(3.3324, "ns") == "3.332 ns"
+    assert page.figure_text(100.0, "ns") == "100 ns"
+
+
+def test_a_picture_is_the_same_each_time_and_counts_what_holds():
+    rows = [row(), row(ours=150.0)]
+    picture = pictures.ours_against_published(rows, "cycles")
+    assert picture == pictures.ours_against_published(rows, "cycles")
+    assert "holds (1)" in picture and "misses (1)" in picture
 
 
 def test_an_unknown_comparison_is_refused(fencepost):
     done = fencepost("validate", "hots")
     assert done.returncode == 2
     assert "there is no comparison `hots`; there are: host" in done.stderr
+
+
+def test_the_page_is_not_made_from_a_part(fencepost):
+    done = fencepost("validate", "--quick", "--docs", ".")
+    assert done.returncode == 2
+    assert "cannot be made from --quick" in done.stderr
 
 
 def test_the_host_does_what_the_reference_does(fencepost, tmp_path):

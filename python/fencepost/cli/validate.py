@@ -11,7 +11,7 @@ from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.tree import ROOT
-from fencepost.validation import Comparison, Row, last_line, page
+from fencepost.validation import Comparison, Findings, Row, Work, last_line, page
 from fencepost.validation.host import HOST
 
 COMPARISONS = {comparison.name: comparison for comparison in (HOST,)}
@@ -23,6 +23,9 @@ def validate(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help=f"Of {', '.join(COMPARISONS)}.")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A representative part of the points, in seconds.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
     docs: Annotated[
         Path | None,
@@ -34,9 +37,11 @@ def validate(
         raise InputError(f"there is no comparison `{name}`; there are: {', '.join(COMPARISONS)}")
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
-    log = console.messages().print
-    done = [(comparison, comparison.run(FOLDER, log)) for comparison in chosen]
-    rows = [row for _, rows in done for row in rows]
+    if quick and docs is not None:
+        raise InputError("--docs writes the whole page; it cannot be made from --quick")
+    work = Work(FOLDER, console.messages().print, quick)
+    done = [(comparison, comparison.run(work)) for comparison in chosen]
+    rows = [row for _, findings in done for row in findings.rows]
     if json_file is not None:
         documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
     if docs is not None:
@@ -53,8 +58,8 @@ def _table(rows: list[Row]) -> Table:
         column.justify = "right"
     for row in rows:
         mark = "" if row.holds else "miss" if row.reason else "miss, unexplained"
-        numbers = (f"{row.published:,.0f}", f"{row.ours:,.0f}", page.difference_text(row))
-        table.add_row(row.point, row.metric, *numbers, mark)
+        figures = [page.figure_text(value, row.unit) for value in (row.published, row.ours)]
+        table.add_row(row.point, row.metric, *figures, page.difference_text(row), mark)
     return table
 
 
@@ -62,7 +67,8 @@ def _entry(row: Row) -> dict[str, object]:
     return {**row.__dict__, "difference": row.difference, "holds": row.holds}
 
 
-def _write_page(folder: Path, done: list[tuple[Comparison, list[Row]]]) -> None:
+def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
     documents.write_whole(folder / "validation.md", page.markdown(done))
-    for comparison, rows in done:
-        documents.write_whole(folder / page.picture_name(comparison), page.picture(rows))
+    for _, findings in done:
+        for name, picture in findings.pictures.items():
+            documents.write_whole(folder / name, picture)

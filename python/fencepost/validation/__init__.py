@@ -6,7 +6,7 @@ where it does and the reason is known.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Log = Callable[[str], None]
@@ -16,8 +16,8 @@ Log = Callable[[str], None]
 class Row:
     """One published figure and ours.
 
-    `allowed` is the largest difference that holds, in the unit of the figures. `reason` is empty
-    unless the row misses and the reason is known.
+    `allowed` is the largest difference that holds, in `unit`, like the figures; no unit means a
+    count. `reason` is empty unless the row misses and the reason is known.
     """
 
     comparison: str
@@ -28,6 +28,7 @@ class Row:
     allowed: float
     sets_a_parameter: bool
     reason: str = ""
+    unit: str = ""
 
     @property
     def holds(self) -> bool:
@@ -46,13 +47,31 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a comparison is given: a folder for what it makes on the way, and how much to do."""
+
+    folder: Path
+    log: Log
+    quick: bool  # a representative part of the points, in seconds
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a comparison found: rows, and for the page further tables (Markdown) and pictures."""
+
+    rows: list[Row]
+    tables: list[str] = field(default_factory=list)
+    pictures: dict[str, str] = field(default_factory=dict)  # SVG by file name
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """A named set of rows; `run` makes them, with `folder` for what it records on the way."""
+    """A named set of rows, and how to make them."""
 
     name: str
     title: str
     description: str
-    run: Callable[[Path, Log], list[Row]]
+    run: Callable[[Work], Findings]
 
 
 def last_line(rows: list[Row]) -> str:
