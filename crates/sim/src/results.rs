@@ -259,6 +259,7 @@ fn regions(outcome: &Outcome) -> Value {
         entry.insert("start_ns".into(), json!(interval.start.as_ns()));
         entry.insert("end_ns".into(), json!(interval.end.as_ns()));
         entry.insert("simulated_ns".into(), json!(counted.time.as_ns()));
+        entry.insert("host_seconds".into(), json!(interval.host_seconds));
         Value::Object(entry)
     });
     entries.collect()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +143,8 @@ pub struct Interval {
     pub counted: Duration,
     /// What was counted in it.
     pub stats: StatsNode,
+    /// How long its replay took, in seconds of the machine that replays.
+    pub host_seconds: f64,
 }
 
 /// What a replay gives.
@@ -176,6 +179,15 @@ struct RegionStart {
     noticed: Time,
     /// Everything counted until then.
     stats: StatsNode,
+    /// When that was on the machine that replays.
+    clock: Instant,
+}
+
+impl RegionStart {
+    /// The region began at `time`, which is noticed now.
+    fn noticed_now(system: &System, time: Time) -> RegionStart {
+        RegionStart { time, noticed: system.now(), stats: system.stats(), clock: Instant::now() }
+    }
 }
 
 /// One replay. A clone is a snapshot: it goes on from the same instant in the same way.
@@ -228,8 +240,7 @@ impl Simulation {
             system.hosts_mut().for_each(|host| host.limit_instructions(limit));
         }
         system.start();
-        let region_start =
-            (!has_regions).then(|| RegionStart { time: Time::ZERO, noticed: Time::ZERO, stats: system.stats() });
+        let region_start = (!has_regions).then(|| RegionStart::noticed_now(&system, Time::ZERO));
         Ok(Simulation {
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
             shared_instructions_limit: options.instructions_limit.filter(|_| hosts > 1),
@@ -290,8 +301,7 @@ impl Simulation {
             return false;
         }
         self.system.absorb_warm_writes();
-        let (now, stats) = (self.system.now(), self.system.stats());
-        self.region_start = Some(RegionStart { time: now, noticed: now, stats });
+        self.region_start = Some(RegionStart::noticed_now(&self.system, self.system.now()));
         self.system.begin_regions()
     }
 
@@ -361,8 +371,7 @@ impl Simulation {
         let Some((host, boundary)) = self.system.hosts_mut().enumerate().find_map(boundary) else { return };
         if boundary.begins {
             self.system.absorb_warm_writes();
-            let (noticed, stats) = (self.system.now(), self.system.stats());
-            self.region_start = Some(RegionStart { time: boundary.time, noticed, stats });
+            self.region_start = Some(RegionStart::noticed_now(&self.system, boundary.time));
         } else {
             self.host_ends[host] = Some(boundary.time);
             if !self.hosts_meet {
@@ -376,13 +385,14 @@ impl Simulation {
         let hosts = self.host_ends.len();
         let ends = std::mem::replace(&mut self.host_ends, vec![None; hosts]);
         if let Some(start) = self.region_start.take() {
+            let host_seconds = start.clock.elapsed().as_secs_f64();
             let stats = self.system.stats().since(&start.stats);
             let counted = self.system.now().since(start.noticed);
             let hosts = self.system.hosts().zip(ends);
             let host_ends: Vec<Time> =
                 hosts.map(|(host, end)| end.unwrap_or_else(|| host.finished_at()).max(start.time)).collect();
             let end = host_ends.iter().copied().max().unwrap_or(start.time);
-            self.intervals.push(Interval { start: start.time, end, host_ends, counted, stats });
+            self.intervals.push(Interval { start: start.time, end, host_ends, counted, stats, host_seconds });
         }
     }
 

@@ -8,6 +8,7 @@ import csv
 import fnmatch
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,19 +54,24 @@ Point = tuple[str, str, str]  # program, memory, point
 
 def compare(work: Work) -> Findings:
     """Records and replays everything; rows in the order of the published table."""
-    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
     programs = QUICK_PROGRAMS if work.quick else tuple(ARGUMENTS)
-    ours = {program: _replay(program, work.folder, work.log) for program in programs}
-    rows: list[Row] = []
-    with REFERENCE.open(encoding="utf-8") as file:
-        for published in csv.DictReader(file):
-            if published["program"] not in programs:
-                continue
-            region = next(ours[published["program"]][published["memory"]])
-            rows += _rows(published, region)
+    points = measured_points(work, programs)
+    rows = [row for published, region in points for row in _rows(published, region)]
     cycles = [row for row in rows if row.metric == "cycles"]
     picture = pictures.ours_against_published(cycles, "cycles")
     return Findings(_explained(rows), pictures={"validation-host.svg": picture})
+
+
+def measured_points(
+    work: Work, programs: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Each published row of `programs`, in order, with our region of the same point."""
+    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    ours = {program: _replay(program, work.folder, work.log) for program in programs}
+    with REFERENCE.open(encoding="utf-8") as file:
+        for published in csv.DictReader(file):
+            if published["program"] in programs:
+                yield published, next(ours[published["program"]][published["memory"]])
 
 
 def _replay(program: str, folder: Path, log: Log) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""What recording costs: times the native run, and bytes for each instruction.
+
+The launcher alone is measured, without the start of Python.
+"""
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost.bench import REPETITIONS, Figures, record_info, seconds
+from fencepost.recording import LAUNCHER
+from fencepost.tree import WORKLOADS
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, by the name that its figures have."""
+
+    name: str
+    command: list[str]
+
+    def record_path(self, folder: Path) -> Path:
+        """Where its record is, once measured."""
+        return folder / f"{self.name}.fencepost"
+
+
+def programs(folder: Path) -> list[Program]:
+    """The programs whose recording is measured; their input is made in `folder`."""
+    text = folder / "input"
+    # Compressible and yet not trivial, the same each time.
+    words = [f"{(n * 2654435761) % 99991:x}" for n in range(400_000)]
+    text.write_text(" ".join(words)[: 2 << 20])
+    xz = ["xz", "-T2", "--block-size=512KiB", "-kc", str(text)]
+    return [
+        Program("fft", [str(WORKLOADS / "fft"), "-m16", "-p8", "--flush", "clflush"]),
+        Program("xz", xz),
+    ]
+
+
+def measure(program: Program, folder: Path) -> Figures:
+    """Records it; the record stays."""
+    record = program.record_path(folder)
+    native = [seconds(program.command) for _ in range(REPETITIONS)]
+    command = [str(LAUNCHER), "-o", str(record), "--", *program.command]
+    recorded = [seconds(command) for _ in range(REPETITIONS)]
+    instructions = record_info(record, folder)["instructions"]
+    size = record.stat().st_size
+    figures = {
+        "slowdown": statistics.median(recorded) / statistics.median(native),
+        "bytes_per_instruction": size / instructions,
+        "instructions": instructions,
+        "bytes": size,
+        "native_seconds": native,
+        "recorded_seconds": recorded,
+    }
+    print(
+        f"record {program.name}: {figures['slowdown']:.1f} times native, "
+        f"{figures['bytes_per_instruction']:.3f} bytes for each of {instructions:,} instructions",
+        flush=True,
+    )
+    return figures

@@ -1,0 +1,96 @@
+"""How fast records are replayed, and in how much memory.
+
+Every replay is a process of its own, so that its peak of memory is its own.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost import documents
+from fencepost.bench import FENCEPOST, REPETITIONS, Figures, repeated, seconds
+from fencepost.recording import LAUNCHER
+from fencepost.tree import WORKLOADS
+
+SCHEMES = ("nopb", "pb", "pb_rf")
+MACHINE = "pcs-table1"
+LENGTHS = (10**8, 10**9)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, by the name that its figures have, and the cores it is replayed on."""
+
+    name: str
+    command: list[str]
+    cores: int = 8
+
+
+def programs() -> list[Program]:
+    """The programs whose replay is measured: `<workload>_<n>core`."""
+    fft, hashmap = str(WORKLOADS / "fft"), str(WORKLOADS / "hashmap")
+    chase, stream = str(WORKLOADS / "chase"), str(WORKLOADS / "stream")
+    flush = ["--flush", "clflush"]
+    return [
+        Program("fft_1core", [fft, "-m14", "-p1", *flush], 1),
+        Program("fft_8core", [fft, "-m14", "-p8", *flush]),
+        Program("hashmap_1core", [hashmap, "-t1", "-n20000", *flush], 1),
+        Program("hashmap_8core", [hashmap, "-t8", "-n20000", *flush]),
+        Program("chase_1core", [chase, "-s", "4M", "-n", "200000"], 1),
+        Program("stream_1core", [stream, "-t1", "-r2", *flush], 1),
+        Program("stream_8core", [stream, "-t8", "-r2", *flush]),
+    ]
+
+
+def measure(program: Program, folder: Path) -> Figures:
+    """Records it and replays it under every scheme."""
+    record = folder / f"{program.name}.fencepost"
+    seconds([str(LAUNCHER), "-o", str(record), "--", *program.command])
+    more = ["--set", f"core.count={program.cores}"]
+    schemes = {scheme: _replay(record, scheme, more, folder) for scheme in SCHEMES}
+    record.unlink()
+    figures = {
+        "mips": min(figures["mips"] for figures in schemes.values()),
+        "mips_spread": max(figures["mips_spread"] for figures in schemes.values()),
+        "peak_mb": max(figures["peak_mb"] for figures in schemes.values()),
+        "schemes": schemes,
+    }
+    print(
+        f"replay {program.name}: {figures['mips']:.2f} MIPS, {figures['peak_mb']:.0f} MB "
+        f"(the slowest and the largest of the schemes; repetitions within "
+        f"{figures['mips_spread']:.0%})",
+        flush=True,
+    )
+    return figures
+
+
+def measure_lengths(record: Path, folder: Path) -> Figures:
+    """The peak of memory of the first 10^8 and the first 10^9 instructions of one long record."""
+    figures = {}
+    for length in LENGTHS:
+        more = ["--limit-instructions", str(length)]
+        figures[f"instructions_{length}"] = _replay(record, "pb", more, folder, repetitions=1)
+        print(
+            f"memory: {figures[f'instructions_{length}']['peak_mb']:.0f} MB "
+            f"for {length:,} instructions of {record.name}",
+            flush=True,
+        )
+    return figures
+
+
+def _replay(
+    record: Path, scheme: str, more: list[str], folder: Path, repetitions: int = REPETITIONS
+) -> Figures:
+    result = folder / "result.json"
+    command = [str(FENCEPOST), "run", MACHINE, str(record), "--scheme", scheme, "--quiet", *more]
+    mips, peaks = [], []
+    for _ in range(repetitions):
+        process = subprocess.Popen([*command, "--json", str(result)], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        mips.append(documents.read_result(result)["runs"][0]["mips"])
+        peaks.append(usage.ru_maxrss / 1024)
+    return {**repeated(mips, "mips"), "peak_mb": max(peaks)}
