@@ -14,6 +14,8 @@ __all__ = [
     "machine_schema",
     "options_resolve",
     "record_info",
+    "traffic_footprint_max",
+    "traffic_measure",
 ]
 
 class InputError(Exception):
@@ -36,6 +38,16 @@ def options_resolve(options: str) -> str:
 
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
+
+def traffic_measure(machine_name: str, machine: str, scheme: str, experiment: str) -> str:
+    """What came of synthetic traffic on a machine; `machine` and `experiment` are JSON.
+
+    `experiment` has `streams` (a list for each host, or one for all), `warm_up_ns`, `measure_ns`
+    and `seed`; docs/latency.md has the members of a stream and of the result.
+    """
+
+def traffic_footprint_max(machine_name: str, machine: str, host: int, memory: str) -> int:
+    """The bytes that all streams of a host, counted from 0, have together in that memory."""
 
 @final
 class Record:

@@ -11,6 +11,7 @@ mod job;
 mod machine;
 mod options;
 mod record;
+mod traffic;
 
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
 #[pymodule]
@@ -25,6 +26,8 @@ mod _core {
     use super::options::options_resolve;
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
+    #[pymodule_export]
+    use super::traffic::{traffic_footprint_max, traffic_measure};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, faults};
 

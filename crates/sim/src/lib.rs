@@ -5,6 +5,7 @@
 //!            └── host ──┘                                  │
 //!                                                   persist buffer
 //! ```
+//! In the place of a host there may be synthetic [`traffic`].
 //!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
@@ -22,3 +23,4 @@ pub mod simulation;
 pub mod stats;
 pub mod switch;
 pub mod system;
+pub mod traffic;

@@ -7,6 +7,7 @@ use crate::message::Stage;
 use crate::simulation::{Interval, Outcome, Simulation};
 use crate::stats::{Histogram, StatsNode};
 use crate::switch::Scheme;
+use crate::system::LinkEnd;
 
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
@@ -22,7 +23,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.extend(total.figures());
     entry.insert("hosts".into(), hosts(outcome, &total.stats));
     entry.insert("explanation".into(), total.explanation());
-    entry.insert("links".into(), total.links(outcome));
+    entry.insert("links".into(), links(&outcome.links, &total.stats, total.counted));
     entry.insert("latency_stacks".into(), total.latency_stacks());
     entry.insert("regions".into(), regions(outcome));
     entry.insert("warnings".into(), json!(warnings(outcome, &total)));
@@ -189,23 +190,6 @@ impl Counted {
         devices.map(|(_, device)| device.counter(name)).sum()
     }
 
-    fn links(&self, outcome: &Outcome) -> Value {
-        let links = outcome.links.iter().map(|link| {
-            let count = |name: &str| self.stats.get(&format!("{}.{name}", link.stats_path)).map_or(0, StatsNode::total);
-            let stall =
-                self.stats.get(link.stats_path.trim_end_matches(".link")).and_then(|port| port.get("credit_stall_ps"));
-            json!({
-                "name": link.name,
-                "messages": count("messages"),
-                "flits": count("flits"),
-                "bytes": count("flits") * u64::from(link.flit_bytes),
-                "utilisation_rate": self.time_share(count("busy_ps"), 1),
-                "credit_stall_ns": ns(stall.map_or(0, StatsNode::total)),
-            })
-        });
-        links.collect()
-    }
-
     fn latency_stacks(&self) -> Value {
         let stacks = CLASSES.iter().take(4).map(|(name, counters)| {
             let latency = self.histogram(&format!("memory_border.{counters}.latency"));
@@ -222,6 +206,23 @@ impl Counted {
         });
         Value::Object(stacks.collect())
     }
+}
+
+/// What each sender of a link did in `interval`, of which everything counted is `stats`.
+pub fn links(links: &[LinkEnd], stats: &StatsNode, interval: Duration) -> Value {
+    let links = links.iter().map(|link| {
+        let count = |name: &str| stats.get(&format!("{}.{name}", link.stats_path)).map_or(0, StatsNode::total);
+        let stall = stats.get(link.stats_path.trim_end_matches(".link")).and_then(|port| port.get("credit_stall_ps"));
+        json!({
+            "name": link.name,
+            "messages": count("messages"),
+            "flits": count("flits"),
+            "bytes": count("flits") * u64::from(link.flit_bytes),
+            "utilisation_rate": ratio(count("busy_ps"), interval.as_ps()),
+            "credit_stall_ns": ns(stall.map_or(0, StatsNode::total)),
+        })
+    });
+    links.collect()
 }
 
 /// What is of one host alone: whether hosts that share a fabric get equal parts of it.
@@ -275,7 +276,8 @@ fn warnings(outcome: &Outcome, total: &Counted) -> Vec<String> {
     warnings
 }
 
-fn measure(histogram: &Histogram) -> Value {
+/// `{count, latency_ns: {mean, p50, p90, p99, max}, cdf}`.
+pub fn measure(histogram: &Histogram) -> Value {
     let json = histogram.to_json();
     json!({
         "count": json["count"],

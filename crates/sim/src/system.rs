@@ -14,12 +14,15 @@ use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue
 use crate::message::{LINE_BYTES, LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
+use crate::traffic::{Generator, StreamConfig, footprint};
 
 /// Every kind of component there is.
 #[derive(Clone)]
 pub enum AnyComponent {
     /// Cores and caches.
     Host(Box<Host>),
+    /// Synthetic traffic in the place of a host's cores and caches.
+    Generator(Box<Generator>),
     /// The way from a host's caches to its memory ports.
     HostBridge(Box<HostBridge>),
     /// A CXL switch.
@@ -32,6 +35,7 @@ impl AnyComponent {
     fn component(&self) -> &dyn Component {
         match self {
             AnyComponent::Host(host) => host.as_ref(),
+            AnyComponent::Generator(generator) => generator.as_ref(),
             AnyComponent::HostBridge(bridge) => bridge.as_ref(),
             AnyComponent::Switch(switch) => switch.as_ref(),
             AnyComponent::Device(device) => device.as_ref(),
@@ -41,6 +45,7 @@ impl AnyComponent {
     fn component_mut(&mut self) -> &mut dyn Component {
         match self {
             AnyComponent::Host(host) => host.as_mut(),
+            AnyComponent::Generator(generator) => generator.as_mut(),
             AnyComponent::HostBridge(bridge) => bridge.as_mut(),
             AnyComponent::Switch(switch) => switch.as_mut(),
             AnyComponent::Device(device) => device.as_mut(),
@@ -51,6 +56,7 @@ impl AnyComponent {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match self {
             AnyComponent::Host(host) => host.handle(event, context),
+            AnyComponent::Generator(generator) => generator.handle(event, context),
             AnyComponent::HostBridge(bridge) => bridge.handle(event, context),
             AnyComponent::Switch(switch) => switch.handle(event, context),
             AnyComponent::Device(device) => device.handle(event, context),
@@ -78,6 +84,7 @@ pub struct System {
     queue: EventQueue,
     now: Time,
     hosts: Vec<ComponentId>,
+    generators: Vec<ComponentId>,
     links: Vec<LinkEnd>,
     /// Which device each range of PM lines lies in.
     ranges: Vec<(Range<LineAddress>, Interleave, Vec<ComponentId>)>,
@@ -89,13 +96,34 @@ impl System {
     /// # Errors
     /// If the fabric cannot run that scheme, or asks for something that components cannot do; with the reason.
     pub fn new(machine: &Machine, scheme: Scheme, workloads: Vec<Workload>) -> Result<System, String> {
-        machine.topology().check_scheme(scheme)?;
-        let mut builder = Builder { machine, topology: machine.topology(), scheme, system: System::empty() };
-        builder.add_hosts(workloads)?;
-        builder.add_switches()?;
-        builder.add_devices()?;
-        builder.connect();
-        Ok(builder.system)
+        assert_eq!(workloads.len(), machine.topology().hosts.len(), "each host has a workload");
+        let config = host_config(machine);
+        let hosts = workloads.into_iter().map(|workload| Host::new(&config, workload));
+        Builder::build(machine, scheme, hosts.map(|host| AnyComponent::Host(Box::new(host))).collect())
+    }
+
+    /// The same system with a traffic generator in the place of each host's cores and caches. Its requests pay the latency of the caches, and are
+    /// not held up by their MSHRs.
+    ///
+    /// # Errors
+    /// If the fabric cannot run that scheme, or there can be no such streams on it; with the reason.
+    pub fn with_traffic(
+        machine: &Machine,
+        scheme: Scheme,
+        streams: &[&[StreamConfig]],
+        seed: u64,
+    ) -> Result<System, String> {
+        assert_eq!(streams.len(), machine.topology().hosts.len(), "each host has streams");
+        let cache_latency = machine.cache_levels().miss_latency(machine.core.clock_ghz);
+        let generator = |(host, streams): (u32, &&[StreamConfig])| {
+            streams.iter().try_for_each(StreamConfig::check)?;
+            let footprints = footprint::of_streams(machine, HostId(host), streams)?;
+            let streams: Vec<_> = streams.iter().cloned().zip(footprints).collect();
+            let generator = Generator::new(&streams, cache_latency, seed.wrapping_add(u64::from(host) << 32));
+            Ok(AnyComponent::Generator(Box::new(generator)))
+        };
+        let sources = (0..).zip(streams).map(generator).collect::<Result<_, String>>()?;
+        Builder::build(machine, scheme, sources)
     }
 
     fn empty() -> System {
@@ -106,13 +134,21 @@ impl System {
             queue: EventQueue::default(),
             now: Time::ZERO,
             hosts: Vec::new(),
+            generators: Vec::new(),
             links: Vec::new(),
             ranges: Vec::new(),
         }
     }
 
-    /// Starts the programs of all hosts.
+    /// Starts the programs, or the traffic, of all hosts.
     pub fn start(&mut self) {
+        for id in self.generators.clone() {
+            let mut context = Context::new(self.now, id, &mut self.queue, &self.wires);
+            match &mut self.components[id.0 as usize] {
+                AnyComponent::Generator(generator) => generator.start(&mut context),
+                _ => unreachable!("only generators are listed"),
+            }
+        }
         for id in self.hosts.clone() {
             self.with_host(id, |host, context| host.start(context));
         }
@@ -180,9 +216,22 @@ impl System {
         self.all_hosts(Host::begin_region)
     }
 
-    /// Whether every program is at its end.
+    /// Whether every program is at its end, or every stream of traffic.
     pub fn is_finished(&self) -> bool {
-        self.hosts().all(Host::is_finished)
+        self.hosts().all(Host::is_finished) && self.generators().all(Generator::is_finished)
+    }
+
+    /// The traffic generators.
+    pub fn generators(&self) -> impl Iterator<Item = &Generator> {
+        self.generators.iter().map(|id| match &self.components[id.0 as usize] {
+            AnyComponent::Generator(generator) => generator.as_ref(),
+            _ => unreachable!("only generators are listed"),
+        })
+    }
+
+    /// How many events were ever sent; a measure of the work done.
+    pub fn events(&self) -> u64 {
+        self.queue.sent()
     }
 
     /// Whether nothing is under way anywhere, persist buffers and write queues included.
@@ -202,8 +251,14 @@ impl System {
 
     /// Everything counted so far.
     pub fn stats(&self) -> StatsNode {
+        self.stats_at(self.now)
+    }
+
+    /// Everything counted up to `time`, which is not before the last event and not after the next one.
+    pub fn stats_at(&self, time: Time) -> StatsNode {
+        debug_assert!(self.now <= time && self.next_time().is_none_or(|next| time <= next));
         let named = self.names.iter().zip(&self.components);
-        StatsNode::group(named.map(|(name, component)| (name.clone(), component.component().stats(self.now))))
+        StatsNode::group(named.map(|(name, component)| (name.clone(), component.component().stats(time))))
     }
 
     /// The senders of all directions of all CXL links, in the order of the machine file.
@@ -305,6 +360,21 @@ pub fn persist_policy(machine: &Machine, mode: PersistMode) -> PersistPolicy {
     PersistPolicy { mode, flush, fence }
 }
 
+/// What every host of a machine is built from.
+fn host_config(machine: &Machine) -> HostConfig {
+    let levels = machine.cache_levels();
+    HostConfig {
+        core: machine.core.clone(),
+        tlb: machine.tlb.clone(),
+        branch_predictor: machine.branch_predictor.clone(),
+        l1i: levels.l1i.clone(),
+        l1d: levels.l1d.clone(),
+        levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
+        simulation: machine.simulation.clone(),
+        bus_round_trip: Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+    }
+}
+
 /// A system in the making.
 struct Builder<'a> {
     machine: &'a Machine,
@@ -333,22 +403,23 @@ impl Builder<'_> {
         ComponentId(self.switch(SwitchId(self.topology.switches.len() as u32)).0 + device.0)
     }
 
-    fn add_hosts(&mut self, workloads: Vec<Workload>) -> Result<(), String> {
-        let levels = self.machine.cache_levels();
-        let config = HostConfig {
-            core: self.machine.core.clone(),
-            tlb: self.machine.tlb.clone(),
-            branch_predictor: self.machine.branch_predictor.clone(),
-            l1i: levels.l1i.clone(),
-            l1d: levels.l1d.clone(),
-            levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
-            simulation: self.machine.simulation.clone(),
-            bus_round_trip: Duration::from_ns(self.machine.host_bridge.latency_ns) * 2,
-        };
-        assert_eq!(workloads.len(), self.topology.hosts.len(), "each host has a workload");
-        for (node, workload) in self.topology.hosts.iter().zip(workloads) {
-            let host = self.system.add(&node.name, AnyComponent::Host(Box::new(Host::new(&config, workload))));
-            self.system.hosts.push(host);
+    fn build(machine: &Machine, scheme: Scheme, sources: Vec<AnyComponent>) -> Result<System, String> {
+        machine.topology().check_scheme(scheme)?;
+        let mut builder = Builder { machine, topology: machine.topology(), scheme, system: System::empty() };
+        builder.add_hosts(sources)?;
+        builder.add_switches()?;
+        builder.add_devices()?;
+        builder.connect();
+        Ok(builder.system)
+    }
+
+    /// Adds each host: what its requests come from, its bridge and its DRAM.
+    fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
+        for (node, source) in self.topology.hosts.iter().zip(sources) {
+            let is_host = matches!(source, AnyComponent::Host(_));
+            let id = self.system.add(&node.name, source);
+            let list = if is_host { &mut self.system.hosts } else { &mut self.system.generators };
+            list.push(id);
             let dram_link = local_connection(&MediumConfig::Dram(self.machine.dram.clone()));
             let mut ports = vec![PortDescription { link: dram_link.clone(), keeps_order: true }];
             let description = |edge: &EdgeId| PortDescription {

@@ -18,6 +18,7 @@ use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
 use crate::host_bridge::HostBridgeConfig;
+use crate::kernel::Duration;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
 
@@ -70,6 +71,16 @@ pub struct CacheLevels<'a> {
     pub l1d: &'a CacheConfig,
     /// The levels below both, with their names; the last one is the last-level cache.
     pub lower: Vec<(&'a str, &'a CacheConfig)>,
+}
+
+impl CacheLevels<'_> {
+    /// What a load that misses in every level pays to them, on its way to memory and back, with cores of `clock_ghz`.
+    pub fn miss_latency(&self, clock_ghz: f64) -> Duration {
+        let levels = std::iter::once(self.l1d).chain(self.lower.iter().map(|(_, level)| *level));
+        let cycles =
+            levels.map(|level| u64::from(level.latency_cycles) + u64::from(level.response_cycles)).sum::<u64>();
+        Duration::from_ghz(clock_ghz) * cycles
+    }
 }
 
 impl Machine {

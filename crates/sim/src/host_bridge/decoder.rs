@@ -126,6 +126,11 @@ impl Interleave {
         1 << self.ways_shift
     }
 
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> u64 {
+        1 << self.granularity_shift
+    }
+
     /// The way that `line` belongs to.
     pub fn way(&self, line: LineAddress) -> usize {
         ((self.offset(line) >> self.granularity_shift) & (self.ways() - 1)) as usize

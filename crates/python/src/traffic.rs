@@ -1,0 +1,41 @@
+//! Synthetic traffic on a machine, run on a thread of Python's with the interpreter's lock released.
+
+use fencepost_sim::config::topology::HostId;
+use fencepost_sim::simulation::SimulationError;
+use fencepost_sim::traffic::{Experiment, footprint};
+use pyo3::prelude::*;
+
+use crate::faults::{InternalError, caught, input};
+use crate::machine;
+use crate::options::scheme_of;
+
+/// What came of `experiment` (JSON) on `machine` under `scheme`, as JSON.
+#[pyfunction]
+pub fn traffic_measure(
+    py: Python<'_>,
+    machine_name: &str,
+    machine: &str,
+    scheme: &str,
+    experiment: &str,
+) -> PyResult<String> {
+    let machine = machine::from_json(machine_name, machine)?;
+    let scheme = scheme_of(scheme)?;
+    let experiment: Experiment = serde_json::from_str(experiment).map_err(input)?;
+    let run = || py.detach(|| experiment.run(&machine, scheme));
+    let explain = |error: SimulationError| match error {
+        SimulationError::Deadlock { .. } => InternalError::new_err(format!("{machine_name} {scheme}: {error}")),
+        other => input(format!("{machine_name}: {other}")),
+    };
+    let measurement = caught(|| format!("{machine_name} {scheme}"), || run().map_err(explain))?;
+    Ok(measurement.to_json().to_string())
+}
+
+/// The bytes that all streams of host number `host` have together in that memory.
+#[pyfunction]
+pub fn traffic_footprint_max(machine_name: &str, machine: &str, host: u32, memory: &str) -> PyResult<u64> {
+    let machine = machine::from_json(machine_name, machine)?;
+    if host as usize >= machine.topology().hosts.len() {
+        return Err(input(format!("{machine_name} has no host number {host}")));
+    }
+    footprint::bytes_of(&machine, HostId(host), memory).map_err(|error| input(format!("{machine_name}: {error}")))
+}

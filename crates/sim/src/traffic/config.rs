@@ -1,0 +1,98 @@
+//! What the streams of a traffic generator are to do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::LINE_BYTES;
+
+/// The largest request, in bytes.
+pub const REQUEST_BYTES_MAX: u32 = 4096;
+
+/// The most requests of a stream that can be under way at a time.
+pub const OUTSTANDING_MAX: u32 = 65_536;
+
+/// One stream of requests: a thread, a core's prefetcher, or a device that reads and writes the host's memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamConfig {
+    /// Which memory it goes to: `dram`, the host's own; `pm`, all PM devices that the host reaches; or a device's name.
+    pub memory: String,
+    /// In which order.
+    pub pattern: Pattern,
+    /// How much of that memory it goes over, in bytes; each stream of a host has a part of its own.
+    pub footprint_bytes: u64,
+    /// Size of a request, in bytes: a multiple of 64 up to [`REQUEST_BYTES_MAX`]. A request is complete when its last line is.
+    pub request_bytes: u32,
+    /// Of so many requests plus `writes` ...
+    pub reads: u32,
+    /// ... so many are writes.
+    pub writes: u32,
+    /// Requests under way at a time.
+    pub outstanding: u32,
+    /// Lines under way at a time, of all its requests together (the line fill buffers of a core, for example); no limit if absent.
+    #[serde(default)]
+    pub lines_outstanding: Option<u32>,
+    /// Time from the start of a request to the start of the next one at least, in ns.
+    #[serde(default)]
+    pub inject_delay_ns: f64,
+    /// Whether a request can begin only when the one before it is complete, as when a pointer chain is followed: `outstanding` has to be 1, and
+    /// `inject_delay_ns` counts from completion.
+    #[serde(default)]
+    pub dependent: bool,
+    /// Requests after which the stream ends; it never does if absent.
+    #[serde(default)]
+    pub requests: Option<u64>,
+}
+
+/// In which order a stream goes over its footprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Each request goes to any place of it, all alike.
+    Random,
+    /// Each request goes to the place after the one before, from a place on that the seed gives; after the last place comes the first.
+    Sequential,
+}
+
+impl StreamConfig {
+    /// Lines of a request.
+    pub fn lines_per_request(&self) -> u32 {
+        self.request_bytes / LINE_BYTES as u32
+    }
+
+    /// Whether these numbers make a stream.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let line = LINE_BYTES as u32;
+        if self.request_bytes == 0 || !self.request_bytes.is_multiple_of(line) || self.request_bytes > REQUEST_BYTES_MAX
+        {
+            return Err(format!(
+                "a request of {} bytes cannot be: a multiple of {line} up to {REQUEST_BYTES_MAX} can",
+                self.request_bytes
+            ));
+        }
+        if self.reads == 0 && self.writes == 0 {
+            return Err("a stream needs reads or writes".to_owned());
+        }
+        if !(1..=OUTSTANDING_MAX).contains(&self.outstanding) {
+            return Err(format!("{} requests outstanding cannot be: 1 to {OUTSTANDING_MAX} can", self.outstanding));
+        }
+        if self.lines_outstanding == Some(0) {
+            return Err("a stream needs at least one line outstanding".to_owned());
+        }
+        if self.dependent && self.outstanding != 1 {
+            return Err(format!("a dependent stream has 1 request outstanding, not {}", self.outstanding));
+        }
+        if !(0.0..=1e9).contains(&self.inject_delay_ns) {
+            return Err(format!("an inject delay of {} ns cannot be: 0 to 10^9 can", self.inject_delay_ns));
+        }
+        if self.footprint_bytes < u64::from(self.request_bytes) {
+            return Err(format!(
+                "a footprint of {} bytes holds no request of {}",
+                self.footprint_bytes, self.request_bytes
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Traffic on a machine for some simulated time, and what came of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::config::StreamConfig;
+use crate::config::Machine;
+use crate::kernel::{Duration, Time};
+use crate::message::Stage;
+use crate::results;
+use crate::simulation::SimulationError;
+use crate::stats::StatsNode;
+use crate::switch::Scheme;
+use crate::system::{LinkEnd, System};
+
+#[cfg(doc)]
+use crate::config::topology::Topology;
+
+/// What traffic is to run, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The streams of each host, in the order of hosts. A single list is meant for every host.
+    pub streams: Vec<Vec<StreamConfig>>,
+    /// Simulated time before anything counts, in ns.
+    pub warm_up_ns: f64,
+    /// Simulated time that counts, in ns.
+    pub measure_ns: f64,
+    /// Which random numbers the streams get.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// What came of an experiment: what was counted between the end of the warm-up and the end of the measurement.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// How long that was.
+    pub interval: Duration,
+    /// The names of the hosts.
+    pub hosts: Vec<String>,
+    /// The senders of all links, in the order of the machine file.
+    pub links: Vec<LinkEnd>,
+    /// Everything counted.
+    pub stats: StatsNode,
+    /// Events handled, warm-up included.
+    pub events: u64,
+}
+
+impl Experiment {
+    /// The machine with a traffic generator in the place of every host, about to start.
+    ///
+    /// # Errors
+    /// If the machine cannot run the scheme, or there is no such traffic on it; with the reason.
+    pub fn system(&self, machine: &Machine, scheme: Scheme) -> Result<System, SimulationError> {
+        let hosts = machine.topology().hosts.len();
+        let streams: Vec<&[StreamConfig]> = match &self.streams[..] {
+            [all] => vec![all; hosts],
+            each if each.len() == hosts => each.iter().map(Vec::as_slice).collect(),
+            each => {
+                let message = format!("each of {hosts} hosts needs its streams, and there are {}", each.len());
+                return Err(SimulationError::Impossible(message));
+            }
+        };
+        System::with_traffic(machine, scheme, &streams, self.seed).map_err(SimulationError::Impossible)
+    }
+
+    /// Runs the traffic on `machine` under `scheme`.
+    ///
+    /// # Errors
+    /// If the machine cannot run it, or nothing can go on.
+    pub fn run(&self, machine: &Machine, scheme: Scheme) -> Result<Measurement, SimulationError> {
+        let mut system = self.system(machine, scheme)?;
+        system.start();
+        let begin = Time::ZERO + Duration::from_ns(self.warm_up_ns);
+        let end = begin + Duration::from_ns(self.measure_ns);
+        run_until(&mut system, begin)?;
+        let before = system.stats_at(begin);
+        run_until(&mut system, end)?;
+        Ok(Measurement {
+            interval: end.since(begin),
+            hosts: machine.topology().hosts.iter().map(|host| host.name.clone()).collect(),
+            links: system.links().to_vec(),
+            stats: system.stats_at(end).since(&before),
+            events: system.events(),
+        })
+    }
+}
+
+/// Handles all events up to `time`.
+fn run_until(system: &mut System, time: Time) -> Result<(), SimulationError> {
+    while system.next_time().is_some_and(|next| next <= time) {
+        system.step();
+    }
+    // A stream that is not at its end has an event to come, unless something that it waits for cannot.
+    if system.next_time().is_none() && !system.is_finished() {
+        return Err(SimulationError::Deadlock { time: system.now(), waiting: system.waiting() });
+    }
+    Ok(())
+}
+
+impl Measurement {
+    /// `{interval_ns, hosts: [{name, streams: [{reads, writes}]}], links}`, as docs/latency.md describes it.
+    pub fn to_json(&self) -> Value {
+        let hosts = self.hosts.iter().map(|name| {
+            let streams = self.stats.get(name).map_or(&[][..], StatsNode::children);
+            let streams = streams.iter().map(|(_, stream)| {
+                json!({"reads": self.direction(stream, "reads"), "writes": self.direction(stream, "writes")})
+            });
+            json!({"name": name, "streams": streams.collect::<Vec<_>>()})
+        });
+        json!({
+            "interval_ns": self.interval.as_ns(),
+            "hosts": hosts.collect::<Vec<_>>(),
+            "links": results::links(&self.links, &self.stats, self.interval),
+        })
+    }
+
+    fn direction(&self, stream: &StatsNode, name: &str) -> Value {
+        let count = |counter: &str| stream.counter(&format!("{name}.{counter}"));
+        let requests = count("requests");
+        let mut direction = match stream.get(&format!("{name}.latency")) {
+            Some(StatsNode::Histogram(latency)) => results::measure(latency),
+            _ => Value::Null,
+        };
+        let mean = |ps: u64| (requests > 0).then(|| ps as f64 / requests as f64 / 1000.0);
+        let parts =
+            Stage::NAMES.iter().map(|stage| ((*stage).to_owned(), json!(mean(count(&format!("parts_ps.{stage}"))))));
+        direction["bytes"] = json!(count("bytes"));
+        // Bytes in a nanosecond are 10^9 bytes in a second.
+        direction["bandwidth_gb_per_s"] = json!(count("bytes") as f64 / self.interval.as_ns());
+        direction["parts_ns"] = Value::Object(parts.collect::<Map<_, _>>());
+        direction
+    }
+}

@@ -1,0 +1,150 @@
+//! Where a stream's requests go: which lines of which memory are its own.
+
+use std::ops::Range;
+
+use super::config::StreamConfig;
+use crate::config::Machine;
+use crate::config::topology::{DeviceId, HostId, Topology};
+use crate::host_bridge::Interleave;
+use crate::message::{LINE_BYTES, LineAddress};
+
+const MIB: u64 = 1 << 20;
+
+/// The lines of a stream, numbered from 0 without gaps: equal parts of one or several ranges.
+#[derive(Clone, Debug)]
+pub struct Footprint {
+    parts: Vec<Part>,
+    part_lines: u64,
+}
+
+/// Consecutive lines of one range, or of one device in a range that several devices share.
+#[derive(Clone, Debug)]
+enum Part {
+    Contiguous { first: u64 },
+    OneWay { interleave: Interleave, way: usize, first: u64 },
+}
+
+impl Footprint {
+    /// How many lines there are.
+    pub fn lines(&self) -> u64 {
+        self.part_lines * self.parts.len() as u64
+    }
+
+    /// Line number `index`.
+    #[inline]
+    pub fn line(&self, index: u64) -> LineAddress {
+        let (part, offset) = match &self.parts[..] {
+            [only] => (only, index),
+            several => (&several[(index / self.part_lines) as usize], index % self.part_lines),
+        };
+        match part {
+            Part::Contiguous { first } => LineAddress(first + offset),
+            Part::OneWay { interleave, way, first } => interleave.host_line(*way, first + offset),
+        }
+    }
+
+    /// `lines` lines from `first` on.
+    pub fn contiguous(first: LineAddress, lines: u64) -> Footprint {
+        Footprint { parts: vec![Part::Contiguous { first: first.0 }], part_lines: lines }
+    }
+}
+
+/// Lines of memory that a host may use, before they are dealt out to its streams.
+struct Memory {
+    /// The first line of each part.
+    parts: Vec<Part>,
+    /// Lines of the smallest part.
+    part_lines: u64,
+}
+
+/// The footprint of each stream of `host`: streams to the same memory lie one behind the other.
+///
+/// # Errors
+/// If there is no such memory, or it is too small for all of them; with the reason.
+pub fn of_streams(machine: &Machine, host: HostId, streams: &[StreamConfig]) -> Result<Vec<Footprint>, String> {
+    let mut taken: Vec<(&str, u64)> = Vec::new();
+    streams
+        .iter()
+        .map(|stream| {
+            let memory = memory(machine, host, &stream.memory)?;
+            let request = u64::from(stream.lines_per_request());
+            let wanted = stream.footprint_bytes / LINE_BYTES / memory.parts.len() as u64;
+            let part_lines = wanted / request * request;
+            let before = match taken.iter_mut().find(|(name, _)| *name == stream.memory) {
+                Some((_, before)) => before,
+                None => {
+                    taken.push((&stream.memory, 0));
+                    &mut taken.last_mut().expect("it has just been added").1
+                }
+            };
+            if part_lines == 0 || *before + part_lines > memory.part_lines {
+                let name = &machine.topology().hosts[host.0 as usize].name;
+                let bytes = memory.part_lines * memory.parts.len() as u64 * LINE_BYTES;
+                return Err(format!(
+                    "the footprints of all streams of {name} to {} do not fit into the {bytes} bytes that it has there",
+                    stream.memory
+                ));
+            }
+            let footprint = memory.section(*before, part_lines);
+            *before += part_lines;
+            Ok(footprint)
+        })
+        .collect()
+}
+
+/// How many bytes the streams of `host` have in that memory, all together.
+///
+/// # Errors
+/// If there is no such memory.
+pub fn bytes_of(machine: &Machine, host: HostId, name: &str) -> Result<u64, String> {
+    let memory = memory(machine, host, name)?;
+    Ok(memory.part_lines * memory.parts.len() as u64 * LINE_BYTES)
+}
+
+impl Memory {
+    /// `lines` lines of each part, from number `first` on.
+    fn section(self, first: u64, lines: u64) -> Footprint {
+        let parts = self.parts.into_iter().map(|part| match part {
+            Part::Contiguous { first: start } => Part::Contiguous { first: start + first },
+            Part::OneWay { interleave, way, first: start } => Part::OneWay { interleave, way, first: start + first },
+        });
+        Footprint { parts: parts.collect(), part_lines: lines }
+    }
+}
+
+fn memory(machine: &Machine, host: HostId, name: &str) -> Result<Memory, String> {
+    let topology = machine.topology();
+    if name == "dram" {
+        let part_lines = machine.dram.capacity_mib * MIB / LINE_BYTES;
+        return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
+    }
+    let host_name = &topology.hosts[host.0 as usize].name;
+    let frames = topology.frames_of(host);
+    if name == "pm" {
+        let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
+        let Some(part_lines) = frames.iter().map(lines).min() else {
+            return Err(format!("{host_name} reaches no PM device"));
+        };
+        let parts = frames.iter().map(|frame| Part::Contiguous { first: frame.start / LINE_BYTES }).collect();
+        return Ok(Memory { parts, part_lines });
+    }
+    let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
+        let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
+        return Err(format!("there is no memory {name:?}; there are dram, pm and the devices {}", names.join(", ")));
+    };
+    one_device(topology, &frames, DeviceId(index as u32)).ok_or_else(|| format!("{host_name} does not reach {name}"))
+}
+
+/// The lines of one device within the host's own frames of PM.
+fn one_device(topology: &Topology, frames: &[Range<u64>], device: DeviceId) -> Option<Memory> {
+    let range = topology.ranges.iter().find(|range| range.targets.contains(&device))?;
+    let frame = frames.iter().find(|frame| (range.base..range.base + range.bytes).contains(&frame.start))?;
+    let way = range.targets.iter().position(|target| *target == device)?;
+    let ways = range.interleave.ways();
+    // A host's share of a range may begin within a block; only blocks that are wholly its own count.
+    let stride = range.interleave.block_bytes() * ways;
+    let first = (frame.start - range.base).div_ceil(stride) * stride / ways;
+    let end = (frame.end - range.base) / stride * stride / ways;
+    let part = Part::OneWay { interleave: range.interleave, way, first: first / LINE_BYTES };
+    Some(Memory { parts: vec![part], part_lines: end.saturating_sub(first) / LINE_BYTES })
+}

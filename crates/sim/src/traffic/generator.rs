@@ -1,0 +1,76 @@
+//! The component: all streams of one host, at port 0 of its host bridge.
+
+use super::config::StreamConfig;
+use super::footprint::Footprint;
+use super::random::Random;
+use super::stream::{Shared, Stream, named_by};
+use crate::kernel::{Component, Context, Duration, Event, Time};
+use crate::message::Version;
+use crate::stats::StatsNode;
+
+/// The traffic generator of one host.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    streams: Vec<Stream>,
+    shared: Shared,
+}
+
+impl Generator {
+    /// A generator of these streams, each with its footprint. `cache_latency` is what the caches take of each request, there and back; streams with
+    /// equal configurations go different ways, and so do hosts with different seeds.
+    pub fn new(streams: &[(StreamConfig, Footprint)], cache_latency: Duration, seed: u64) -> Generator {
+        let stream = |(number, (config, footprint)): (usize, &(StreamConfig, Footprint))| {
+            Stream::new(number as u32, config, footprint.clone(), Random::of_member(seed, number as u64))
+        };
+        Generator {
+            streams: streams.iter().enumerate().map(stream).collect(),
+            shared: Shared { cache_latency, version: Version(0) },
+        }
+    }
+
+    /// Lets the streams begin.
+    pub fn start(&mut self, context: &mut Context<'_>) {
+        self.streams.iter_mut().for_each(|stream| stream.start(context));
+    }
+
+    /// How many streams there are.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether every stream has come to the end of its requests.
+    pub fn is_finished(&self) -> bool {
+        self.streams.iter().all(Stream::is_at_end)
+    }
+}
+
+impl Component for Generator {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Arrival { message, .. } => {
+                let (stream, request) = named_by(message.tag);
+                self.streams[stream].line_answered(request, &message, &mut self.shared, context);
+            }
+            Event::Wake { token } => self.streams[token as usize].wake(&mut self.shared, context),
+            Event::Credit { .. } => unreachable!("the port to the host bridge has no credits"),
+        }
+    }
+
+    fn power_fail(&mut self) {
+        self.streams.iter_mut().for_each(Stream::power_fail);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_finished()
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        self.streams.iter().filter_map(Stream::waiting).collect()
+    }
+
+    fn stats(&self, _: Time) -> StatsNode {
+        StatsNode::group(
+            self.streams.iter().enumerate().map(|(number, stream)| (format!("stream{number}"), stream.stats.to_node())),
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! A generator before a mock host bridge, and generators on whole machines.
+
+mod experiment;
+mod generator;
+
+use super::{Pattern, StreamConfig};
+
+/// Reads of single lines from the host's own DRAM, one after the other.
+fn reads() -> StreamConfig {
+    StreamConfig {
+        memory: "dram".to_owned(),
+        pattern: Pattern::Sequential,
+        footprint_bytes: 1 << 20,
+        request_bytes: 64,
+        reads: 1,
+        writes: 0,
+        outstanding: 1,
+        lines_outstanding: None,
+        inject_delay_ns: 0.0,
+        dependent: false,
+        requests: None,
+    }
+}
