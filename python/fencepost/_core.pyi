@@ -12,6 +12,7 @@ __all__ = [
     "__version__",
     "machine_resolve",
     "machine_schema",
+    "medium_probe",
     "options_resolve",
     "record_info",
     "traffic_footprint_max",
@@ -31,6 +32,17 @@ def machine_resolve(machine: str, directories: list[str], sets: list[str]) -> st
     """A machine as JSON, with `extends` followed, `sets` (`PATH=VALUE`) applied, defaults written.
 
     `machine` is the path of a file, or a name to be looked for in `directories`.
+    """
+
+def medium_probe(machine: str, medium: str, script: str) -> str:
+    """What a medium of `machine` (JSON) does alone under a script of requests, as JSON.
+
+    `medium` is `dram` or the name of a PM device. `script` is a JSON list; each request has
+    `at_ps`, `write` and `line`, or for DRAM `place`: rank, bank group, bank, row, column (the last
+    in lines); a write may have `bytes`. Reads and writes enter apart, each kind in order, as soon
+    as there is room. The answer has, parallel to the script, `requests` (`entered_ps`,
+    `answered_ps`, `from_queue`); the `commands` of DRAM (`at_ps`, `command`, `rank`, `bank_group`,
+    `bank`), `rested_ps` (nothing left to do) and the medium's `statistics`.
     """
 
 def options_resolve(options: str) -> str:

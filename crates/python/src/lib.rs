@@ -10,6 +10,7 @@ mod faults;
 mod job;
 mod machine;
 mod options;
+mod probe;
 mod record;
 mod traffic;
 
@@ -24,6 +25,8 @@ mod _core {
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]
     use super::options::options_resolve;
+    #[pymodule_export]
+    use super::probe::medium_probe;
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
     #[pymodule_export]

@@ -13,8 +13,9 @@ from fencepost.cli.application import app
 from fencepost.tree import ROOT
 from fencepost.validation import Comparison, Findings, Row, Work, last_line, page
 from fencepost.validation.host import HOST
+from fencepost.validation.media import MEDIA
 
-COMPARISONS = {comparison.name: comparison for comparison in (HOST,)}
+COMPARISONS = {comparison.name: comparison for comparison in (HOST, MEDIA)}
 FOLDER = ROOT / "out" / "validate"
 
 

@@ -10,6 +10,7 @@ pub mod medium;
 mod occupancy;
 pub mod pm;
 mod port;
+pub mod probe;
 mod write_drain;
 
 pub use controller::{DEVICE_PORT, Device, DeviceStats};

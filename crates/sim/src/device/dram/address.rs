@@ -14,6 +14,21 @@ pub struct AddressMap {
     columns: u64,
 }
 
+/// Where a line lies: each number is counted within the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The rank.
+    pub rank: u64,
+    /// The bank group of the rank.
+    pub bank_group: u64,
+    /// The bank of the group.
+    pub bank: u64,
+    /// The row of the bank.
+    pub row: u64,
+    /// The line of the row.
+    pub column: u64,
+}
+
 impl AddressMap {
     /// The map of a channel like `config`.
     pub fn new(config: &DramConfig) -> AddressMap {
@@ -58,6 +73,20 @@ impl AddressMap {
         let bank = (rank * self.bank_groups + group) * self.banks_per_group + bank;
         (BankId(bank as u16), rest)
     }
+
+    /// The line of the device in `column` (counted in lines) of `row` in a bank: what [`Self::locate`] finds there.
+    pub fn line(&self, place: Place) -> u64 {
+        let Place { rank, bank_group: group, bank, row, column } = place;
+        // Each with how many there are, from the least significant one.
+        let column = (column, self.columns);
+        let (group, bank, rank) = ((group, self.bank_groups), (bank, self.banks_per_group), (rank, self.ranks));
+        let digits = match self.mapping {
+            AddressMapping::RoRaBaBgCo => [column, group, bank, rank],
+            AddressMapping::RoCoRaBaBg => [group, bank, rank, column],
+            AddressMapping::RoRaBaCoBg => [group, column, bank, rank],
+        };
+        digits.iter().rev().fold(row, |line, (digit, count)| line * count + digit)
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +108,26 @@ mod tests {
         assert_eq!(map(AddressMapping::RoCoRaBaBg).locate(16), (BankId(16), 0));
         assert_eq!(first(AddressMapping::RoRaBaCoBg, 6), [0, 4, 8, 12, 0, 4]);
         assert_eq!(map(AddressMapping::RoRaBaCoBg).locate(512), (BankId(1), 0));
+    }
+
+    #[test]
+    fn a_place_is_found_where_it_was_made() {
+        for mapping in [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg] {
+            let mut lines = BTreeMap::new();
+            for rank in 0..2 {
+                for (bank_group, bank) in [(0, 0), (1, 3), (3, 1)] {
+                    for (row, column) in [(0, 0), (7, 127), (9, 1)] {
+                        let line = map(mapping).line(Place { rank, bank_group, bank, row, column });
+                        assert_eq!(
+                            map(mapping).locate(line),
+                            (BankId((rank * 16 + bank_group * 4 + bank) as u16), row)
+                        );
+                        lines.insert(line, column);
+                    }
+                }
+            }
+            assert_eq!(lines.len(), 18, "{mapping:?}: columns differ too");
+        }
     }
 
     #[test]

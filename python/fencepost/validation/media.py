@@ -1,0 +1,73 @@
+"""The comparison `media`: DRAM and PM alone, probed request by request.
+
+What a row is compared with is arithmetic on named parameters of a machine file, or a published
+figure. The probe is `_core.medium_probe`: a medium without host, links and controller pipeline.
+"""
+
+import csv
+
+from fencepost.tree import EXPERIMENTS
+from fencepost.validation import Comparison, Findings, Row, Work, media_dram
+from fencepost.validation.media_dram import Clocks
+from fencepost.validation.medium import PS, Medium
+
+PUBLISHED = EXPERIMENTS / "published" / "latency_published.csv"
+
+DRAM = {"pcs-table1": "DDR4-2400", "ddr5-4400": "DDR5-4400"}
+
+# Rows of the published table, and the parameters that their values are, in order.
+PARAMETERS = {
+    "gem5 DDR4-2400 x8 tCK / tRCD=tCL=tRP / tRAS": ("ck", "rcd cl rp", "ras"),
+    "gem5 DDR4-2400 x8 tCCD_L / tRRD S,L / tFAW / tWR / tWTR / tRTP": (
+        *("ccd_l", "rrd_s", "rrd_l", "faw", "wr", "wtr_s wtr_l", "rtp"),
+    ),
+    "gem5 DDR4-2400 x8 tRFC / tREFI / banks / bank groups": ("rfc", "refi"),
+    "gem5 DDR5-4400 tCK / tRCD=tCL=tRP / tRAS / tBURST": ("ck", "rcd cl rp", "ras", "ccd_s"),
+}
+
+
+def compare(work: Work) -> Findings:
+    """All media; tables of what no arithmetic gives."""
+    rows: list[Row] = []
+    tables: list[str] = []
+    for machine, label in DRAM.items():
+        work.log(f"probing {label} ({machine})")
+        rows += _parameters(machine, label)
+        rows += media_dram.rows(machine, label, work.quick)
+        tables.append(media_dram.table(machine, label, work.quick))
+    return Findings(rows, tables)
+
+
+def _parameters(machine: str, label: str) -> list[Row]:
+    """The published parameters beside what is simulated: the next whole number of clocks."""
+    t = Clocks(Medium(machine, "dram"))
+    rows: list[Row] = []
+    for quantity, names in PARAMETERS.items():
+        if label not in quantity:
+            continue
+        values = _published()[quantity].replace(",", " / ").split(" / ")
+        for published, name in zip(map(float, values), names, strict=False):
+            for each in name.split():
+                ours, metric = t(each) / PS, f"parameter t{each.upper()}, in whole clocks"
+                rows.append(
+                    Row("media", label, metric, published, ours, t.ck / PS, True, unit="ns")
+                )
+    return rows
+
+
+def _published() -> dict[str, str]:
+    """The values of the published table as they are written, by quantity."""
+    with PUBLISHED.open(encoding="utf-8") as file:
+        return {row["quantity"]: row["value"] for row in csv.DictReader(file)}
+
+
+MEDIA = Comparison(
+    "media",
+    "Media: DRAM and persistent memory, probed request by request",
+    "A medium alone, without host and links. DRAM: requests make the scheduler issue the two "
+    "commands between which a timing gate stands; the time between them is compared with the named "
+    "parameter of the machine file in whole clocks (rounding rule of JESD79-4), exactly. Latencies "
+    "are compared with sums of parameters, exactly; bandwidths with the limit that the parameters "
+    "set, within 1 %. Rows that are parameters are marked **set**.",
+    compare,
+)
