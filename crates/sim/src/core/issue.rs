@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::config::CoreConfig;
+use super::departures::Departures;
 use super::micro_op::Operation;
 
 const CYCLES: usize = 4096;
@@ -46,12 +47,11 @@ impl Unit {
 struct Cycle {
     number: u64,
     taken: [u8; Unit::COUNT],
-    issued: u8,
 }
 
 impl Cycle {
     fn free(number: u64) -> Cycle {
-        Cycle { number, taken: [0; Unit::COUNT], issued: 0 }
+        Cycle { number, taken: [0; Unit::COUNT] }
     }
 }
 
@@ -67,9 +67,8 @@ pub struct IssueCalendar {
     queue_entries: u32,
     /// In the queue, their issue not known yet.
     waiting: u32,
-    /// In the queue, their issue known and behind `left_until`.
-    scheduled: u32,
-    left_until: u64,
+    /// In the queue, their issue known.
+    scheduled: Departures,
 }
 
 impl IssueCalendar {
@@ -88,8 +87,7 @@ impl IssueCalendar {
             present: 0,
             queue_entries: u32::from(config.issue_queue_entries),
             waiting: 0,
-            scheduled: 0,
-            left_until: 0,
+            scheduled: Departures::new(),
         }
     }
 
@@ -111,10 +109,7 @@ impl IssueCalendar {
             let taken = &mut self.cycle(cycle + later).taken[unit as usize];
             *taken = taken.saturating_add(1);
         }
-        if cycle > self.left_until {
-            self.cycle(cycle).issued += 1;
-            self.scheduled += 1;
-        }
+        self.scheduled.add(cycle);
         cycle
     }
 
@@ -133,14 +128,11 @@ impl IssueCalendar {
     /// The first cycle from `cycle` on in which the queue has room; none if that depends on something unknown.
     #[inline]
     pub fn room_at(&mut self, cycle: u64) -> Option<u64> {
-        self.leave_until(cycle);
+        self.scheduled.leave_until(cycle);
         let mut cycle = cycle;
-        while self.waiting + self.scheduled >= self.queue_entries {
-            if self.scheduled == 0 {
-                return None;
-            }
-            cycle += 1;
-            self.leave_until(cycle);
+        while self.waiting + self.scheduled.len() >= self.queue_entries {
+            cycle = self.scheduled.first()?;
+            self.scheduled.leave_until(cycle);
         }
         Some(cycle)
     }
@@ -148,26 +140,6 @@ impl IssueCalendar {
     /// Everything leaves: the thread is gone from this core.
     pub fn clear(&mut self) {
         self.waiting = 0;
-    }
-
-    /// What issued up to `cycle` has left the queue.
-    #[inline]
-    fn leave_until(&mut self, cycle: u64) {
-        while self.left_until < cycle {
-            if self.scheduled == 0 {
-                self.left_until = cycle;
-                return;
-            }
-            self.left_until += 1;
-            let slot = &mut self.ring[self.left_until as usize % CYCLES];
-            if slot.number == self.left_until {
-                self.scheduled -= u32::from(slot.issued);
-                slot.issued = 0;
-            } else if let Some(slot) = self.elsewhere.get_mut(&self.left_until) {
-                self.scheduled -= u32::from(slot.issued);
-                slot.issued = 0;
-            }
-        }
     }
 
     #[inline]
@@ -183,11 +155,10 @@ impl IssueCalendar {
     fn bring_in(&mut self, place: usize, number: u64) {
         let next = if self.elsewhere.is_empty() { None } else { self.elsewhere.remove(&number) };
         let holder = std::mem::replace(&mut self.ring[place], next.unwrap_or(Cycle::free(number)));
-        if holder.number != u64::MAX && (holder.number >= self.present || holder.issued > 0) {
+        if holder.number != u64::MAX && holder.number >= self.present {
             self.elsewhere.insert(holder.number, holder);
             while let Some(first) = self.elsewhere.first_entry()
                 && *first.key() < self.present
-                && first.get().issued == 0
             {
                 first.remove();
             }

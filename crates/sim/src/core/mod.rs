@@ -10,6 +10,7 @@
 pub mod branch_predictor;
 pub mod config;
 pub mod decode;
+mod departures;
 pub mod events;
 pub mod issue;
 pub mod memory;
