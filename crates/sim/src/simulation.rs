@@ -18,7 +18,7 @@ use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
 use crate::stats::StatsNode;
 use crate::switch::Scheme;
-use crate::system::{LinkEnd, System, persist_policy};
+use crate::system::{LinkEnd, Stepped, System, persist_policy};
 
 #[cfg(doc)]
 use crate::config::topology::Topology;
@@ -274,15 +274,19 @@ impl Simulation {
     /// Handles the next event; if there is none and the program is not at its end, ends one wait. Whether there was anything to do.
     #[inline]
     pub fn step(&mut self) -> bool {
-        if self.system.step() {
-            self.cross_boundaries();
-            if self.shared_pm_writes_limit.is_some() {
-                self.look_at_shared_limit();
+        match self.system.step() {
+            Stepped::InFabric => return true,
+            Stepped::InHost => {
+                self.cross_boundaries();
+                if self.shared_pm_writes_limit.is_some() {
+                    self.look_at_shared_limit();
+                }
+                if let Some(limit) = self.shared_instructions_limit {
+                    self.share_instructions(limit);
+                }
+                return true;
             }
-            if let Some(limit) = self.shared_instructions_limit {
-                self.share_instructions(limit);
-            }
-            return true;
+            Stepped::Nowhere => {}
         }
         !self.system.is_finished() && if self.hosts_meet { self.meet() } else { self.system.unblock() }
     }
@@ -329,7 +333,7 @@ impl Simulation {
     /// If recovery does not come to an end.
     pub fn recover(&mut self) -> Result<(), SimulationError> {
         self.start_recovery();
-        while self.system.step() {}
+        while self.system.step() != Stepped::Nowhere {}
         if self.system.is_idle() {
             return Ok(());
         }

@@ -64,6 +64,17 @@ impl AnyComponent {
     }
 }
 
+/// Where an event was handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    /// None was left.
+    Nowhere,
+    /// In a host: instructions may have gone on, and a region may have begun or ended.
+    InHost,
+    /// Anywhere else.
+    InFabric,
+}
+
 /// One direction of a CXL link: who sends into it.
 #[derive(Clone, Debug)]
 pub struct LinkEnd {
@@ -154,15 +165,16 @@ impl System {
         }
     }
 
-    /// Handles the next event; whether there was one.
+    /// Handles the next event, if there is one.
     #[inline]
-    pub fn step(&mut self) -> bool {
-        let Some((time, target, event)) = self.queue.pop() else { return false };
+    pub fn step(&mut self) -> Stepped {
+        let Some((time, target, event)) = self.queue.pop() else { return Stepped::Nowhere };
         debug_assert!(time >= self.now, "time goes back");
         self.now = time;
         let mut context = Context::new(time, target, &mut self.queue, &self.wires);
-        self.components[target.0 as usize].handle(event, &mut context);
-        true
+        let component = &mut self.components[target.0 as usize];
+        component.handle(event, &mut context);
+        if matches!(component, AnyComponent::Host(_)) { Stepped::InHost } else { Stepped::InFabric }
     }
 
     /// The time of the last event.

@@ -332,8 +332,8 @@ impl Hierarchy {
         if level < private { &mut self.private[level].stats } else { &mut self.shared[level - private].stats }
     }
 
-    /// Memory has answered the read `message` at cycle `now`: gives everyone who is served by that, in order.
-    pub fn data_arrived(&mut self, message: &Message, now: u64) -> Vec<Served> {
+    /// Memory has answered the read `message` at cycle `now`: adds everyone who is served by that to `served`, in order.
+    pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
         let newest = self.written.get(&line).copied().unwrap_or(message.version);
@@ -343,9 +343,7 @@ impl Hierarchy {
             self.stats.stale_reads += u64::from(message.version != newest);
         }
         self.fill_shared(line, newest, now);
-        let waiters = self.mshrs.resolve(line, now);
-        let mut served = Vec::with_capacity(waiters.len());
-        for request in waiters {
+        for request in self.mshrs.resolve(line, now) {
             let level = self.shared.len() - 1;
             let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
             let version = self.fill_first_level(&request, ready);
@@ -355,8 +353,7 @@ impl Hierarchy {
         for write in std::mem::take(&mut self.writes_behind_reads) {
             self.write_around(write.by, write.line, write.mask, now);
         }
-        self.admit(now, &mut served);
-        served
+        self.admit(now, served);
     }
 
     /// A write is complete: gives the cores whose flush or non-temporal store this ends, and requests that had waited for room.
@@ -520,9 +517,9 @@ impl Hierarchy {
         writes
     }
 
-    /// Messages that have left since the last call.
-    pub fn take_departures(&mut self) -> Vec<Departure> {
-        std::mem::take(&mut self.departures)
+    /// Messages that have left since the last call, added to `departures`.
+    pub fn take_departures(&mut self, departures: &mut Vec<Departure>) {
+        departures.append(&mut self.departures);
     }
 
     /// Whether messages have left since the last [`Hierarchy::take_departures`].
@@ -912,7 +909,7 @@ impl Hierarchy {
         let BlockedRead { request, missed } = read;
         if let Some(mshr) = self.mshrs.find(request.line) {
             self.stats.merged += 1;
-            mshr.waiters.push(request);
+            mshr.add(request);
             return;
         }
         if self.mshrs.room(cycle) != Room::Now || self.writes_under_way >= self.write_buffers {

@@ -7,8 +7,45 @@ use crate::message::LineAddress;
 pub struct Mshr<W> {
     /// The line.
     pub line: LineAddress,
-    /// Whoever waits, in the order they came.
-    pub waiters: Vec<W>,
+    waiters: Waiters<W>,
+}
+
+/// Those who wait for a line, in the order they came. Most lines have one, which takes no memory of its own.
+#[derive(Clone, Debug)]
+pub struct Waiters<W> {
+    first: Option<W>,
+    others: Vec<W>,
+}
+
+impl<W> Mshr<W> {
+    /// One more waits.
+    pub fn add(&mut self, waiter: W) {
+        self.waiters.others.push(waiter);
+    }
+
+    /// Whether `waiter` waits already.
+    pub fn has(&self, waiter: &W) -> bool
+    where
+        W: PartialEq,
+    {
+        self.waiters.first.as_ref() == Some(waiter) || self.waiters.others.contains(waiter)
+    }
+}
+
+impl<W> Waiters<W> {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &W> {
+        self.first.iter().chain(&self.others)
+    }
+}
+
+impl<W> IntoIterator for Waiters<W> {
+    type Item = W;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<W>, std::vec::IntoIter<W>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.others)
+    }
 }
 
 /// The registers of one cache. One that knows when its line will be there stays occupied until that cycle.
@@ -62,17 +99,17 @@ impl<W> MshrFile<W> {
     /// Takes a register for `line`; there must be room.
     pub fn allocate(&mut self, line: LineAddress, waiter: W) {
         debug_assert!(self.pending.len() < self.capacity, "a register is taken that is not there");
-        self.pending.push(Mshr { line, waiters: vec![waiter] });
+        self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
     }
 
     /// The line of a pending register will be there at `release`: gives those who waited for it.
-    pub fn resolve(&mut self, line: LineAddress, release: u64) -> Vec<W> {
+    pub fn resolve(&mut self, line: LineAddress, release: u64) -> Waiters<W> {
         match self.pending.iter().position(|mshr| mshr.line == line) {
             Some(index) => {
                 self.releases.push(release);
                 self.pending.remove(index).waiters
             }
-            None => Vec::new(),
+            None => Waiters { first: None, others: Vec::new() },
         }
     }
 
@@ -101,8 +138,8 @@ mod tests {
     fn misses_to_one_line_merge() {
         let mut file = MshrFile::new(2);
         file.allocate(LineAddress(1), 'a');
-        file.find(LineAddress(1)).expect("it is pending").waiters.push('b');
-        assert_eq!(file.resolve(LineAddress(1), 10), ['a', 'b']);
+        file.find(LineAddress(1)).expect("it is pending").add('b');
+        assert_eq!(file.resolve(LineAddress(1), 10).into_iter().collect::<String>(), "ab");
         assert_eq!(file.pending(), 0);
     }
 

@@ -234,7 +234,7 @@ impl Core {
 
     fn load_missed(&mut self, slot: u32, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
         if let Some(mshr) = self.mshrs.find(line) {
-            mshr.waiters.push(Waiter::Load(slot));
+            mshr.add(Waiter::Load(slot));
             return;
         }
         match self.mshrs.room(cycle) {

@@ -251,8 +251,8 @@ impl Core {
 
     fn ask_to_own(&mut self, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
         if let Some(mshr) = self.mshrs.find(line) {
-            if !mshr.waiters.contains(&Waiter::Stores) {
-                mshr.waiters.push(Waiter::Stores);
+            if !mshr.has(&Waiter::Stores) {
+                mshr.add(Waiter::Stores);
             }
             return;
         }

@@ -18,7 +18,7 @@ use self::regions::Regions;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
 use crate::cache::config::CacheConfig;
-use crate::cache::hierarchy::{Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side};
+use crate::cache::hierarchy::{Departure, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side};
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::core::config::{BranchPredictorConfig, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig};
 use crate::core::micro_op::{DecodedBlock, Operation};
@@ -106,6 +106,9 @@ pub struct Host {
     requests: Vec<Option<(usize, CoreRequest)>>,
     free_requests: Vec<u32>,
     scratch: Vec<(u64, CoreRequest)>,
+    /// Empty between events; kept for their memory, like `scratch`.
+    served: Vec<Served>,
+    departures: Vec<Departure>,
     /// Kept only where somebody asks for it.
     observations: Option<Box<ObservationLog>>,
     is_powered: bool,
@@ -187,6 +190,8 @@ impl Host {
             requests: Vec::new(),
             free_requests: Vec::new(),
             scratch: Vec::new(),
+            served: Vec::new(),
+            departures: Vec::new(),
             observations: None,
             is_powered: true,
             error: None,
@@ -498,7 +503,8 @@ impl Host {
 
     /// Turns what a core asked for into wakes at the times it gets to the next level.
     fn post_requests(&mut self, core: usize, context: &mut Context<'_>) {
-        for (cycle, request) in std::mem::take(&mut self.scratch) {
+        let mut requests = std::mem::take(&mut self.scratch);
+        for (cycle, request) in requests.drain(..) {
             let slot = match self.free_requests.pop() {
                 Some(slot) => {
                     self.requests[slot as usize] = Some((core, request));
@@ -512,6 +518,7 @@ impl Host {
             let time = self.time(cycle).max(context.now());
             context.wake_at(time, Wake::Request { slot }.token());
         }
+        self.scratch = requests;
     }
 
     /// A core's request gets to the shared levels.
@@ -567,9 +574,12 @@ impl Host {
     fn handle_message(&mut self, message: &Message, now: u64, context: &mut Context<'_>) {
         match message.opcode {
             Opcode::MemData => {
-                let served = self.caches.data_arrived(message, now);
+                let mut served = std::mem::take(&mut self.served);
+                self.caches.data_arrived(message, now, &mut served);
                 self.note_brought(&served);
                 self.deliver(&served, now, context);
+                served.clear();
+                self.served = served;
             }
             Opcode::Cmp => {
                 let (acknowledged, served) = self.caches.write_completed(message, now);
@@ -586,10 +596,13 @@ impl Host {
 
     fn send_departures(&mut self, context: &mut Context<'_>) {
         if self.caches.has_departures() {
-            for departure in self.caches.take_departures() {
+            let mut departures = std::mem::take(&mut self.departures);
+            self.caches.take_departures(&mut departures);
+            for departure in departures.drain(..) {
                 let time = self.time(departure.cycle).max(context.now());
                 context.send(BRIDGE, departure.message, time);
             }
+            self.departures = departures;
         }
         if self.pm_writes_limit.is_some_and(|limit| self.caches.counters().pm_writes >= limit) {
             self.pm_writes_limit = None;

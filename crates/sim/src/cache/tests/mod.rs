@@ -160,7 +160,9 @@ impl Bench {
     }
 
     fn collect_departures(&mut self) {
-        for departure in self.caches.take_departures() {
+        let mut departures = Vec::new();
+        self.caches.take_departures(&mut departures);
+        for departure in departures {
             self.pending.push(Pending { cycle: departure.cycle, message: departure.message });
         }
         self.pending.sort_by_key(|pending| pending.cycle);
@@ -197,7 +199,9 @@ impl Bench {
             *held = message.version;
             self.caches.write_completed(&message.answer(message.version), now)
         } else {
-            (Vec::new(), self.caches.data_arrived(&message.answer(*held), now))
+            let mut served = Vec::new();
+            self.caches.data_arrived(&message.answer(*held), now, &mut served);
+            (Vec::new(), served)
         };
         self.collect_departures();
         served

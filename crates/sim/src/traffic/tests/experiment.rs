@@ -5,6 +5,7 @@ use super::reads;
 use crate::config::{Machine, SourceText};
 use crate::message::Stage;
 use crate::switch::Scheme;
+use crate::system::Stepped;
 
 fn machine(sets: &[&str]) -> Machine {
     let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();
@@ -116,7 +117,7 @@ fn when_the_streams_have_ended_every_credit_has_come_back() {
         let experiment = experiment(vec![stream("dram"), stream("pm"), stream("pm0")]);
         let mut system = experiment.system(&machine(&[]), scheme).unwrap();
         system.start();
-        while system.step() {}
+        while system.step() != Stepped::Nowhere {}
         assert!(system.is_finished() && system.is_idle(), "{scheme}: {:?}", system.waiting());
         let stats = system.stats();
         for number in 0..3 {
