@@ -20,7 +20,8 @@ def page(schema: Schema) -> str:
         lines += [f"## `[{path}]`" if path else "## At the top", ""]
         if path and table.get("description"):
             lines += [_sentence(table["description"]), ""]
-        lines += ["| key | value | meaning |", "|---|---|---|"]
+        if table["properties"]:
+            lines += ["| key | value | meaning |", "|---|---|---|"]
         required = table.get("required", [])
         for name, node in table["properties"].items():
             if _table_of(schema, node) is None:
@@ -38,10 +39,12 @@ def _tables(schema: Schema, table: Schema, path: str) -> Iterator[tuple[str, Sch
         inner = _table_of(schema, node)
         if inner is not None:
             placeholder = "" if "properties" in _resolved(schema, node) else ".NAME"
+            here = f"{path}.{name}" if path else name
             # What one component has of its kind is described there.
             if not _is_override(node):
-                here = f"{path}.{name}" if path else name
                 yield from _tables(schema, inner, here + placeholder)
+            elif not placeholder:
+                yield here, {"description": node["description"], "properties": {}}
 
 
 def _resolved(schema: Schema, node: Schema) -> Schema:
@@ -64,8 +67,10 @@ def _table_of(schema: Schema, node: Schema) -> Schema | None:
 
 
 def _is_override(node: Schema) -> bool:
+    """Whether a key holds some of the keys of another table, or each of its names does."""
     inner = node.get("additionalProperties")
-    return isinstance(inner, dict) and str(inner.get("$ref", "")).endswith("Overrides")
+    kinds = [inner] if isinstance(inner, dict) else node.get("anyOf", [])
+    return any(str(kind.get("$ref", "")).endswith("Overrides") for kind in kinds)
 
 
 def _value(schema: Schema, node: Schema) -> str:

@@ -27,7 +27,7 @@ pub enum AnyComponent {
     HostBridge(Box<HostBridge>),
     /// A CXL switch.
     Switch(Box<Switch>),
-    /// A memory device.
+    /// A memory device: a host's DRAM, a PM device, a memory expander.
     Device(Box<Device>),
 }
 
@@ -97,7 +97,7 @@ pub struct System {
     hosts: Vec<ComponentId>,
     generators: Vec<ComponentId>,
     links: Vec<LinkEnd>,
-    /// Which device each range of PM lines lies in.
+    /// Which device each line of the fabric lies in.
     ranges: Vec<(Range<LineAddress>, Interleave, Vec<ComponentId>)>,
 }
 
@@ -483,7 +483,7 @@ impl Builder<'_> {
     /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices behind it.
     fn persist_ranges(&self, switch: SwitchId) -> Result<Vec<Range<LineAddress>>, String> {
         let mut ranges = Vec::new();
-        for range in &self.topology.ranges {
+        for range in self.topology.ranges.iter().filter(|range| range.is_pm()) {
             let is_behind = |device: &&DeviceId| self.topology.downstream_edge(switch, **device).is_some();
             let persists_here = |device: &DeviceId| self.topology.persist_point(*device) == Some(switch);
             let behind: Vec<&DeviceId> = range.targets.iter().filter(is_behind).collect();
@@ -506,9 +506,8 @@ impl Builder<'_> {
             let id = DeviceId(index as u32);
             let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
             let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
-            let config = MediumConfig::Pm(self.topology.device_config(id).clone());
             let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
-            let device = Device::new(&config, &links, range.interleave);
+            let device = Device::new(self.topology.device_config(id), &links, range.interleave);
             self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
         }
         for range in &self.topology.ranges {
@@ -570,9 +569,7 @@ impl Builder<'_> {
     fn link(&self, edge: EdgeId) -> LinkConfig {
         match (self.topology.edge(edge).connection, self.topology.link_config(edge), self.topology.edge(edge).to) {
             (Connection::Link, Some(link), _) => link.clone(),
-            (_, _, Vertex::Device(device)) => {
-                local_connection(&MediumConfig::Pm(self.topology.device_config(device).clone()))
-            }
+            (_, _, Vertex::Device(device)) => local_connection(self.topology.device_config(device)),
             _ => unreachable!("a local connection leads to a device"),
         }
     }

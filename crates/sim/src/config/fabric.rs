@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::schema::make_optional;
-use crate::device::PmConfig;
+use crate::device::{DramConfig, PmConfig};
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
 
 /// How an edge is written, for editors.
 const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";
 
-/// Hosts, switches and PM devices by name, and the edges between them: a chain, a tree and several hosts are the same kind of file.
+/// Hosts, switches, PM devices and memory expanders by name, and the edges between them: a chain, a tree and several hosts are the same kind of file.
 ///
-/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]` or `[pm]` holds for all of them, unless
-/// `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]` or `[fabric.pm.NAME]` gives it for one.
+/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]` or `[expander]` holds for all of them, unless
+/// `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`, `[fabric.pm.NAME]` or `[fabric.expander.NAME]` gives it for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct FabricConfig {
@@ -33,6 +33,10 @@ pub struct FabricConfig {
     /// Names of the PM devices. Their order is the order of their physical addresses.
     #[garde(skip)]
     pub devices: Vec<String>,
+    /// Names of the memory expanders: devices with DRAM, whose content no power cut survives. Their order is the order of their physical addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[garde(skip)]
+    pub expanders: Vec<String>,
     /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports.
     #[garde(skip)]
     #[schemars(extend("items" = {"type": "string", "pattern": EDGE_PATTERN}))]
@@ -58,6 +62,10 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub pm: BTreeMap<String, Overrides<PmConfig>>,
+    /// What is different at a memory expander.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub expander: BTreeMap<String, Overrides<DramConfig>>,
 }
 
 /// Devices that share one range of addresses.
@@ -80,6 +88,13 @@ pub struct Overrides<T> {
     keys: Map<String, Json>,
     #[serde(skip)]
     kind: PhantomData<fn() -> T>,
+}
+
+/// Its keys are checked where they have been laid over those of the kind.
+impl<T> Validate for Overrides<T> {
+    type Context = ();
+
+    fn validate_into(&self, (): &Self::Context, _: &mut dyn FnMut() -> garde::Path, _: &mut garde::Report) {}
 }
 
 impl<T: JsonSchema> JsonSchema for Overrides<T> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Faults;
 use super::errors::{ConfigError, ConfigErrors};
-use super::fabric::FabricConfig;
+use super::fabric::{FabricConfig, Overrides};
 use super::layers::{Layers, SourceText};
 use super::persist::PersistConfig;
 use super::sections::{section, typed};
@@ -50,6 +50,9 @@ pub struct Machine {
     /// Persistent memory devices. A key holds for all of them unless `[fabric.pm.NAME]` gives it for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pm: Option<PmConfig>,
+    /// Memory expanders: DRAM devices in the fabric. Keys that are not here are those of `[dram]`; `[fabric.expander.NAME]` gives them for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expander: Option<Overrides<DramConfig>>,
     /// Hosts, switches and PM devices, and what connects them.
     pub fabric: FabricConfig,
     /// What is inserted into programs that persist nothing themselves.
@@ -179,6 +182,7 @@ impl Machine {
         let link = section(tree, "link", faults);
         let switch = section(tree, "switch", faults);
         let pm = section::<PmConfig>(tree, "pm", faults);
+        let expander = tree.entry("expander").and_then(|expander| typed(expander, "expander", faults));
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
         let fabric = tree.entry("fabric").filter(|_| is_readable);
@@ -189,6 +193,7 @@ impl Machine {
         rules::check_caches(tree, core.as_ref(), cache.as_ref(), faults);
         rules::check_translation(tree, tlb.as_ref(), faults);
         rules::check_capacities(tree, dram.as_ref(), pm.as_ref(), faults);
+        rules::check_expander_capacity(tree, faults);
         let topology = fabric.as_ref().and_then(|fabric| wiring::topology(fabric, tree, faults));
 
         Some(Machine {
@@ -202,6 +207,7 @@ impl Machine {
             link,
             switch,
             pm,
+            expander,
             fabric: fabric?,
             persist: persist.unwrap_or_default(),
             simulation: simulation?,

@@ -1,21 +1,32 @@
-//! Lays the PM devices out in the physical address space: one range for each, or one for each set that is interleaved.
+//! Lays PM devices and memory expanders out in the physical address space: one range for each, or one for each set that is interleaved.
+
+use std::ops::Range;
 
 use super::fabric::InterleaveConfig;
-use super::topology::{DecoderEntry, DeviceId, EdgeId, HostId, PmRange, SwitchId, Topology, Vertex};
+use super::topology::{DecoderEntry, DeviceId, EdgeId, HostId, MemoryRange, SwitchId, Topology, Vertex};
 use super::wiring::Wiring;
 use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
-use crate::host_bridge::{Interleave, PM_BASE};
+use crate::host_bridge::{ADDRESS_END, EXPANDER_BASE, Interleave, PM_BASE};
 
-/// The end of the physical address space: 52 bits, the most that x86-64 page tables can name.
-const ADDRESS_END: u64 = 1 << 52;
-
-const MIB: u64 = 1 << 20;
-
-/// Fills in the ranges, in the order of devices (a set has the place of its first device), and the decoders that lead there.
+/// Fills in the ranges, PM before expanders, each in the order of devices (a set has the place of its first device), and the decoders that lead there.
 pub(super) fn lay_out(wiring: &mut Wiring<'_>, topology: &mut Topology) {
     let sets = sets(wiring, topology);
-    let mut base = PM_BASE;
-    for device in (0..topology.devices.len()).map(|index| DeviceId(index as u32)) {
+    let pm_devices = wiring.fabric.devices.len();
+    lay_out_kind(wiring, topology, &sets, 0..pm_devices, PM_BASE..EXPANDER_BASE);
+    lay_out_kind(wiring, topology, &sets, pm_devices..topology.devices.len(), EXPANDER_BASE..ADDRESS_END);
+    fill_in_decoders(wiring, topology, &sets);
+}
+
+/// Gives `devices`, which are of one kind, their places in the part `space` of the physical address space.
+fn lay_out_kind(
+    wiring: &mut Wiring<'_>,
+    topology: &mut Topology,
+    sets: &[Set],
+    devices: Range<usize>,
+    space: Range<u64>,
+) {
+    let mut base = space.start;
+    for device in devices.clone().map(|index| DeviceId(index as u32)) {
         let (targets, granularity_bytes) = match sets.iter().find(|set| set.targets.contains(&device)) {
             None => (vec![device], None),
             Some(set) if set.targets.iter().min() != Some(&device) => continue,
@@ -28,22 +39,23 @@ pub(super) fn lay_out(wiring: &mut Wiring<'_>, topology: &mut Topology) {
         };
         // Capacities that are no multiples of 256 MiB have been reported where they are written.
         let Ok(interleave) = interleave else { return };
-        topology.ranges.push(PmRange { base, bytes, targets, interleave });
+        topology.ranges.push(MemoryRange { base, bytes, targets, interleave });
         base += bytes;
-        if base > ADDRESS_END {
+        if base > space.end {
             let name = &topology.devices[device.0 as usize].name;
             let message = format!(
-                "{name} ends beyond the last physical address (4 PiB); its capacity_mib or that of others is too large"
+                "{name} ends beyond the last physical address of its kind ({} PiB); its capacity_mib or that of others is too large",
+                space.end >> 50
             );
-            wiring.fault_at("devices", device.0 as usize, message);
+            let list = if devices.start == 0 { "devices" } else { "expanders" };
+            wiring.fault_at(list, device.0 as usize - devices.start, message);
             return;
         }
     }
-    fill_in_decoders(wiring, topology, &sets);
 }
 
 fn capacity_bytes(topology: &Topology, device: DeviceId) -> u64 {
-    topology.device_config(device).capacity_mib * MIB
+    topology.device_config(device).capacity_bytes()
 }
 
 /// An interleaved set of the machine file.
@@ -76,7 +88,7 @@ fn members(config: &InterleaveConfig, topology: &Topology, sets: &[Set]) -> Resu
     let mut targets: Vec<DeviceId> = Vec::new();
     for member in &config.devices {
         let Some(index) = topology.devices.iter().position(|device| device.name == *member) else {
-            return Err(format!("{member:?} is not in fabric.devices"));
+            return Err(format!("{member:?} is not in fabric.devices, nor in fabric.expanders"));
         };
         let device = DeviceId(index as u32);
         if targets.contains(&device) || sets.iter().any(|set| set.targets.contains(&device)) {
@@ -96,6 +108,9 @@ fn unfit(topology: &Topology, targets: &[DeviceId]) -> Option<String> {
     let name = |device: DeviceId| &topology.devices[device.0 as usize].name;
     let first = targets[0];
     for device in targets.iter().copied() {
+        if topology.is_pm(device) != topology.is_pm(first) {
+            return Some(format!("{} and {} are not both PM, nor both expanders", name(first), name(device)));
+        }
         if capacity_bytes(topology, device) != capacity_bytes(topology, first) {
             return Some(format!("{} and {} differ in capacity_mib", name(first), name(device)));
         }

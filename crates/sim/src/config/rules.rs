@@ -160,8 +160,16 @@ pub(super) fn check_capacities(machine: &Node, dram: Option<&DramConfig>, pm: Op
     }
 }
 
+/// A capacity that all expanders have of their own; one that they have from `[dram]` has been checked there.
+pub(super) fn check_expander_capacity(machine: &Node, faults: &mut Faults) {
+    let capacity = machine.at(&["expander"]).entry("capacity_mib").and_then(Node::integer);
+    if let Some(message) = capacity.and_then(|capacity| unfit_capacity(u64::try_from(capacity).ok()?)) {
+        faults.add(machine.origin_of(&["expander", "capacity_mib"]), "expander.capacity_mib", message);
+    }
+}
+
 /// Why address decoders cannot map a device of that size.
 pub(super) fn unfit_capacity(capacity_mib: u64) -> Option<String> {
-    let is_aligned = (capacity_mib * MIB).is_multiple_of(HDM_ALIGNMENT);
+    let is_aligned = capacity_mib.is_multiple_of(HDM_ALIGNMENT / MIB);
     (!is_aligned).then(|| format!("{capacity_mib} is not a multiple of 256, which address decoders need"))
 }

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use crate::core::page_table::PAGE_SHIFT;
-use crate::device::PmConfig;
+use crate::device::MediumConfig;
+use crate::host_bridge::EXPANDER_BASE;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
 use crate::switch::{Scheme, SwitchConfig};
@@ -19,7 +20,7 @@ pub struct HostId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u32);
 
-/// Names a PM device; an index into [`Topology::devices`].
+/// Names a PM device or a memory expander; an index into [`Topology::devices`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub u32);
 
@@ -34,7 +35,7 @@ pub enum Vertex {
     Host(HostId),
     /// A switch.
     Switch(SwitchId),
-    /// A PM device.
+    /// A PM device or a memory expander.
     Device(DeviceId),
 }
 
@@ -43,11 +44,11 @@ pub enum Vertex {
 pub struct HostNode {
     /// As the machine file calls it.
     pub name: String,
-    /// Its edges, in the order of its ports: CXL links, then local connections to PM.
+    /// Its edges, in the order of its ports: CXL links, then local connections.
     pub edges: Vec<EdgeId>,
     /// The way to each device that it reaches, in the order of devices.
     pub routes: Vec<Route>,
-    /// The ranges of PM that it reaches, as its bridge decodes them.
+    /// The ranges of memory that it reaches, as its bridge decodes them.
     pub decoders: Vec<DecoderEntry>,
 }
 
@@ -60,11 +61,11 @@ pub struct SwitchNode {
     pub upstream: Vec<EdgeId>,
     /// Edges to devices or other switches, in the order of its ports.
     pub downstream: Vec<EdgeId>,
-    /// The ranges of PM behind it, as it decodes them.
+    /// The ranges of memory behind it, as it decodes them.
     pub decoders: Vec<DecoderEntry>,
 }
 
-/// A PM device's place in the fabric.
+/// A device's place in the fabric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceNode {
     /// As the machine file calls it.
@@ -126,7 +127,7 @@ pub struct Route {
 
 /// A range of physical addresses that belongs to one device, or to several block by block in turn. All hosts agree on it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PmRange {
+pub struct MemoryRange {
     /// The first physical address, in bytes.
     pub base: u64,
     /// Its size in bytes, all devices together.
@@ -135,6 +136,13 @@ pub struct PmRange {
     pub targets: Vec<DeviceId>,
     /// How it is dealt out to them.
     pub interleave: Interleave,
+}
+
+impl MemoryRange {
+    /// Whether it is persistent memory; the DRAM of expanders if not.
+    pub fn is_pm(&self) -> bool {
+        self.base < EXPANDER_BASE
+    }
 }
 
 /// One HDM decoder of a host bridge or a switch: a range, and the edges that its blocks leave by in turn.
@@ -157,16 +165,16 @@ pub struct Topology {
     pub hosts: Vec<HostNode>,
     /// In the order of the machine file.
     pub switches: Vec<SwitchNode>,
-    /// In the order of the machine file.
+    /// PM devices first, memory expanders after them, each in the order of the machine file.
     pub devices: Vec<DeviceNode>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
-    /// By ascending address, without gaps, from [`PM_BASE`](crate::host_bridge::PM_BASE) on.
-    pub ranges: Vec<PmRange>,
+    /// By ascending address: PM without gaps from [`PM_BASE`](crate::host_bridge::PM_BASE) on, then expanders without gaps from [`EXPANDER_BASE`] on.
+    pub ranges: Vec<MemoryRange>,
     /// Parallel to `switches`.
     pub(super) switch_configs: Vec<SwitchConfig>,
     /// Parallel to `devices`.
-    pub(super) device_configs: Vec<PmConfig>,
+    pub(super) device_configs: Vec<MediumConfig>,
     /// Parallel to those edges that are links, which come first.
     pub(super) link_configs: Vec<LinkConfig>,
 }
@@ -177,9 +185,14 @@ impl Topology {
         &self.switch_configs[switch.0 as usize]
     }
 
-    /// What that PM device is like: `[pm]` with what `[fabric.pm.NAME]` says.
-    pub fn device_config(&self, device: DeviceId) -> &PmConfig {
+    /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and `[fabric.expander.NAME]` say.
+    pub fn device_config(&self, device: DeviceId) -> &MediumConfig {
         &self.device_configs[device.0 as usize]
+    }
+
+    /// Whether that device is persistent memory.
+    pub fn is_pm(&self, device: DeviceId) -> bool {
+        matches!(self.device_config(device), MediumConfig::Pm(_))
     }
 
     /// What that edge is like, if it is a link: `[link]` with what `[fabric.link."FROM -> TO"]` says.
@@ -209,8 +222,17 @@ impl Topology {
     /// The physical addresses of PM that the processes of `host` get frames from, in ascending ranges: of each range that it reaches an equal part for
     /// every host that does, in the order of hosts and in whole pages. No two hosts share a page.
     pub fn frames_of(&self, host: HostId) -> Vec<Range<u64>> {
-        let reached = |host: usize, range: &PmRange| self.route(HostId(host as u32), range.targets[0]).is_some();
-        let ranges = self.ranges.iter().filter(|range| reached(host.0 as usize, range));
+        self.shares_of(host, |range| range.is_pm())
+    }
+
+    /// The same of memory expanders.
+    pub fn expander_frames_of(&self, host: HostId) -> Vec<Range<u64>> {
+        self.shares_of(host, |range| !range.is_pm())
+    }
+
+    fn shares_of(&self, host: HostId, is_wanted: impl Fn(&MemoryRange) -> bool) -> Vec<Range<u64>> {
+        let reached = |host: usize, range: &MemoryRange| self.route(HostId(host as u32), range.targets[0]).is_some();
+        let ranges = self.ranges.iter().filter(|range| is_wanted(range) && reached(host.0 as usize, range));
         ranges
             .map(|range| {
                 let sharing: Vec<usize> = (0..self.hosts.len()).filter(|host| reached(*host, range)).collect();
@@ -230,7 +252,7 @@ impl Topology {
         })
     }
 
-    /// Where a persist to `device` is accepted under a scheme with persist buffers: the first switch that every route to the device
+    /// Where a persist to `device`, a PM device, is accepted under a scheme with persist buffers: the first switch that every route to the device
     /// passes. None if there is no such switch.
     ///
     /// Accepting it any earlier would be wrong: a host whose route does not pass that switch would read stale data from the device.
@@ -241,7 +263,7 @@ impl Topology {
         first.switches.iter().copied().find(|switch| others.iter().all(|route| route.switches.contains(switch)))
     }
 
-    /// Whether this fabric can run `scheme`, or the reason why not: every device needs a persist point.
+    /// Whether this fabric can run `scheme`, or the reason why not: every PM device needs a persist point.
     pub fn check_scheme(&self, scheme: Scheme) -> Result<(), String> {
         if !scheme.has_persist_buffer() {
             return Ok(());
@@ -251,7 +273,8 @@ impl Topology {
                 "scheme {scheme} needs a switch to hold the persist buffer, and this machine has none"
             ));
         }
-        (0..self.devices.len()).try_for_each(|index| self.check_persist_point(scheme, DeviceId(index as u32)))
+        let devices = (0..self.devices.len()).map(|index| DeviceId(index as u32));
+        devices.filter(|device| self.is_pm(*device)).try_for_each(|device| self.check_persist_point(scheme, device))
     }
 
     /// Whether there is a persist buffer where persists to `device` are to be accepted.

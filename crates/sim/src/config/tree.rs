@@ -122,6 +122,14 @@ impl Node {
         }
     }
 
+    /// The number, if this is a whole one.
+    pub fn integer(&self) -> Option<i128> {
+        match self.value {
+            Value::Integer(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The place of the deepest node on the way along `path` that exists.
     pub fn origin_of(&self, path: &[&str]) -> Origin {
         self.at(path).origin

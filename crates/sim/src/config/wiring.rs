@@ -15,7 +15,7 @@ use super::topology::{
 };
 use super::tree::Node;
 use super::{ranges, routes, rules};
-use crate::device::PmConfig;
+use crate::device::{DramConfig, MediumConfig, PmConfig};
 
 /// A `[fabric]` table while it is checked.
 pub(super) struct Wiring<'a> {
@@ -68,7 +68,13 @@ impl Wiring<'_> {
             self.fault(&["hosts"], "a machine needs a host, for example \"host0\"");
         }
         let mut seen: Vec<&str> = Vec::new();
-        for (list, names) in [("hosts", &fabric.hosts), ("switches", &fabric.switches), ("devices", &fabric.devices)] {
+        let lists = [
+            ("hosts", &fabric.hosts),
+            ("switches", &fabric.switches),
+            ("devices", &fabric.devices),
+            ("expanders", &fabric.expanders),
+        ];
+        for (list, names) in lists {
             for (index, name) in names.iter().enumerate() {
                 if !is_name(name) {
                     self.fault_at(
@@ -84,7 +90,7 @@ impl Wiring<'_> {
         }
         topology.hosts = fabric.hosts.iter().map(|name| HostNode::new(name)).collect();
         topology.switches = fabric.switches.iter().map(|name| SwitchNode::new(name)).collect();
-        topology.devices = fabric.devices.iter().map(|name| DeviceNode::new(name)).collect();
+        topology.devices = fabric.devices.iter().chain(&fabric.expanders).map(|name| DeviceNode::new(name)).collect();
     }
 
     /// Makes the edges that `edges` and `local_edges` list.
@@ -96,9 +102,8 @@ impl Wiring<'_> {
         names.extend(
             fabric.switches.iter().enumerate().map(|(i, name)| (name.as_str(), Vertex::Switch(SwitchId(named(i))))),
         );
-        names.extend(
-            fabric.devices.iter().enumerate().map(|(i, name)| (name.as_str(), Vertex::Device(DeviceId(named(i))))),
-        );
+        let devices = fabric.devices.iter().chain(&fabric.expanders);
+        names.extend(devices.enumerate().map(|(i, name)| (name.as_str(), Vertex::Device(DeviceId(named(i))))));
         let lists =
             [("edges", &fabric.edges, Connection::Link), ("local_edges", &fabric.local_edges, Connection::Local)];
         for (list, edges, connection) in lists {
@@ -150,10 +155,11 @@ impl Wiring<'_> {
     fn check_override_names(&mut self) {
         let fabric = self.fabric;
         let edges: Vec<String> = fabric.edges.iter().map(|edge| normalised(edge)).collect();
-        let kinds: [(&str, Vec<&String>, &str, &[String]); 3] = [
+        let kinds: [(&str, Vec<&String>, &str, &[String]); 4] = [
             ("switch", fabric.switch.keys().collect(), "switches", &fabric.switches),
             ("link", fabric.link.keys().collect(), "edges", &edges),
             ("pm", fabric.pm.keys().collect(), "devices", &fabric.devices),
+            ("expander", fabric.expander.keys().collect(), "expanders", &fabric.expanders),
         ];
         for (kind, overridden, list, valid) in kinds {
             for name in overridden.into_iter().filter(|name| !valid.contains(name)) {
@@ -167,14 +173,16 @@ impl Wiring<'_> {
     fn configure(&mut self, topology: &mut Topology) -> Option<()> {
         let fabric = self.fabric;
         let switches = fabric.switches.iter().map(|name| self.config_of("switch", name)).collect::<Vec<_>>();
-        let devices = fabric.devices.iter().map(|name| self.config_of::<PmConfig>("pm", name)).collect::<Vec<_>>();
-        for (name, config) in fabric.devices.iter().zip(&devices) {
-            let is_own = self.machine.at(&["fabric", "pm", name]).entry("capacity_mib").is_some();
-            if let Some(message) =
-                config.as_ref().filter(|_| is_own).and_then(|pm| rules::unfit_capacity(pm.capacity_mib))
-            {
-                self.fault(&["pm", name, "capacity_mib"], message);
-            }
+        let mut devices: Vec<Option<MediumConfig>> = Vec::new();
+        for name in &fabric.devices {
+            let config = self.config_of::<PmConfig>("pm", name);
+            self.check_own_capacity("pm", name, config.as_ref().map(|pm| pm.capacity_mib));
+            devices.push(config.map(MediumConfig::Pm));
+        }
+        for name in &fabric.expanders {
+            let config = self.config_of::<DramConfig>("expander", name);
+            self.check_own_capacity("expander", name, config.as_ref().map(|dram| dram.capacity_mib));
+            devices.push(config.map(MediumConfig::Dram));
         }
         let links = fabric.edges.iter().map(|edge| self.config_of("link", &normalised(edge))).collect::<Vec<_>>();
         topology.switch_configs = switches.into_iter().collect::<Option<_>>()?;
@@ -183,27 +191,42 @@ impl Wiring<'_> {
         Some(())
     }
 
-    /// The config struct of one component: the machine's table `kind` with what is different at `name`.
+    /// A capacity that a device has of its own must be one that address decoders can map.
+    fn check_own_capacity(&mut self, kind: &str, name: &str, capacity_mib: Option<u64>) {
+        let is_own = self.machine.at(&["fabric", kind, name]).entry("capacity_mib").is_some();
+        if let Some(message) = capacity_mib.filter(|_| is_own).and_then(rules::unfit_capacity) {
+            self.fault(&[kind, name, "capacity_mib"], message);
+        }
+    }
+
+    /// The config struct of one component: the machine's table `kind` with what is different at `name`. Below `[expander]` lies `[dram]`.
     fn config_of<T: DeserializeOwned + Validate<Context = ()>>(&mut self, kind: &str, name: &str) -> Option<T> {
-        let Some(table) = self.machine.entry(kind) else {
+        let base = if kind == "expander" { "dram" } else { kind };
+        let Some(table) = self.machine.entry(base) else {
             let list = match kind {
                 "switch" => "switches",
                 "link" => "edges",
+                "expander" => "expanders",
                 _ => "devices",
             };
-            self.fault(&[list], format!("the table [{kind}], which describes them, is missing"));
+            self.fault(&[list], format!("the table [{base}], which describes them, is missing"));
             return None;
         };
         let own_path = join(&join("fabric", kind), name);
-        if self.faults.concern(kind) || self.faults.concern(&own_path) {
+        if [base, kind, &own_path].into_iter().any(|path| self.faults.concern(path)) {
             return None;
         }
+        let shared = self.machine.entry(kind).filter(|_| base != kind);
         let own =
             self.machine.entry("fabric").and_then(|fabric| fabric.entry(kind)).and_then(|kinds| kinds.entry(name));
-        let Some(own) = own else { return typed(table, kind, self.faults) };
-        let mut merged = table.clone();
-        merged.overlay(own.clone());
-        typed(&merged, &own_path, self.faults)
+        let (merged, path) = match (shared, own) {
+            (None, None) => return typed(table, kind, self.faults),
+            (Some(shared), None) => (vec![shared], kind),
+            (shared, Some(own)) => (shared.into_iter().chain([own]).collect(), own_path.as_str()),
+        };
+        let mut tree = table.clone();
+        merged.into_iter().for_each(|layer| tree.overlay(layer.clone()));
+        typed(&tree, path, self.faults)
     }
 }
 

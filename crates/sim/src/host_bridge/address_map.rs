@@ -1,18 +1,24 @@
-//! The physical address map of a host: DRAM from 0, persistent memory from [`PM_BASE`].
+//! The physical address map of a host: its own DRAM from 0, persistent memory from [`PM_BASE`], memory expanders from [`EXPANDER_BASE`].
 //!
-//! Which port leads to which part of either region is the business of the [decoder](super::decoder); this file says only what is what.
+//! Which port leads to which part of a region is the business of the [decoder](super::decoder); this file says only what is what.
 
 use crate::message::{LINE_BYTES, LineAddress};
 
-/// The lowest physical address of persistent memory. Everything below is DRAM.
+/// The lowest physical address of persistent memory. Everything below is the host's own DRAM.
 pub const PM_BASE: u64 = 1 << 40;
+
+/// The lowest physical address of the DRAM of memory expanders: half of the 52 bits that x86-64 page tables can name.
+pub const EXPANDER_BASE: u64 = 1 << 51;
+
+/// The end of the physical address space.
+pub const ADDRESS_END: u64 = 1 << 52;
 
 /// The first line of persistent memory.
 pub const PM_BASE_LINE: LineAddress = LineAddress(PM_BASE / LINE_BYTES);
 
 /// Whether `line` lies in persistent memory.
 pub fn is_pm(line: LineAddress) -> bool {
-    line >= PM_BASE_LINE
+    line.0.wrapping_sub(PM_BASE_LINE.0) < (EXPANDER_BASE - PM_BASE) / LINE_BYTES
 }
 
 #[cfg(test)]
@@ -20,10 +26,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pm_begins_at_its_base_and_not_one_line_before() {
+    fn pm_begins_at_its_base_and_ends_where_expanders_begin() {
         assert!(is_pm(LineAddress::containing(PM_BASE)));
         assert!(!is_pm(LineAddress::containing(PM_BASE - 1)));
         assert!(!is_pm(LineAddress(0)));
+        assert!(is_pm(LineAddress::containing(EXPANDER_BASE - 1)));
+        assert!(!is_pm(LineAddress::containing(EXPANDER_BASE)));
+        assert!(!is_pm(LineAddress::containing(ADDRESS_END - 1)));
         assert_eq!(PM_BASE_LINE.byte(), PM_BASE);
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-pub use address_map::{PM_BASE, is_pm};
+pub use address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE, is_pm};
 pub use config::{HostBridgeConfig, PortDescription};
 pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
 pub use stats::HostBridgeStats;

@@ -14,7 +14,8 @@ pub const OUTSTANDING_MAX: u32 = 65_536;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Which memory it goes to: `dram`, the host's own; `pm`, all PM devices that the host reaches; or a device's name.
+    /// Which memory it goes to: `dram`, the host's own; `pm` or `expander`, all devices of that kind that the host reaches; or
+    /// a device's name.
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,

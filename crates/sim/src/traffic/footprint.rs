@@ -118,24 +118,33 @@ fn memory(machine: &Machine, host: HostId, name: &str) -> Result<Memory, String>
         let part_lines = machine.dram.capacity_mib * MIB / LINE_BYTES;
         return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
     }
-    let host_name = &topology.hosts[host.0 as usize].name;
-    let frames = topology.frames_of(host);
-    if name == "pm" {
-        let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
-        let Some(part_lines) = frames.iter().map(lines).min() else {
-            return Err(format!("{host_name} reaches no PM device"));
-        };
-        let parts = frames.iter().map(|frame| Part::Contiguous { first: frame.start / LINE_BYTES }).collect();
-        return Ok(Memory { parts, part_lines });
-    }
-    let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
-        let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
-        return Err(format!("there is no memory {name:?}; there are dram, pm and the devices {}", names.join(", ")));
+    let frames = match name {
+        "expander" => topology.expander_frames_of(host),
+        "pm" => topology.frames_of(host),
+        device => return named_device(topology, host, device),
     };
-    one_device(topology, &frames, DeviceId(index as u32)).ok_or_else(|| format!("{host_name} does not reach {name}"))
+    let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
+    let Some(part_lines) = frames.iter().map(lines).min() else {
+        let kind = if name == "pm" { "PM device" } else { "memory expander" };
+        return Err(format!("{} reaches no {kind}", topology.hosts[host.0 as usize].name));
+    };
+    let parts = frames.iter().map(|frame| Part::Contiguous { first: frame.start / LINE_BYTES }).collect();
+    Ok(Memory { parts, part_lines })
 }
 
-/// The lines of one device within the host's own frames of PM.
+fn named_device(topology: &Topology, host: HostId, name: &str) -> Result<Memory, String> {
+    let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
+        let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
+        let devices = if names.is_empty() { "no devices".to_owned() } else { names.join(", ") };
+        return Err(format!("there is no memory {name:?}; there are dram, pm, expander and {devices}"));
+    };
+    let device = DeviceId(index as u32);
+    let frames = if topology.is_pm(device) { topology.frames_of(host) } else { topology.expander_frames_of(host) };
+    let host_name = &topology.hosts[host.0 as usize].name;
+    one_device(topology, &frames, device).ok_or_else(|| format!("{host_name} does not reach {name}"))
+}
+
+/// The lines of one device within the frames of memory like it that are the host's own.
 fn one_device(topology: &Topology, frames: &[Range<u64>], device: DeviceId) -> Option<Memory> {
     let range = topology.ranges.iter().find(|range| range.targets.contains(&device))?;
     let frame = frames.iter().find(|frame| (range.base..range.base + range.bytes).contains(&frame.start))?;

@@ -173,7 +173,7 @@ fn traffic_that_cannot_be_is_refused_with_the_reason() {
     };
     assert_eq!(
         refused(|stream| stream.memory = "ssd".into()),
-        "there is no memory \"ssd\"; there are dram, pm and the devices pm0"
+        "there is no memory \"ssd\"; there are dram, pm, expander and pm0"
     );
     assert!(refused(|stream| stream.request_bytes = 96).contains("a multiple of 64 up to 4096"));
     assert!(refused(|stream| stream.request_bytes = 8192).contains("a multiple of 64 up to 4096"));
@@ -189,4 +189,37 @@ fn traffic_that_cannot_be_is_refused_with_the_reason() {
     let two_hosts = Experiment { streams: vec![vec![], vec![]], ..experiment(vec![]) };
     let error = two_hosts.run(&machine(&[]), Scheme::Nopb).unwrap_err().to_string();
     assert_eq!(error, "each of 1 hosts needs its streams, and there are 2");
+}
+
+#[test]
+fn an_expander_is_dram_behind_the_fabric_and_persists_nothing() {
+    let sets = [
+        r#"fabric.expanders=["mem0"]"#,
+        r#"fabric.edges=["host0 -> switch0","switch0 -> pm0","switch0 -> mem0"]"#,
+        "expander.controller_latency_ns=30",
+    ];
+    let stream = |memory: &str| StreamConfig {
+        memory: memory.to_owned(),
+        pattern: Pattern::Random,
+        reads: 1,
+        writes: 1,
+        outstanding: 16,
+        ..reads()
+    };
+    let machine = machine(&sets);
+    for memory in ["expander", "mem0"] {
+        let measurement = experiment(vec![stream(memory)]).run(&machine, Scheme::PbRf).unwrap();
+        let count = |path: &str| measurement.stats.counter(path);
+        assert!(count("mem0.reads") > 100 && count("mem0.writes") > 100);
+        assert_eq!((count("pm0.reads"), count("switch0.persist_buffer.writes")), (0, 0));
+        assert!(count("mem0.dram.reads") > 100);
+    }
+    let probe = StreamConfig { dependent: true, outstanding: 1, ..stream("mem0") };
+    let json = run(&machine, &experiment(vec![StreamConfig { writes: 0, ..probe }])).to_json();
+    let parts = &json["hosts"][0]["streams"][0]["reads"]["parts_ns"];
+    let part = |stage: &str| parts[stage].as_f64().unwrap();
+    // Two links there and back, with the flits of a request and of a line; a switch of four stages of 2.5 there and back.
+    assert!((part("link") - 4.0 * 25.0 - 2.0 * 1.079 - 4.0 * 1.079).abs() < 0.01, "{parts}");
+    assert!((part("switch_pipeline") - 20.0).abs() < 1e-9, "{parts}");
+    assert!(part("device_queue") >= 60.0, "the expander's own controller takes 30 in and out: {parts}");
 }
