@@ -124,7 +124,11 @@ fn sets_that_cannot_be_interleaved_are_refused() {
             256,
             "mine.toml:9: fabric.interleave.pool.devices: 3 devices cannot be interleaved; 2, 4, 8 or 16 can",
         ),
-        (r#"["pm0", "pm9"]"#, 256, "mine.toml:9: fabric.interleave.pool.devices: \"pm9\" is not in fabric.devices"),
+        (
+            r#"["pm0", "pm9"]"#,
+            256,
+            "mine.toml:9: fabric.interleave.pool.devices: \"pm9\" is not in fabric.devices, nor in fabric.expanders",
+        ),
         (
             r#"["pm0", "pm0"]"#,
             256,
@@ -441,5 +445,8 @@ fn expanders_that_cannot_be_are_refused() {
         with("expanders = [\"mem0\"]\n[expander]\nrank = 2\n"),
         "mine.toml:10: expander.rank: there is no such key; the nearest is `ranks`"
     );
-    assert_eq!(with("expanders = [\"pm0\"]\n"), "mine.toml:8: fabric.expanders: the name \"pm0\" is given twice");
+    assert_eq!(
+        with("expanders = [\"mem0\", \"pm0\"]\n"),
+        "mine.toml:8: fabric.expanders: the name \"pm0\" is given twice"
+    );
 }
