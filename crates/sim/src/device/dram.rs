@@ -22,7 +22,7 @@ pub use stats::DramStats;
 
 use super::line_versions::LineVersions;
 use super::medium::Completion;
-use super::write_drain::WriteDrain;
+use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::Time;
 use crate::message::{ByteMask, LineAddress, Message, MessageClass, Stage, Version};
@@ -68,12 +68,14 @@ impl Dram {
             read_queue_entries: config.read_queue_entries.into(),
             write_queue_entries: config.write_queue_entries.into(),
             refresh: Refresh::new(&channel),
-            scheduler: Scheduler::new(channel.banks(), config.row_hit_cap),
-            drain: WriteDrain::new(
-                config.write_high_watermark.into(),
-                config.write_low_watermark.into(),
-                config.write_idle_watermark.into(),
-            ),
+            scheduler: Scheduler::new(channel.banks(), config.row_hit_cap, config.row_accesses),
+            drain: WriteDrain::new(&WriteDrainConfig {
+                turns: config.write_turns,
+                high: config.write_high_watermark,
+                low: config.write_low_watermark,
+                idle: config.write_idle_watermark,
+                per_turn: config.requests_per_turn,
+            }),
             channel,
             reads: RequestQueue::default(),
             writes: RequestQueue::default(),
@@ -275,7 +277,8 @@ impl Dram {
         let Request { mut message, device_line, queued, first_command, row_state } = request;
         let bank = pending.bank;
         let is_write = message.is_write();
-        let auto_precharge = self.page_policy == PagePolicy::Closed && !self.is_wanted(&pending);
+        let is_worn_out = self.scheduler.row_accessed(bank);
+        let auto_precharge = is_worn_out || self.closes_row(&pending, is_write);
         let command = match is_write {
             true => Command::Write { bank, auto_precharge },
             false => Command::Read { bank, auto_precharge },
@@ -293,7 +296,7 @@ impl Dram {
             self.stats.write_queue.set(self.writes.len(), at);
             return;
         }
-        self.drain.read_served();
+        self.drain.read_served(self.reads.len(), self.writes.len());
         self.stats.reads += 1;
         self.stats.read_queue.set(self.reads.len(), at);
         self.stats.read_latency_ps.record(data_end.since(queued));
@@ -321,9 +324,21 @@ impl Dram {
         }
     }
 
-    /// Whether a queued request hits the row of `pending`.
-    fn is_wanted(&self, pending: &Pending) -> bool {
-        let hits = |other: &Pending| other.bank == pending.bank && other.row == pending.row;
-        self.reads.pending().iter().chain(self.writes.pending()).any(hits)
+    /// Whether the policy closes the row behind the access `pending`, which has left its queue.
+    fn closes_row(&self, pending: &Pending, is_write: bool) -> bool {
+        let same_bank = |other: &&Pending| other.bank == pending.bank;
+        let is_hit = |other: &Pending| other.row == pending.row;
+        match self.page_policy {
+            PagePolicy::Open => false,
+            PagePolicy::OpenAdaptive => {
+                let queue = if is_write { &self.writes } else { &self.reads };
+                let mut others = queue.pending().iter().filter(same_bank).peekable();
+                others.peek().is_some() && !others.any(is_hit)
+            }
+            PagePolicy::Closed => {
+                let mut others = self.reads.pending().iter().chain(self.writes.pending()).filter(same_bank);
+                !others.any(is_hit)
+            }
+        }
     }
 }

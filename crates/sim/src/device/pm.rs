@@ -2,10 +2,12 @@
 //!
 //! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains down from its high
 //! watermark, or when the write has been passed often enough. Where a write is complete is a parameter: in the write queue, which then lies
-//! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all.
+//! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all. A bank may
+//! keep the row it used last in a buffer. Or the controller knows less of its banks, and [hands everything over](handed_over) at once.
 
 mod bus;
 pub mod config;
+mod handed_over;
 mod stats;
 mod write_queue;
 
@@ -19,12 +21,13 @@ pub use stats::PmStats;
 
 use super::line_versions::LineVersions;
 use super::medium::Completion;
-use super::write_drain::WriteDrain;
+use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::{Duration, Time};
-use crate::message::{LineAddress, Message, MessageClass, Stage, Version};
+use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
 use bus::Bus;
+use handed_over::HandedOver;
 use write_queue::{QueuedWrite, WriteQueue};
 
 /// A persistent medium with its queues.
@@ -33,7 +36,11 @@ pub struct Pm {
     interleave: Interleave,
     read: Duration,
     write: Duration,
+    send: Duration,
+    burst: Duration,
     ack_at: AckAt,
+    lines_of_row: u64,
+    has_row_buffer: bool,
     read_queue_entries: usize,
     write_queue_entries: usize,
     read_bypass_cap: u16,
@@ -42,6 +49,8 @@ pub struct Pm {
     /// Reads that wait, over all banks.
     reads_waiting: usize,
     writes: WriteQueue,
+    /// None if banks get a request when they are free.
+    handed_over: Option<HandedOver>,
     drain: WriteDrain,
     /// What is on the medium.
     contents: LineVersions,
@@ -55,6 +64,8 @@ struct Bank {
     reads: VecDeque<WaitingRead>,
     /// Reads that have passed the oldest waiting write.
     passed: u16,
+    /// The row in its buffer.
+    buffered_row: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,26 +79,31 @@ impl Pm {
     /// A medium like `config`, whose lines are those of one way of `interleave`.
     pub fn new(config: &PmConfig, interleave: Interleave) -> Pm {
         let banks = usize::from(config.banks);
+        let hands_over = config.handed_over_writes > 0;
         Pm {
             interleave,
             read: Duration::from_ns(config.read_ns),
             write: Duration::from_ns(config.write_ns),
+            send: Duration::from_ns(config.send_ns),
+            burst: Duration::from_ns(config.burst_ns),
             ack_at: config.ack_at,
+            lines_of_row: u64::from(config.row_bytes) / LINE_BYTES,
+            has_row_buffer: config.row_buffer,
             read_queue_entries: config.read_queue_entries.into(),
             write_queue_entries: config.write_queue_entries.into(),
             read_bypass_cap: config.read_bypass_cap,
             banks: vec![Bank::default(); banks],
             bus: Bus::new(Duration::from_ns(config.burst_ns)),
             reads_waiting: 0,
-            writes: WriteQueue::new(config.write_queue_entries.into(), banks, config.write_merging),
-            drain: WriteDrain::new(
-                config.write_high_watermark.into(),
-                config.write_low_watermark.into(),
-                match config.ack_at {
-                    AckAt::Queue => config.write_idle_watermark.into(),
-                    AckAt::Media => 0,
-                },
-            ),
+            writes: WriteQueue::new(config.write_queue_entries.into(), banks, config.write_merging, hands_over),
+            handed_over: hands_over.then(|| HandedOver::new(config.handed_over_writes.into())),
+            drain: WriteDrain::new(&WriteDrainConfig {
+                turns: config.write_turns,
+                high: config.write_high_watermark,
+                low: config.write_low_watermark,
+                idle: if config.ack_at == AckAt::Queue { config.write_idle_watermark } else { 0 },
+                per_turn: config.requests_per_turn,
+            }),
             contents: LineVersions::default(),
             stats: PmStats::default(),
         }
@@ -120,13 +136,19 @@ impl Pm {
 
     /// Ends and begins what is due at `now`; gives the time of the next such change, [`Time::NEVER`] if nothing waits.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
+        if self.handed_over.is_some() {
+            return self.advance_handed_over(now, completions);
+        }
         let mut next = Time::NEVER;
         for bank in 0..self.banks.len() {
-            if self.banks[bank].free <= now {
+            // A buffered row may take no time at all.
+            while self.banks[bank].free <= now {
                 if self.writes.is_writing(bank) {
                     self.finish_write(bank, now, completions);
                 }
-                self.start(bank, now, completions);
+                if !self.start(bank, now, completions) {
+                    break;
+                }
             }
             let has_write = self.writes.has_waiting(bank) && self.drain.writes_when_idle(self.writes.waiting());
             let has_more = !self.banks[bank].reads.is_empty() || has_write;
@@ -160,6 +182,7 @@ impl Pm {
     pub fn power_fail(&mut self) {
         self.banks.fill(Bank::default());
         self.bus.power_fail();
+        self.handed_over.iter_mut().for_each(HandedOver::power_fail);
         self.reads_waiting = 0;
         self.drain.power_fail();
         match self.ack_at {
@@ -198,7 +221,24 @@ impl Pm {
     /// The bank of `line`, and its number in the device.
     fn locate(&self, line: LineAddress) -> (usize, u64) {
         let device_line = self.interleave.device_line(line);
-        ((device_line % self.banks.len() as u64) as usize, device_line)
+        ((self.row(device_line) % self.banks.len() as u64) as usize, device_line)
+    }
+
+    /// The row of a line, counted over all banks.
+    fn row(&self, device_line: u64) -> u64 {
+        device_line / self.lines_of_row
+    }
+
+    /// `bank` will have the row of `device_line` in its buffer, if it has one: gives how long the medium takes for that.
+    fn bring_row(&mut self, bank: usize, device_line: u64) -> Duration {
+        let is_buffered = self.has_row_buffer && self.banks[bank].buffered_row == Some(self.row(device_line));
+        self.buffer_row(bank, device_line);
+        if is_buffered { Duration::ZERO } else { self.read }
+    }
+
+    /// `bank` has the row of `device_line` in its buffer.
+    fn buffer_row(&mut self, bank: usize, device_line: u64) {
+        self.banks[bank].buffered_row = Some(self.row(device_line));
     }
 
     fn accept_read(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
@@ -210,8 +250,12 @@ impl Pm {
             return;
         }
         self.stats.reads_behind_write += u64::from(self.writes.is_writing(bank));
-        self.banks[bank].reads.push_back(WaitingRead { message: request, device_line, queued: now });
+        let read = WaitingRead { message: request, device_line, queued: now };
         self.reads_waiting += 1;
+        match self.handed_over {
+            Some(_) => self.hand_over_read(bank, read, now),
+            None => self.banks[bank].reads.push_back(read),
+        }
         self.stats.read_queue.set(self.reads_waiting, now);
     }
 
@@ -223,6 +267,7 @@ impl Pm {
             version: request.version,
             mask: request.mask,
             unacknowledged: Vec::new(),
+            sequence: 0,
         };
         match self.ack_at {
             AckAt::Queue => {
@@ -235,8 +280,8 @@ impl Pm {
         self.stats.write_queue.set(self.writes.occupied(), now);
     }
 
-    /// Gives `bank`, which is free, its next request if there is one.
-    fn start(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
+    /// Gives `bank`, which is free, its next request; whether there is one.
+    fn start(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) -> bool {
         let has_read = !self.banks[bank].reads.is_empty();
         let has_write = self.writes.has_waiting(bank);
         let writes_first = self.drain.writes_first(self.reads_waiting, self.writes.occupied())
@@ -246,31 +291,42 @@ impl Pm {
         } else if has_read {
             self.banks[bank].passed += u16::from(has_write);
             self.start_read(bank, now, completions);
+        } else {
+            return false;
         }
+        true
     }
 
     fn start_read(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
-        let mut read = self.banks[bank].reads.pop_front().expect("a read waits for the bank");
-        let data_end = self.bus.reserve(now + self.read, now);
+        let read = self.banks[bank].reads.pop_front().expect("a read waits for the bank");
+        let there = now + self.bring_row(bank, read.device_line) + self.send;
+        let data_end = self.bus.reserve(there, now);
         self.banks[bank].free = data_end;
         self.reads_waiting -= 1;
-        self.drain.read_served();
+        self.drain.read_served(self.reads_waiting, self.writes.occupied());
         self.stats.reads += 1;
         self.stats.read_wait_ps += now.since(read.queued).as_ps();
         self.stats.bank_busy_ps += data_end.since(now).as_ps();
         self.stats.read_queue.set(self.reads_waiting, now);
+        self.answer_read(read, now, data_end, completions);
+    }
+
+    /// The data of a read, which its bank began at `begun`, are there at `data_end`.
+    fn answer_read(&mut self, mut read: WaitingRead, begun: Time, data_end: Time, completions: &mut Vec<Completion>) {
         self.stats.read_latency_ps.record(data_end.since(read.queued));
-        read.message.stack.charge(Stage::DeviceQueue, now);
+        read.message.stack.charge(Stage::DeviceQueue, begun);
         read.message.stack.charge(Stage::Media, data_end);
         // Of a line that is queued in part, the queued bytes are laid over those of the medium.
+        let bank = self.locate(read.message.line).0;
         let queued = self.writes.find(read.message.line, bank).map(|queued| queued.version);
         let version = queued.unwrap_or_else(|| self.contents.get(read.device_line));
         completions.push(Completion { answer: read.message.answer(version), at: data_end, is_from_queue: false });
     }
 
     fn start_write(&mut self, bank: usize, now: Time) {
-        self.writes.start(bank, now);
-        let end = self.bus.reserve(now, now) + self.write;
+        let device_line = self.writes.start(bank, now);
+        self.buffer_row(bank, device_line);
+        let end = self.bus.reserve(now, now) + self.send + self.write;
         self.banks[bank].free = end;
         self.banks[bank].passed = 0;
         self.drain.write_served();

@@ -4,6 +4,7 @@ mod behind_a_bridge;
 mod ports;
 
 use super::*;
+use crate::device::write_drain::WriteTurns;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
 use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
@@ -59,11 +60,16 @@ fn bench(config: MediumConfig, answer_credits: u16) -> Bench {
 
 fn pm(ack_at: AckAt) -> MediumConfig {
     MediumConfig::Pm(PmConfig {
+        send_ns: 0.0,
         banks: 1,
+        row_bytes: 64,
+        row_buffer: false,
         write_queue_entries: 2,
         write_high_watermark: 2,
         write_low_watermark: 1,
         write_idle_watermark: 0,
+        write_turns: WriteTurns::ReadsFirst,
+        requests_per_turn: 16,
         ..pm::tests::nvm(ack_at)
     })
 }

@@ -165,11 +165,14 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
         }
         memory["capacity_mib"] = json!(256 * random.between(1, 8));
     }
+    for memory in ["dram", "pm"] {
+        let row_bytes = &mut machine[memory]["row_bytes"];
+        *row_bytes = json!((whole(row_bytes) / 64 * 64).max(64));
+    }
     let dram = &mut machine["dram"];
     let burst_length = random.pick(&[8, 8, 8, 4, 16, 64]);
     dram["burst_length"] = json!(burst_length);
     dram["channel_bits"] = json!(512 / burst_length);
-    dram["row_bytes"] = json!((whole(&dram["row_bytes"]) / 64 * 64).max(64));
     let config: DramConfig = serde_json::from_value(dram.clone()).expect("it has every key");
     dram["t_refi_ns"] = json!(config.t_refi_ns.max(config.refresh_interval_ns_min().ceil()));
     let buffer = &mut machine["switch"]["persist_buffer"];

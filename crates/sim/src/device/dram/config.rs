@@ -4,6 +4,7 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::device::write_drain::WriteTurns;
 use crate::message::LINE_BYTES;
 
 /// One channel of DDR SDRAM and its controller.
@@ -43,14 +44,25 @@ pub struct DramConfig {
     #[schemars(range(min = 0, max = 1023))]
     pub write_low_watermark: u16,
     /// How many writes stay in the queue while no read waits, so that later ones find them there. When
-    /// more do, they are written down to half of it. 0: none stays, each is written as soon as it can be.
+    /// more do, they are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it can be.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_idle_watermark: u16,
+    /// How reads and writes take turns.
+    #[garde(skip)]
+    pub write_turns: WriteTurns,
+    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its turn, if it waits. Without effect with
+    /// `reads_first`.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub requests_per_turn: u16,
     /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub row_hit_cap: u16,
+    /// Accesses after which an open row is closed, whatever the page policy says. 0: it takes any number.
+    #[garde(skip)]
+    pub row_accesses: u16,
     /// What becomes of a row after an access.
     #[garde(skip)]
     pub page_policy: PagePolicy,
@@ -179,6 +191,8 @@ impl DramConfig {
 pub enum PagePolicy {
     /// It stays open until another row of the bank is wanted.
     Open,
+    /// An access precharges the bank if others of its kind, read or write, are queued for other rows of it and none for this one.
+    OpenAdaptive,
     /// The last queued access to it precharges the bank (RD or WR with auto-precharge).
     Closed,
 }
@@ -206,7 +220,8 @@ fn one_burst_is_one_line(burst_length: u16) -> impl FnOnce(&u16, &()) -> garde::
     }
 }
 
-fn whole_lines(row_bytes: &u32, (): &()) -> garde::Result {
+/// Whether a row has whole lines.
+pub(in crate::device) fn whole_lines(row_bytes: &u32, (): &()) -> garde::Result {
     if (64..=65_536).contains(row_bytes) && u64::from(*row_bytes) % LINE_BYTES == 0 {
         Ok(())
     } else {

@@ -24,14 +24,24 @@ pub struct Decision {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     row_hit_cap: u16,
+    row_accesses: u16,
     /// For each bank, how many hits of the open row passed an older request for another row.
     passed: Vec<u16>,
+    /// For each bank, how often its row was accessed since it was opened.
+    accesses: Vec<u16>,
 }
 
 impl Scheduler {
-    /// A scheduler for a channel of `banks` banks.
-    pub fn new(banks: usize, row_hit_cap: u16) -> Scheduler {
-        Scheduler { row_hit_cap, passed: vec![0; banks] }
+    /// A scheduler for a channel of `banks` banks, whose rows take `row_accesses` at a time; any number if that is 0.
+    pub fn new(banks: usize, row_hit_cap: u16, row_accesses: u16) -> Scheduler {
+        Scheduler { row_hit_cap, row_accesses, passed: vec![0; banks], accesses: vec![0; banks] }
+    }
+
+    /// The open row of `bank` is accessed once more; whether it has to be closed after that.
+    pub fn row_accessed(&mut self, bank: BankId) -> bool {
+        let accesses = &mut self.accesses[usize::from(bank.0)];
+        *accesses = accesses.saturating_add(1);
+        *accesses == self.row_accesses
     }
 
     /// Chooses among the requests of `queue`, oldest first, all writes or all reads. None if all of them wait for a refresh.
@@ -98,11 +108,13 @@ impl Scheduler {
     /// The row of `bank` was closed.
     pub fn row_closed(&mut self, bank: BankId) {
         self.passed[usize::from(bank.0)] = 0;
+        self.accesses[usize::from(bank.0)] = 0;
     }
 
     /// The rows of `banks` were closed.
     pub fn rows_closed(&mut self, banks: std::ops::Range<usize>) {
-        self.passed[banks].fill(0);
+        self.passed[banks.clone()].fill(0);
+        self.accesses[banks].fill(0);
     }
 }
 

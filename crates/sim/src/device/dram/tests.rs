@@ -5,6 +5,7 @@ mod scheduling;
 mod standard;
 
 use super::*;
+use crate::device::write_drain::WriteTurns;
 use crate::kernel::Duration;
 use crate::message::{Cause, Tag};
 
@@ -19,7 +20,10 @@ pub(crate) fn ddr4_2400() -> DramConfig {
         write_high_watermark: 48,
         write_low_watermark: 16,
         write_idle_watermark: 0,
+        write_turns: WriteTurns::ReadsFirst,
+        requests_per_turn: 16,
         row_hit_cap: 16,
+        row_accesses: 0,
         page_policy: PagePolicy::Open,
         address_mapping: AddressMapping::RoRaBaBgCo,
         channel_bits: 64,

@@ -4,6 +4,9 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::device::dram::config::whole_lines;
+use crate::device::write_drain::WriteTurns;
+
 /// A persistent medium of independent banks and its controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
@@ -29,10 +32,21 @@ pub struct PmConfig {
     #[garde(range(min = 0.001, max = 1_000_000.0))]
     #[schemars(range(min = 0.001, max = 1_000_000.0))]
     pub write_ns: f64,
-    /// Banks that work side by side; consecutive lines lie in consecutive banks.
+    /// How long a line takes between a bank and the bus, in ns: after its read, before its write.
+    #[garde(range(min = 0.0, max = 10_000.0))]
+    #[schemars(range(min = 0.0, max = 10_000.0))]
+    pub send_ns: f64,
+    /// Banks that work side by side; consecutive rows lie in consecutive banks.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub banks: u16,
+    /// Bytes of a row: consecutive lines that lie in one bank; a multiple of 64.
+    #[garde(custom(whole_lines))]
+    #[schemars(range(min = 64, max = 65_536))]
+    pub row_bytes: u32,
+    /// Whether a bank keeps the row that it read or wrote last in a buffer, from which it is read without waiting for the medium.
+    #[garde(skip)]
+    pub row_buffer: bool,
     /// How long a line occupies the bus that all banks share, in ns: after its read, before its write. 0, if left out: the bus is no limit.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
@@ -55,15 +69,28 @@ pub struct PmConfig {
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
     /// How many writes stay in the queue while no read waits, so that later ones find them there. When
-    /// more do, they are written down to half of it. 0: none stays, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
+    /// more do, they are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
     /// for each.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_idle_watermark: u16,
-    /// How many reads may pass a waiting write of their bank; then the write has its turn. (With `ack_at = "media"` someone waits for it.)
+    /// How reads and writes take turns.
+    #[garde(skip)]
+    pub write_turns: WriteTurns,
+    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its turn, if it waits. Without effect with
+    /// `reads_first`.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub requests_per_turn: u16,
+    /// How many reads may pass a waiting write of their bank, unless writes are handed over; then the write has its turn. (With `ack_at = "media"` someone waits for it.)
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub read_bypass_cap: u16,
+    /// Writes that the controller has handed over to the banks: they have left the write queue, and each bank does them and its reads in the order
+    /// in which they came, so that a read waits for the writes before it. 0: none is handed over; a write stays in its queue until its bank has written it, and reads may pass it.
+    #[garde(range(min = 0, max = 4096))]
+    #[schemars(range(min = 0, max = 4096))]
+    pub handed_over_writes: u16,
     /// Whether a write to a line that is queued already, and whose writing has not begun, joins it in its place.
     #[garde(skip)]
     pub write_merging: bool,

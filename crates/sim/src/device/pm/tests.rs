@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::device::write_drain::WriteTurns;
 use crate::message::{ByteMask, Cause, Tag};
 
 /// 100 and 200 ns, four banks, a queue of eight, no bus.
@@ -13,14 +14,20 @@ pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {
         queue_answer_ns: 10.0,
         read_ns: 100.0,
         write_ns: 200.0,
+        send_ns: 0.0,
         banks: 4,
+        row_bytes: 64,
+        row_buffer: false,
         burst_ns: 0.0,
         read_queue_entries: 8,
         write_queue_entries: 8,
         write_high_watermark: 6,
         write_low_watermark: 2,
         write_idle_watermark: 0,
+        write_turns: WriteTurns::ReadsFirst,
+        requests_per_turn: 16,
         read_bypass_cap: 4,
+        handed_over_writes: 0,
         write_merging: false,
         ack_at,
     }
@@ -148,7 +155,7 @@ fn an_idle_medium_keeps_writes_up_to_its_watermark_in_the_queue() {
     assert!(bench.pm.is_idle());
     bench.offer(10_000, write(2, 1));
     bench.run();
-    assert_eq!(bench.pm.counters().writes, 2, "down to half of what may stay");
+    assert_eq!(bench.pm.counters().writes, 1, "down to what may stay, which is the low watermark too");
 }
 
 #[test]
@@ -253,6 +260,66 @@ fn a_written_line_crosses_the_bus_before_the_bank_writes_it() {
 }
 
 #[test]
+fn consecutive_rows_lie_in_consecutive_banks() {
+    let mut bench = Bench::new(PmConfig { row_bytes: 128, ..nvm(AckAt::Queue) });
+    [0, 1, 2, 8].iter().for_each(|line| bench.offer(0, read(*line)));
+    bench.run();
+    let times: Vec<_> = bench.answers().iter().map(|(_, line, _, at)| (*line, *at)).collect();
+    assert_eq!(times, [(0, 100), (2, 100), (1, 200), (8, 300)]);
+}
+
+#[test]
+fn a_row_that_is_buffered_is_read_without_the_medium_whether_it_was_read_or_written() {
+    for (row_buffer, second, third) in [(true, 10, 110), (false, 110, 110)] {
+        let mut bench = Bench::new(PmConfig { row_bytes: 128, row_buffer, send_ns: 10.0, ..nvm(AckAt::Queue) });
+        for (at, line) in [(0, 0), (1000, 1), (2000, 8)] {
+            bench.offer(at, read(line));
+        }
+        bench.offer(3000, write(0, 1));
+        bench.offer(4000, read(1));
+        bench.run();
+        let reads: Vec<_> = bench.answers().iter().filter(|answer| answer.0 == DATA).map(|answer| answer.3).collect();
+        assert_eq!(reads, [110, 1000 + second, 2000 + third, 4000 + second]);
+    }
+}
+
+#[test]
+fn a_read_waits_for_writes_that_were_handed_over_and_passes_those_that_were_not() {
+    for (handed_over_writes, answered) in [(8, 2 * 200 + 100), (0, 200 + 100)] {
+        let mut bench = Bench::new(PmConfig { handed_over_writes, ..nvm(AckAt::Queue) });
+        bench.offer(0, write(0, 1));
+        bench.offer(0, write(4, 1));
+        bench.offer(1, read(8));
+        bench.run();
+        assert_eq!(bench.answers().last(), Some(&(DATA, 8, 0, answered)));
+        assert!(bench.pm.is_idle());
+    }
+}
+
+#[test]
+fn writes_that_were_handed_over_leave_their_queue_but_no_more_than_may_be() {
+    let mut bench = Bench::new(PmConfig { handed_over_writes: 4, banks: 1, ..nvm(AckAt::Queue) });
+    (0..8).for_each(|line| bench.offer(0, write(line, 1)));
+    bench.run_before(ns(199));
+    assert_eq!((bench.pm.writes.occupied(), bench.pm.writes.writing()), (4, 4));
+    bench.run_before(ns(201));
+    assert_eq!((bench.pm.writes.occupied(), bench.pm.writes.writing()), (3, 4));
+    bench.run();
+    assert_eq!(bench.pm.counters().writes, 8);
+    assert_eq!((0..8).map(|line| bench.pm.contents.get(line).0).collect::<Vec<_>>(), [1; 8]);
+}
+
+#[test]
+fn a_line_that_was_handed_over_is_read_in_its_newest_version() {
+    let mut bench = Bench::new(PmConfig { handed_over_writes: 4, row_buffer: true, ..nvm(AckAt::Queue) });
+    bench.offer(0, write(0, 1));
+    bench.offer(1, read(0));
+    bench.run();
+    assert_eq!(bench.answers().last(), Some(&(DATA, 0, 1, 200)), "behind its write, and from the buffer");
+    assert_eq!(bench.pm.counters().reads_from_write_queue, 0);
+}
+
+#[test]
 fn a_power_cut_keeps_a_queue_inside_the_persistent_domain() {
     let mut bench = Bench::new(PmConfig { banks: 1, ..nvm(AckAt::Queue) });
     for (line, version) in [(0, 1), (1, 1), (0, 2)] {
@@ -300,9 +367,13 @@ proptest! {
     fn every_acknowledged_write_survives_a_power_cut(
         requests in prop::collection::vec((0u64..80, 0u64..12, any::<bool>()), 1..80),
         is_queue in any::<bool>(), write_merging in any::<bool>(), burst in 0u32..30, cut in 0u64..4000,
+        handed_over_writes in 0u16..4, row_buffer in any::<bool>(), takes_turns in any::<bool>(),
     ) {
+        let write_turns = if takes_turns { WriteTurns::Batches } else { WriteTurns::ReadsFirst };
         let ack_at = if is_queue { AckAt::Queue } else { AckAt::Media };
-        let mut bench = Bench::new(PmConfig { write_merging, burst_ns: burst.into(), ..nvm(ack_at) });
+        let burst_ns = burst.into();
+        let media = PmConfig { handed_over_writes, row_buffer, row_bytes: 128, write_turns, ..nvm(ack_at) };
+        let mut bench = Bench::new(PmConfig { write_merging, burst_ns, requests_per_turn: 2, ..media });
         let mut issued = [0u32; 12];
         let mut at = 0;
         for (gap, line, is_write) in requests {

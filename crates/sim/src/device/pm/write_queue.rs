@@ -1,4 +1,6 @@
 //! The lines that wait to be written to a persistent medium, and those that are being written.
+//!
+//! Those being written keep their places in the queue, or have been handed over to their banks and left it.
 
 use std::collections::VecDeque;
 
@@ -18,23 +20,28 @@ pub struct QueuedWrite {
     pub mask: ByteMask,
     /// The requests that wait for the medium; none if they are complete already.
     pub unacknowledged: Vec<Message>,
+    /// Its place among all that came; the queue sets it.
+    pub sequence: u64,
 }
 
-/// The write queue: in each bank oldest first, and with one line at most that is being written.
+/// The write queue: in each bank oldest first.
 #[derive(Clone, Debug)]
 pub struct WriteQueue {
     capacity: usize,
     merges: bool,
-    occupied: usize,
-    /// Of them, how many are being written.
+    /// Whether a line that is being written has left the queue.
+    hands_over: bool,
+    waiting: usize,
     writing: usize,
+    pushed: u64,
     banks: Vec<BankWrites>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct BankWrites {
     waiting: VecDeque<QueuedWrite>,
-    writing: Option<QueuedWrite>,
+    /// What the bank is writing, or has been handed over.
+    writing: VecDeque<QueuedWrite>,
 }
 
 /// What the queue holds of a line.
@@ -42,24 +49,37 @@ struct BankWrites {
 pub struct QueuedLine {
     /// The youngest version.
     pub version: Version,
-    /// Whether every byte of the line is in the queue.
+    /// Whether every byte of the line has its place in the queue.
     pub is_whole: bool,
 }
 
 impl WriteQueue {
-    /// A queue of `capacity` lines for `banks` banks, in which writes to one line merge or not.
-    pub fn new(capacity: usize, banks: usize, merges: bool) -> WriteQueue {
-        WriteQueue { capacity, merges, occupied: 0, writing: 0, banks: vec![BankWrites::default(); banks] }
+    /// A queue of `capacity` lines for `banks` banks, in which writes to one line merge or not; lines leave it when they are handed over to their
+    /// banks, or when they are written.
+    pub fn new(capacity: usize, banks: usize, merges: bool, hands_over: bool) -> WriteQueue {
+        let banks = vec![BankWrites::default(); banks];
+        WriteQueue { capacity, merges, hands_over, waiting: 0, writing: 0, pushed: 0, banks }
     }
 
-    /// How many places are taken, by waiting lines and by those being written.
+    /// How many places are taken, by waiting lines and by those being written that have not left.
     pub fn occupied(&self) -> usize {
-        self.occupied
+        self.waiting + if self.hands_over { 0 } else { self.writing }
     }
 
     /// How many lines wait to be written.
     pub fn waiting(&self) -> usize {
-        self.occupied - self.writing
+        self.waiting
+    }
+
+    /// How many lines are being written, or handed over and not yet written.
+    pub fn writing(&self) -> usize {
+        self.writing
+    }
+
+    /// The bank for which the oldest line waits.
+    pub fn oldest(&self) -> Option<usize> {
+        let fronts = self.banks.iter().enumerate().filter_map(|(bank, writes)| Some((writes.waiting.front()?, bank)));
+        fronts.min_by_key(|(write, _)| write.sequence).map(|(_, bank)| bank)
     }
 
     /// Whether nothing is being written.
@@ -69,11 +89,11 @@ impl WriteQueue {
 
     /// Whether a write to `line` finds a place, its own or that of an earlier write to the line.
     pub fn has_room(&self, line: LineAddress, bank: usize) -> bool {
-        self.occupied < self.capacity || self.mergeable(line, bank).is_some()
+        self.occupied() < self.capacity || self.mergeable(line, bank).is_some()
     }
 
     /// Puts `write` into its place. True if it joined an earlier one.
-    pub fn push(&mut self, write: QueuedWrite, bank: usize) -> bool {
+    pub fn push(&mut self, mut write: QueuedWrite, bank: usize) -> bool {
         if let Some(index) = self.mergeable(write.line, bank) {
             let earlier = &mut self.banks[bank].waiting[index];
             debug_assert!(write.version >= earlier.version, "a write overtook an earlier one to its line");
@@ -82,19 +102,22 @@ impl WriteQueue {
             earlier.unacknowledged.extend(write.unacknowledged);
             return true;
         }
-        debug_assert!(self.occupied < self.capacity);
+        debug_assert!(self.occupied() < self.capacity);
+        write.sequence = self.pushed;
+        self.pushed += 1;
         self.banks[bank].waiting.push_back(write);
-        self.occupied += 1;
+        self.waiting += 1;
         false
     }
 
     /// What the queue holds of `line`, if anything.
     pub fn find(&self, line: LineAddress, bank: usize) -> Option<QueuedLine> {
         let bank = &self.banks[bank];
-        let mut entries = bank.writing.iter().chain(&bank.waiting).filter(|write| write.line == line);
-        let oldest = entries.next()?;
-        let (version, mask) =
-            entries.fold((oldest.version, oldest.mask.0), |(_, mask), write| (write.version, mask | write.mask.0));
+        let is_line = |write: &&QueuedWrite| write.line == line;
+        let version = bank.writing.iter().chain(&bank.waiting).rfind(is_line)?.version;
+        let written = if self.hands_over { None } else { Some(&bank.writing) };
+        let in_place = written.into_iter().flatten().chain(&bank.waiting).filter(is_line);
+        let mask = in_place.fold(0, |mask, write| mask | write.mask.0);
         Some(QueuedLine { version, is_whole: ByteMask(mask).is_full() })
     }
 
@@ -112,33 +135,35 @@ impl WriteQueue {
 
     /// Whether `bank` is writing.
     pub fn is_writing(&self, bank: usize) -> bool {
-        self.banks[bank].writing.is_some()
+        !self.banks[bank].writing.is_empty()
     }
 
-    /// `bank` begins to write its oldest line.
-    pub fn start(&mut self, bank: usize, now: Time) {
+    /// `bank` begins to write its oldest line, or is handed it: gives the line's number in the device.
+    pub fn start(&mut self, bank: usize, now: Time) -> u64 {
         let bank = &mut self.banks[bank];
-        debug_assert!(bank.writing.is_none());
+        debug_assert!(self.hands_over || bank.writing.is_empty());
         let mut write = bank.waiting.pop_front().expect("a line waits for the bank");
         for request in &mut write.unacknowledged {
             request.stack.charge(Stage::DeviceQueue, now);
         }
-        bank.writing = Some(write);
+        let device_line = write.device_line;
+        bank.writing.push_back(write);
+        self.waiting -= 1;
         self.writing += 1;
+        device_line
     }
 
-    /// `bank` has written its line, whose place is free again.
+    /// `bank` has written the first of its lines.
     pub fn finish(&mut self, bank: usize) -> QueuedWrite {
-        self.occupied -= 1;
         self.writing -= 1;
-        self.banks[bank].writing.take().expect("the bank was writing")
+        self.banks[bank].writing.pop_front().expect("the bank was writing")
     }
 
     /// What was being written has to be written again.
     pub fn interrupt(&mut self) {
-        self.writing = 0;
+        self.waiting += std::mem::take(&mut self.writing);
         for bank in &mut self.banks {
-            if let Some(write) = bank.writing.take() {
+            while let Some(write) = bank.writing.pop_back() {
                 bank.waiting.push_front(write);
             }
         }
@@ -147,7 +172,7 @@ impl WriteQueue {
     /// Everything in the queue is lost.
     pub fn clear(&mut self) {
         self.banks.fill(BankWrites::default());
-        self.occupied = 0;
+        self.waiting = 0;
         self.writing = 0;
     }
 
@@ -175,12 +200,30 @@ mod tests {
             version: Version(version),
             mask: ByteMask(mask),
             unacknowledged: Vec::new(),
+            sequence: 0,
         }
     }
 
     #[test]
+    fn lines_that_were_handed_over_leave_their_places_and_go_back_if_they_are_interrupted() {
+        let mut queue = WriteQueue::new(2, 2, true, true);
+        queue.push(write(1, 1, u64::MAX), 1);
+        queue.push(write(3, 1, u64::MAX), 1);
+        assert_eq!(queue.oldest(), Some(1));
+        queue.start(1, Time::ZERO);
+        queue.push(write(2, 1, u64::MAX), 0);
+        assert_eq!(queue.oldest(), Some(1), "line 3 came before line 2");
+        queue.start(1, Time::ZERO);
+        assert_eq!((queue.occupied(), queue.writing()), (1, 2));
+        let handed_over = queue.find(LineAddress(3), 1);
+        assert_eq!(handed_over, Some(QueuedLine { version: Version(1), is_whole: false }), "it is not in the queue");
+        queue.interrupt();
+        assert_eq!(queue.iter().map(|write| write.line.0).collect::<Vec<_>>(), [2, 1, 3]);
+    }
+
+    #[test]
     fn a_write_joins_a_waiting_one_but_not_one_under_way() {
-        let mut queue = WriteQueue::new(2, 1, true);
+        let mut queue = WriteQueue::new(2, 1, true, false);
         assert!(!queue.push(write(1, 1, u64::MAX), 0));
         queue.start(0, Time::ZERO);
         assert!(!queue.push(write(1, 2, u64::MAX), 0));
@@ -194,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_youngest_version_is_found_and_whether_it_is_whole() {
-        let mut queue = WriteQueue::new(4, 1, false);
+        let mut queue = WriteQueue::new(4, 1, false, false);
         assert_eq!(queue.find(LineAddress(1), 0), None);
         queue.push(write(1, 1, 0xff), 0);
         assert_eq!(queue.find(LineAddress(1), 0), Some(QueuedLine { version: Version(1), is_whole: false }));
@@ -206,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_write_is_again_the_oldest() {
-        let mut queue = WriteQueue::new(4, 1, false);
+        let mut queue = WriteQueue::new(4, 1, false, false);
         queue.push(write(1, 1, u64::MAX), 0);
         queue.push(write(2, 1, u64::MAX), 0);
         queue.start(0, Time::ZERO);

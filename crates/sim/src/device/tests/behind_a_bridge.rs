@@ -71,15 +71,22 @@ proptest! {
     fn everything_is_answered_and_reads_see_every_complete_write(
         requests in prop::collection::vec((0u64..30, 0..LINES, any::<bool>(), any::<bool>()), 1..300),
         credits in 1u16..4, is_queue in any::<bool>(), write_merging in any::<bool>(), entries in 1u16..6,
+        takes_turns in any::<bool>(), handed_over_writes in 0u16..4, row_buffer in any::<bool>(),
     ) {
+        let write_turns = if takes_turns { WriteTurns::Batches } else { WriteTurns::ReadsFirst };
         let ack_at = if is_queue { AckAt::Queue } else { AckAt::Media };
         let pm = PmConfig {
             write_merging,
+            handed_over_writes,
+            row_buffer,
+            row_bytes: 256,
             read_queue_entries: entries,
             write_queue_entries: entries,
             write_high_watermark: entries,
             write_low_watermark: entries - 1,
             write_idle_watermark: 0,
+            write_turns,
+            requests_per_turn: 2,
             burst_ns: 3.0,
             ..pm::tests::nvm(ack_at)
         };
@@ -89,6 +96,8 @@ proptest! {
             write_high_watermark: entries,
             write_low_watermark: entries - 1,
             write_idle_watermark: 0,
+            write_turns,
+            requests_per_turn: 2,
             ..dram::tests::ddr4_2400()
         };
         let mut system = system(credits, pm, dram);

@@ -119,6 +119,49 @@ fn a_closed_row_policy_closes_rows_nobody_waits_for() {
 }
 
 #[test]
+fn an_open_adaptive_row_policy_closes_a_row_only_if_others_of_its_bank_are_wanted() {
+    for (page_policy, requests, closes) in [
+        (PagePolicy::OpenAdaptive, [0, NEXT_ROW].as_slice(), true),
+        (PagePolicy::OpenAdaptive, &[0, 1, NEXT_ROW], true),
+        (PagePolicy::OpenAdaptive, &[0, ROW], false),
+        (PagePolicy::Open, &[0, NEXT_ROW], false),
+    ] {
+        let mut bench = Bench::new(DramConfig { page_policy, ..ddr4_2400() });
+        requests.iter().for_each(|line| bench.offer(cycles(0), read(*line)));
+        let closing = |(_, command): &(u64, Command)| matches!(command, Command::Read { auto_precharge: true, .. });
+        let closings: Vec<_> = bench.finish().commands().iter().map(closing).collect();
+        let of_first_row = closings.iter().filter(|closes| **closes).count();
+        assert_eq!(of_first_row, usize::from(closes), "{page_policy:?} {requests:?}");
+    }
+}
+
+#[test]
+fn a_row_is_closed_after_as_many_accesses_as_it_takes() {
+    for (row_accesses, misses) in [(0, 1), (2, 3), (5, 1)] {
+        let mut bench = Bench::new(DramConfig { row_accesses, ..ddr4_2400() });
+        (0..5).for_each(|line| bench.offer(cycles(line * 200), read(line)));
+        assert_eq!(bench.finish().dram.counters().row_misses, misses, "{row_accesses} accesses");
+    }
+}
+
+#[test]
+fn a_read_waits_for_the_end_of_a_turn_of_writes_or_goes_before_the_next_write() {
+    for (write_turns, written_before) in [(WriteTurns::Batches, 4), (WriteTurns::ReadsFirst, 1)] {
+        let watermarks = DramConfig { write_low_watermark: 2, write_idle_watermark: 8, ..ddr4_2400() };
+        let config = DramConfig { write_turns, requests_per_turn: 4, ..watermarks };
+        let mut bench = Bench::new(config);
+        (0..9).for_each(|line| bench.offer(cycles(0), write(line, 1)));
+        bench.offer(cycles(19), read(100));
+        let bench = bench.finish();
+        let is_read = |(_, command): &(u64, Command)| matches!(command, Command::Read { .. });
+        let is_write = |(_, command): &&(u64, Command)| matches!(command, Command::Write { .. });
+        let commands = bench.commands();
+        let read = commands.iter().position(is_read).unwrap();
+        assert_eq!(commands[..read].iter().filter(is_write).count(), written_before, "{write_turns:?}");
+    }
+}
+
+#[test]
 fn a_write_is_complete_when_queued_and_a_read_of_it_is_answered_from_the_queue() {
     let mut bench = Bench::new(ddr4_2400());
     bench.offer(cycles(0), read(NEXT_ROW));

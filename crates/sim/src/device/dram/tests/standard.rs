@@ -169,25 +169,33 @@ fn traffic() -> impl Strategy<Value = Traffic> {
         Just(AddressMapping::RoCoRaBaBg),
         Just(AddressMapping::RoRaBaCoBg)
     ];
-    let policy = prop_oneof![Just(PagePolicy::Open), Just(PagePolicy::Closed)];
+    let policy = prop_oneof![Just(PagePolicy::Open), Just(PagePolicy::OpenAdaptive), Just(PagePolicy::Closed)];
+    let turns = prop_oneof![Just((WriteTurns::ReadsFirst, 0)), Just((WriteTurns::Batches, 3))];
+    let caps = (1u16..20, prop_oneof![Just(0u16), 1u16..8]);
     let gap = prop_oneof![8 => 0u64..4, 4 => 0u64..60, 1 => 0u64..20_000];
     let line = prop_oneof![0u64..64, 0u64..100_000];
     let requests = prop::collection::vec((gap, line, prop::bool::weighted(0.4)), 1..400);
-    (mapping, policy, 1u16..=2, 1u16..20, requests).prop_map(|(address_mapping, page_policy, ranks, cap, requests)| {
-        let config = DramConfig {
-            address_mapping,
-            page_policy,
-            ranks,
-            row_hit_cap: cap,
-            read_queue_entries: 8,
-            write_queue_entries: 8,
-            write_high_watermark: 6,
-            write_low_watermark: 2,
-            write_idle_watermark: 0,
-            ..ddr4_2400()
-        };
-        Traffic { config, requests }
-    })
+    (mapping, policy, turns, 1u16..=2, caps, requests).prop_map(
+        |(address_mapping, page_policy, turns, ranks, caps, requests)| {
+            let ((write_turns, write_idle_watermark), (row_hit_cap, row_accesses)) = (turns, caps);
+            let config = DramConfig {
+                address_mapping,
+                page_policy,
+                ranks,
+                row_hit_cap,
+                row_accesses,
+                read_queue_entries: 8,
+                write_queue_entries: 8,
+                write_high_watermark: 6,
+                write_low_watermark: 2,
+                write_idle_watermark,
+                write_turns,
+                requests_per_turn: 2,
+                ..ddr4_2400()
+            };
+            Traffic { config, requests }
+        },
+    )
 }
 
 /// Offers each request when there is room; answers with the commands and completions.
