@@ -220,6 +220,10 @@ pub fn links(links: &[LinkEnd], stats: &StatsNode, interval: Duration) -> Value 
             "bytes": count("flits") * u64::from(link.flit_bytes),
             "utilisation_rate": ratio(count("busy_ps"), interval.as_ps()),
             "credit_stall_ns": ns(stall.map_or(0, StatsNode::total)),
+            "control_flits": count("control_flits"),
+            "crc_errors": count("crc_errors"),
+            "replayed_flits": count("replayed_flits"),
+            "retry_ns": ns(count("retry_ps")),
         })
     });
     links.collect()

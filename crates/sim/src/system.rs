@@ -9,9 +9,9 @@ use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
-use crate::kernel::link::LinkConfig;
+use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
-use crate::message::{LINE_BYTES, LineAddress, Version};
+use crate::message::{LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
 use crate::traffic::{Generator, StreamConfig, footprint};
@@ -536,7 +536,7 @@ impl Builder<'_> {
                         Vertex::Host(_) | Vertex::Device(_) => format!("{owner}.port{}", port.0),
                         Vertex::Switch(_) => format!("{owner}.port{}.link", port.0),
                     };
-                    self.system.links.push(LinkEnd { name, flit_bytes: link.flit_bytes, stats_path });
+                    self.system.links.push(LinkEnd { name, flit_bytes: link.flit_format.bytes(), stats_path });
                 }
             }
         }
@@ -583,13 +583,11 @@ fn local_connection(medium: &MediumConfig) -> LinkConfig {
         MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
     };
     LinkConfig {
-        bandwidth_gb_per_s: 1_000_000.0,
-        flit_bytes: LINE_BYTES as u32,
-        latency_ns: 0.0,
         request_credits: reads,
         request_with_data_credits: writes,
         no_data_response_credits: writes,
         data_response_credits: reads,
+        ..LinkConfig::new(FlitFormat::Bytes68, f64::INFINITY, 0.0, 0)
     }
 }
 

@@ -51,9 +51,9 @@ mod tests {
 
     #[test]
     fn paths_are_found_by_their_last_step_first() {
-        let valid = ["core.rob_entries", "switch.persist_buffer.entries", "tlb.entries", "link.flit_bytes"];
+        let valid = ["core.rob_entries", "switch.persist_buffer.entries", "tlb.entries", "link.flit_format"];
         assert_eq!(nearest_path("switch.entries", valid), Some("switch.persist_buffer.entries"));
         assert_eq!(nearest_path("tbl.entries", valid), Some("tlb.entries"));
-        assert_eq!(nearest_path("link.flit_byte", valid), Some("link.flit_bytes"));
+        assert_eq!(nearest_path("link.flit_forma", valid), Some("link.flit_format"));
     }
 }

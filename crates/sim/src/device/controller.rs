@@ -185,7 +185,7 @@ impl Device {
         }
         self.stats.count_full_time(ingress, port.ingress[ingress].unblock(now));
         port.ingress[ingress].queue.pop_front();
-        port.receiver.release(class, context);
+        port.transmitter.return_credit(class, context);
         self.medium.accept(message, now, &mut self.completions);
         true
     }

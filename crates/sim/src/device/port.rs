@@ -2,17 +2,15 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::link::{LinkConfig, Transmitter};
 use crate::kernel::{Duration, PortId, Time};
 use crate::message::{LineAddress, Message};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Sends answers.
+    /// Sends answers, and returns the credits of requests.
     pub transmitter: Transmitter,
-    /// Returns the credits of requests.
-    pub receiver: Receiver,
     /// Requests that occupy buffer places of the link: those without data, and those with.
     pub ingress: [Ingress; 2],
 }
@@ -29,11 +27,7 @@ pub struct Ingress {
 impl Port {
     /// Port `number`, at the end of a link like `link`.
     pub fn new(number: PortId, link: &LinkConfig) -> Port {
-        Port {
-            transmitter: Transmitter::new(number, link),
-            receiver: Receiver::new(number, link),
-            ingress: Default::default(),
-        }
+        Port { transmitter: Transmitter::new(number, link), ingress: Default::default() }
     }
 
     /// When the first request of each class has passed the pipeline.

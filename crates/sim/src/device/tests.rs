@@ -6,7 +6,7 @@ mod ports;
 use super::*;
 use crate::device::write_drain::WriteTurns;
 use crate::host_bridge::Interleave;
-use crate::kernel::link::LinkConfig;
+use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
 use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Stage, Tag, Version};
 
@@ -34,13 +34,9 @@ struct Bench {
 /// 1 ns a flit, 5 ns of flight.
 fn link(credits: u16) -> LinkConfig {
     LinkConfig {
-        bandwidth_gb_per_s: 68.0,
-        flit_bytes: 68,
-        latency_ns: 5.0,
         request_credits: 64,
         request_with_data_credits: 64,
-        no_data_response_credits: credits,
-        data_response_credits: credits,
+        ..LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, credits)
     }
 }
 
@@ -138,10 +134,10 @@ fn write(line: u64, version: u32) -> Message {
 fn a_pm_read_takes_the_controller_twice_the_medium_and_the_link() {
     let mut bench = bench(pm(AckAt::Queue), 8);
     bench.arrives(7, read(0));
-    // 10 ns in, 100 ns, 10 ns out, two flits, 5 ns of flight; the credit goes back when the medium takes the request.
+    // 10 ns in, 100 ns, 10 ns out, two flits, 5 ns of flight; the credit goes back in a flit when the medium takes the request.
     assert_eq!(
         bench.run(),
-        [(22_000, Reached::Credit(MessageClass::Request)), (134_000, Reached::Answer(MessageClass::DataResponse, 0))]
+        [(23_000, Reached::Credit(MessageClass::Request)), (134_000, Reached::Answer(MessageClass::DataResponse, 0))]
     );
     assert!(bench.device.is_idle());
 }
@@ -201,10 +197,10 @@ fn a_full_write_queue_keeps_the_credits_and_reads_go_on() {
     let credits = |class| -> Vec<_> {
         reached.iter().filter(|(_, reached)| *reached == Reached::Credit(class)).map(|(time, _)| *time).collect()
     };
-    assert_eq!(credits(MessageClass::Request), [15_000]);
+    assert_eq!(credits(MessageClass::Request), [16_000]);
     // Two places at 10 ns; the medium begins with a write, because the queue is at its high watermark, and ends it at 210 ns: room for the
     // third. Then the read has its turn, and the next write ends at 510 ns.
-    assert_eq!(credits(MessageClass::RequestWithData), [15_000, 15_000, 215_000, 515_000]);
+    assert_eq!(credits(MessageClass::RequestWithData), [16_000, 16_000, 216_000, 516_000]);
     let stats = bench.device.counters();
     assert_eq!((stats.write_queue_full, stats.write_queue_full_ps), (2, 200_000 + 300_000));
     assert_eq!((stats.read_queue_full, stats.reads, stats.writes), (0, 1, 4));

@@ -21,7 +21,7 @@ pub use config::{HostBridgeConfig, PortDescription};
 pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
 pub use stats::HostBridgeStats;
 
-use crate::kernel::link::{Receiver, Transmitter};
+use crate::kernel::link::Transmitter;
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::message::{LineAddress, Message, MessageClass, Stage};
 use crate::stats::StatsNode;
@@ -47,7 +47,6 @@ pub struct HostBridge {
 #[derive(Clone, Debug)]
 struct MemoryPort {
     transmitter: Transmitter,
-    receiver: Receiver,
     tags: TagTable,
     keeps_order: bool,
 }
@@ -59,7 +58,6 @@ impl HostBridge {
             let id = PortId(index as u16 + 1);
             MemoryPort {
                 transmitter: Transmitter::new(id, &port.link),
-                receiver: Receiver::new(id, &port.link),
                 tags: TagTable::default(),
                 keeps_order: port.keeps_order,
             }
@@ -126,7 +124,7 @@ impl HostBridge {
     /// An answer arrives from memory and goes back through the fabric.
     fn answer_arrived(&mut self, port: PortId, mut answer: Message, context: &mut Context<'_>) {
         let memory_port = self.memory_port(port);
-        memory_port.receiver.release(answer.class(), context);
+        memory_port.transmitter.return_credit(answer.class(), context);
         let outstanding = memory_port.tags.answered(&mut answer);
         let at_host = context.now() + self.latency;
         answer.stack.charge(Stage::HostBridge, at_host);

@@ -1,7 +1,7 @@
 //! A host bridge between a mock last-level cache and mock memory behind two ports.
 
 use super::*;
-use crate::kernel::link::LinkConfig;
+use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{ComponentId, EventQueue, Wires};
 use crate::message::{ByteMask, Cause, LineAddress, Opcode, Tag, Version};
 
@@ -26,15 +26,7 @@ fn bench(credits: u16) -> Bench {
 }
 
 fn bench_with(credits: u16, keeps_order: bool) -> Bench {
-    let link = LinkConfig {
-        bandwidth_gb_per_s: 68.0,
-        flit_bytes: 68,
-        latency_ns: 5.0,
-        request_credits: credits,
-        request_with_data_credits: credits,
-        no_data_response_credits: credits,
-        data_response_credits: credits,
-    };
+    let link = LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, credits);
     let range = |base, port| HdmRange::new(base, 256 << 20, 256, vec![port]).unwrap();
     let decoder = HdmDecoder::new(vec![range(0, DRAM_PORT), range(PM_BASE, PM_PORT)]).unwrap();
     let ports = [PortDescription { link: link.clone(), keeps_order }, PortDescription { link, keeps_order }];
@@ -220,7 +212,7 @@ fn an_answer_gives_its_buffer_place_back_at_once() {
             _ => None,
         })
         .unwrap();
-    assert_eq!(credit, (55_000, MEMORY, DRAM_PORT, MessageClass::DataResponse));
+    assert_eq!(credit, (56_000, MEMORY, DRAM_PORT, MessageClass::DataResponse));
 }
 
 #[test]

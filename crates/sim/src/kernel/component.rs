@@ -127,6 +127,11 @@ impl<'a> Context<'a> {
         self.now
     }
 
+    /// The component that handles the event.
+    pub fn component(&self) -> ComponentId {
+        self.component
+    }
+
     /// The same context at a later instant: for what a component already knows it will do then, which saves an event.
     pub fn at(&mut self, time: Time) -> Context<'_> {
         debug_assert!(time >= self.now, "what was to be done lies in the past");

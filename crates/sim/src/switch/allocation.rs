@@ -143,7 +143,7 @@ impl Switch {
         self.stats.head_of_line_messages += head_of_line.messages;
         self.stats.head_of_line_ps += head_of_line.wait_ps;
         let class = MessageClass::ALL[source % MessageClass::COUNT];
-        self.ports[source / MessageClass::COUNT].receiver.release(class, &mut context.at(now + after));
+        self.ports[source / MessageClass::COUNT].transmitter.return_credit(class, &mut context.at(now + after));
         self.head_changed(source, context);
         (buffered, head_of_line)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::link::{LinkConfig, Transmitter};
 use crate::kernel::{Duration, PortId, Time};
 use crate::message::{Message, MessageClass};
 use crate::stats::StatsNode;
@@ -131,10 +131,8 @@ pub struct PortStats {
 pub struct Port {
     /// Which way it looks.
     pub direction: PortDirection,
-    /// Sends what leaves here.
+    /// Sends what leaves here, and returns the credits of what came in here.
     pub transmitter: Transmitter,
-    /// Returns the credits of what came in here.
-    pub receiver: Receiver,
     /// What came in and has not left its buffer, per class.
     pub ingress: [IngressBuffer; MessageClass::COUNT],
     places: [u16; MessageClass::COUNT],
@@ -152,7 +150,6 @@ impl Port {
         Port {
             direction: description.direction,
             transmitter: Transmitter::new(id, &description.link),
-            receiver: Receiver::new(id, &description.link),
             ingress: Default::default(),
             places: description.link.credits(),
             output_free: Time::ZERO,

@@ -89,7 +89,7 @@ fn each_port_has_its_own_credits_and_counters() {
     bench.arrives_at(PORTS[1], 3, write(2, 1));
     let credits = bench.run().into_iter().filter(|(_, reached)| matches!(reached, Reached::Credit(_)));
     // Two places in the queue; the third write has to wait until the first one is on the medium.
-    assert_eq!(credits.map(|(time, _)| time).collect::<Vec<_>>(), [15_000, 15_000, 215_000]);
+    assert_eq!(credits.map(|(time, _)| time).collect::<Vec<_>>(), [16_000, 16_000, 216_000]);
     let stats = bench.device.stats(Time::NEVER);
     let sent = |port: &str| stats.get(&format!("{port}.messages")).map_or(0, StatsNode::total);
     assert_eq!(["port0", "port1"].map(sent), [1, 2]);

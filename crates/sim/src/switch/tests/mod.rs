@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::persist_buffer::PersistBufferStats;
 use super::*;
 use crate::host_bridge::decoder::{HdmDecoder, HdmRange};
-use crate::kernel::link::{LinkConfig, Receiver, Transmitter};
+use crate::kernel::link::{FlitFormat, LinkConfig, Transmitter};
 use crate::kernel::{ComponentId, EventQueue, Wires};
 use crate::message::{ByteMask, Cause, LineAddress, Tag, Version};
 
@@ -17,22 +17,13 @@ const MIB: u64 = 1 << 20;
 
 /// A link whose flit takes 1 ns and whose flight takes 5 ns.
 fn link(credits: u16) -> LinkConfig {
-    LinkConfig {
-        bandwidth_gb_per_s: 68.0,
-        flit_bytes: 68,
-        latency_ns: 5.0,
-        request_credits: credits,
-        request_with_data_credits: credits,
-        no_data_response_credits: credits,
-        data_response_credits: credits,
-    }
+    LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, credits)
 }
 
 /// What a neighbour does with the messages it gets.
 #[derive(Clone, Debug)]
 struct Neighbour {
     transmitter: Transmitter,
-    receiver: Receiver,
     /// Messages that reached the switch without the transmitter, per class: their credits are not the transmitter's.
     conjured: [u16; MessageClass::COUNT],
     /// Requests are answered so long after they came; none: never.
@@ -103,7 +94,6 @@ impl Bench {
         }
         let neighbour = |_| Neighbour {
             transmitter: Transmitter::new(PortId(0), &link(credits)),
-            receiver: Receiver::new(PortId(0), &link(credits)),
             conjured: [0; MessageClass::COUNT],
             answers_after: None,
             takes: true,
@@ -166,7 +156,7 @@ impl Bench {
             Event::Arrival { message, .. } => {
                 self.got.push(Got { ps: self.now.as_ps(), by, message });
                 if neighbour.takes {
-                    neighbour.receiver.release(message.class(), &mut context);
+                    neighbour.transmitter.return_credit(message.class(), &mut context);
                 }
                 if message.is_write() {
                     neighbour.memory.insert(message.line, message.version);

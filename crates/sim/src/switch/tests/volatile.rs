@@ -28,7 +28,7 @@ fn the_place_in_the_ingress_buffer_is_given_back_after_allocation() {
     let mut bench = volatile(1, 1, 4);
     bench.arrive(0, 0, read(7, 0, 0));
     bench.run();
-    assert_eq!(bench.credits, [(6_000 + 5_000, 0, MessageClass::Request)], "three stages and the flight of the credit");
+    assert_eq!(bench.credits, [(6_000 + 6_000, 0, MessageClass::Request)], "three stages, a flit and its flight");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_crossbar_of_the_links_rate_carries_the_links_full_bandwidth() {
     }
     bench.run();
     // 60 messages of five slots fill 75 flits; they come one by one, so that one more flit has to leave before it is full.
-    assert_eq!(bench.switch.port(PortId(1)).transmitter.counters().flits, 76);
+    assert_eq!(bench.switch.port(PortId(1)).transmitter.flits(), 76);
     assert_eq!(bench.got.last().unwrap().ps, 8_000 + 76_000 + 5_000);
 }
 
@@ -217,7 +217,7 @@ fn a_saturated_link_carries_its_full_bandwidth() {
     bench.run();
     // 200 messages of 5 slots are 250 full flits.
     assert_eq!(bench.got.last().unwrap().ps, 8_000 + 250_000 + 5_000);
-    assert_eq!(bench.switch.port(PortId(4)).transmitter.counters().flits, 250);
+    assert_eq!(bench.switch.port(PortId(4)).transmitter.flits(), 250);
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! The `[link]` table of a machine file.
+
+use garde::Validate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flit::FlitFormat;
+use crate::kernel::time::Duration;
+use crate::message::MessageClass;
+
+/// A link, both directions alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Raw bandwidth of one direction, in GB/s (10^9 bytes a second): what flits, with all their overhead, may take.
+    #[garde(range(min = 0.1, max = 10_000.0))]
+    #[schemars(range(min = 0.1, max = 10_000.0))]
+    pub bandwidth_gb_per_s: f64,
+    /// How messages are packed: 68-byte flits (CXL 1.1 and 2.0), 256-byte flits (CXL 3.x), or the latency-optimised variant of those.
+    #[garde(skip)]
+    pub flit_format: FlitFormat,
+    /// One way, from the transmitter's port to the receiver's buffer, both ports' logic included and serialisation excluded, in ns.
+    #[garde(range(min = 0.0, max = 100_000.0))]
+    #[schemars(range(min = 0.0, max = 100_000.0))]
+    pub latency_ns: f64,
+    /// Part of the bits that arrive wrong, each on its own. A flit whose CRC fails (with 256 bytes: that the FEC cannot mend) is sent again, with
+    /// all behind it. 0 if not given: no errors.
+    #[garde(range(min = 0.0, max = 0.001))]
+    #[schemars(range(min = 0.0, max = 0.001))]
+    #[serde(default)]
+    pub bit_error_rate: f64,
+    /// Flits that a transmitter keeps until they are acknowledged, to send them again; when all places are taken it sends none. 255 if not given: as
+    /// many as the 8-bit sequence numbers of 68-byte flits allow.
+    #[garde(range(min = 8, max = 255))]
+    #[schemars(range(min = 8, max = 255))]
+    #[serde(default = "retry_buffer_flits_max")]
+    pub retry_buffer_flits: u16,
+    /// Buffer places at the receiver for M2S Req, and so the credits the transmitter starts with.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub request_credits: u16,
+    /// Buffer places for M2S RwD.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub request_with_data_credits: u16,
+    /// Buffer places for S2M NDR.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub no_data_response_credits: u16,
+    /// Buffer places for S2M DRS.
+    #[garde(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096))]
+    pub data_response_credits: u16,
+}
+
+impl LinkConfig {
+    /// A link without errors, with `credits` places for each class.
+    pub fn new(flit_format: FlitFormat, bandwidth_gb_per_s: f64, latency_ns: f64, credits: u16) -> LinkConfig {
+        LinkConfig {
+            bandwidth_gb_per_s,
+            flit_format,
+            latency_ns,
+            bit_error_rate: 0.0,
+            retry_buffer_flits: retry_buffer_flits_max(),
+            request_credits: credits,
+            request_with_data_credits: credits,
+            no_data_response_credits: credits,
+            data_response_credits: credits,
+        }
+    }
+
+    /// Credits per class, in the order of [`MessageClass::ALL`].
+    pub fn credits(&self) -> [u16; MessageClass::COUNT] {
+        [
+            self.request_credits,
+            self.request_with_data_credits,
+            self.no_data_response_credits,
+            self.data_response_credits,
+        ]
+    }
+
+    /// How long one flit occupies the link.
+    pub fn flit_time(&self) -> Duration {
+        Duration::from_ps((f64::from(self.flit_format.bytes()) * 1000.0 / self.bandwidth_gb_per_s).round() as u64)
+    }
+}
+
+fn retry_buffer_flits_max() -> u16 {
+    255
+}

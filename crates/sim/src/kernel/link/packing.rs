@@ -1,0 +1,95 @@
+//! Which slots of which flits a message gets.
+
+use super::flit::FlitFormat;
+use super::packing_68::Packing68;
+use super::packing_256::Packing256;
+use super::schedule::{Flit, Schedule};
+use crate::kernel::time::Time;
+use crate::message::{MessageClass, Opcode};
+
+/// The slots of data of a message. The byte enables of a `MemWrPtl` take one more: after the data with 68 bytes, as a trailer with 256.
+pub(super) fn data_slots(opcode: Opcode) -> u64 {
+    match opcode {
+        Opcode::MemRd | Opcode::Cmp => 0,
+        Opcode::MemWr | Opcode::MemData => 4,
+        Opcode::MemWrPtl => 5,
+    }
+}
+
+/// Where a message went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placement {
+    /// The flit that carries its header.
+    pub header: Flit,
+    /// When its last slot has arrived.
+    pub arrival: Time,
+    /// Slots that it took for itself; 0 for a header that shares a slot.
+    pub slots: u64,
+}
+
+/// The packing of a link's format.
+#[derive(Clone, Debug)]
+pub(super) enum Packing {
+    Bytes68(Packing68),
+    Bytes256(Packing256),
+}
+
+impl Packing {
+    pub fn new(format: FlitFormat) -> Packing {
+        match format {
+            FlitFormat::Bytes68 => Packing::Bytes68(Packing68::default()),
+            FlitFormat::Bytes256 => Packing::Bytes256(Packing256::new(false)),
+            FlitFormat::LatencyOptimised256 => Packing::Bytes256(Packing256::new(true)),
+        }
+    }
+
+    /// Places a message, in flits that have not gone at `now`.
+    #[inline]
+    pub fn place(&mut self, opcode: Opcode, now: Time, schedule: &mut Schedule) -> Placement {
+        match self {
+            Packing::Bytes68(packing) => packing.place(opcode, now, schedule),
+            Packing::Bytes256(packing) => packing.place(opcode, now, schedule),
+        }
+    }
+
+    /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the link.
+    #[inline]
+    pub fn ready_at(&self, now: Time) -> Time {
+        let (tail, is_full) = match self {
+            Packing::Bytes68(packing) => packing.tail(),
+            Packing::Bytes256(packing) => packing.tail(),
+        };
+        if is_full && tail.start > now { tail.start } else { now }
+    }
+
+    /// Power is gone: no flit is open.
+    pub fn power_fail(&mut self) {
+        *self = match self {
+            Packing::Bytes68(_) => Packing::Bytes68(Packing68::default()),
+            Packing::Bytes256(packing) => Packing::Bytes256(packing.emptied()),
+        };
+    }
+}
+
+/// Headers that share one slot: S2M NDR and DRS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SharedSlot {
+    pub no_data: u8,
+    pub with_data: u8,
+}
+
+impl SharedSlot {
+    /// The slot with one more header of `class`; nothing if the class never shares.
+    pub fn and(self, class: MessageClass) -> Option<SharedSlot> {
+        match class {
+            MessageClass::NoDataResponse => Some(SharedSlot { no_data: self.no_data + 1, ..self }),
+            MessageClass::DataResponse => Some(SharedSlot { with_data: self.with_data + 1, ..self }),
+            MessageClass::Request | MessageClass::RequestWithData => None,
+        }
+    }
+
+    /// Whether nothing is in it that can share.
+    pub fn is_empty(self) -> bool {
+        self == SharedSlot::default()
+    }
+}

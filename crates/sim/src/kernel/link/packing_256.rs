@@ -1,0 +1,178 @@
+//! Packing into 256-byte flits: slot 0 (H, 14 bytes) for a header, 14 generic ones (G, 16 bytes); in the latency-optimised variant slot 8 is a short one
+//! (HS, 10 bytes) for a header.
+//!
+//! The rules (CXL 3.1, 4.3.2 to 4.3.4, with the tables of slot formats and of messages per 128-byte group; recalled):
+//! - An M2S Req or RwD header fills H or a G slot. S2M headers share: H takes two of them; G three NDR, three DRS, or a DRS with two NDR; HS one.
+//! - The slots 0 to 7, and those from 8 on, take at most 4 Req, 2 RwD, 6 NDR and 3 DRS headers each.
+//! - Data take G slots only, in the order of their headers and without gaps. H and HS are packed whether data roll over or not.
+//! - Of the latency-optimised variant, slots 0 to 6 arrive with the first half. (Slot 7 lies across its CRC.)
+//!
+//! A flit is packed 64 bytes at a time, like a 68-byte flit: a message may go into a later quarter of one that has started.
+//!
+//! Simplified: a header goes into the first slot that can take it, not into the best; the variant's first half never waits for the FEC.
+
+use super::packing::{Placement, SharedSlot, data_slots};
+use super::schedule::{Flit, Schedule};
+use crate::kernel::time::Time;
+use crate::message::{MessageClass, Opcode};
+
+const SLOTS: u8 = 15;
+const SLOTS_PER_QUARTER: u8 = 4;
+/// The first slot of the second 128-byte group; HS in the latency-optimised variant.
+const SECOND_GROUP: u8 = 8;
+/// Headers that a 128-byte group takes at most, by class.
+const HEADERS_MAX: [u8; MessageClass::COUNT] = [4, 2, 6, 3];
+
+type Headers = [u8; MessageClass::COUNT];
+
+/// The flits that are still being packed.
+#[derive(Clone, Debug)]
+pub(super) struct Packing256 {
+    is_latency_optimised: bool,
+    /// The last flit.
+    tail: Flit,
+    /// Its next G slot.
+    next: u8,
+    has_h: bool,
+    has_hs: bool,
+    /// The last slot with a header, which may lie in an earlier flit; all flits after that one hold data only.
+    header_flit: Flit,
+    header_slot: u8,
+    shared: SharedSlot,
+    /// Headers in the two groups of that flit, by class.
+    headers: [Headers; 2],
+}
+
+impl Packing256 {
+    pub fn new(is_latency_optimised: bool) -> Packing256 {
+        Packing256 {
+            is_latency_optimised,
+            tail: Flit::default(),
+            next: SLOTS,
+            has_h: true,
+            has_hs: true,
+            header_flit: Flit::default(),
+            header_slot: 0,
+            shared: SharedSlot::default(),
+            headers: Default::default(),
+        }
+    }
+
+    /// The same with no flit open.
+    pub fn emptied(&self) -> Packing256 {
+        Packing256::new(self.is_latency_optimised)
+    }
+
+    /// The last flit, and whether it is full.
+    pub fn tail(&self) -> (&Flit, bool) {
+        (&self.tail, self.next >= SLOTS)
+    }
+
+    #[inline]
+    pub fn place(&mut self, opcode: Opcode, now: Time, schedule: &mut Schedule) -> Placement {
+        let takes_slot = self.place_header(opcode.class(), now, schedule);
+        let header = self.header_flit;
+        let data = data_slots(opcode);
+        let (mut last, mut slot) = (header, self.header_slot);
+        for _ in 0..data {
+            slot = self.place_data(now, schedule);
+            last = self.tail;
+        }
+        let is_early = self.is_latency_optimised && slot < SECOND_GROUP - 1;
+        let arrival = schedule.arrival(&last, if is_early { 2 } else { 4 });
+        Placement { header, arrival, slots: data + u64::from(takes_slot) }
+    }
+
+    /// Whether the header took a slot of its own.
+    fn place_header(&mut self, class: MessageClass, now: Time, schedule: &mut Schedule) -> bool {
+        if !self.shared.is_empty()
+            && is_open(&self.header_flit, self.header_slot, now, schedule)
+            && self.has_room(group(self.header_slot), class)
+            && let Some(shared) = self.shared.and(class).filter(|&shared| self.is_format(self.header_slot, shared))
+        {
+            self.shared = shared;
+            self.headers[group(self.header_slot)][class.index()] += 1;
+            return false;
+        }
+        let slot = self.free_slot(class, now, schedule).unwrap_or_else(|| {
+            self.open(now, schedule);
+            0
+        });
+        match slot {
+            0 => self.has_h = true,
+            SECOND_GROUP if self.is_latency_optimised => self.has_hs = true,
+            _ => self.next = slot + 1,
+        }
+        if self.header_flit.number != self.tail.number {
+            self.headers = Default::default();
+        }
+        self.header_flit = self.tail;
+        self.header_slot = slot;
+        self.headers[group(slot)][class.index()] += 1;
+        self.shared = SharedSlot::default().and(class).unwrap_or_default();
+        true
+    }
+
+    /// A slot of the last flit that can take a header of `class`.
+    fn free_slot(&self, class: MessageClass, now: Time, schedule: &Schedule) -> Option<u8> {
+        let has_room = |slot| self.header_flit.number != self.tail.number || self.has_room(group(slot), class);
+        let quarter = schedule.open_quarter(&self.tail, now) as u8;
+        if quarter == 0 && !self.has_h && has_room(0) {
+            return Some(0);
+        }
+        let is_answer = matches!(class, MessageClass::NoDataResponse | MessageClass::DataResponse);
+        // Data come after their header.
+        let may_take_hs = is_answer && (class == MessageClass::NoDataResponse || self.next > SECOND_GROUP);
+        if !self.has_hs && may_take_hs && quarter * SLOTS_PER_QUARTER <= SECOND_GROUP && has_room(SECOND_GROUP) {
+            return Some(SECOND_GROUP);
+        }
+        let first = self.next.max(quarter * SLOTS_PER_QUARTER);
+        let in_group = |slot| self.skip_hs(slot);
+        [in_group(first), in_group(first.max(SECOND_GROUP))].into_iter().find(|&slot| slot < SLOTS && has_room(slot))
+    }
+
+    fn has_room(&self, group: usize, class: MessageClass) -> bool {
+        self.headers[group][class.index()] < HEADERS_MAX[class.index()]
+    }
+
+    fn skip_hs(&self, slot: u8) -> u8 {
+        if self.is_latency_optimised && slot == SECOND_GROUP { slot + 1 } else { slot }
+    }
+
+    /// Whether there is a format of that slot for these headers.
+    fn is_format(&self, slot: u8, headers: SharedSlot) -> bool {
+        let of = (headers.with_data, headers.no_data);
+        match slot {
+            0 => of.0 + of.1 <= 2,
+            SECOND_GROUP if self.is_latency_optimised => false,
+            _ => of.0 + of.1 <= 3 && of != (2, 1),
+        }
+    }
+
+    /// The slot that takes the next piece of data.
+    fn place_data(&mut self, now: Time, schedule: &mut Schedule) -> u8 {
+        let mut slot = self.skip_hs(self.next);
+        if slot >= SLOTS {
+            self.open(now, schedule);
+            slot = self.next;
+        }
+        self.next = slot + 1;
+        slot
+    }
+
+    fn open(&mut self, now: Time, schedule: &mut Schedule) {
+        self.tail = schedule.next(now);
+        self.next = 1;
+        self.has_h = false;
+        self.has_hs = !self.is_latency_optimised;
+    }
+}
+
+fn group(slot: u8) -> usize {
+    usize::from(slot >= SECOND_GROUP)
+}
+
+/// Whether `slot` of `flit` has not gone at `now`.
+fn is_open(flit: &Flit, slot: u8, now: Time, schedule: &Schedule) -> bool {
+    schedule.open_quarter(flit, now) as u8 * SLOTS_PER_QUARTER <= slot
+}
