@@ -83,10 +83,18 @@ def test_latency_stacks_sum_to_the_latencies(compared):
     for run in compared[0]["runs"]:
         for kind, stack in run["latency_stacks"].items():
             assert sum(stack["parts"].values()) == pytest.approx(stack["total_ns"], abs=0.01)
-            assert stack["count"] == run[kind]["count"]
             if stack["count"]:
+                before = stack["parts"]["core"]
+                if kind in ("persist", "writeback", "dram_write"):
+                    before += stack["parts"]["cache"]
+                assert stack["latency_ns"] + before == pytest.approx(stack["total_ns"], abs=0.01)
+            if stack["count"] and kind in run:
+                assert stack["count"] == run[kind]["count"]
                 mean = run[kind]["latency_ns"]["mean"]
-                assert stack["total_ns"] / stack["count"] == pytest.approx(mean, rel=1e-9)
+                assert stack["latency_ns"] / stack["count"] == pytest.approx(mean, rel=1e-9)
+        happened = {kind for kind, stack in run["latency_stacks"].items() if stack["count"]}
+        assert {"persist", "llc_read", "dram_read", "page_walk", "instruction_fetch"} <= happened
+        assert ("drain" in happened) == (run["scheme"] != "nopb")
 
 
 def test_writes_are_split_by_cause(compared):

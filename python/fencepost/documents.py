@@ -8,7 +8,7 @@ from typing import Any
 
 from fencepost._core import InputError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -136,7 +136,10 @@ impl Cause {
 /// Where a request's time went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// In the last-level cache, from the miss on: waiting for an MSHR, for a write buffer, or for an earlier write of the line to leave.
+    /// In the core and on the way to the last-level cache: from a load's issue, or the turn of a store or flush, until the last level has been looked up.
+    Core,
+    /// In the last-level cache, from there until it leaves: waiting for an MSHR, for a write buffer, for a copy of another core, or for an earlier
+    /// write of the line to leave.
     Cache,
     /// In the host bridge: decoding, ordering, its queues.
     HostBridge,
@@ -160,9 +163,10 @@ pub enum Stage {
 
 impl Stage {
     /// How many stages there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
     /// The names in statistics, in the order of the variants.
     pub const NAMES: [&'static str; Self::COUNT] = [
+        "core",
         "cache",
         "host_bridge",
         "link_wait",
@@ -221,6 +225,12 @@ impl LatencyStack {
     /// The time charged to each stage, in picoseconds, in the order of [`Stage::NAMES`].
     pub fn parts_ps(&self) -> [u64; Stage::COUNT] {
         std::array::from_fn(|stage| self.part_ps(stage))
+    }
+
+    /// The whole without the time charged to `stages`.
+    pub fn total_without(&self, stages: &[Stage]) -> Duration {
+        let parts: u64 = stages.iter().map(|&stage| self.part_ps(stage as usize)).sum();
+        Duration::from_ps(self.total().as_ps() - parts)
     }
 
     fn part_ps(&self, stage: usize) -> u64 {

@@ -41,6 +41,19 @@ const CLASSES: [(&str, &str); 6] = [
     ("dram_write", "dram_writes"),
 ];
 
+/// Every class of requests: name in the results, and where its sums are among a component's counters.
+const STACKS: [(&str, &str); 9] = [
+    ("persist", "memory_border.persists"),
+    ("writeback", "memory_border.pm_writebacks"),
+    ("llc_read", "memory_border.pm_reads"),
+    ("dram_read", "memory_border.dram_reads"),
+    ("prefetch_read", "memory_border.prefetch_reads"),
+    ("page_walk", "memory_border.page_walks"),
+    ("instruction_fetch", "memory_border.instruction_fetches"),
+    ("dram_write", "memory_border.dram_writes"),
+    ("drain", "persist_buffer.drain"),
+];
+
 /// What was counted over some time.
 struct Counted {
     /// From the beginnings to the ends.
@@ -191,16 +204,14 @@ impl Counted {
     }
 
     fn latency_stacks(&self) -> Value {
-        let stacks = CLASSES.iter().take(4).map(|(name, counters)| {
-            let latency = self.histogram(&format!("memory_border.{counters}.latency"));
-            let parts = Stage::NAMES.iter().map(|stage| {
-                let part = self.sum(&format!("memory_border.{counters}.parts_ps.{stage}"));
-                ((*stage).to_owned(), json!(ns(part)))
-            });
+        let stacks = STACKS.iter().map(|(name, counters)| {
+            let latency = self.histogram(&format!("{counters}.latency"));
+            let parts = Stage::NAMES.map(|stage| (stage, self.sum(&format!("{counters}.parts_ps.{stage}"))));
             let stack = json!({
                 "count": latency.count(),
-                "total_ns": latency.sum().as_ns(),
-                "parts": parts.collect::<Map<_, _>>(),
+                "total_ns": ns(parts.iter().map(|(_, part)| part).sum()),
+                "latency_ns": latency.sum().as_ns(),
+                "parts": parts.iter().map(|(stage, part)| ((*stage).to_owned(), json!(ns(*part)))).collect::<Map<_, _>>(),
             });
             ((*name).to_owned(), stack)
         });

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram as HdrHistogram;
 use serde_json::{Map, Value, json};
 
 use crate::kernel::time::Duration;
+use crate::message::{LatencyStack, Stage};
 
 /// A distribution of durations, in picoseconds; quantiles are exact to 1 %, the mean is exact.
 #[derive(Clone, Debug)]
@@ -78,6 +79,44 @@ impl Histogram {
             "max": self.buckets.max() as f64 / 1000.0,
             "cdf": cdf,
         })
+    }
+}
+
+/// The latencies of one class of requests, and the sum of their latency stacks.
+#[derive(Clone, Debug, Default)]
+pub struct LatencySum {
+    latency: Histogram,
+    parts_ps: [u64; Stage::COUNT],
+}
+
+impl LatencySum {
+    /// Adds the stack of a request that is complete. The stages `before` lie before the time that is measured as this class's latency.
+    pub fn add(&mut self, stack: &LatencyStack, before: &[Stage]) {
+        self.latency.record(stack.total_without(before));
+        for (sum, part) in self.parts_ps.iter_mut().zip(stack.parts_ps()) {
+            *sum += part;
+        }
+    }
+
+    /// How many requests were added.
+    pub fn count(&self) -> u64 {
+        self.latency.count()
+    }
+
+    /// The latencies.
+    pub fn latency(&self) -> &Histogram {
+        &self.latency
+    }
+
+    /// The time charged to each stage, in picoseconds, in the order of [`Stage::NAMES`].
+    pub fn parts_ps(&self) -> [u64; Stage::COUNT] {
+        self.parts_ps
+    }
+
+    /// As a tree.
+    pub fn stats(&self) -> StatsNode {
+        let parts = Stage::NAMES.iter().zip(self.parts_ps).map(|(name, part)| (*name, StatsNode::Counter(part)));
+        StatsNode::group([("latency", StatsNode::histogram(&self.latency)), ("parts_ps", StatsNode::group(parts))])
     }
 }
 

@@ -25,12 +25,18 @@ BARS = (
 DISTRIBUTIONS = (("persist", "Persist latency"), ("llc_read", "PM read latency"))
 STACKS = (
     ("persist", "A persist"),
+    ("drain", "A drain of the persist buffer"),
     ("writeback", "A write-back to PM"),
     ("llc_read", "A PM read"),
     ("dram_read", "A DRAM read"),
+    ("dram_write", "A DRAM write"),
+    ("prefetch_read", "A prefetch"),
+    ("page_walk", "A page walk"),
+    ("instruction_fetch", "An instruction fetch"),
 )
 # In the order in which a request meets them (docs/results.md).
 PARTS = (
+    "core",
     "cache",
     "host_bridge",
     "link_wait",
@@ -214,8 +220,23 @@ def _stacks(runs: list[Run], columns: list[View]) -> list[View]:
             }
             for column, parts in means
         ]
-        charts.append({"label": label, "rows": rows, "parts": rows[0]["parts"]})
+        of_class = [run["latency_stacks"].get(kind) or {} for run in runs]
+        charts.append(
+            {
+                "label": label,
+                "rows": rows,
+                "parts": rows[0]["parts"],
+                # Where the time before the latency is another part of the whole.
+                "latencies": [figures.shown(_mean_latency(stack), "ns") for stack in of_class]
+                if any(stack.get("latency_ns") != stack.get("total_ns") for stack in of_class)
+                else [],
+            }
+        )
     return charts
+
+
+def _mean_latency(stack: View) -> float | None:
+    return stack["latency_ns"] / stack["count"] if stack.get("count") else None
 
 
 def _mean_parts(stack: View | None) -> dict[str, float]:

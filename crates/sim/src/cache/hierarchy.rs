@@ -51,6 +51,8 @@ pub struct Request {
     pub side: Side,
     /// Why.
     pub cause: Cause,
+    /// The cycle in which the core issued it: from there on its time is counted.
+    pub issued: u64,
 }
 
 /// How a request ended.
@@ -80,6 +82,8 @@ pub struct Requester {
     pub core: usize,
     /// Its name for the operation.
     pub id: u32,
+    /// The cycle in which the core issued it: from there on its time is counted.
+    pub issued: u64,
 }
 
 /// A core's wait for its flush or non-temporal store has ended.
@@ -111,7 +115,7 @@ struct BlockedRead {
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]
 enum BlockedWrite {
-    Flush { by: Requester, line: LineAddress, keep: bool },
+    Flush { by: Requester, line: LineAddress, keep: bool, arrived: u64 },
     NonTemporal(WriteAround),
 }
 
@@ -121,6 +125,22 @@ struct WriteAround {
     by: Requester,
     line: LineAddress,
     mask: ByteMask,
+    /// The cycle in which it came.
+    arrived: u64,
+}
+
+/// When a request came to where its time is counted.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The cycle in which its core issued it; for what no core asked for, that in which it came to be.
+    begun: u64,
+    /// The cycle in which the last level had been looked up for it.
+    looked_up: u64,
+}
+
+impl Way {
+    /// Of what happens without time.
+    const AT_START: Way = Way { begun: 0, looked_up: 0 };
 }
 
 #[derive(Clone, Debug)]
@@ -351,7 +371,7 @@ impl Hierarchy {
             served.push(Served { request, ready, version });
         }
         for write in std::mem::take(&mut self.writes_behind_reads) {
-            self.write_around(write.by, write.line, write.mask, now);
+            self.write_around_since(write, now);
         }
         self.admit(now, served);
     }
@@ -368,9 +388,11 @@ impl Hierarchy {
             && let Some(blocked) = self.blocked_writes.pop_front()
         {
             let done = match blocked {
-                BlockedWrite::Flush { by, line, keep } => self.flush(by, line, keep, now).map(|cycle| (by, cycle)),
+                BlockedWrite::Flush { by, line, keep, arrived } => {
+                    self.flush_since(by, line, keep, arrived, now).map(|cycle| (by, cycle))
+                }
                 BlockedWrite::NonTemporal(write) => {
-                    self.write_around(write.by, write.line, write.mask, now);
+                    self.write_around_since(write, now);
                     None
                 }
             };
@@ -384,11 +406,16 @@ impl Hierarchy {
     /// Flushes `line` out of every cache: gives the cycle at which it is complete if that is known, else
     /// [`Hierarchy::write_completed`] will tell. With `keep` clean copies stay (`clwb`).
     pub fn flush(&mut self, by: Requester, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
+        self.flush_since(by, line, keep, now, now)
+    }
+
+    /// The same for a flush that came in cycle `arrived` and may have had to wait.
+    fn flush_since(&mut self, by: Requester, line: LineAddress, keep: bool, arrived: u64, now: u64) -> Option<u64> {
         let lookup: u64 = self.private.iter().map(|level| level.latency).sum::<u64>()
             + self.shared.iter().map(|level| level.latency).sum::<u64>();
         if self.writes_under_way >= self.write_buffers {
             self.stats.write_buffer_full += 1;
-            self.blocked_writes.push_back(BlockedWrite::Flush { by, line, keep });
+            self.blocked_writes.push_back(BlockedWrite::Flush { by, line, keep, arrived });
             return None;
         }
         let (newest, snooped) = self.collect(line, Some(by.core), keep);
@@ -399,7 +426,8 @@ impl Hierarchy {
         }
         match newest {
             Some((version, _)) => {
-                let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, cycle);
+                let way = Way { begun: by.issued, looked_up: arrived + lookup };
+                let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, way, cycle);
                 if let Some(bus) = self.acknowledge_at_bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }
@@ -428,14 +456,20 @@ impl Hierarchy {
     /// Writes the bytes `mask` of `line` around the caches (a combined non-temporal store). [`Hierarchy::write_completed`] tells when it is
     /// complete.
     pub fn write_around(&mut self, by: Requester, line: LineAddress, mask: ByteMask, now: u64) {
+        self.write_around_since(WriteAround { by, line, mask, arrived: now }, now);
+    }
+
+    /// The same for one that may have had to wait.
+    fn write_around_since(&mut self, write: WriteAround, now: u64) {
+        let WriteAround { by, line, mask, arrived } = write;
         if self.mshrs.find(line).is_some() {
             // A read that is under way would bring back what was there before, and leave it in the caches.
-            self.writes_behind_reads.push(WriteAround { by, line, mask });
+            self.writes_behind_reads.push(write);
             return;
         }
         if self.writes_under_way >= self.write_buffers {
             self.stats.write_buffer_full += 1;
-            self.blocked_writes.push_back(BlockedWrite::NonTemporal(WriteAround { by, line, mask }));
+            self.blocked_writes.push_back(BlockedWrite::NonTemporal(write));
             return;
         }
         let (newest, _) = self.collect(line, Some(by.core), false);
@@ -443,7 +477,8 @@ impl Hierarchy {
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };
         let version = Version(before.0 + 1);
         self.log_promise(by, line, Some(version));
-        let slot = self.write(line, version, mask, Cause::NonTemporalStore, stored.max(now));
+        let way = Way { begun: by.issued, looked_up: arrived };
+        let slot = self.write(line, version, mask, Cause::NonTemporalStore, way, stored.max(now));
         self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
     }
 
@@ -497,7 +532,7 @@ impl Hierarchy {
     pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
         let before = self.departures.len();
         if let (Some((version, _)), _) = self.collect(line, None, keep) {
-            self.write(line, version, ByteMask::FULL, Cause::Flush, 0);
+            self.write(line, version, ByteMask::FULL, Cause::Flush, Way::AT_START, 0);
             self.absorb_departures(before);
         }
     }
@@ -506,7 +541,7 @@ impl Hierarchy {
     pub fn write_around_functionally(&mut self, line: LineAddress) {
         let (before, newest) = (self.departures.len(), self.collect(line, None, false).0);
         let last = newest.map(|(version, _)| version).or_else(|| self.written.get(&line).copied()).unwrap_or_default();
-        self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, 0);
+        self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, Way::AT_START, 0);
         self.absorb_departures(before);
     }
 
@@ -900,7 +935,8 @@ impl Hierarchy {
         let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
         self.stats.back_invalidations += u64::from(sharers.count_ones());
         if let (Some((version, stored)), _) = self.collect(victim, None, false) {
-            self.write(victim, version, ByteMask::FULL, Cause::Writeback, stored.max(now));
+            let way = Way { begun: now, looked_up: now };
+            self.write(victim, version, ByteMask::FULL, Cause::Writeback, way, stored.max(now));
         }
     }
 
@@ -920,7 +956,8 @@ impl Hierarchy {
         self.mshrs.allocate(request.line, request);
         let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);
-        let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(missed));
+        let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(request.issued));
+        message.stack.charge(Stage::Core, self.time_of(missed));
         message.stack.charge(Stage::Cache, self.time_of(cycle));
         self.departures.push(Departure { cycle, message });
     }
@@ -968,7 +1005,15 @@ impl Hierarchy {
     }
 
     /// Sends a write and gives its slot.
-    fn write(&mut self, line: LineAddress, version: Version, mask: ByteMask, cause: Cause, cycle: u64) -> usize {
+    fn write(
+        &mut self,
+        line: LineAddress,
+        version: Version,
+        mask: ByteMask,
+        cause: Cause,
+        way: Way,
+        cycle: u64,
+    ) -> usize {
         if is_pm(line) {
             self.written.insert(line, version);
             self.stats.pm_writes += 1;
@@ -982,7 +1027,10 @@ impl Hierarchy {
         let pending = PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Vec::new() };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
-        let message = Message::write(line, Tag(slot as u32), cause, version, mask, time);
+        let begun = self.time_of(way.begun);
+        let mut message = Message::write(line, Tag(slot as u32), cause, version, mask, begun);
+        message.stack.charge(Stage::Core, self.time_of(way.looked_up));
+        message.stack.charge(Stage::Cache, time);
         self.departures.push(Departure { cycle: departs, message });
         slot
     }

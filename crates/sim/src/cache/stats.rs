@@ -2,7 +2,7 @@
 
 use crate::host_bridge::address_map::is_pm;
 use crate::message::{Cause, LineAddress, Message, Stage};
-use crate::stats::{Histogram, StatsNode};
+use crate::stats::{LatencySum, StatsNode};
 
 /// Hits and misses of one level behind the first.
 #[derive(Clone, Debug, Default)]
@@ -31,56 +31,27 @@ impl LevelStats {
     }
 }
 
-/// The sum of the latency stacks of one class of requests.
-#[derive(Clone, Debug, Default)]
-pub struct StackSum {
-    latency: Histogram,
-    parts_ps: [u64; Stage::COUNT],
-}
-
-impl StackSum {
-    fn add(&mut self, message: &Message) {
-        self.latency.record(message.stack.total());
-        for (sum, part) in self.parts_ps.iter_mut().zip(message.stack.parts_ps()) {
-            *sum += part;
-        }
-    }
-
-    /// How many requests were added.
-    pub fn count(&self) -> u64 {
-        self.latency.count()
-    }
-
-    /// The latencies.
-    pub fn latency(&self) -> &Histogram {
-        &self.latency
-    }
-
-    fn stats(&self) -> StatsNode {
-        let parts = Stage::NAMES.iter().zip(self.parts_ps).map(|(name, part)| (*name, StatsNode::Counter(part)));
-        StatsNode::group([("latency", StatsNode::histogram(&self.latency)), ("parts_ps", StatsNode::group(parts))])
-    }
-}
-
 /// What is counted where requests leave the last level and answers return.
 #[derive(Clone, Debug, Default)]
 pub struct HierarchyStats {
     /// Demand reads of PM: the LLC reads of the study.
-    pub pm_reads: StackSum,
+    pub pm_reads: LatencySum,
     /// Demand reads of DRAM.
-    pub dram_reads: StackSum,
+    pub dram_reads: LatencySum,
     /// Prefetches, of PM and of DRAM.
-    pub prefetch_reads: StackSum,
-    /// Instruction fetches and page walks, from PM and from DRAM.
-    pub other_reads: StackSum,
+    pub prefetch_reads: LatencySum,
+    /// Page walks.
+    pub page_walks: LatencySum,
+    /// Instruction fetches.
+    pub instruction_fetches: LatencySum,
     /// PM lines written by flushes and non-temporal stores: the persists.
-    pub persists: StackSum,
+    pub persists: LatencySum,
     /// Of these, the non-temporal stores.
     pub non_temporal: u64,
     /// PM lines evicted.
-    pub pm_writebacks: StackSum,
+    pub pm_writebacks: LatencySum,
     /// Writes to DRAM, for whatever reason.
-    pub dram_writes: StackSum,
+    pub dram_writes: LatencySum,
     /// Writes to PM that left, complete or not.
     pub pm_writes: u64,
     /// Requests that missed the last level.
@@ -112,9 +83,14 @@ impl HierarchyStats {
             (Cause::DemandRead, true) => &mut self.pm_reads,
             (Cause::DemandRead, false) => &mut self.dram_reads,
             (Cause::Prefetch, _) => &mut self.prefetch_reads,
-            _ => &mut self.other_reads,
+            (Cause::PageWalk, _) => &mut self.page_walks,
+            (Cause::InstructionFetch, _) => &mut self.instruction_fetches,
+            (Cause::Flush | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain, _) => {
+                unreachable!("{:?} causes no read", message.cause)
+            }
         };
-        class.add(message);
+        // From the miss in the last level on.
+        class.add(&message.stack, &[Stage::Core]);
     }
 
     /// Counts a completed write.
@@ -124,7 +100,8 @@ impl HierarchyStats {
             (true, false) => &mut self.pm_writebacks,
             (false, _) => &mut self.dram_writes,
         };
-        class.add(message);
+        // From leaving the last level on.
+        class.add(&message.stack, &[Stage::Core, Stage::Cache]);
         self.non_temporal += u64::from(is_pm(line) && message.cause == Cause::NonTemporalStore);
     }
 
@@ -135,7 +112,8 @@ impl HierarchyStats {
             ("pm_reads", self.pm_reads.stats()),
             ("dram_reads", self.dram_reads.stats()),
             ("prefetch_reads", self.prefetch_reads.stats()),
-            ("other_reads", self.other_reads.stats()),
+            ("page_walks", self.page_walks.stats()),
+            ("instruction_fetches", self.instruction_fetches.stats()),
             ("persists", self.persists.stats()),
             ("non_temporal_persists", counter(self.non_temporal)),
             ("pm_writebacks", self.pm_writebacks.stats()),

@@ -30,9 +30,20 @@ pub struct LoadQueue {
     commits: Box<[u64]>,
     next: usize,
     /// Loads that found no MSHR, in order.
-    blocked: Vec<(u32, LineAddress)>,
+    blocked: Vec<BlockedLoad>,
     /// Loads that wait for a line of the page table.
     walks: Vec<Walk>,
+}
+
+/// A load that found no MSHR for a line.
+#[derive(Clone, Copy, Debug)]
+struct BlockedLoad {
+    slot: u32,
+    line: LineAddress,
+    /// The cycle in which it issued.
+    issued: u64,
+    /// The cycle in which it missed: a register may be free before.
+    missed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +52,8 @@ struct Walk {
     slot: u32,
     physical: u64,
     is_load: bool,
+    /// The cycle in which it issued.
+    issued: u64,
 }
 
 impl LoadQueue {
@@ -102,9 +115,11 @@ impl Core {
         }
         let (physical, cost) = self.translate(entry.address, env);
         match cost {
-            Translation::Hit => self.load_translated(slot, physical, cycle, env),
-            Translation::Walk => self.load_translated(slot, physical, cycle + self.walk_cycles, env),
-            Translation::Read(line) => self.walk(Walk { entry: line, slot, physical, is_load: true }, cycle, env),
+            Translation::Hit => self.load_translated(slot, physical, cycle, cycle, env),
+            Translation::Walk => self.load_translated(slot, physical, cycle, cycle + self.walk_cycles, env),
+            Translation::Read(line) => {
+                self.walk(Walk { entry: line, slot, physical, is_load: true, issued: cycle }, env);
+            }
         }
     }
 
@@ -120,7 +135,7 @@ impl Core {
             Translation::Hit => Some(cycle),
             Translation::Walk => Some(cycle + self.walk_cycles),
             Translation::Read(line) => {
-                self.walk(Walk { entry: line, slot, physical, is_load: false }, cycle, env);
+                self.walk(Walk { entry: line, slot, physical, is_load: false, issued: cycle }, env);
                 None
             }
         }
@@ -139,7 +154,7 @@ impl Core {
         if env.l1d.find(line).is_some() || self.mshrs.find(line).is_some() || self.mshrs.room(cycle) != Room::Now {
             return;
         }
-        self.miss(line, Want::Read, Cause::Prefetch, Waiter::Nobody, cycle, env);
+        self.miss(line, Want::Read, Cause::Prefetch, Waiter::Nobody, cycle, cycle, env);
     }
 
     /// A line that this core asked for is there, or known to be at `served.ready`.
@@ -184,21 +199,23 @@ impl Core {
         }
     }
 
-    /// Asks the next level for `line`, at `cycle` at the earliest.
+    /// Asks the next level for `line`, at `cycle` at the earliest, for what issued in cycle `issued`.
+    #[expect(clippy::too_many_arguments, reason = "each says something of the request that the others do not")]
     pub(super) fn miss(
         &mut self,
         line: LineAddress,
         want: Want,
         cause: Cause,
         waiter: Waiter,
+        issued: u64,
         cycle: u64,
         env: &mut Environment<'_>,
     ) {
         self.mshrs.allocate(line, waiter);
-        env.requests.push((cycle, CoreRequest::Line { line, want, side: Side::Data, cause }));
+        env.requests.push((cycle, CoreRequest::Line { line, want, side: Side::Data, cause, issued }));
     }
 
-    fn load_translated(&mut self, slot: u32, physical: u64, cycle: u64, env: &mut Environment<'_>) {
+    fn load_translated(&mut self, slot: u32, physical: u64, issued: u64, cycle: u64, env: &mut Environment<'_>) {
         let (address, size) = (self.rob.entry(slot).address, self.rob.entry(slot).size);
         let mut data = cycle;
         for index in 0..lines_of_access(address, size) {
@@ -215,7 +232,7 @@ impl Core {
                 None => {
                     self.stats.l1d_misses += 1;
                     self.rob.entry_mut(slot).outstanding += 1;
-                    self.load_missed(slot, line, cycle + self.l1_latency, env);
+                    self.load_missed(slot, line, issued, cycle + self.l1_latency, env);
                 }
             }
         }
@@ -232,21 +249,21 @@ impl Core {
         }
     }
 
-    fn load_missed(&mut self, slot: u32, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
+    fn load_missed(&mut self, slot: u32, line: LineAddress, issued: u64, cycle: u64, env: &mut Environment<'_>) {
         if let Some(mshr) = self.mshrs.find(line) {
             mshr.add(Waiter::Load(slot));
             return;
         }
         match self.mshrs.room(cycle) {
-            Room::Now => self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), cycle, env),
+            Room::Now => self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, cycle, env),
             Room::At(later) => {
                 self.stats.l1d_mshr_full += 1;
                 self.mshrs.release_earliest();
-                self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), later, env);
+                self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, later, env);
             }
             Room::Unknown => {
                 self.stats.l1d_mshr_full += 1;
-                self.loads.blocked.push((slot, line));
+                self.loads.blocked.push(BlockedLoad { slot, line, issued, missed: cycle });
             }
         }
     }
@@ -265,14 +282,15 @@ impl Core {
     /// An MSHR has become known to be free: loads that found none look again.
     fn retry_blocked(&mut self, cycle: u64, env: &mut Environment<'_>) {
         let blocked = std::mem::take(&mut self.loads.blocked);
-        for (slot, line) in blocked {
+        for BlockedLoad { slot, line, issued, missed } in blocked {
+            let cycle = cycle.max(missed);
             match env.l1d.find(line) {
                 Some(index) => {
                     let (ready, version) = (env.l1d.line(index).ready.max(cycle), env.l1d.line(index).version);
                     env.observe(ready, line, version, Access::Hit);
                     self.part_arrived(slot, ready);
                 }
-                None => self.load_missed(slot, line, cycle, env),
+                None => self.load_missed(slot, line, issued, cycle, env),
             }
         }
     }
@@ -290,13 +308,18 @@ impl Core {
         (physical, cost)
     }
 
-    fn walk(&mut self, walk: Walk, cycle: u64, env: &mut Environment<'_>) {
+    fn walk(&mut self, walk: Walk, env: &mut Environment<'_>) {
         let is_new = self.loads.walks.iter().all(|other| other.entry != walk.entry);
         self.loads.walks.push(walk);
         if is_new {
-            let request =
-                CoreRequest::Line { line: walk.entry, want: Want::Read, side: Side::Walker, cause: Cause::PageWalk };
-            env.requests.push((cycle, request));
+            let request = CoreRequest::Line {
+                line: walk.entry,
+                want: Want::Read,
+                side: Side::Walker,
+                cause: Cause::PageWalk,
+                issued: walk.issued,
+            };
+            env.requests.push((walk.issued, request));
         }
     }
 
@@ -307,7 +330,7 @@ impl Core {
         let cycle = ready + self.walk_cycles;
         for walk in done {
             if walk.is_load {
-                self.load_translated(walk.slot, walk.physical, cycle, env);
+                self.load_translated(walk.slot, walk.physical, walk.issued, cycle, env);
             } else {
                 self.store_translated(walk.slot, cycle, env);
             }

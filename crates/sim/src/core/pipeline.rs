@@ -37,6 +37,8 @@ pub enum CoreRequest {
         side: Side,
         /// Why.
         cause: Cause,
+        /// The cycle in which what asks for it issued; of a store, that in which it was its turn.
+        issued: u64,
     },
     /// A flush.
     Flush {
@@ -46,6 +48,8 @@ pub enum CoreRequest {
         keep: bool,
         /// The core's name for it.
         id: u32,
+        /// The cycle in which it was its turn.
+        issued: u64,
     },
     /// A combined non-temporal store.
     WriteAround {
@@ -55,6 +59,8 @@ pub enum CoreRequest {
         mask: ByteMask,
         /// The core's name for it.
         id: u32,
+        /// The cycle in which its combining buffer was complete.
+        issued: u64,
     },
 }
 
@@ -500,6 +506,7 @@ impl Core {
                         want: Want::Read,
                         side: Side::Instruction,
                         cause: Cause::InstructionFetch,
+                        issued: self.dispatch_cycle,
                     };
                     env.requests.push((self.dispatch_cycle + self.l1i_latency, request));
                     return Err(Blocked);

@@ -18,12 +18,22 @@ use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
 use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
 
+/// Non-temporal stores to one line, being combined.
+#[derive(Clone, Copy, Debug)]
+struct Combined {
+    line: LineAddress,
+    /// The bytes they write.
+    mask: ByteMask,
+    /// When the youngest of them took effect.
+    youngest: u64,
+}
+
 /// Non-temporal stores that are being combined, and what has been sent of them and of flushes.
 #[derive(Clone, Debug)]
 pub struct WriteCombining {
     buffers: usize,
     limit: usize,
-    open: Vec<(LineAddress, ByteMask)>,
+    open: Vec<Combined>,
     /// Flushes and non-temporal stores under way whose completion is not known.
     under_way: usize,
     /// When those are complete of which it is known.
@@ -123,8 +133,8 @@ impl Core {
             if !is_owned && self.mshrs.find(line).is_none() && self.mshrs.room(cycle) == Room::Now {
                 self.stores.entry_mut(entry.queue_index).has_missed = true;
                 self.stats.l1d_misses += 1;
-                let cycle = cycle + self.l1_latency;
-                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, env);
+                let reaches = cycle + self.l1_latency;
+                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
             }
         }
     }
@@ -212,7 +222,7 @@ impl Core {
             if !is_owned {
                 let has_missed = std::mem::replace(&mut head.has_missed, true);
                 self.stats.l1d_misses += u64::from(!has_missed);
-                self.ask_to_own(line, cycle, env);
+                self.ask_to_own(line, turn, cycle, env);
                 return None;
             }
             // An older flush or non-temporal store takes the line as it is without this store.
@@ -249,7 +259,7 @@ impl Core {
         }
     }
 
-    fn ask_to_own(&mut self, line: LineAddress, cycle: u64, env: &mut Environment<'_>) {
+    fn ask_to_own(&mut self, line: LineAddress, issued: u64, cycle: u64, env: &mut Environment<'_>) {
         if let Some(mshr) = self.mshrs.find(line) {
             if !mshr.has(&Waiter::Stores) {
                 mshr.add(Waiter::Stores);
@@ -258,10 +268,10 @@ impl Core {
         }
         let cycle = cycle + self.l1_latency;
         match self.mshrs.room(cycle) {
-            Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, cycle, env),
+            Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, cycle, env),
             Room::At(later) => {
                 self.mshrs.release_earliest();
-                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, later, env);
+                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, later, env);
             }
             // It looks again when any line arrives: settling always drains the store queue.
             Room::Unknown => self.stats.l1d_mshr_full += 1,
@@ -273,7 +283,7 @@ impl Core {
         let lines = lines_of_access(entry.address, entry.size);
         for index in 0..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
-            let is_open = self.combining.open.iter().any(|(open, _)| *open == line);
+            let is_open = self.combining.open.iter().any(|open| open.line == line);
             if !is_open && self.combining.open.len() >= self.combining.buffers {
                 turn = self.send_open(0, turn, env)?;
             }
@@ -284,9 +294,9 @@ impl Core {
             let start = entry.address.max(line_start);
             let end = (entry.address + u64::from(entry.size.max(1))).min(line_start + LINE_BYTES);
             let mask = (u64::MAX >> (64 - (end - start))) << (start - line_start);
-            match self.combining.open.iter_mut().find(|(open, _)| *open == line) {
-                Some((_, bytes)) => bytes.0 |= mask,
-                None => self.combining.open.push((line, ByteMask(mask))),
+            match self.combining.open.iter_mut().find(|open| open.line == line) {
+                Some(open) => (open.mask.0, open.youngest) = (open.mask.0 | mask, turn),
+                None => self.combining.open.push(Combined { line, mask: ByteMask(mask), youngest: turn }),
             }
         }
         self.stats.non_temporal_stores += 1;
@@ -297,16 +307,18 @@ impl Core {
 
     /// Sends the combining buffer at `index`, as soon as the limit allows from `cycle` on: gives that cycle, if it is known.
     fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
+        let closes = cycle;
         let cycle = self.combining.room_at(cycle)?;
-        let (line, mask) = self.combining.open.remove(index);
+        let Combined { line, mask, youngest } = self.combining.open.remove(index);
         let id = self.combining.send(line, cycle.max(self.now));
-        env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id }));
+        let issued = if mask.is_full() { youngest.min(cycle) } else { closes };
+        env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id, issued }));
         Some(cycle)
     }
 
     /// Sends the combining buffers that are full, as far as the limit allows.
     fn send_full(&mut self, cycle: u64, env: &mut Environment<'_>) {
-        while let Some(full) = self.combining.open.iter().position(|(_, mask)| mask.is_full()) {
+        while let Some(full) = self.combining.open.iter().position(|open| open.mask.is_full()) {
             if self.send_open(full, cycle, env).is_none() {
                 return;
             }
@@ -385,7 +397,7 @@ impl Core {
         let reaches = cycle + self.l1_latency;
         let id = self.combining.send(line, reaches.max(self.now));
         self.stats.flushes += 1;
-        env.requests.push((reaches, CoreRequest::Flush { line, keep, id }));
+        env.requests.push((reaches, CoreRequest::Flush { line, keep, id, issued: turn }));
         Some(cycle)
     }
 

@@ -146,7 +146,7 @@ impl Core {
     }
 
     fn warm_line(&mut self, line: LineAddress, want: Want, side: Side, env: &mut WarmEnvironment<'_>) {
-        let request = Request { core: env.core, line, want, side, cause: Cause::DemandRead };
+        let request = Request { core: env.core, line, want, side, cause: Cause::DemandRead, issued: 0 };
         env.caches.access_functionally(request);
     }
 }

@@ -526,22 +526,22 @@ impl Host {
         let (core, request) = self.requests[slot as usize].take().expect("each request is served once");
         self.free_requests.push(slot);
         match request {
-            CoreRequest::Line { line, want, side, cause } => {
-                let request = Request { core, line, want, side, cause };
+            CoreRequest::Line { line, want, side, cause, issued } => {
+                let request = Request { core, line, want, side, cause, issued };
                 if let Outcome::Ready(ready, version) = self.caches.request(request, now) {
                     let served = [Served { request, ready, version }];
                     self.note_brought(&served);
                     self.deliver(&served, now, context);
                 }
             }
-            CoreRequest::Flush { line, keep, id } => {
-                if let Some(cycle) = self.caches.flush(Requester { core, id }, line, keep, now) {
+            CoreRequest::Flush { line, keep, id, issued } => {
+                if let Some(cycle) = self.caches.flush(Requester { core, id, issued }, line, keep, now) {
                     self.cores[core].write_acknowledged(id, cycle);
                     self.run_core(core, now, context);
                 }
             }
-            CoreRequest::WriteAround { line, mask, id } => {
-                self.caches.write_around(Requester { core, id }, line, mask, now);
+            CoreRequest::WriteAround { line, mask, id, issued } => {
+                self.caches.write_around(Requester { core, id, issued }, line, mask, now);
             }
         }
     }

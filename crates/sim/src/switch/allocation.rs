@@ -172,7 +172,10 @@ impl Switch {
                     let buffer = self.persist_buffer.as_mut().expect("there is a controller");
                     if let Opcode::Cmp = buffered.message.opcode {
                         self.outstanding.remove(buffered.message.tag);
-                        buffer.note_acknowledgement_wait(waited);
+                        let mut stack = buffered.message.stack;
+                        stack.charge(Stage::Arbitration, ready);
+                        stack.charge(Stage::PersistBufferWait, now);
+                        buffer.note_acknowledgement(waited, &stack);
                     } else {
                         buffer.note_input_wait(waited, head_of_line);
                     }

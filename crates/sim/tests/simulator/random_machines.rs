@@ -182,6 +182,9 @@ fn check_replay(case: &Case, scheme: Scheme) -> (u64, Outcome) {
         assert_eq!(forced.sum::<u64>(), 0, "{scheme}: {:?}", outcome.warnings);
     }
     outcome.hosts.iter().for_each(|host| check_border(&outcome, host));
+    for buffer in outcome.stats.children().iter().filter_map(|(_, component)| component.get("persist_buffer")) {
+        assert_eq!(check_stack(buffer, "drain", &[]), buffer.counter("drains"), "each drain is acknowledged");
+    }
     (events, outcome)
 }
 
@@ -210,17 +213,13 @@ fn check_border(outcome: &Outcome, host: &str) {
     let border = outcome.stats.get(&format!("{host}.memory_border")).expect("the host has one");
     assert_eq!(border.counter("stale_reads"), 0);
     let mut writes = 0;
-    for class in ["pm_reads", "dram_reads", "prefetch_reads", "other_reads", "persists", "pm_writebacks", "dram_writes"]
-    {
-        let class = (class, border.get(class).expect("it is counted"));
-        let Some(StatsNode::Histogram(latency)) = class.1.get("latency") else {
-            panic!("latencies are a distribution")
-        };
-        let parts = class.1.get("parts_ps").map_or(0, StatsNode::total);
-        assert_eq!(parts, latency.sum().as_ps(), "the parts of {} do not sum to the whole", class.0);
-        if matches!(class.0, "persists" | "pm_writebacks") {
-            writes += latency.count();
-        }
+    let reads = ["pm_reads", "dram_reads", "prefetch_reads", "page_walks", "instruction_fetches"];
+    for class in reads {
+        check_stack(border, class, &["core"]);
+    }
+    check_stack(border, "dram_writes", &["core", "cache"]);
+    for class in ["persists", "pm_writebacks"] {
+        writes += check_stack(border, class, &["core", "cache"]);
     }
     assert_eq!(border.counter("pm_writes"), writes, "each write to PM has its completion");
 }
@@ -232,6 +231,16 @@ fn entry_of(outcome: &Outcome, scheme: Scheme) -> Json {
         region["host_seconds"].take();
     }
     entry
+}
+
+/// The parts of a class of requests sum to its latencies, but for those before it; gives how many there were.
+fn check_stack(counters: &StatsNode, class: &str, before: &[&str]) -> u64 {
+    let stack = counters.get(class).expect("it is counted");
+    let Some(StatsNode::Histogram(latency)) = stack.get("latency") else { panic!("latencies are a distribution") };
+    let parts = stack.get("parts_ps").expect("it has parts");
+    let before: u64 = before.iter().map(|part| parts.counter(part)).sum();
+    assert_eq!(parts.total() - before, latency.sum().as_ps(), "the parts of {class} do not sum to the whole");
+    latency.count()
 }
 
 /// Cuts the power at random instants of another replay, which gives the same result as the first one, and so does a snapshot of it.

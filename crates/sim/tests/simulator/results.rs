@@ -83,7 +83,16 @@ pub fn check_entry(entry: &Json) {
         let ps = |value: &Json| (value.as_f64().expect("it is a number") * 1000.0).round() as u64;
         let parts: u64 = stack["parts"].as_object().expect("it is a map").values().map(ps).sum();
         assert_eq!(parts, ps(&stack["total_ns"]), "the parts of {class} do not sum to the whole");
-        assert_eq!(stack["count"], entry[class]["count"], "{class}");
+        let before = ["core", "cache"].map(|part| ps(&stack["parts"][part]));
+        let before = match class.as_str() {
+            "drain" => 0,
+            "persist" | "writeback" | "dram_write" => before[0] + before[1],
+            _ => before[0],
+        };
+        assert_eq!(parts - before, ps(&stack["latency_ns"]), "{class}");
+        if !matches!(class.as_str(), "page_walk" | "instruction_fetch" | "drain") {
+            assert_eq!(stack["count"], entry[class]["count"], "{class}");
+        }
     }
     let has_buffer = entry["scheme"] != "nopb";
     assert_eq!(entry["explanation"]["pb_full_stall_ns"], entry["persist_buffer"]["stall_ns"]);
@@ -173,7 +182,7 @@ fn latency_stacks_have_the_classes_and_parts_of_the_page() {
     let named = members_in(&section("`latency_stacks`"));
     let stacks = entry["latency_stacks"].as_object().expect("it is a map");
     let parts: Names = stacks.values().flat_map(|stack| members(&stack["parts"])).collect();
-    let others = ["count", "total_ns", "parts"].map(str::to_owned);
+    let others = ["count", "total_ns", "latency_ns", "parts"].map(str::to_owned);
     let known: Names = stacks.keys().cloned().chain(parts).chain(others).collect();
     assert_eq!(known, named);
 }

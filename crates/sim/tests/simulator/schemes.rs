@@ -179,7 +179,7 @@ fn the_way_of_a_persist_grows_by_the_same_for_every_switch_without_a_buffer_and_
         let entry = run(&machine(&format!("pcs-table1{switches}"), &[]), scheme, &little);
         let [p50, max] = ["p50", "max"].map(|name| number(&entry, &format!("/persist/latency_ns/{name}")));
         assert_eq!(p50, max, "{switches}: one persist at a time has nothing to wait for");
-        number(&entry, "/latency_stacks/persist/total_ns")
+        number(&entry, "/latency_stacks/persist/latency_ns")
     };
     let [one, two, four] = ["", "-2sw", "-4sw"].map(|switches| latency(switches, Scheme::Nopb));
     let by_switch = two - one;

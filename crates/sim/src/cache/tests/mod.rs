@@ -104,7 +104,8 @@ impl Bench {
     }
 
     fn request(&mut self, core: usize, line: LineAddress, want: Want, side: Side, now: u64) -> Outcome {
-        let outcome = self.caches.request(Request { core, line, want, side, cause: Cause::DemandRead }, now);
+        let outcome =
+            self.caches.request(Request { core, line, want, side, cause: Cause::DemandRead, issued: now }, now);
         self.collect_departures();
         outcome
     }
@@ -148,14 +149,14 @@ impl Bench {
 
     fn flush(&mut self, core: usize, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
         self.next_id += 1;
-        let complete = self.caches.flush(Requester { core, id: self.next_id }, line, keep, now);
+        let complete = self.caches.flush(Requester { core, id: self.next_id, issued: now }, line, keep, now);
         self.collect_departures();
         complete
     }
 
     fn write_around(&mut self, core: usize, line: LineAddress, mask: ByteMask, now: u64) {
         self.next_id += 1;
-        self.caches.write_around(Requester { core, id: self.next_id }, line, mask, now);
+        self.caches.write_around(Requester { core, id: self.next_id, issued: now }, line, mask, now);
         self.collect_departures();
     }
 

@@ -123,12 +123,19 @@ fn c310_warming_takes_nothing_that_is_on_its_way() {
     let mut bench = Bench::small(1);
     bench.write(0, pm(0), 0);
     // A flush and a read that have been decided, but not yet sent.
-    bench.caches.flush(Requester { core: 0, id: 9 }, pm(0), false, 100);
-    let request = Request { core: 0, line: pm(1), want: Want::Read, side: Side::Data, cause: Cause::DemandRead };
+    bench.caches.flush(Requester { core: 0, id: 9, issued: 100 }, pm(0), false, 100);
+    let request =
+        Request { core: 0, line: pm(1), want: Want::Read, side: Side::Data, cause: Cause::DemandRead, issued: 0 };
     bench.caches.request(request, 100);
     for number in 2..5 {
-        let request =
-            Request { core: 0, line: conflicting(number), want: Want::Own, side: Side::Data, cause: Cause::DemandRead };
+        let request = Request {
+            core: 0,
+            line: conflicting(number),
+            want: Want::Own,
+            side: Side::Data,
+            cause: Cause::DemandRead,
+            issued: 0,
+        };
         bench.caches.access_functionally(request);
     }
     bench.collect_departures();
@@ -147,8 +154,14 @@ fn c311_a_read_under_way_does_not_undo_what_warming_wrote_meanwhile() {
     let line = conflicting(0);
     assert_eq!(bench.request(0, line, Want::Read, Side::Data, 0), Outcome::Pending);
     for number in 0..3 {
-        let request =
-            Request { core: 0, line: conflicting(number), want: Want::Own, side: Side::Data, cause: Cause::DemandRead };
+        let request = Request {
+            core: 0,
+            line: conflicting(number),
+            want: Want::Own,
+            side: Side::Data,
+            cause: Cause::DemandRead,
+            issued: 0,
+        };
         bench.caches.access_functionally(request);
     }
     bench.answer(line, 100);
@@ -170,7 +183,7 @@ fn a_store_to_come_leaves_with_a_flush_when_it_happens() {
         let mut bench = stored_ahead();
         bench.flush(1, pm(0), keep, 100);
         assert_eq!(bench.pending[0].cycle, 500 + SNOOP);
-        assert_eq!(bench.pending[0].message.stack.start(), Time::ZERO + Duration::from_ps(250) * (500 + SNOOP));
+        assert_eq!(bench.pending[0].message.stack.charged_until(), Time::ZERO + Duration::from_ps(250) * (500 + SNOOP));
     }
 }
 

@@ -213,7 +213,14 @@ impl Bench {
     /// Brings a line into the caches of `core`, to be read or as its own, before anything runs.
     pub fn warm(&mut self, core: usize, address: u64, want: Want) {
         let line = self.line(address);
-        self.host.caches.access_functionally(Request { core, line, want, side: Side::Data, cause: Cause::DemandRead });
+        self.host.caches.access_functionally(Request {
+            core,
+            line,
+            want,
+            side: Side::Data,
+            cause: Cause::DemandRead,
+            issued: 0,
+        });
         for (line, version) in self.host.take_warm_writes() {
             self.memory.versions.insert(line, version);
         }
@@ -309,7 +316,7 @@ fn warm_code(host: &mut Host) {
             let line = LineAddress((host.table.frame(line >> 6) << 6) | (line & 63));
             for core in 0..host.cores.len() {
                 let side = Side::Instruction;
-                let request = Request { core, line, want: Want::Read, side, cause: Cause::InstructionFetch };
+                let request = Request { core, line, want: Want::Read, side, cause: Cause::InstructionFetch, issued: 0 };
                 host.caches.access_functionally(request);
             }
         }

@@ -16,7 +16,7 @@ use super::selector;
 use super::state::{LineData, Operation, Phase, State};
 use super::transition::transition;
 use crate::kernel::{Duration, PortId, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
+use crate::message::{ByteMask, Cause, LatencyStack, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
 use crate::stats::StatsNode;
 use crate::switch::config::PersistBufferConfig;
 use crate::switch::port::HeadOfLine;
@@ -146,8 +146,9 @@ impl PersistBuffer {
         }
     }
 
-    /// An acknowledgement waited there for `waited`.
-    pub fn note_acknowledgement_wait(&mut self, waited: Duration) {
+    /// An acknowledgement waited there for `waited`; `stack` says where the time of its drain went.
+    pub fn note_acknowledgement(&mut self, waited: Duration, stack: &LatencyStack) {
+        self.stats.drain.add(stack, &[]);
         if waited > Duration::ZERO {
             self.stats.acknowledgement_stalls += 1;
             self.stats.acknowledgement_stall_ps += waited.as_ps();

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Duration, Time};
 use crate::message::Cause;
-use crate::stats::StatsNode;
+use crate::stats::{LatencySum, StatsNode};
 
 /// Counters of a persist buffer.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct PersistBufferStats {
     pub drains: u64,
     /// … of them after a power failure.
     pub recovery_drains: u64,
+    /// The same as requests of their own: from the end of the controller's work until the acknowledgement is in the controller's input.
+    pub drain: LatencySum,
     /// Acknowledgements of the memory device that freed an entry.
     pub acknowledgements: u64,
     /// Acknowledgements that named nothing under way.
@@ -113,6 +115,7 @@ impl PersistBufferStats {
         ];
         let mut nodes: Vec<(&str, StatsNode)> =
             counters.into_iter().map(|(name, value)| (name, StatsNode::Counter(value))).collect();
+        nodes.push(("drain", self.drain.stats()));
         nodes.push(("occupancy", self.occupancy.to_node()));
         StatsNode::group(nodes)
     }
