@@ -327,8 +327,9 @@ impl Core {
         let (done, others) =
             std::mem::take(&mut self.loads.walks).into_iter().partition(|walk: &Walk| walk.entry == entry);
         self.loads.walks = others;
-        let cycle = ready + self.walk_cycles;
         for walk in done {
+            // One that joined the walk may issue only when its entry is there already.
+            let cycle = (ready + self.walk_cycles).max(walk.issued);
             if walk.is_load {
                 self.load_translated(walk.slot, walk.physical, walk.issued, cycle, env);
             } else {
