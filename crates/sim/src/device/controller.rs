@@ -172,19 +172,19 @@ impl Device {
         let now = context.now();
         let (class, answer) = REQUEST_CLASSES[ingress];
         let port = &mut self.ports[port];
-        let Some((passed, message)) = port.ingress[ingress].queue.front().copied() else { return false };
-        if passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
+        let Some((passed, message)) = port.ingress[ingress].queue.front() else { return false };
+        if *passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
             return false;
         }
         if !message.is_write() && port.has_waiting_write(message.line) {
             return false;
         }
-        if !self.medium.has_room(&message) {
+        if !self.medium.has_room(message) {
             self.stats.count_full(ingress, port.ingress[ingress].block(now));
             return false;
         }
         self.stats.count_full_time(ingress, port.ingress[ingress].unblock(now));
-        port.ingress[ingress].queue.pop_front();
+        let (_, message) = port.ingress[ingress].queue.pop_front().expect("it was looked at");
         port.transmitter.return_credit(class, context);
         self.medium.accept(message, now, &mut self.completions);
         true
