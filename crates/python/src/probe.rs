@@ -47,7 +47,7 @@ fn medium_config(machine: &Machine, name: &str) -> PyResult<MediumConfig> {
         return Err(input(format!("there is no medium `{name}`; there are: dram {}", names.join(" "))));
     };
     let id = fencepost_sim::config::topology::DeviceId(index);
-    Ok(MediumConfig::Pm(topology.device_config(id).clone()))
+    Ok(topology.device_config(id).clone())
 }
 
 /// A request: `at_ps`, `write`, and `line` or, of DRAM, `place` (rank, bank group, bank, row, column); of a write perhaps `bytes`.
