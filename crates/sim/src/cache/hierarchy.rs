@@ -188,6 +188,8 @@ pub struct HierarchyConfig {
     /// Cycles from the last level to the memory bus and back, if a flush is complete when that bus has ordered it, and not when its write's
     /// completion returns.
     pub acknowledge_at_bus: Option<u64>,
+    /// The state of a core's copy that was dirty and is written back by `clwb`.
+    pub cleaned: State,
 }
 
 /// The caches of a host.
@@ -208,6 +210,7 @@ pub struct Hierarchy {
     snoop: u64,
     write_buffers: usize,
     acknowledge_at_bus: Option<u64>,
+    cleaned: State,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
     blocked_writes: VecDeque<BlockedWrite>,
@@ -262,6 +265,7 @@ impl Hierarchy {
             snoop: u64::from(last.snoop_cycles),
             write_buffers: usize::from(last.write_buffers),
             acknowledge_at_bus: config.acknowledge_at_bus,
+            cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),
             blocked_writes: VecDeque::new(),
@@ -879,16 +883,20 @@ impl Hierarchy {
         (newest, snooped)
     }
 
-    /// Brings what a core has that is newer into the last level; the core keeps its copy, clean, with the rights it had.
+    /// Brings what a core has that is newer into the last level; the core keeps its copy, clean.
     fn clean_core(&mut self, core: usize, line: LineAddress) {
         let Some((version, stored)) = self.newest_modified(core, line) else { return };
         let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
         for array in private.chain([&mut self.l1d[core]]) {
             // Levels below the one that was Modified have been left behind; all are now what memory will hold.
             if let Some(copy) = array.get_mut(line) {
-                copy.state = State::Exclusive;
+                copy.state = self.cleaned;
                 copy.update(version, stored);
             }
+        }
+        let last = self.shared.len() - 1;
+        if let Some(entry) = self.shared[last].array.get_mut(line) {
+            entry.is_owned &= self.cleaned != State::Shared;
         }
         self.store_in_last(line, version, stored);
     }

@@ -75,6 +75,14 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 20))]
     #[schemars(range(min = 1, max = 20))]
     pub forwarding_cycles: u8,
+    /// Cycles from a load's issue to its look into l1d or the store queue; they are paid by loads only.
+    #[garde(range(min = 0, max = 20))]
+    #[schemars(range(min = 0, max = 20))]
+    pub load_pipeline_cycles: u8,
+    /// Whether a store that had to wait for its line is performed by the fill of l1d, so that the next one looks into l1d in that cycle. False: it is
+    /// performed in the cycle of the fill, and the next one in the cycle after.
+    #[garde(skip)]
+    pub fill_performs_store: bool,
     /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only the oldest store does.
     #[garde(skip)]
     pub prefetch_for_ownership: bool,
@@ -92,9 +100,19 @@ pub struct CoreConfig {
     /// Where a flush is complete.
     #[garde(skip)]
     pub flush_acknowledged_by: FlushAcknowledgement,
+    /// What a core may do with a line that its `clwb` has written back.
+    #[garde(skip)]
+    pub clwb_leaves: CleanedLine,
     /// What `clflush` waits for.
     #[garde(skip)]
     pub clflush_order: ClflushOrder,
+    /// When `sfence` takes effect.
+    #[garde(skip)]
+    pub sfence_order: SfenceOrder,
+    /// Cycles that a fence takes which is executed as the oldest instruction, when everything before it has taken effect.
+    #[garde(range(min = 0, max = 100))]
+    #[schemars(range(min = 0, max = 100))]
+    pub fence_cycles: u8,
     /// What a system call costs, in ns.
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
@@ -158,6 +176,16 @@ pub enum FlushAcknowledgement {
     MemoryBus,
 }
 
+/// The right to a line that stays in the caches when it has been written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CleanedLine {
+    /// The right to write it again without asking.
+    Exclusive,
+    /// To read it: the next store to it asks for it again. What gem5's classic caches do.
+    Shared,
+}
+
 /// The ordering of `clflush`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -166,6 +194,16 @@ pub enum ClflushOrder {
     Stores,
     /// As `clflushopt` followed by a full fence. What gem5 does.
     FullFence,
+}
+
+/// When `sfence` takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SfenceOrder {
+    /// In its turn in the store queue: it commits at once, and holds back stores and flushes only.
+    StoreQueue,
+    /// As the oldest instruction, as `mfence`: nothing behind it commits before. What gem5 does.
+    Oldest,
 }
 
 /// Translation look-aside buffers of each core.

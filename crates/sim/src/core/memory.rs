@@ -88,6 +88,7 @@ impl LoadQueue {
 impl Core {
     /// A load issues at `cycle`.
     pub(super) fn load(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) {
+        let cycle = cycle + self.load_pipeline;
         let entry = *self.rob.entry(slot);
         if entry.address == 0 {
             // A masked-off element of a gather.
@@ -126,7 +127,7 @@ impl Core {
     /// A store, flush or locked instruction computes its address at `cycle`; gives the cycle at which it is translated, if that is known.
     pub(super) fn translate_store(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let entry = *self.rob.entry(slot);
-        if entry.operation == Operation::Mfence || entry.address == 0 {
+        if matches!(entry.operation, Operation::Mfence | Operation::Sfence) || entry.address == 0 {
             return Some(cycle);
         }
         let (physical, cost) = self.translate(entry.address, env);

@@ -1,7 +1,7 @@
 //! From dispatch to commit.
 
 use super::branch_predictor::BranchPredictor;
-use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, TlbConfig};
+use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig};
 use super::issue::{IssueCalendar, Unit};
 use super::memory::{LoadQueue, Waiter};
 use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
@@ -135,6 +135,7 @@ pub struct Core {
     pub(super) config: CoreConfig,
     pub(super) period: Duration,
     pub(super) l1_latency: u64,
+    pub(super) load_pipeline: u64,
     l1i_latency: u64,
     pub(super) walk_cycles: u64,
     latencies: [u8; 8],
@@ -200,6 +201,7 @@ impl Core {
             config: config.clone(),
             period,
             l1_latency: u64::from(l1d.latency_cycles),
+            load_pipeline: u64::from(config.load_pipeline_cycles),
             l1i_latency: u64::from(l1i.latency_cycles),
             walk_cycles: u64::from(tlb.walk_cycles),
             latencies: [
@@ -665,8 +667,12 @@ impl Core {
             Operation::Clflush if self.config.clflush_order == ClflushOrder::Stores => {
                 self.execute_store(slot, unit, env);
             }
+            Operation::Sfence if self.config.sfence_order == SfenceOrder::StoreQueue => {
+                let cycle = self.issue.issue(unit, entry.ready, 1);
+                self.complete(slot, cycle + u64::from(self.config.latency.integer));
+            }
             // These wait until they are the oldest; the store queue completes them.
-            Operation::Atomic | Operation::Mfence | Operation::Clflush => {
+            Operation::Atomic | Operation::Mfence | Operation::Sfence | Operation::Clflush => {
                 let cycle = self.issue.issue(unit, entry.ready, 1);
                 let translated = self.translate_store(slot, cycle, env);
                 let entry = self.rob.entry_mut(slot);

@@ -4,7 +4,7 @@
 //! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
 //! then reads and writes as one.
 
-use super::config::{ClflushOrder, CoreConfig};
+use super::config::{ClflushOrder, CoreConfig, SfenceOrder};
 use super::issue::Unit;
 use super::memory::Waiter;
 use super::micro_op::Operation;
@@ -190,9 +190,11 @@ impl Core {
     }
 
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let cycle = self.own(entry, self.turn(entry)?, env)?;
+        let turn = self.turn(entry)?;
+        let cycle = self.own(entry, turn, env)?;
         self.stats.stores += 1;
-        Some(cycle)
+        let is_behind = self.config.fill_performs_store && cycle > turn;
+        Some(cycle - u64::from(is_behind))
     }
 
     fn perform_atomic(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
@@ -351,7 +353,10 @@ impl Core {
             return None;
         }
         let complete = self.combining.holding_complete?;
-        let cycle = if is_fence { self.when_flushed(complete.max(turn), env)? } else { complete.max(turn) };
+        let mut cycle = complete.max(turn);
+        if is_fence {
+            cycle = self.when_flushed(cycle, env)? + u64::from(self.config.fence_cycles);
+        }
         self.combining.holding = None;
         self.stats.clflush_stall.record(self.period * (cycle - turn));
         if is_fence {
@@ -402,6 +407,9 @@ impl Core {
     }
 
     fn perform_sfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+        if self.config.sfence_order == SfenceOrder::Oldest {
+            return self.perform_mfence(entry, env);
+        }
         let turn = self.turn(entry)?;
         let cycle = self.when_flushed(turn, env)?;
         self.stats.fences += 1;
@@ -411,7 +419,7 @@ impl Core {
 
     fn perform_mfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
-        let cycle = self.when_flushed(turn, env)?;
+        let cycle = self.when_flushed(turn, env)? + u64::from(self.config.fence_cycles);
         let ready = self.rob.entry(entry.slot).ready;
         self.stats.fences += 1;
         self.count_fence_stall(cycle, self.commit_cycle.max(ready) + 1);

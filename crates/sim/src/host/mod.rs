@@ -17,10 +17,13 @@ use std::sync::Arc;
 use self::regions::Regions;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
+use crate::cache::array::State;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Departure, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side};
 use crate::cache::observation_log::{Access, ObservationLog};
-use crate::core::config::{BranchPredictorConfig, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig};
+use crate::core::config::{
+    BranchPredictorConfig, CleanedLine, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig,
+};
 use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
@@ -150,6 +153,10 @@ impl Host {
             levels: config.levels.clone(),
             acknowledge_at_bus: (config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus)
                 .then(|| config.bus_round_trip.as_ps().div_ceil(period.as_ps())),
+            cleaned: match config.core.clwb_leaves {
+                CleanedLine::Exclusive => State::Exclusive,
+                CleanedLine::Shared => State::Shared,
+            },
         });
         let mut threads: Vec<_> = (0..workload.record.threads())
             .map(|thread| Thread::new(workload.record.reader(ThreadId(thread as u32))))

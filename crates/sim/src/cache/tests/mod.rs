@@ -57,6 +57,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         l1d: first,
         levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
         acknowledge_at_bus: None,
+        cleaned: State::Exclusive,
     }
 }
 

@@ -165,3 +165,37 @@ fn s417_a_fence_waits_for_flushes_beyond_the_limit_in_flight() {
     let mut bench = dirty(core_with(&["core.flushes_in_flight=1"], &program), 4);
     assert_eq!(bench.end(), FIRST_TURN + 3 * FLUSH + 1);
 }
+
+#[test]
+fn s418_an_sfence_commits_in_its_turn_or_is_executed_as_the_oldest() {
+    for (order, commits) in [("store_queue", 3), ("oldest", FLUSHED + 1)] {
+        let set = format!("core.sfence_order=\"{order}\"");
+        // What an lfence holds back starts when everything before it has committed.
+        let program = [clflushopt(RBX, line(0)), sfence(), lfence(), load(RAX, RBX, DRAM)];
+        let mut bench = dirty(core_with(&[&set], &program), 1);
+        bench.end();
+        assert_eq!(bench.reads(), [commits + 1 + WAY_OUT], "{order}");
+        assert_eq!(bench.core(0).fences, 1);
+        let mut bench = dirty(core_with(&[&set], &[clflushopt(RBX, line(0)), sfence(), load(RAX, RBX, DRAM)]), 1);
+        bench.end();
+        assert_eq!(bench.reads(), [1 + WAY_OUT], "loads wait for it under neither");
+    }
+}
+
+#[test]
+fn s419_a_fence_takes_its_cycles_when_everything_before_it_has_taken_effect() {
+    for cycles in [0, 7] {
+        let set = format!("core.fence_cycles={cycles}");
+        let program = [clflushopt(RBX, line(0)), mfence(), load(RAX, RBX, DRAM)];
+        let mut bench = dirty(core_with(&[&set], &program), 1);
+        bench.end();
+        assert_eq!(bench.reads(), [FLUSHED + cycles + WAY_OUT]);
+        let program = [clflushopt(RBX, line(0)), sfence(), store(RBX, RCX, line(1))];
+        let mut bench = dirty(core_with(&[&set, "core.sfence_order=\"oldest\""], &program), 2);
+        assert_eq!(bench.end(), FLUSHED + cycles + 1 + 1, "the store commits behind the fence, and then has its turn");
+        let program = [clflush(RBX, line(0)), load(RAX, RBX, DRAM)];
+        let mut bench = dirty(core_with(&[&set, "core.clflush_order=\"full_fence\""], &program), 1);
+        bench.end();
+        assert_eq!(bench.reads(), [1 + 1 + FLUSH + cycles + WAY_OUT], "a clflush with a fence in it has it too");
+    }
+}

@@ -219,3 +219,22 @@ fn s320_the_write_buffers_bound_the_flushes_under_way_at_the_last_level() {
     assert_eq!(bench.writes(), [first, second, second + WRITE + WAY_OUT - 1]);
     assert_eq!(bench.caches().counters().write_buffer_full, 2);
 }
+
+#[test]
+fn s321_a_line_that_clwb_wrote_back_may_be_written_again_or_has_to_be_asked_for() {
+    for (leaves, state, misses) in [("exclusive", State::Exclusive, 0), ("shared", State::Shared, 1)] {
+        let set = format!("core.clwb_leaves=\"{leaves}\"");
+        let mut bench = dirty(core_with(&[&set], &[clwb(RBX, line(0))]), 1);
+        bench.end();
+        assert_eq!(bench.state(0, line(0)), Some(state));
+        let mut bench = dirty(core_with(&[&set], &[clwb(RBX, line(0)), mfence(), store(RBX, RCX, line(0))]), 1);
+        bench.end();
+        assert_eq!((bench.core(0).l1d_misses, bench.reads().len()), (misses, 0), "the last level still has it");
+        assert_eq!((bench.state(0, line(0)), bench.l1d(0, line(0)).unwrap().version.0), (Some(State::Modified), 2));
+        // A clean line keeps what it had.
+        let mut bench = core_with(&[&set], &[clwb(RBX, line(0))]);
+        bench.warm(0, line(0), Want::Read);
+        bench.end();
+        assert_eq!(bench.state(0, line(0)), Some(State::Exclusive));
+    }
+}

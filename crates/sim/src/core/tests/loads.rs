@@ -217,3 +217,18 @@ fn s122_a_load_across_two_pages_goes_to_the_page_that_the_second_has() {
     let lines: Vec<_> = bench.sent().iter().map(|sent| sent.line).collect();
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn s123_a_load_takes_its_pipeline_before_it_looks_into_l1_or_the_store_queue() {
+    for cycles in [0, 3] {
+        let set = format!("core.load_pipeline_cycles={cycles}");
+        let mut bench = core_with(&[&set], &[load(RAX, RBX, DRAM)]);
+        bench.end();
+        assert_eq!(bench.reads(), [1 + cycles + WAY_OUT]);
+        let mut bench = core_with(&[&set], &[store(RBX, RCX, DRAM), load(RAX, RBX, DRAM), store(RAX, RCX, line(1))]);
+        [DRAM, line(1)].iter().for_each(|address| bench.warm(0, *address, Want::Own));
+        // The load has the data one cycle behind the store or its own pipeline; the second store needs it as its address.
+        let forwarded = 2.max(1 + cycles) + 1;
+        assert_eq!(bench.end(), forwarded + 1 + 1 + 1, "{cycles} cycles: address, commit, turn");
+    }
+}

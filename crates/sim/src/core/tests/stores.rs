@@ -159,3 +159,16 @@ fn s214_a_store_across_two_pages_writes_the_page_that_the_second_has() {
     bench.end();
     assert_eq!([second - 4, second].map(|address| bench.state(0, address)), [Some(State::Modified); 2]);
 }
+
+#[test]
+fn s215_a_store_is_performed_by_the_fill_of_its_line_or_in_the_cycle_of_it() {
+    for (set, behind) in [("core.fill_performs_store=true", 0), ("core.fill_performs_store=false", 1)] {
+        let program = [0, 1, 2].map(|number| store(RBX, RCX, line(number)));
+        let mut bench = core_with(&[NO_PREFETCH, set], &program);
+        bench.warm(0, line(1), Want::Own);
+        bench.end();
+        // The hit between the two misses takes its cycle either way.
+        let third_turn = FIRST_TURN + MISS + behind + 1;
+        assert_eq!(bench.reads(), [FIRST_TURN, third_turn].map(|turn| turn + WAY_OUT), "{set}");
+    }
+}
