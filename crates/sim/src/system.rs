@@ -579,7 +579,7 @@ impl Builder<'_> {
 /// host bridge has that) nor a limit of bandwidth of its own (the medium has that).
 fn local_connection(medium: &MediumConfig) -> LinkConfig {
     let (reads, writes) = match medium {
-        MediumConfig::Dram(dram) => (dram.read_queue_entries, dram.write_queue_entries),
+        MediumConfig::Dram(dram) => (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries),
         MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
     };
     LinkConfig {

@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod channel;
+mod channels;
 pub mod config;
 pub mod refresh;
 mod request_queue;
@@ -17,6 +18,7 @@ pub mod timing;
 pub(crate) mod tests;
 
 pub use channel::{BankId, Command};
+pub use channels::DramChannels;
 pub use config::{AddressMapping, DramConfig, PagePolicy};
 pub use stats::DramStats;
 
@@ -37,6 +39,8 @@ use scheduler::{Decision, Scheduler};
 #[derive(Clone, Debug)]
 pub struct Dram {
     interleave: Interleave,
+    /// How the lines of the device are dealt out to its channels.
+    channel_interleave: Interleave,
     address_map: AddressMap,
     page_policy: PagePolicy,
     read_queue_entries: usize,
@@ -58,11 +62,17 @@ pub struct Dram {
 }
 
 impl Dram {
-    /// A channel like `config`, whose lines are those of one way of `interleave`.
+    /// The only channel of a device like `config`, whose lines are those of one way of `interleave`.
     pub fn new(config: &DramConfig, interleave: Interleave) -> Dram {
+        Dram::one_of_several(config, interleave, Interleave::WHOLE)
+    }
+
+    /// A channel of a device like `config`, whose lines are those of one way of `interleave`; this channel's are one way of `channel_interleave` of those.
+    pub fn one_of_several(config: &DramConfig, interleave: Interleave, channel_interleave: Interleave) -> Dram {
         let channel = Channel::new(config);
         Dram {
             interleave,
+            channel_interleave,
             address_map: AddressMap::new(config),
             page_policy: config.page_policy,
             read_queue_entries: config.read_queue_entries.into(),
@@ -140,7 +150,7 @@ impl Dram {
         } else {
             self.enqueue(request, now);
         }
-        self.contents.overwrite(self.interleave.device_line(request.line), request.version);
+        self.contents.overwrite(self.channel_line(request.line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
         completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
     }
@@ -182,7 +192,7 @@ impl Dram {
 
     /// Writes `version` of `line` before time starts.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
-        self.contents.overwrite(self.interleave.device_line(line), version);
+        self.contents.overwrite(self.channel_line(line), version);
     }
 
     /// Power is gone: everything is lost.
@@ -222,8 +232,13 @@ impl Dram {
         StatsNode::group(nodes)
     }
 
+    /// The number of `line` within this channel.
+    fn channel_line(&self, line: LineAddress) -> u64 {
+        self.channel_interleave.device_line(LineAddress(self.interleave.device_line(line)))
+    }
+
     fn enqueue(&mut self, message: Message, now: Time) {
-        let device_line = self.interleave.device_line(message.line);
+        let device_line = self.channel_line(message.line);
         let (bank, row) = self.address_map.locate(device_line);
         let request = Request { message, device_line, queued: now, first_command: None, row_state: RowState::Hit };
         let (queue, occupancy) = match message.is_write() {
@@ -236,7 +251,7 @@ impl Dram {
 
     fn answer_from_queue(&self, mut request: Message, now: Time) -> Completion {
         request.stack.charge(Stage::DeviceQueue, now);
-        let version = self.contents.get(self.interleave.device_line(request.line));
+        let version = self.contents.get(self.channel_line(request.line));
         Completion { answer: request.answer(version), at: now, is_from_queue: true }
     }
 

@@ -3,7 +3,7 @@
 //! A medium takes requests while it has room, does what can be done now, and says when it wants to be asked again. Answers come back as
 //! [`Completion`]s, with the time at which they are ready; nothing here knows of links, credits or events.
 
-use super::dram::{Dram, DramConfig};
+use super::dram::{Dram, DramChannels, DramConfig};
 use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::Time;
@@ -13,7 +13,7 @@ use crate::stats::StatsNode;
 /// The configuration of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MediumConfig {
-    /// A channel of DRAM.
+    /// One or several channels of DRAM.
     Dram(DramConfig),
     /// A persistent medium.
     Pm(PmConfig),
@@ -62,6 +62,8 @@ pub struct Completion {
 pub enum Medium {
     /// A channel of DRAM.
     Dram(Box<Dram>),
+    /// Several channels of DRAM.
+    DramChannels(Box<DramChannels>),
     /// A persistent medium.
     Pm(Box<Pm>),
 }
@@ -70,7 +72,8 @@ impl Medium {
     /// A medium like `config`, whose lines are those of one way of `interleave`.
     pub fn new(config: &MediumConfig, interleave: Interleave) -> Medium {
         match config {
-            MediumConfig::Dram(config) => Medium::Dram(Box::new(Dram::new(config, interleave))),
+            MediumConfig::Dram(config) if config.channels == 1 => Medium::Dram(Box::new(Dram::new(config, interleave))),
+            MediumConfig::Dram(config) => Medium::DramChannels(Box::new(DramChannels::new(config, interleave))),
             MediumConfig::Pm(config) => Medium::Pm(Box::new(Pm::new(config, interleave))),
         }
     }
@@ -79,6 +82,7 @@ impl Medium {
     pub fn entry_time(&self, time: Time) -> Time {
         match self {
             Medium::Dram(dram) => dram.entry_time(time),
+            Medium::DramChannels(dram) => dram.entry_time(time),
             Medium::Pm(_) => time,
         }
     }
@@ -87,6 +91,7 @@ impl Medium {
     pub fn queue_entries(&self, class: MessageClass) -> usize {
         match self {
             Medium::Dram(dram) => dram.queue_entries(class),
+            Medium::DramChannels(dram) => dram.queue_entries(class),
             Medium::Pm(pm) => pm.queue_entries(class),
         }
     }
@@ -95,6 +100,7 @@ impl Medium {
     pub fn has_room(&self, request: &Message) -> bool {
         match self {
             Medium::Dram(dram) => dram.has_room(request),
+            Medium::DramChannels(dram) => dram.has_room(request),
             Medium::Pm(pm) => pm.has_room(request),
         }
     }
@@ -103,6 +109,7 @@ impl Medium {
     pub fn accept(&mut self, request: Message, now: Time, completions: &mut Vec<Completion>) {
         match self {
             Medium::Dram(dram) => dram.accept(request, now, completions),
+            Medium::DramChannels(dram) => dram.accept(request, now, completions),
             Medium::Pm(pm) => pm.accept(request, now, completions),
         }
     }
@@ -111,6 +118,7 @@ impl Medium {
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
         match self {
             Medium::Dram(dram) => dram.advance(now, completions),
+            Medium::DramChannels(dram) => dram.advance(now, completions),
             Medium::Pm(pm) => pm.advance(now, completions),
         }
     }
@@ -119,6 +127,7 @@ impl Medium {
     pub fn preload(&mut self, line: LineAddress, version: Version) {
         match self {
             Medium::Dram(dram) => dram.preload(line, version),
+            Medium::DramChannels(dram) => dram.preload(line, version),
             Medium::Pm(pm) => pm.preload(line, version),
         }
     }
@@ -127,6 +136,7 @@ impl Medium {
     pub fn power_fail(&mut self) {
         match self {
             Medium::Dram(dram) => dram.power_fail(),
+            Medium::DramChannels(dram) => dram.power_fail(),
             Medium::Pm(pm) => pm.power_fail(),
         }
     }
@@ -134,7 +144,7 @@ impl Medium {
     /// The version of `line` that a power cut now would leave; none if the medium is volatile.
     pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
         match self {
-            Medium::Dram(_) => None,
+            Medium::Dram(_) | Medium::DramChannels(_) => None,
             Medium::Pm(pm) => Some(pm.durable_version(line)),
         }
     }
@@ -143,6 +153,7 @@ impl Medium {
     pub fn is_idle(&self) -> bool {
         match self {
             Medium::Dram(dram) => dram.is_idle(),
+            Medium::DramChannels(dram) => dram.is_idle(),
             Medium::Pm(pm) => pm.is_idle(),
         }
     }
@@ -151,6 +162,7 @@ impl Medium {
     pub fn waiting(&self) -> Vec<String> {
         match self {
             Medium::Dram(dram) => dram.waiting(),
+            Medium::DramChannels(dram) => dram.waiting(),
             Medium::Pm(pm) => pm.waiting(),
         }
     }
@@ -159,6 +171,7 @@ impl Medium {
     pub fn stats(&self, now: Time) -> (&'static str, StatsNode) {
         match self {
             Medium::Dram(dram) => ("dram", dram.stats(now)),
+            Medium::DramChannels(dram) => ("dram", dram.stats(now)),
             Medium::Pm(pm) => ("pm", pm.stats(now)),
         }
     }

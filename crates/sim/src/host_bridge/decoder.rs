@@ -92,6 +92,10 @@ pub struct Interleave {
 }
 
 impl Interleave {
+    /// All addresses from 0 on, for one target.
+    pub const WHOLE: Interleave =
+        Interleave { base: 0, granularity_shift: GRANULARITY_MIN.trailing_zeros(), ways_shift: 0 };
+
     /// A range from `base` on, dealt out to `ways` ways in blocks of `granularity_bytes`. With one way the granularity means nothing.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::write_drain::WriteTurns;
 use crate::message::LINE_BYTES;
 
-/// One channel of DDR SDRAM and its controller.
+/// DDR SDRAM and its controller: one channel, or several alike.
 ///
 /// Timing parameters carry the names of the JEDEC standards (JESD79-4 for DDR4). They are given in ns and used in whole clock cycles, rounded
 /// up by the rounding rule of JESD79-4 (chapter 13.5), which forgives 2.6 % of a cycle for periods such as 0.833 ns that are rounded themselves.
@@ -18,6 +18,11 @@ pub struct DramConfig {
     #[garde(range(min = 256, max = 16_777_216))]
     #[schemars(range(min = 256, max = 16_777_216))]
     pub capacity_mib: u64,
+    /// Channels, each with queues, banks and a data bus of its own: 1, 2, 4, 8 or 16. Consecutive blocks of 256 bytes lie in consecutive channels.
+    #[garde(custom(power_of_two_up_to_16))]
+    #[schemars(range(min = 1, max = 16))]
+    #[serde(default = "one")]
+    pub channels: u16,
     /// Time in the controller's pipeline, once on the way in and once on the way out, in ns.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
@@ -27,11 +32,11 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub queue_answer_ns: f64,
-    /// Reads that the controller chooses from.
+    /// Reads that a channel's controller chooses from.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub read_queue_entries: u16,
-    /// Lines that wait to be written. A write is complete when it has a place here.
+    /// Lines that wait to be written in a channel. A write is complete when it has a place here.
     #[garde(range(min = 2, max = 1024))]
     #[schemars(range(min = 2, max = 1024))]
     pub write_queue_entries: u16,
@@ -78,7 +83,7 @@ pub struct DramConfig {
     #[garde(range(min = 2, max = 64))]
     #[schemars(range(min = 2, max = 64))]
     pub burst_length: u16,
-    /// Ranks of the channel.
+    /// Ranks of a channel.
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub ranks: u16,
@@ -217,6 +222,18 @@ fn one_burst_is_one_line(burst_length: u16) -> impl FnOnce(&u16, &()) -> garde::
         let message =
             format!("{channel_bits} bits in bursts of {burst_length} are {} bytes, not {LINE_BYTES}", bits / 8);
         Err(garde::Error::new(message))
+    }
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn power_of_two_up_to_16(channels: &u16, (): &()) -> garde::Result {
+    if channels.is_power_of_two() && *channels <= 16 {
+        Ok(())
+    } else {
+        Err(garde::Error::new(format!("{channels} channels cannot be: 1, 2, 4, 8 or 16 can")))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::message::{Cause, Tag};
 pub(crate) fn ddr4_2400() -> DramConfig {
     DramConfig {
         capacity_mib: 4096,
+        channels: 1,
         controller_latency_ns: 10.0,
         queue_answer_ns: 10.0,
         read_queue_entries: 64,
