@@ -92,16 +92,25 @@ def _is_newer(made: Path, *sources: Path) -> bool:
 
 def _regions(record: Path, pm: str, log: Log) -> list[Any]:
     log(f"replaying {record.stem}, --pm {pm}")
+    [regions] = regions_on({MACHINE: machines.resolve(MACHINE, [])}, record, pm).values()
+    return regions
+
+
+def regions_on(
+    resolved: dict[str, dict[str, Any]], record: Path, pm: str
+) -> dict[str, list[dict[str, Any]]]:
+    """The regions of `record` on each of the machines `resolved`, by the machine's name."""
     experiment = Experiment(
         [_core.Record(str(record), False)],
         [record.name],
-        {MACHINE: machines.resolve(MACHINE, [])},
+        resolved,
         options(schemes=["nopb"], pm=[pm]),
     )
-    [run] = experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]
-    if "error" in run:
-        raise InputError(f"{record}: {run['error']}")
-    regions: list[Any] = run["regions"]
+    regions = {}
+    for run in experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]:
+        if "error" in run:
+            raise InputError(f"{record}: {run['error']}")
+        regions[run["machine"]] = run["regions"]
     return regions
 
 

@@ -4,6 +4,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::store_sets::StoreSetsConfig;
+
 /// One out-of-order core; all cores of a host are alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +73,9 @@ pub struct CoreConfig {
     /// Latencies of execution, by class.
     #[garde(dive)]
     pub latency: LatencyConfig,
+    /// For which stores loads wait.
+    #[garde(dive)]
+    pub store_sets: StoreSetsConfig,
     /// Cycles from a store's data to a load that is forwarded it.
     #[garde(range(min = 1, max = 20))]
     #[schemars(range(min = 1, max = 20))]

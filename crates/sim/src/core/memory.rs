@@ -95,6 +95,12 @@ impl Core {
             self.complete(slot, cycle + 1);
             return;
         }
+        if let Some(sets) = &mut self.store_sets
+            && let Some(store) = self.stores.unexecuted(entry.sequence, entry.address, entry.size, cycle, sets)
+        {
+            self.stats.overtaken_stores += 1;
+            sets.overtaken(entry.instruction, store);
+        }
         match self.stores.forward(entry.sequence, entry.address, entry.size) {
             Forwarding::None => {}
             Forwarding::Covered(data) => {
@@ -121,6 +127,24 @@ impl Core {
             Translation::Read(line) => {
                 self.walk(Walk { entry: line, slot, physical, is_load: true, issued: cycle }, env);
             }
+        }
+    }
+
+    /// A load that has just been dispatched waits for the last store of its set.
+    pub(super) fn wait_for_store_set(&mut self, slot: u32) {
+        let instruction = self.rob.entry(slot).instruction;
+        let Some(store) = self.store_sets.as_mut().and_then(|sets| sets.load_dispatched(instruction)) else { return };
+        let entry = self.rob.entry(store.slot);
+        // A store whose slot has another holder by now has committed long ago.
+        if entry.sequence != store.sequence {
+            return;
+        }
+        if entry.complete == UNKNOWN {
+            self.rob.wait_for_entry(slot, store.slot);
+        } else {
+            let complete = entry.complete;
+            let load = self.rob.entry_mut(slot);
+            load.ready = load.ready.max(complete);
         }
     }
 

@@ -21,6 +21,7 @@ pub mod pipeline;
 pub mod reorder_buffer;
 pub mod stats;
 pub mod store_queue;
+pub mod store_sets;
 pub mod stores;
 pub mod synchronisation;
 pub mod thread;

@@ -10,6 +10,7 @@ use super::persist::PersistPolicy;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
+use super::store_sets::{LastStore, StoreSets};
 use super::stores::WriteCombining;
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
@@ -143,6 +144,7 @@ pub struct Core {
     pub(super) issue: IssueCalendar,
     pub(super) loads: LoadQueue,
     pub(super) stores: StoreQueue,
+    pub(super) store_sets: Option<StoreSets>,
     pub(super) combining: WriteCombining,
     pub(super) mshrs: MshrFile<Waiter>,
     pub(super) prefetcher: Option<StridePrefetcher>,
@@ -218,6 +220,7 @@ impl Core {
             issue: IssueCalendar::new(config),
             loads: LoadQueue::new(usize::from(config.load_queue_entries)),
             stores: StoreQueue::new(usize::from(config.store_queue_entries)),
+            store_sets: StoreSets::of(&config.store_sets),
             combining: WriteCombining::new(config),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
             prefetcher: StridePrefetcher::of(l1d),
@@ -355,6 +358,7 @@ impl Core {
         self.issue.clear();
         self.loads = LoadQueue::new(usize::from(self.config.load_queue_entries));
         self.stores.clear();
+        self.store_sets = StoreSets::of(&self.config.store_sets);
         self.combining = WriteCombining::new(&self.config);
         self.mshrs.clear();
         self.tlb.clear();
@@ -599,10 +603,18 @@ impl Core {
             let entry = self.rob.entry_mut(slot);
             entry.queue_index = self.loads.push();
             entry.instruction = (env.thread.block << 6) ^ env.thread.micro_op;
+            if self.store_sets.is_some() {
+                self.wait_for_store_set(slot);
+            }
         } else if operation.uses_store_queue() {
             let sequence = self.rob.entry(slot).sequence;
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
             self.rob.entry_mut(slot).queue_index = index;
+            if let Some(sets) = self.store_sets.as_mut().filter(|_| operation == Operation::Store) {
+                let instruction = (env.thread.block << 6) ^ env.thread.micro_op;
+                self.stores.entry_mut(index).instruction = instruction;
+                sets.store_dispatched(instruction, LastStore { slot, sequence });
+            }
         } else if operation == Operation::Branch {
             self.last_branch = (slot, self.rob.entry(slot).sequence);
         }

@@ -15,6 +15,8 @@ pub struct CoreStats {
     pub stores: u64,
     /// Loads that got their data from the store queue.
     pub forwarded_loads: u64,
+    /// Loads that went ahead of an older store to one of their granules that had not been executed (with store sets only).
+    pub overtaken_stores: u64,
     /// Accesses that found their line in the first-level data cache.
     pub l1d_hits: u64,
     /// Accesses that did not, those to a line already on its way included.
@@ -78,6 +80,7 @@ impl CoreStats {
             ("loads", counter(self.loads)),
             ("stores", counter(self.stores)),
             ("forwarded_loads", counter(self.forwarded_loads)),
+            ("overtaken_stores", counter(self.overtaken_stores)),
             (
                 "l1d",
                 StatsNode::group([

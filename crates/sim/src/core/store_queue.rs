@@ -2,6 +2,7 @@
 
 use super::micro_op::Operation;
 use super::reorder_buffer::UNKNOWN;
+use super::store_sets::StoreSets;
 
 const FILTER: usize = 256;
 
@@ -14,6 +15,8 @@ pub struct StoreEntry {
     pub sequence: u64,
     /// Its slot in the reorder buffer.
     pub slot: u32,
+    /// Which static micro-operation it is, for store sets.
+    pub instruction: u32,
     /// Virtual address.
     pub address: u64,
     /// Physical address, once it has been translated.
@@ -68,6 +71,7 @@ impl StoreQueue {
             operation: Operation::Store,
             sequence: 0,
             slot: 0,
+            instruction: 0,
             address: 0,
             physical: 0,
             size: 0,
@@ -105,6 +109,7 @@ impl StoreQueue {
             operation,
             sequence,
             slot,
+            instruction: 0,
             address,
             physical: 0,
             size,
@@ -167,6 +172,22 @@ impl StoreQueue {
             return Forwarding::None;
         }
         self.search(sequence, address, size)
+    }
+
+    /// The youngest store older than `sequence` whose address lies in one of the granules of `sets` that an access touches, and which has not been
+    /// executed at `cycle`: its instruction.
+    pub fn unexecuted(&self, sequence: u64, address: u64, size: u16, cycle: u64, sets: &StoreSets) -> Option<u32> {
+        let (first, last) = sets.granules(address, size);
+        let is_overtaken = |entry: &&StoreEntry| {
+            let (store_first, store_last) = sets.granules(entry.address, entry.size);
+            entry.operation == Operation::Store
+                && entry.sequence < sequence
+                && entry.data_ready > cycle
+                && store_first <= last
+                && first <= store_last
+        };
+        let entries = (self.head..self.tail).rev().map(|number| &self.entries[self.index(number)]);
+        entries.into_iter().find(is_overtaken).map(|entry| entry.instruction)
     }
 
     /// Forgets everything: power is gone.

@@ -165,6 +165,8 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
         }
         memory["capacity_mib"] = json!(256 * random.between(1, 8));
     }
+    let granule_bytes = &mut machine["core"]["store_sets"]["granule_bytes"];
+    *granule_bytes = json!(power_of_two(whole(granule_bytes).min(64)));
     for memory in ["dram", "pm"] {
         let row_bytes = &mut machine[memory]["row_bytes"];
         *row_bytes = json!((whole(row_bytes) / 64 * 64).max(64));

@@ -3,7 +3,7 @@
 use super::{core, core_with};
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
-use crate::host::bench::{DRAM, MISS, READ, WAY_OUT};
+use crate::host::bench::{DRAM, MISS, READ, Script, Setup, WAY_OUT};
 
 /// From dispatch to commit, besides the latency of the instruction itself.
 const REST: u64 = 2;
@@ -230,5 +230,25 @@ fn s123_a_load_takes_its_pipeline_before_it_looks_into_l1_or_the_store_queue() {
         // The load has the data one cycle behind the store or its own pipeline; the second store needs it as its address.
         let forwarded = 2.max(1 + cycles) + 1;
         assert_eq!(bench.end(), forwarded + 1 + 1 + 1, "{cycles} cycles: address, commit, turn");
+    }
+}
+
+#[test]
+fn s124_with_store_sets_a_load_waits_for_a_store_that_it_has_overtaken_in_its_granule_before() {
+    let granule = |bytes: u8| format!("core.store_sets.granule_bytes={bytes}");
+    for (is_enabled, bytes, at_once) in [(true, 16, 3), (true, 8, 4), (false, 16, 4)] {
+        let enabled = format!("core.store_sets.enabled={is_enabled}");
+        let mut script = Script::default();
+        for turn in 0..2 {
+            // The store waits for a miss; the load behind it is of the other half of its 16 bytes; another miss waits for that.
+            let (store, load_behind) = (store(RBX, RCX, line(9)), load(RAX, RBX, line(9) + 8));
+            script.run(0, &[load(RCX, RBX, line(turn)), store, load_behind, load(RDX, RAX, line(20 + turn))]);
+        }
+        let mut bench = Setup::machine(&[&enabled, &granule(bytes)]).run(script);
+        bench.warm(0, line(9), Want::Own);
+        bench.end();
+        let at_once_here = bench.reads().iter().filter(|read| **read < MISS).count();
+        assert_eq!((at_once_here, bench.reads().len()), (at_once, 4), "{enabled}, {bytes} bytes");
+        assert_eq!(bench.core(0).overtaken_stores, u64::from(is_enabled && bytes == 16));
     }
 }
