@@ -1,0 +1,117 @@
+"""`fencepost latency`: idle latency, and latency against bandwidth, of a machine's memory."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import documents, latency, machines
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+from fencepost.latency import plot, text
+from fencepost.traffic import Machine
+
+PATTERNS = ("random", "sequential")
+
+
+@app.command("latency")
+def latency_command(
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MEMORY",
+            help="dram, pm, expander or a device's name (default: what lies behind the fabric).",
+        ),
+    ] = None,
+    mixes: Annotated[
+        list[str] | None,
+        typer.Option("--mix", metavar="R:W", help="Reads to writes; repeatable. 1:0: reads only."),
+    ] = None,
+    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "nopb",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads that make the load (default: the cores).")
+    ] = None,
+    outstanding: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65536, help="Requests of each under way (default: cache.l1d.mshrs)."
+        ),
+    ] = None,
+    size: Annotated[
+        int, typer.Option(metavar="BYTES", help="Of a request: a multiple of 64 up to 4096.")
+    ] = 64,
+    pattern: Annotated[
+        str, typer.Option(help="Of the load: random or sequential; latency is always random.")
+    ] = "sequential",
+    delays: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--delay", min=0, metavar="CYCLES", help="Only these inject delays; repeatable."
+        ),
+    ] = None,
+    measure_us: Annotated[
+        float, typer.Option(min=1, max=1e6, help="Simulated time of a point, after a warm-up.")
+    ] = 100.0,
+    seed: Annotated[int, typer.Option(min=0, help="Which places random requests go to.")] = 0,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="Change a key of the machine; repeatable."
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything measured.")
+    ] = None,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE.svg", help="Write the curves as SVG.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="Points at once (default: one per processor)."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Idle latency, then latency against bandwidth, from synthetic traffic; printed as MLC does."""
+    if pattern not in PATTERNS:
+        raise InputError(f"--pattern {pattern}: it has to be {' or '.join(PATTERNS)}")
+    resolved = Machine(machines.name_of(machine), machines.resolve(machine, sets or []), scheme)
+    usual = latency.usual_load(resolved, memory)
+    load = dataclasses.replace(
+        usual,
+        threads=threads or usual.threads,
+        outstanding=outstanding or usual.outstanding,
+        request_bytes=size,
+        pattern=pattern,
+        mixes=tuple(map(_mix, mixes)) if mixes else usual.mixes,
+        delays=tuple(delays) if delays else usual.delays,
+        measure_ns=measure_us * 1000,
+        seed=seed,
+    )
+    with console.messages().status("") as status:
+
+        def watch(done: int, in_all: int) -> None:
+            if not quiet:
+                status.update(f"{done} of {in_all} points")
+
+        document = latency.measure(resolved, load, jobs or os.cpu_count() or 1, watch)
+    if json_file is not None:
+        documents.write_json(json_file, document)
+    if plot_file is not None:
+        documents.write_whole(plot_file, plot.svg(document))
+    for line in text.lines(document):
+        print(line)
+
+
+def _mix(written: str) -> tuple[int, int]:
+    reads, colon, writes = written.partition(":")
+    if not (colon and reads.isdecimal() and writes.isdecimal() and int(reads) + int(writes) > 0):
+        raise InputError(f"--mix {written}: it has to be R:W, for example 2:1 or 1:0")
+    if int(reads) > 1000 or int(writes) > 1000:
+        raise InputError(f"--mix {written}: parts of at most 1000 can be")
+    return int(reads), int(writes)

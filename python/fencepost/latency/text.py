@@ -1,0 +1,39 @@
+"""Latencies as text, in the layout that Intel MLC prints."""
+
+from collections.abc import Iterator
+
+from fencepost.latency import Document
+
+RULE = "=" * 26
+
+
+def lines(document: Document) -> Iterator[str]:
+    """Idle latency of each kind of memory, then a table for each mix of reads and writes."""
+    [name] = document["provenance"]["machines"]
+    yield f"Measuring idle latencies for random access (in ns) on {name}..."
+    for idle in document["idle"]:
+        yield f"\t{idle['memory']}\t{idle['latency_ns']['mean']:7.1f}"
+    options = document["provenance"]["options"]
+    yield ""
+    yield f"Measuring Loaded Latencies of {options['memory']}"
+    yield f"Using {options['threads']} threads with {options['outstanding']} requests outstanding"
+    for curve in document["curves"]:
+        yield f"Using {traffic_type(curve)} traffic type"
+        yield "Inject\tLatency\tBandwidth"
+        yield "Delay\t(ns)\tMB/sec"
+        yield RULE
+        for point in curve["points"]:
+            latency = point["latency_ns"]["mean"]
+            shown = f"{latency:7.2f}" if latency is not None else "      –"
+            megabytes = point["bandwidth_gb_per_s"] * 1000
+            yield f" {point['inject_delay']:05d}\t{shown}\t{megabytes:10.1f}"
+        yield ""
+
+
+def traffic_type(curve: Document) -> str:
+    """What MLC calls a mix of reads and writes."""
+    if curve["writes"] == 0:
+        return "Read-only"
+    if curve["reads"] == 0:
+        return "Write-only"
+    return f"{curve['reads']}:{curve['writes']} Reads-Writes"

@@ -1,0 +1,102 @@
+"""`fencepost latency`: what it prints, its document and picture, and what it refuses."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from installed import FENCEPOST
+
+FAST = ["latency", "pond-8", "--delay", "0", "--delay", "20000", "--measure-us", "20", "-q"]
+ROW = re.compile(r" (\d{5})\t *(\d+\.\d\d)\t *(\d+\.\d)")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("latency")
+    command = [FENCEPOST, *FAST, "--mix", "1:0", "--mix", "2:1"]
+    command += ["--json", "l.json", "--plot", "l.svg"]
+    options = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run(command, cwd=folder, check=True, **options)
+    document = json.loads((folder / "l.json").read_text())
+    return done.stdout, document, (folder / "l.svg").read_text()
+
+
+def test_the_text_has_the_layout_of_mlc(measured):
+    lines = measured[0].splitlines()
+    assert lines[0].startswith("Measuring idle latencies")
+    for traffic_type in ("Read-only", "2:1 Reads-Writes"):
+        start = lines.index(f"Using {traffic_type} traffic type")
+        assert lines[start + 1] == "Inject\tLatency\tBandwidth"
+        assert lines[start + 2] == "Delay\t(ns)\tMB/sec"
+        assert lines[start + 3] == "=" * 26
+        rows = [ROW.fullmatch(line) for line in lines[start + 4 : start + 6]]
+        assert [row[1] for row in rows] == ["00000", "20000"]
+        busy, idle = rows
+        assert float(busy[2]) > 1.5 * float(idle[2])
+        assert float(busy[3]) > 10 * float(idle[3])
+
+
+def test_the_document_has_every_point_and_parts_that_sum_to_the_whole(measured):
+    document = measured[1]
+    assert [idle["memory"] for idle in document["idle"]] == ["expander", "dram"]
+    assert [(curve["reads"], curve["writes"]) for curve in document["curves"]] == [(1, 0), (2, 1)]
+    points = [point for curve in document["curves"] for point in curve["points"]]
+    assert len(points) == 4
+    for point in [*points, *document["idle"]]:
+        assert sum(point["parts_ns"].values()) == pytest.approx(point["latency_ns"]["mean"])
+    for point in points:
+        assert all(0 <= link["utilisation_rate"] <= 1 for link in point["links"])
+    options = document["provenance"]["options"]
+    assert (options["memory"], options["threads"]) == ("expander", 8)
+    assert document["provenance"]["machines"]["pond-8"]["fabric"]["expanders"] == ["pool"]
+
+
+def test_the_picture_has_a_line_for_each_mix(measured):
+    assert measured[2].startswith("<?xml")
+    assert "Read-only" in measured[2] and "2:1 Reads-Writes" in measured[2]
+
+
+def test_equal_seeds_give_equal_documents(fencepost, tmp_path, measured):
+    again = ["--mix", "1:0", "--mix", "2:1", "--json", "again.json"]
+    fencepost(*FAST, *again, check=True)
+    assert json.loads((tmp_path / "again.json").read_text()) == measured[1]
+
+
+def test_local_memory_and_single_devices_can_be_measured(fencepost):
+    for memory, options in (("dram", []), ("pool", ["--set", "link.latency_ns=50"])):
+        done = fencepost(*FAST, "--mix", "1:0", "--memory", memory, *options)
+        assert done.returncode == 0, done.stderr
+        assert f"Measuring Loaded Latencies of {memory}" in done.stdout
+
+
+def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
+    fast = ["--delay", "0", "--measure-us", "20", "-q", "--mix", "1:1"]
+    done = fencepost("latency", "pcs-table1", "--scheme", "pb_rf", *fast)
+    assert done.returncode == 0, done.stderr
+    assert "Measuring Loaded Latencies of pm" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["no-machine"], "there is no machine `no-machine`"),
+        (["pond-8", "--memory", "ssd"], 'there is no memory "ssd"; there are dram, pm, expander'),
+        (["pond-8", "--memory", "pm"], "host0 reaches no PM device"),
+        (["pond-8", "--mix", "2"], "--mix 2: it has to be R:W"),
+        (["pond-8", "--mix", "0:0"], "--mix 0:0: it has to be R:W"),
+        (["pond-8", "--size", "96"], "a multiple of 64 up to 4096"),
+        (["pond-8", "--outstanding", "0"], "--outstanding"),
+        (["pond-8", "--pattern", "zigzag"], "it has to be random or sequential"),
+        (["pond-8", "--scheme", "pbrf"], "there is no scheme `pbrf`"),
+        (["pond-8", "--scheme", "pb"], "scheme pb needs a switch"),
+        (["pond-8", "--set", "link.latency=3"], "link.latency"),
+    ],
+)
+def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
+    done = fencepost("latency", *arguments, "--delay", "0", "--measure-us", "5", "-q")
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
