@@ -12,6 +12,7 @@ __all__ = [
     "__version__",
     "machine_resolve",
     "machine_schema",
+    "matched_ratio",
     "medium_probe",
     "options_resolve",
     "record_info",
@@ -32,6 +33,14 @@ def machine_resolve(machine: str, directories: list[str], sets: list[str]) -> st
     """A machine as JSON, with `extends` followed, `sets` (`PATH=VALUE`) applied, defaults written.
 
     `machine` is the path of a file, or a name to be looked for in `directories`.
+    """
+
+def matched_ratio(
+    above: tuple[float, list[float], int], below: tuple[float, list[float], int]
+) -> tuple[float, float | None] | None:
+    """The ratio of two totals that were estimated from the same intervals, and half the width of
+    its 95 % confidence interval. Each total has what every interval contributes to its error, and
+    how many coefficients it took.
     """
 
 def medium_probe(machine: str, medium: str, script: str) -> str:

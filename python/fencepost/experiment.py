@@ -25,7 +25,7 @@ Key = tuple[str, str]  # machine and scheme
 
 def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> Document:
     """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
-    usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False}
+    usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
     return {"schemes": schemes, "pm": pm or ["heap"], **usual, **dict.fromkeys(LIMITS), **changes}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost import _core
+
 Run = dict[str, Any]
 Value = float | None
 
@@ -23,6 +25,8 @@ class Figure:
     unit: str  # "ns", "ratio", "rate", "count"
     explanation: str
     value: Callable[[Run, Run | None], Value]
+    # Half the width of the 95 % confidence interval, for figures that are estimated from a sample.
+    half_width: Callable[[Run, Run | None], Value] = lambda run, baseline: None
 
 
 def member(run: Run | None, path: str) -> Value:
@@ -52,6 +56,31 @@ def _plain(path: str) -> Callable[[Run, Run | None], Value]:
     return lambda run, _baseline: member(run, path)
 
 
+def _estimated(path: str) -> Callable[[Run, Run | None], Value]:
+    """The half width of a figure of one run."""
+
+    def half_width(run: Run, _baseline: Run | None) -> Value:
+        estimates = (run.get("sampling") or {}).get("estimates", {})
+        return member(estimates.get(path), "half_width")
+
+    return half_width
+
+
+def _matched(run: Run, baseline: Run | None) -> Value:
+    """The half width of the speed-up: both runs were measured in the same intervals."""
+    if baseline is None or not baseline.get("sampling") or not run.get("sampling"):
+        return None
+    matched = _core.matched_ratio(_run_time(baseline), _run_time(run))
+    return matched[1] if matched else None
+
+
+def _run_time(run: Run) -> tuple[float, list[float], int]:
+    """The run time of a sampled run, with what each interval contributes to its error."""
+    sampling = run["sampling"]
+    errors = [interval[-1] for interval in sampling["intervals"]]
+    return run["simulated_ns"], errors, sampling["coefficients"]
+
+
 def _relative(path: str) -> Callable[[Run, Run | None], Value]:
     return lambda run, baseline: ratio(member(run, path), member(baseline, path))
 
@@ -61,8 +90,8 @@ def _speedup(run: Run, baseline: Run | None) -> Value:
 
 
 HEADLINE: tuple[Figure, ...] = (
-    Figure("simulated_ns", "run time", "ns", "simulated time", _plain("simulated_ns")),
-    Figure("speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup),
+    Figure("simulated_ns", "run time", "ns", "simulated time", _plain("simulated_ns"), _estimated("simulated_ns")),
+    Figure("speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup, _matched),
     Figure(
         "persist.count",
         "persists",
@@ -76,6 +105,7 @@ HEADLINE: tuple[Figure, ...] = (
         "ns",
         "from leaving the last-level cache to the completion back there",
         _plain("persist.latency_ns.mean"),
+        _estimated("persist.latency_ns.mean"),
     ),
     Figure(
         "persist.latency_ns.p50",
@@ -105,6 +135,7 @@ HEADLINE: tuple[Figure, ...] = (
         "ns",
         "time in which a fence or locked instruction waits for stores and flushes",
         _plain("fence_stall.total_ns"),
+        _estimated("fence_stall.total_ns"),
     ),
     Figure(
         "fence_stall.latency_ns.mean",
@@ -112,6 +143,7 @@ HEADLINE: tuple[Figure, ...] = (
         "ns",
         "over the fences that waited",
         _plain("fence_stall.latency_ns.mean"),
+        _estimated("fence_stall.latency_ns.mean"),
     ),
     Figure(
         "llc_read.latency_ns.mean",
@@ -119,6 +151,7 @@ HEADLINE: tuple[Figure, ...] = (
         "ns",
         "demand reads that miss the last-level cache",
         _plain("llc_read.latency_ns.mean"),
+        _estimated("llc_read.latency_ns.mean"),
     ),
     Figure(
         "llc_read.latency_ns.p99",
@@ -157,6 +190,13 @@ def shown(value: Value, unit: str) -> str:
     if unit == "ns":
         return _duration(value)
     raise ValueError(f"a figure has an unknown unit: {unit}")
+
+
+def shown_with_error(value: Value, half_width: Value, unit: str) -> str:
+    """The same, and the confidence interval of an estimate in percent of it."""
+    if not value or half_width is None:
+        return shown(value, unit)
+    return f"{shown(value, unit)} ±{half_width / value:.1%}"
 
 
 def _duration(ns: float) -> str:

@@ -19,12 +19,16 @@ def comparison(result: dict[str, Any]) -> Table:
         heading = f"{run['machine']}\n{run['scheme']}" if several else run["scheme"]
         table.add_column(heading, justify="right", no_wrap=True)
     for figure in figures.HEADLINE:
-        values = [
-            None if "error" in run else figure.value(run, figures.baseline_of(run, runs))
-            for run in runs
-        ]
-        table.add_row(figure.label, *(figures.shown(value, figure.unit) for value in values))
+        table.add_row(figure.label, *(_cell(figure, run, runs) for run in runs))
     return table
+
+
+def _cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> str:
+    if "error" in run:
+        return figures.shown(None, figure.unit)
+    baseline = figures.baseline_of(run, runs)
+    value, half_width = figure.value(run, baseline), figure.half_width(run, baseline)
+    return figures.shown_with_error(value, half_width, figure.unit)
 
 
 def title(result: dict[str, Any]) -> str:
@@ -32,7 +36,21 @@ def title(result: dict[str, Any]) -> str:
     provenance = result["provenance"]
     records = [provenance["record"], *provenance.get("other_records", [])]
     commands = [" ".join([record["program"], *record["arguments"]]) for record in records]
-    return f"{' | '.join(commands)} on {', '.join(provenance['machines'])}"
+    sample = sampling(result)
+    sampled = f"\n{sample}" if sample else ""
+    return f"{' | '.join(commands)} on {', '.join(provenance['machines'])}{sampled}"
+
+
+def sampling(result: dict[str, Any]) -> str:
+    """That the figures are estimates, and from what; nothing if all was replayed in detail."""
+    sampled = [run["sampling"] for run in result["runs"] if run.get("sampling")]
+    if not sampled:
+        return ""
+    of = sampled[0]
+    return (
+        f"Sampled: {len(of['intervals'])} intervals of {of['detail']:,} instructions, one in "
+        f"{of['period']:,}; times are estimates with their 95 % confidence intervals."
+    )
 
 
 def hosts(result: dict[str, Any]) -> Table | None:

@@ -55,6 +55,7 @@ impl Job {
                 pm_writes_limit: options.limit_pm_writes,
                 instructions_limit: options.limit_instructions,
                 seed: options.seed,
+                sample: options.sample,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &programs, options.clone()))

@@ -12,6 +12,7 @@ mod machine;
 mod options;
 mod probe;
 mod record;
+mod sampling;
 mod traffic;
 
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
@@ -29,6 +30,8 @@ mod _core {
     use super::probe::medium_probe;
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
+    #[pymodule_export]
+    use super::sampling::matched_ratio;
     #[pymodule_export]
     use super::traffic::{traffic_footprint_max, traffic_measure};
 

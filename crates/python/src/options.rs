@@ -4,9 +4,10 @@ use std::str::FromStr;
 
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
+use fencepost_sim::sampling::SamplePlan;
 use fencepost_sim::switch::Scheme;
 use pyo3::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::faults::input;
 
@@ -22,12 +23,14 @@ pub struct Options {
     pub limit_instructions: Option<u64>,
     /// Which start times threads get.
     pub seed: u64,
+    /// Which parts are replayed in detail.
+    pub sample: Option<SamplePlan>,
 }
 
 /// Checks options (JSON, `provenance.options`) and gives them back.
 #[pyfunction]
 pub fn options_resolve(options: &str) -> PyResult<String> {
-    let json: Value = serde_json::from_str(options).map_err(input)?;
+    let mut json: Value = serde_json::from_str(options).map_err(input)?;
     let schemes = texts(&json, "schemes");
     if schemes.is_empty() {
         return Err(input(format!("no scheme is given; there are: {}", names(&Scheme::ALL))));
@@ -38,7 +41,8 @@ pub fn options_resolve(options: &str) -> PyResult<String> {
             return Err(input(format!("scheme {scheme} is given twice")));
         }
     }
-    Options::read(options)?;
+    let read = Options::read(options)?;
+    json["sample"] = json!(read.sample);
     Ok(json.to_string())
 }
 
@@ -59,6 +63,7 @@ impl Options {
             limit_pm_writes: json["limit_pm_writes"].as_u64(),
             limit_instructions: json["limit_instructions"].as_u64(),
             seed: json["seed"].as_u64().unwrap_or_default(),
+            sample: json["sample"].as_str().map(str::parse).transpose().map_err(input)?,
         })
     }
 

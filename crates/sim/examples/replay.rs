@@ -1,6 +1,6 @@
 //! Replays one record on one machine under one scheme, for profilers: nothing but the simulator runs.
 //!
-//! `cargo run --release --example replay -- MACHINE.toml RECORD SCHEME [PM-SELECTOR] [PERSIST]`
+//! `cargo run --release --example replay -- MACHINE.toml RECORD SCHEME [PM-SELECTOR] [PERSIST] [SAMPLE]`
 
 use std::fs::File;
 use std::io;
@@ -37,7 +37,7 @@ impl Source for RecordFile {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [machine, record, scheme, more @ ..] = &arguments[..] else {
-        return Err("usage: replay MACHINE.toml RECORD SCHEME [PM-SELECTOR] [PERSIST]".into());
+        return Err("usage: replay MACHINE.toml RECORD SCHEME [PM-SELECTOR] [PERSIST] [SAMPLE]".into());
     };
     let read = |path: &Path| SourceText {
         name: path.display().to_string(),
@@ -55,7 +55,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("sync") => PersistMode::Sync,
         Some(other) => PersistMode::Every(other.parse()?),
     };
-    let options = Options { persist, pm_writes_limit: None, seed: 0, instructions_limit: None };
+    let sample = more.get(2).map(|text| text.parse()).transpose()?;
+    let options = Options { persist, pm_writes_limit: None, seed: 0, instructions_limit: None, sample };
     let persistent = record.memory_map()?.select(&selector);
     let program = HostProgram { program: Program::new(record), persistent, thread_limits: Vec::new() };
     let start = Instant::now();

@@ -19,6 +19,7 @@ pub mod kernel;
 pub mod message;
 pub mod record;
 pub mod results;
+pub mod sampling;
 pub mod simulation;
 pub mod stats;
 pub mod switch;

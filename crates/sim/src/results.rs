@@ -1,9 +1,12 @@
 //! What a replay gives to people: one entry of `runs` of a result document (docs/results.md). All ratios are computed here and nowhere else.
 
+mod sample;
+
 use serde_json::{Map, Value, json};
 
 use crate::kernel::Duration;
 use crate::message::Stage;
+use crate::sampling::measure::Measured;
 use crate::simulation::{Interval, Outcome, Simulation};
 use crate::stats::{Histogram, StatsNode};
 use crate::switch::Scheme;
@@ -11,7 +14,11 @@ use crate::system::LinkEnd;
 
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
-    let total = Counted::over(&outcome.intervals, &outcome.stats);
+    let whole = Counted::over(&outcome.intervals, &outcome.stats);
+    let total = match &outcome.sample {
+        Some(sample) => Counted::measured(&sample.measured(), whole.time),
+        None => whole,
+    };
     let mips = (host_seconds > 0.0).then(|| outcome.instructions as f64 / host_seconds / 1e6);
     let mut entry = Map::new();
     entry.insert("scheme".into(), json!(scheme.to_string()));
@@ -26,8 +33,12 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("links".into(), links(&outcome.links, &total.stats, total.counted));
     entry.insert("latency_stacks".into(), total.latency_stacks());
     entry.insert("regions".into(), regions(outcome));
+    entry.insert("sampling".into(), Value::Null);
     entry.insert("warnings".into(), json!(warnings(outcome, &total)));
     entry.insert("statistics".into(), total.stats.to_json());
+    if let Some(sample) = &outcome.sample {
+        sample::estimate(&mut entry, outcome, sample);
+    }
     Value::Object(entry)
 }
 
@@ -72,6 +83,11 @@ impl Counted {
             counted: intervals.iter().map(|interval| interval.counted).sum(),
             stats: sum.unwrap_or_else(|| shape.since(shape)),
         }
+    }
+
+    /// What was counted in the intervals of a sample of something that took `time`.
+    fn measured(measured: &Measured, time: Duration) -> Counted {
+        Counted { time, counted: measured.counted, stats: measured.stats.clone() }
     }
 
     /// `ps` as a part of the time over which `count` things were watched.

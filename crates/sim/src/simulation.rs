@@ -16,6 +16,8 @@ use crate::host::{Host, Workload};
 use crate::kernel::{Duration, Time};
 use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
+use crate::sampling::SamplePlan;
+use crate::sampling::measure::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, Stepped, System, persist_policy};
@@ -37,6 +39,8 @@ pub struct Options {
     pub instructions_limit: Option<u64>,
     /// Which start times threads get; with 0 none starts late.
     pub seed: u64,
+    /// Which parts are replayed in detail; all if there is none.
+    pub sample: Option<SamplePlan>,
 }
 
 /// A program ready to be replayed: its record and its decoded code, shared by all its replays.
@@ -166,6 +170,8 @@ pub struct Outcome {
     pub stats: StatsNode,
     /// The ends of links, in the order of the machine file.
     pub links: Vec<LinkEnd>,
+    /// What was measured if only a sample was replayed in detail.
+    pub sample: Option<Sample>,
     /// What a reader of the figures has to know.
     pub warnings: Vec<String>,
 }
@@ -207,6 +213,8 @@ pub struct Simulation {
     has_reached_shared_pm_writes: bool,
     /// The instructions of several hosts together that are the limit, as long as it is not reached.
     shared_instructions_limit: Option<u64>,
+    /// Set if only a sample is replayed in detail.
+    sampling: Option<Box<Sampling>>,
 }
 
 impl Simulation {
@@ -227,6 +235,9 @@ impl Simulation {
             let message = format!("each of {hosts} hosts needs a program, and there are {}", programs.len());
             return Err(SimulationError::Impossible(message));
         }
+        if let Some(plan) = options.sample {
+            refuse_sampling(plan, hosts, programs, &options).map_err(SimulationError::Impossible)?;
+        }
         let workloads =
             programs.iter().zip(0..).map(|(program, host)| workload(machine, program, HostId(host), &options));
         let workloads = workloads.collect::<Result<_, _>>()?;
@@ -239,12 +250,16 @@ impl Simulation {
         if let Some(limit) = options.instructions_limit {
             system.hosts_mut().for_each(|host| host.limit_instructions(limit));
         }
+        if let Some(plan) = options.sample {
+            system.hosts_mut().for_each(|host| host.sample(plan));
+        }
         system.start();
         let region_start = (!has_regions).then(|| RegionStart::noticed_now(&system, Time::ZERO));
         Ok(Simulation {
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
             shared_instructions_limit: options.instructions_limit.filter(|_| hosts > 1),
             has_reached_shared_pm_writes: false,
+            sampling: options.sample.map(|plan| Box::new(Sampling::new(plan))),
             system,
             options,
             region_start,
@@ -278,6 +293,9 @@ impl Simulation {
             Stepped::InFabric => return true,
             Stepped::InHost => {
                 self.cross_boundaries();
+                if self.sampling.is_some() {
+                    self.follow_sample();
+                }
                 if self.shared_pm_writes_limit.is_some() {
                     self.look_at_shared_limit();
                 }
@@ -374,13 +392,31 @@ impl Simulation {
         let boundary = |(host, own): (usize, &mut Host)| own.take_region_boundary().map(|boundary| (host, boundary));
         let Some((host, boundary)) = self.system.hosts_mut().enumerate().find_map(boundary) else { return };
         if boundary.begins {
-            self.system.absorb_warm_writes();
+            // Between intervals what was written is still gathered; it is taken over when the next begins.
+            if self.sampling.is_none() {
+                self.system.absorb_warm_writes();
+            }
             self.region_start = Some(RegionStart::noticed_now(&self.system, boundary.time));
         } else {
             self.host_ends[host] = Some(boundary.time);
             if !self.hosts_meet {
                 self.close_region();
             }
+        }
+    }
+
+    /// The last event may have brought the host to a position of the plan.
+    fn follow_sample(&mut self) {
+        let Some(boundary) = self.system.hosts_mut().find_map(Host::take_sample_boundary) else { return };
+        let sampling = self.sampling.as_deref_mut().expect("a host follows a plan only if there is one");
+        if boundary.ends_measuring || boundary.abandons {
+            sampling.end(&boundary, &self.system, self.intervals.len());
+        }
+        if boundary.begins_detail {
+            self.system.absorb_sampled_writes();
+        }
+        if boundary.begins_measuring {
+            sampling.begin(&boundary, &self.system);
         }
     }
 
@@ -458,6 +494,7 @@ impl Simulation {
             return Err(self.deadlock());
         }
         self.close_region();
+        let sample = self.sampling.take().map(|sampling| sampling.finish()).transpose()?;
         let stats = self.system.stats();
         let ended = if self.has_reached_shared_pm_writes || self.system.hosts().any(Host::has_reached_pm_writes_limit) {
             Ended::LimitPmWrites
@@ -475,6 +512,7 @@ impl Simulation {
             positions: self.system.hosts().map(Host::positions).collect(),
             hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
+            sample,
             warnings,
             stats,
         })

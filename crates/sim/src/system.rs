@@ -283,17 +283,48 @@ impl System {
     pub fn absorb_warm_writes(&mut self) {
         let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
         for (line, version) in writes {
-            let mut switches = self.components.iter_mut().filter_map(|component| match component {
-                AnyComponent::Switch(switch) => Some(switch),
-                _ => None,
-            });
-            if switches.any(|switch| switch.preload(line, version)) {
-                continue;
+            self.preload(line, version);
+        }
+    }
+
+    /// The same between the intervals of a sample, where persist buffers are to hold what they would have held: the last lines that were written go
+    /// through them, a few times as many as they have entries.
+    pub fn absorb_sampled_writes(&mut self) {
+        /// Lines that go through a buffer for each of its entries: which ones it holds then no longer depends on those before.
+        const ROUNDS: usize = 4;
+        let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
+        let buffers = self.switches_mut().filter_map(|switch| switch.persist_buffer());
+        let recent = buffers.map(|buffer| buffer.entries() * ROUNDS).max().unwrap_or(0);
+        let (old, recent) = writes.split_at(writes.len().saturating_sub(recent));
+        for &(line, version) in old {
+            self.preload(line, version);
+        }
+        let now = self.now;
+        for &(line, version) in recent {
+            let drained = self.switches_mut().find_map(|switch| switch.write_functionally(line, version, now));
+            for (line, version) in drained.unwrap_or_else(|| vec![(line, version)]) {
+                self.preload_device(line, version);
             }
-            let device = self.device_of(line);
-            if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
-                device.preload(line, version);
-            }
+        }
+    }
+
+    fn switches_mut(&mut self) -> impl Iterator<Item = &mut Switch> {
+        self.components.iter_mut().filter_map(|component| match component {
+            AnyComponent::Switch(switch) => Some(switch.as_mut()),
+            _ => None,
+        })
+    }
+
+    fn preload(&mut self, line: LineAddress, version: Version) {
+        if !self.switches_mut().any(|switch| switch.preload(line, version)) {
+            self.preload_device(line, version);
+        }
+    }
+
+    fn preload_device(&mut self, line: LineAddress, version: Version) {
+        let device = self.device_of(line);
+        if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
+            device.preload(line, version);
         }
     }
 

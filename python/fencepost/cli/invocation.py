@@ -8,6 +8,9 @@ from fencepost._core import InputError
 
 TAKES_A_PROGRAM = ("record", "run", "compare")
 
+# Where --sample is given without a plan.
+DEFAULT_SAMPLE = "1M:50k:50k"
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -17,11 +20,21 @@ class Invocation:
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """Our own arguments, and the program's."""
+    """Our own arguments, with the plan of a bare `--sample` written out, and the program's."""
     if "--" not in arguments:
-        return arguments, None
+        return _with_plan(arguments), None
     at = arguments.index("--")
-    return arguments[:at], arguments[at + 1 :]
+    return _with_plan(arguments[:at]), arguments[at + 1 :]
+
+
+def _with_plan(arguments: list[str]) -> list[str]:
+    """No option parser here knows options whose value may be left out."""
+    written: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        written.append(argument)
+        if argument == "--sample" and ":" not in following:
+            written.append(DEFAULT_SAMPLE)
+    return written
 
 
 def program_of(context: Context) -> list[str] | None:

@@ -15,7 +15,7 @@ from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
-from fencepost.cli.invocation import program_of
+from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
 from fencepost.progress import Watch
 
@@ -58,6 +58,15 @@ LimitInstructions = Annotated[
         help="End after N instructions of all hosts; each thread ends the block it is in.",
     ),
 ]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="[PERIOD:DETAIL[:WARMUP]]",
+        help="Replay only a sample in detail: of each PERIOD instructions DETAIL, behind WARMUP "
+        f"that are not measured (alone: {DEFAULT_SAMPLE}).",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", min=1, help="Replays at once (default: one per processor)."),
@@ -93,6 +102,7 @@ def run(
     seed: Seed = 0,
     limit_pm_writes: LimitPmWrites = None,
     limit_instructions: LimitInstructions = None,
+    sample: Sample = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
@@ -106,6 +116,7 @@ def run(
         seed=seed,
         limit_pm_writes=limit_pm_writes,
         limit_instructions=limit_instructions,
+        sample=sample,
         allow_cut=allow_cut,
     )
     records = records_of(program_of(context), record, hosts)
@@ -133,6 +144,7 @@ def compare(
     seed: Seed = 0,
     limit_pm_writes: LimitPmWrites = None,
     limit_instructions: LimitInstructions = None,
+    sample: Sample = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
@@ -146,6 +158,7 @@ def compare(
         seed=seed,
         limit_pm_writes=limit_pm_writes,
         limit_instructions=limit_instructions,
+        sample=sample,
         allow_cut=allow_cut,
     )
     names, record = machines_and_record, None

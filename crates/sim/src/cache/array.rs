@@ -55,6 +55,8 @@ pub struct CacheArray {
     set_mask: u64,
     ways: usize,
     tags: Box<[u64]>,
+    /// The way of each set that was used last: most lookups find it there again.
+    recent: Box<[u8]>,
     lines: Box<[Line]>,
     lru: Lru,
 }
@@ -72,6 +74,7 @@ impl CacheArray {
             set_mask: sets as u64 - 1,
             ways,
             tags: vec![EMPTY; lines].into(),
+            recent: vec![0; sets].into(),
             lines: vec![Line::default(); lines].into(),
             lru: Lru::new(lines),
         }
@@ -88,9 +91,17 @@ impl CacheArray {
     /// Where `line` lies, if it is here; it becomes the most recently used.
     #[inline]
     pub fn find_and_touch(&mut self, line: LineAddress) -> Option<usize> {
-        let index = self.find(line)?;
-        self.lru.touch(index);
-        Some(index)
+        let set = self.set_of(line);
+        let first = set * self.ways;
+        // Where that is the line, it is the most recently used of its set already.
+        let last = first + usize::from(self.recent[set]);
+        if self.tags[last] == line.0 {
+            return Some(last);
+        }
+        let way = self.tags[first..first + self.ways].iter().position(|&tag| tag == line.0)?;
+        self.recent[set] = way as u8;
+        self.lru.touch(first + way);
+        Some(first + way)
     }
 
     /// The line at `index`.
@@ -124,18 +135,22 @@ impl CacheArray {
         Some(LineAddress(self.tags[self.lru.victim(first, self.ways)]))
     }
 
-    /// Enters `line` as the most recently used; its set must have room.
+    /// Enters `line` as the most recently used and gives where it lies; its set must have room.
     ///
     /// # Panics
     /// If the set is full or the line is here already.
-    pub fn insert(&mut self, line: LineAddress, content: Line) {
+    pub fn insert(&mut self, line: LineAddress, content: Line) -> usize {
         debug_assert!(self.find(line).is_none(), "a line is entered twice");
-        let first = self.first_of_set(line);
+        let set = self.set_of(line);
+        let first = set * self.ways;
         let way = self.tags[first..first + self.ways].iter().position(|&tag| tag == EMPTY);
-        let index = first + way.expect("the victim has left before");
+        let way = way.expect("the victim has left before");
+        let index = first + way;
         self.tags[index] = line.0;
         self.lines[index] = content;
+        self.recent[set] = way as u8;
         self.lru.touch(index);
+        index
     }
 
     /// Takes `line` out.
@@ -156,8 +171,13 @@ impl CacheArray {
     }
 
     #[inline]
+    fn set_of(&self, line: LineAddress) -> usize {
+        (line.0 & self.set_mask) as usize
+    }
+
+    #[inline]
     fn first_of_set(&self, line: LineAddress) -> usize {
-        (line.0 & self.set_mask) as usize * self.ways
+        self.set_of(line) * self.ways
     }
 }
 

@@ -221,8 +221,9 @@ pub struct Hierarchy {
     writes_sent: u64,
     /// The version of each PM line that left last: what memory must answer with.
     written: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
-    /// Writes that left while only warming up; memory gets them before timing starts.
-    warm_writes: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
+    /// Writes that left while only warming up, and which of them each was; memory gets them before timing starts.
+    warm_writes: HashMap<LineAddress, (Version, u64), rustc_hash::FxBuildHasher>,
+    warm_writes_made: u64,
     departures: Vec<Departure>,
     /// Kept only where somebody asks for it.
     persist_log: Option<Box<PersistLog>>,
@@ -276,6 +277,7 @@ impl Hierarchy {
             writes_sent: 0,
             written: HashMap::default(),
             warm_writes: HashMap::default(),
+            warm_writes_made: 0,
             departures: Vec::new(),
             persist_log: None,
             stats: HierarchyStats::default(),
@@ -487,23 +489,30 @@ impl Hierarchy {
     }
 
     /// Performs an access at once and without time: to warm the caches up.
+    #[inline]
     pub fn access_functionally(&mut self, request: Request) {
         let first_level = match request.side {
             Side::Data => &mut self.l1d[request.core],
             Side::Instruction => &mut self.l1i[request.core],
-            Side::Walker => return,
+            Side::Walker => return self.miss_functionally(request),
         };
         if let Some(index) = first_level.find_and_touch(request.line) {
-            let line = first_level.line_mut(index);
             if request.want == Want::Read {
                 return;
             }
+            let line = first_level.line_mut(index);
             if line.state != State::Shared {
                 line.state = State::Modified;
                 line.version.0 += 1;
                 return;
             }
         }
+        self.miss_functionally(request);
+    }
+
+    /// An access that its first level cannot serve.
+    #[inline(never)]
+    fn miss_functionally(&mut self, request: Request) {
         let before = self.departures.len();
         let mut is_private = false;
         for level in 0..self.private.len() {
@@ -518,6 +527,8 @@ impl Hierarchy {
                 (0..self.shared.len()).find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
             let level = hit.unwrap_or_else(|| {
                 let version = self.written.get(&request.line).copied().unwrap_or_default();
+                self.stats.llc_misses += 1;
+                self.stats.functional.count_read(&request);
                 self.fill_shared(request.line, version, 0);
                 self.shared.len() - 1
             });
@@ -549,11 +560,11 @@ impl Hierarchy {
         self.absorb_departures(before);
     }
 
-    /// The PM lines that were written while warming up, in order of their address; they are forgotten here.
+    /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten here.
     pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
         let mut writes: Vec<_> = self.warm_writes.drain().collect();
-        writes.sort_unstable();
-        writes
+        writes.sort_unstable_by_key(|(_, (_, order))| *order);
+        writes.into_iter().map(|(line, (version, _))| (line, version)).collect()
     }
 
     /// Messages that have left since the last call, added to `departures`.
@@ -1047,11 +1058,13 @@ impl Hierarchy {
     fn absorb_departures(&mut self, before: usize) {
         for departure in self.departures.drain(before..) {
             let message = departure.message;
+            self.stats.functional.count_write(&message);
             self.writes[message.tag.0 as usize] = None;
             self.writes_under_way -= 1;
             if is_pm(message.line) {
                 self.stats.pm_writes -= 1;
-                self.warm_writes.insert(message.line, message.version);
+                self.warm_writes_made += 1;
+                self.warm_writes.insert(message.line, (message.version, self.warm_writes_made));
             }
         }
     }

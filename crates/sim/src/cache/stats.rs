@@ -1,5 +1,6 @@
 //! What caches count, and the distributions measured at the border of the last level.
 
+use super::hierarchy::Request;
 use crate::host_bridge::address_map::is_pm;
 use crate::message::{Cause, LineAddress, Message, Stage};
 use crate::stats::{LatencySum, StatsNode};
@@ -72,8 +73,50 @@ pub struct HierarchyStats {
     pub back_invalidations: u64,
     /// Dirty lines that left a first level.
     pub first_level_write_backs: u64,
+    /// What would have left, or have come, where nothing was timed.
+    pub functional: FunctionalCounts,
     /// Reads of PM that did not bring the latest version; never, unless the memory system is broken.
     pub stale_reads: u64,
+}
+
+/// Requests that only warm caches, by the class that they would have in detail.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionalCounts {
+    /// Demand reads of PM.
+    pub pm_reads: u64,
+    /// Demand reads of DRAM.
+    pub dram_reads: u64,
+    /// Prefetches.
+    pub prefetch_reads: u64,
+    /// Instruction fetches and page walks.
+    pub other_reads: u64,
+    /// PM lines written by flushes and non-temporal stores.
+    pub persists: u64,
+    /// PM lines evicted.
+    pub pm_writebacks: u64,
+    /// Writes to DRAM.
+    pub dram_writes: u64,
+}
+
+impl FunctionalCounts {
+    /// Counts a read that missed everywhere.
+    pub fn count_read(&mut self, request: &Request) {
+        *match (request.cause, is_pm(request.line)) {
+            (Cause::DemandRead, true) => &mut self.pm_reads,
+            (Cause::DemandRead, false) => &mut self.dram_reads,
+            (Cause::Prefetch, _) => &mut self.prefetch_reads,
+            _ => &mut self.other_reads,
+        } += 1;
+    }
+
+    /// Counts a write that left.
+    pub fn count_write(&mut self, message: &Message) {
+        *match (is_pm(message.line), message.cause.is_persist()) {
+            (true, true) => &mut self.persists,
+            (true, false) => &mut self.pm_writebacks,
+            (false, _) => &mut self.dram_writes,
+        } += 1;
+    }
 }
 
 impl HierarchyStats {
@@ -129,6 +172,18 @@ impl HierarchyStats {
             ("back_invalidations", counter(self.back_invalidations)),
             ("first_level_write_backs", counter(self.first_level_write_backs)),
             ("stale_reads", counter(self.stale_reads)),
+            (
+                "functional",
+                StatsNode::group([
+                    ("pm_reads", counter(self.functional.pm_reads)),
+                    ("dram_reads", counter(self.functional.dram_reads)),
+                    ("prefetch_reads", counter(self.functional.prefetch_reads)),
+                    ("other_reads", counter(self.functional.other_reads)),
+                    ("persists", counter(self.functional.persists)),
+                    ("pm_writebacks", counter(self.functional.pm_writebacks)),
+                    ("dram_writes", counter(self.functional.dram_writes)),
+                ]),
+            ),
         ])
     }
 }

@@ -7,7 +7,7 @@ use iced_x86::{
     Register as X86,
 };
 
-use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation, Register, StringOperands};
+use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation, Register, StringOperands, WarmBlock};
 use crate::record::{Block, Marker, Program, Slot, SlotKind};
 
 /// Decodes every block of a program; the result is indexed by block id.
@@ -38,6 +38,7 @@ fn decode_block(block: &Block, info: &mut InstructionInfoFactory) -> DecodedBloc
         address += u64::from(length);
     }
     DecodedBlock {
+        warm: WarmBlock::of(&micro_ops),
         micro_ops: micro_ops.into(),
         slots: block.slots.len() as u32,
         instructions: block.instruction_lengths.len() as u32,

@@ -35,6 +35,24 @@ pub enum Access {
     Atomic(u64),
 }
 
+impl Access {
+    /// The micro-operation that does it.
+    pub(super) fn micro_operation(self) -> Option<Extra> {
+        let (operation, address) = match self {
+            Access::None => return None,
+            Access::Read(object) => (Operation::Load, object),
+            Access::Atomic(object) => (Operation::Atomic, object),
+        };
+        let mut micro_op = MicroOp { operation, size: 4, ..MicroOp::default() };
+        if operation == Operation::Load {
+            micro_op.sources[0] = Register::BARRIER;
+        } else {
+            micro_op.destinations[0] = Register::BARRIER;
+        }
+        Some(Extra { micro_op, address })
+    }
+}
+
 /// What `event` means for the core that comes to it.
 pub fn meaning(event: &Event) -> Meaning {
     let synchronisation = |access, releases| Meaning::Synchronisation { access, releases };
@@ -87,8 +105,7 @@ impl Core {
                 let progress = self.when_drained(Pause::Event);
                 if let Progress::Paused(_) = progress {
                     self.stats.system_calls += 1;
-                    let cost = Duration::from_ns(self.config.system_call_ns);
-                    self.dispatch_cycle += cost.as_ps().div_ceil(self.period.as_ps());
+                    self.dispatch_cycle += self.system_call_cycles();
                     env.thread.pass_event();
                     return Ok(Progress::Dispatched);
                 }
@@ -102,6 +119,11 @@ impl Core {
         }
     }
 
+    /// What a system call costs.
+    pub(super) fn system_call_cycles(&self) -> u64 {
+        Duration::from_ns(self.config.system_call_ns).as_ps().div_ceil(self.period.as_ps())
+    }
+
     fn come_to_synchronisation(&mut self, access: Access, releases: bool, env: &mut Environment<'_>) -> Progress {
         if env.thread.phase == EventPhase::Reached {
             env.thread.phase = EventPhase::Persisted;
@@ -111,19 +133,8 @@ impl Core {
         }
         if env.thread.phase == EventPhase::Persisted {
             env.thread.phase = EventPhase::Accessed;
-            let (operation, address) = match access {
-                Access::None => (None, 0),
-                Access::Read(object) => (Some(Operation::Load), object),
-                Access::Atomic(object) => (Some(Operation::Atomic), object),
-            };
-            if let Some(operation) = operation {
-                let mut micro_op = MicroOp { operation, size: 4, ..MicroOp::default() };
-                if operation == Operation::Load {
-                    micro_op.sources[0] = Register::BARRIER;
-                } else {
-                    micro_op.destinations[0] = Register::BARRIER;
-                }
-                env.thread.extra.push_back(Extra { micro_op, address });
+            if let Some(extra) = access.micro_operation() {
+                env.thread.extra.push_back(extra);
                 return Progress::Dispatched;
             }
         }

@@ -184,4 +184,74 @@ pub struct DecodedBlock {
     pub last_instruction: u64,
     /// How it is left.
     pub exit: Exit,
+    /// What is looked at where it only warms.
+    pub warm: WarmBlock,
+}
+
+/// A static block as functional warming sees it.
+#[derive(Clone, Debug, Default)]
+pub struct WarmBlock {
+    /// Whether accesses, counts and the number of instructions are all there is: no string instruction, no marker.
+    pub is_plain: bool,
+    /// What accesses memory, in program order; a load whose word the next access stores to is not there.
+    pub accesses: Box<[WarmAccess]>,
+    /// What a plain execution adds to the core's counters.
+    pub counts: BlockCounts,
+}
+
+/// A micro-operation that accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmAccess {
+    /// What it does.
+    pub operation: Operation,
+    /// Which slot of the block has its address.
+    pub slot: u16,
+    /// Bytes accessed.
+    pub size: u16,
+    /// Its number in the block.
+    pub micro_op: u16,
+}
+
+/// How many micro-operations of some kinds a block has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// Stores.
+    pub stores: u16,
+    /// Non-temporal stores.
+    pub non_temporal_stores: u16,
+    /// Flushes.
+    pub flushes: u16,
+    /// `sfence` and `mfence`.
+    pub fences: u16,
+    /// Locked instructions.
+    pub atomics: u16,
+}
+
+impl WarmBlock {
+    /// What warming looks at of these micro-operations.
+    pub fn of(micro_ops: &[MicroOp]) -> WarmBlock {
+        let mut counts = BlockCounts::default();
+        let mut accesses: Vec<WarmAccess> = Vec::new();
+        for (index, micro_op) in micro_ops.iter().enumerate() {
+            match micro_op.operation {
+                Operation::Store => counts.stores += 1,
+                Operation::NonTemporalStore => counts.non_temporal_stores += 1,
+                Operation::Atomic => counts.atomics += 1,
+                Operation::Sfence | Operation::Mfence => counts.fences += 1,
+                operation if operation.is_flush() => counts.flushes += 1,
+                Operation::Load | Operation::Prefetch => {}
+                _ => continue,
+            }
+            let (operation, slot, size) = (micro_op.operation, micro_op.slot, micro_op.size);
+            if size != 0 || matches!(operation, Operation::Sfence | Operation::Mfence) {
+                let is_updated = |last: &mut WarmAccess| {
+                    operation == Operation::Store && last.operation == Operation::Load && last.slot == slot
+                };
+                accesses.pop_if(is_updated);
+                accesses.push(WarmAccess { operation, slot, size, micro_op: index as u16 });
+            }
+        }
+        let is_plain = |micro_op: &MicroOp| !matches!(micro_op.operation, Operation::String | Operation::RoiMarker);
+        WarmBlock { is_plain: micro_ops.iter().all(is_plain), accesses: accesses.into(), counts }
+    }
 }

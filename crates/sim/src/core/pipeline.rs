@@ -14,6 +14,7 @@ use super::store_sets::{LastStore, StoreSets};
 use super::stores::WriteCombining;
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
+use super::warm::{INITIAL_PACE, Pace};
 use crate::cache::array::CacheArray;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Side, Want};
@@ -174,7 +175,7 @@ pub struct Core {
     pub(super) held_store: Option<u64>,
     /// The line of instructions fetched last, and the code page it lies in.
     fetched_line: u64,
-    code_page: (u64, u64),
+    pub(super) code_page: (u64, u64),
     /// The instruction line that dispatch waits for.
     pub(super) awaited_fetch: Option<LineAddress>,
     /// The instruction line that has come for dispatch, until that takes it: from the answer, since the caches may have lost it again.
@@ -184,6 +185,11 @@ pub struct Core {
     /// The last branch, for its misprediction: its slot and its sequence.
     last_branch: (u32, u64),
     mispredicted: bool,
+    /// How long an instruction takes that only warms, and what part of a cycle the last ones have begun (in its unit).
+    pub(super) warm_pace: Pace,
+    pub(super) warm_fraction: u64,
+    /// Non-temporal stores that combine while it only warms.
+    pub(super) warm_combined: Vec<(LineAddress, ByteMask)>,
     /// What the core counted.
     pub stats: CoreStats,
 }
@@ -245,6 +251,9 @@ impl Core {
             partly_fetched: None,
             last_branch: (0, 0),
             mispredicted: false,
+            warm_pace: INITIAL_PACE,
+            warm_fraction: 0,
+            warm_combined: Vec::new(),
             stats: CoreStats::default(),
         }
     }

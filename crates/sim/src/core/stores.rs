@@ -31,7 +31,7 @@ struct Combined {
 /// Non-temporal stores that are being combined, and what has been sent of them and of flushes.
 #[derive(Clone, Debug)]
 pub struct WriteCombining {
-    buffers: usize,
+    pub(super) buffers: usize,
     limit: usize,
     open: Vec<Combined>,
     /// Flushes and non-temporal stores under way whose completion is not known.
@@ -99,6 +99,14 @@ impl WriteCombining {
         self.completions.sort_unstable();
         self.completions.get(too_many - 1).copied()
     }
+}
+
+/// The bytes that an access writes of its line number `index`.
+pub(super) fn bytes_of_line(address: u64, size: u16, index: u64) -> ByteMask {
+    let line_start = (address / LINE_BYTES + index) * LINE_BYTES;
+    let start = address.max(line_start);
+    let end = (address + u64::from(size.max(1))).min(line_start + LINE_BYTES);
+    ByteMask((u64::MAX >> (64 - (end - start))) << (start - line_start))
 }
 
 impl Core {
@@ -292,13 +300,10 @@ impl Core {
         }
         for index in 0..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
-            let line_start = (entry.address / LINE_BYTES + index) * LINE_BYTES;
-            let start = entry.address.max(line_start);
-            let end = (entry.address + u64::from(entry.size.max(1))).min(line_start + LINE_BYTES);
-            let mask = (u64::MAX >> (64 - (end - start))) << (start - line_start);
+            let mask = bytes_of_line(entry.address, entry.size, index);
             match self.combining.open.iter_mut().find(|open| open.line == line) {
-                Some(open) => (open.mask.0, open.youngest) = (open.mask.0 | mask, turn),
-                None => self.combining.open.push(Combined { line, mask: ByteMask(mask), youngest: turn }),
+                Some(open) => (open.mask.0, open.youngest) = (open.mask.0 | mask.0, turn),
+                None => self.combining.open.push(Combined { line, mask, youngest: turn }),
             }
         }
         self.stats.non_temporal_stores += 1;

@@ -2,10 +2,6 @@
 //!
 //! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
 
-use std::collections::HashMap;
-
-use rustc_hash::FxBuildHasher;
-
 use super::config::TlbConfig;
 use super::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
@@ -31,7 +27,8 @@ pub struct Tlb {
     is_enabled: bool,
     /// Tags are virtual pages; a line's version is unused.
     entries: CacheArray,
-    frames: HashMap<u64, u64, FxBuildHasher>,
+    /// The frame of each entry.
+    frames: Box<[u64]>,
     walk_cache: CacheArray,
     /// The last page translated: most accesses go there again.
     last: (u64, u64),
@@ -50,7 +47,7 @@ impl Tlb {
         Tlb {
             is_enabled: config.enabled,
             entries: CacheArray::new(lines(u64::from(config.entries)), usize::from(config.ways)),
-            frames: HashMap::default(),
+            frames: vec![0; usize::from(config.entries)].into(),
             walk_cache: CacheArray::new(u64::from(config.walk_cache_kib) * 1024, usize::from(config.walk_cache_ways)),
             last: (u64::MAX, 0),
             hits: 0,
@@ -83,15 +80,14 @@ impl Tlb {
     /// Forgets everything: another address space, or power is gone.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.frames.clear();
         self.walk_cache.clear();
         self.last = (u64::MAX, 0);
     }
 
     fn look_up(&mut self, page: u64, table: &mut PageTable) -> (u64, Translation) {
-        if self.entries.find_and_touch(LineAddress(page)).is_some() {
+        if let Some(entry) = self.entries.find_and_touch(LineAddress(page)) {
             self.hits += 1;
-            return (self.frames[&page], Translation::Hit);
+            return (self.frames[entry], Translation::Hit);
         }
         let frame = table.frame(page);
         if !self.is_enabled {
@@ -99,10 +95,9 @@ impl Tlb {
         }
         if let Some(victim) = self.entries.victim(LineAddress(page)) {
             self.entries.remove(victim);
-            self.frames.remove(&victim.0);
         }
-        self.entries.insert(LineAddress(page), Line::default());
-        self.frames.insert(page, frame);
+        let entry = self.entries.insert(LineAddress(page), Line::default());
+        self.frames[entry] = frame;
         self.walks += 1;
         let entry = LineAddress::containing(PAGE_TABLE_BASE + page % (1 << 35) * 8);
         if self.walk_cache.find_and_touch(entry).is_some() {

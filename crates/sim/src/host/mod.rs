@@ -7,6 +7,7 @@
 #[cfg(test)]
 pub(crate) mod bench;
 mod regions;
+mod sampling;
 mod scheduler;
 mod spin;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 use std::sync::Arc;
 
 use self::regions::Regions;
+use self::sampling::Sampler;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
 use crate::cache::array::State;
@@ -29,7 +31,7 @@ use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
-use crate::core::warm::WarmEnvironment;
+use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::message::{LineAddress, Message, Opcode, Version};
@@ -37,6 +39,7 @@ use crate::record::{Record, RecordError, ThreadId};
 use crate::stats::StatsNode;
 
 pub use self::regions::RegionBoundary;
+pub use self::sampling::SampleBoundary;
 
 const BRIDGE: PortId = PortId(0);
 
@@ -100,6 +103,10 @@ pub struct Host {
     synchronisation: Synchronisation,
     spins: SpinWatch,
     regions: Regions,
+    /// Set if only a sample is replayed in detail.
+    sampler: Option<Box<Sampler>>,
+    /// For how many cycles each thread has had a core, up to when it last left one.
+    thread_cycles: Vec<u64>,
     pm_writes_limit: Option<u64>,
     instructions_limit: Option<u64>,
     is_limited: bool,
@@ -180,6 +187,7 @@ impl Host {
             cores: (0..cores).map(|_| core()).collect(),
             core_states: vec![CoreState::default(); cores],
             thread_states: vec![ThreadState::Unstarted; threads.len()],
+            thread_cycles: vec![0; threads.len()],
             start_delays: scheduler::start_delays(workload.seed, threads.len(), cycles(config.core.start_jitter_ns)),
             threads,
             ready: std::collections::VecDeque::new(),
@@ -188,6 +196,7 @@ impl Host {
             synchronisation: Synchronisation::default(),
             spins: SpinWatch::default(),
             regions: Regions::new(has_regions),
+            sampler: None,
             pm_writes_limit: workload.pm_writes_limit,
             instructions_limit: None,
             is_limited: !workload.limits.is_empty(),
@@ -351,6 +360,9 @@ impl Host {
 
     /// PM lines written while warming up, for the devices to take over.
     pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
+        for core in &mut self.cores {
+            core.send_warm_combined(&mut self.caches);
+        }
         self.caches.take_warm_writes()
     }
 
@@ -400,7 +412,7 @@ impl Host {
                     cpu.settle(&mut env);
                     pause
                 }
-                None => match self.compute(core, thread, horizon) {
+                None => match self.compute(core, thread, now, horizon) {
                     Ok(pause) => pause,
                     Err(error) => return self.error = Some(error),
                 },
@@ -409,6 +421,11 @@ impl Host {
             self.notice_stores(core, thread, context);
             if let Some(cycle) = self.cores[core].held_store() {
                 self.schedule_run(core, cycle, context);
+            }
+            if self.has_sample_boundary() && !matches!(pause, Pause::Waiting | Pause::Horizon) {
+                // The simulation takes down what was counted up to here before the pause is dealt with.
+                self.core_states[core].deferred = Some(pause);
+                return self.schedule_run(core, now, context);
             }
             if self.regions.is_waiting() && !matches!(pause, Pause::Waiting | Pause::Horizon) {
                 self.core_states[core].deferred = Some(pause);
@@ -440,6 +457,7 @@ impl Host {
                 Pause::End(_) => self.handle_end(core, thread, context),
             }
             if self.regions.has_boundary() {
+                self.sample_crosses_region(now);
                 // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to wait for the end of the last.
                 if !self.regions.is_settling() {
                     self.resume_held(now, context);
@@ -451,7 +469,13 @@ impl Host {
 
     /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to warming, first
     /// drains.
-    fn compute(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
+    fn compute(&mut self, core: usize, thread: usize, now: u64, horizon: u64) -> Result<Pause, RecordError> {
+        let pause = self.compute_to_limit(core, thread, horizon);
+        self.follow_plan(now);
+        pause
+    }
+
+    fn compute_to_limit(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
         let Some(limit) = self.instructions_limit else { return self.compute_unlimited(core, thread, horizon) };
         // It may use up what all are still allowed together, and no more; the others stop where they are then.
         let allowed = limit.saturating_sub(self.instructions());
@@ -468,7 +492,7 @@ impl Host {
     }
 
     fn compute_unlimited(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
-        let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.regions.is_warming());
+        let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.is_warming());
         let (cpu, mut env) = self.environment(core, thread);
         if !is_preempting && !is_warming {
             return cpu.run(&mut env);
@@ -483,8 +507,16 @@ impl Host {
             self.core_states[core].is_held = true;
             return Ok(Pause::Waiting);
         }
+        let horizon = horizon + self.functional_run_ahead();
+        let way = self.way_to_interval(thread);
+        let sampled = way.map(|(pace, left)| SampledRegion {
+            persist: &self.persist,
+            pace,
+            stop_at: self.threads[thread].instructions + left,
+        });
         let mut env = WarmEnvironment {
             core,
+            sampled,
             thread: &mut self.threads[thread],
             blocks: &self.blocks,
             caches: &mut self.caches,

@@ -61,6 +61,11 @@ impl Regions {
         self.is_settling
     }
 
+    /// What is under way comes to rest before anything goes on that takes no time.
+    pub fn settle_first(&mut self) {
+        self.is_settling = true;
+    }
+
     /// Nothing is under way any more; whether somebody has waited for that.
     pub fn settle(&mut self) -> bool {
         std::mem::take(&mut self.is_settling)

@@ -118,6 +118,17 @@ impl Switch {
         self.persist_buffer.as_mut().is_some_and(|buffer| buffer.preload(line, version))
     }
 
+    /// Lets the persist buffer take a line without time, if this is the line's persist point: gives what drains because of it. Nothing may be under way.
+    pub fn write_functionally(
+        &mut self,
+        line: LineAddress,
+        version: Version,
+        now: Time,
+    ) -> Option<Vec<(LineAddress, Version)>> {
+        let is_here = self.routing.is_persist_point(line);
+        self.persist_buffer.as_mut().filter(|_| is_here).map(|buffer| buffer.write_functionally(line, version, now))
+    }
+
     /// The persist buffer, if this switch has one.
     pub fn persist_buffer(&self) -> Option<&PersistBuffer> {
         self.persist_buffer.as_deref()

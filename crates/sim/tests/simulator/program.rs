@@ -247,7 +247,7 @@ impl LittleProgram {
 
 /// The options under which the program's own flushes are all that is persisted.
 pub fn options() -> Options {
-    Options { persist: PersistMode::Program, pm_writes_limit: None, seed: 0, instructions_limit: None }
+    Options { persist: PersistMode::Program, pm_writes_limit: None, seed: 0, instructions_limit: None, sample: None }
 }
 
 /// Line `number` of persistent memory, by its virtual address.

@@ -9,7 +9,9 @@ use super::drain_policy::DrainPolicy;
 use super::held::{HeldRequest, HeldRequests};
 use super::invariants;
 use super::output::{Outgoing, OutputQueues};
-use super::packet::{Accesses, Acknowledgement, Action, Input, Output, Packet, Reaction, Read, RequestId, Write};
+use super::packet::{
+    Accesses, Acknowledgement, Action, Input, Output, OutputRoom, Packet, Reaction, Read, RequestId, Write,
+};
 use super::parameters::Parameters;
 use super::rules::Sound;
 use super::selector;
@@ -337,6 +339,38 @@ impl PersistBuffer {
         let Some(index) = self.state.youngest(line) else { return false };
         self.state.slot_mut(index).data = LineData { version, mask: ByteMask::FULL, is_torn: false };
         true
+    }
+
+    /// Takes a whole line at `now` as if everything took no time: gives what drains to the memory device meanwhile, which has it at once. For what is
+    /// written between the intervals of a sample, while nothing is under way here.
+    pub fn write_functionally(
+        &mut self,
+        line: LineAddress,
+        version: Version,
+        now: Time,
+    ) -> Vec<(LineAddress, Version)> {
+        debug_assert!(self.is_idle(), "what takes no time happens between what does");
+        let write = Write { request: self.held.next_id(), line, version, mask: ByteMask::FULL };
+        let admitted = self.apply(Input::Arrive(Packet::Write(write))).action;
+        debug_assert_eq!(admitted, Action::Admitted, "an idle buffer admits everything");
+        let mut drained = Vec::new();
+        loop {
+            let reaction = self.apply(Input::Step(OutputRoom::ALL));
+            if let Some(Output::Drain(drain, data)) = reaction.output {
+                drained.push((drain.line, data.version));
+                self.apply(Input::Arrive(Packet::Acknowledgement(drain)));
+            }
+            if reaction.action == Action::Nothing {
+                break;
+            }
+        }
+        self.stats.occupancy.set(self.state.occupied(), now);
+        drained
+    }
+
+    /// How many lines it can hold.
+    pub fn entries(&self) -> usize {
+        usize::from(self.parameters.entries)
     }
 
     /// The state of the logic.

@@ -1,0 +1,262 @@
+//! Which instructions of a host are replayed in detail when only a sample of them is.
+//!
+//! The plan counts instructions of all threads together, inside regions of interest only. Between intervals threads go on functionally, each at the
+//! pace that it had in the intervals so far, so that they meet at locks and barriers as they would have. An interval ends for all cores at once; as
+//! at the end of a region, what is under way comes to rest before anything goes on without time.
+
+use super::Host;
+use crate::core::warm::{INITIAL_PACE, Pace};
+use crate::kernel::Time;
+use crate::sampling::SamplePlan;
+
+/// How many instructions a thread goes on between intervals before others have their turn: few, because what threads do at the same time (all of
+/// them flush behind a barrier) is to come to the next interval at the same time.
+const INSTRUCTIONS_AT_A_TIME: u64 = 250;
+
+/// What a host is doing with the instructions it comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// They only warm.
+    Functional,
+    /// They are replayed in detail, and not measured.
+    WarmUp,
+    /// They are measured.
+    Measured,
+}
+
+/// What has changed at a position of the plan; several things may at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleBoundary {
+    /// An interval has come to its end.
+    pub ends_measuring: bool,
+    /// The interval that was being measured does not count: its region ended first.
+    pub abandons: bool,
+    /// What has been warmed is about to be used.
+    pub begins_detail: bool,
+    /// An interval begins here.
+    pub begins_measuring: bool,
+    /// When: the mean over the running cores of how far they have computed.
+    pub time: Time,
+    /// Instructions inside regions so far.
+    pub position: u64,
+}
+
+/// Follows a plan.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    plan: SamplePlan,
+    phase: Phase,
+    /// The period whose interval comes next, or is under way.
+    period: u64,
+    /// Instructions executed outside of regions.
+    outside: u64,
+    /// Instructions executed when the last region ended, while outside.
+    left_at: Option<u64>,
+    boundary: Option<SampleBoundary>,
+    /// For each thread, instructions and cycles on a core when the present interval began, and in all intervals so far.
+    at_begin: Vec<(u64, u64)>,
+    measured: Vec<(u64, u64)>,
+}
+
+impl Sampler {
+    fn new(plan: SamplePlan, threads: usize, is_inside: bool) -> Sampler {
+        Sampler {
+            plan,
+            phase: Phase::Functional,
+            period: 0,
+            outside: 0,
+            left_at: (!is_inside).then_some(0),
+            boundary: None,
+            at_begin: Vec::new(),
+            measured: vec![(0, 0); threads],
+        }
+    }
+
+    /// Instructions inside regions, of `instructions` in all.
+    fn position(&self, instructions: u64) -> u64 {
+        self.left_at.unwrap_or(instructions) - self.outside
+    }
+
+    /// Where the present phase ends.
+    fn phase_end(&self) -> u64 {
+        let begin = self.plan.begin_of(self.period);
+        match self.phase {
+            Phase::Functional => begin,
+            Phase::WarmUp => begin + self.plan.warmup,
+            Phase::Measured => begin + self.plan.warmup + self.plan.detail,
+        }
+    }
+
+    /// The phase behind the present one, and what that changes.
+    fn next_phase(&mut self) -> SampleBoundary {
+        let mut boundary =
+            SampleBoundary { ends_measuring: self.phase == Phase::Measured, ..SampleBoundary::default() };
+        if self.phase == Phase::Measured {
+            self.period += 1;
+        }
+        let first = if self.plan.warmup > 0 { Phase::WarmUp } else { Phase::Measured };
+        let before = self.phase;
+        self.phase = match before {
+            Phase::Functional => first,
+            Phase::WarmUp => Phase::Measured,
+            Phase::Measured if self.plan.functional() > 0 => Phase::Functional,
+            Phase::Measured => first,
+        };
+        boundary.begins_detail = before == Phase::Functional;
+        boundary.begins_measuring = self.phase == Phase::Measured;
+        boundary
+    }
+
+    /// At which pace `thread` goes on between intervals: as it did in them, or as all did if it has not been in any.
+    fn pace(&self, thread: usize) -> Pace {
+        let pace = |(instructions, cycles): (u64, u64)| Pace::of(instructions, cycles);
+        let all = || self.measured.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        pace(self.measured[thread]).or_else(|| pace(all())).unwrap_or(INITIAL_PACE)
+    }
+}
+
+impl Host {
+    /// Replays only a sample in detail, from now on; to be called before the start.
+    pub fn sample(&mut self, plan: SamplePlan) {
+        self.sampler = Some(Box::new(Sampler::new(plan, self.threads.len(), !self.regions.is_warming())));
+    }
+
+    /// What has changed at a position of the plan since the last call.
+    pub fn take_sample_boundary(&mut self) -> Option<SampleBoundary> {
+        self.sampler.as_mut()?.boundary.take()
+    }
+
+    /// Whether nobody has taken notice of such a change.
+    pub(super) fn has_sample_boundary(&self) -> bool {
+        self.sampler.as_deref().is_some_and(|sampler| sampler.boundary.is_some())
+    }
+
+    /// Whether what is executed now only warms: outside of regions, or between the intervals of a sample.
+    pub fn is_warming(&self) -> bool {
+        self.regions.is_warming() || self.is_between_intervals()
+    }
+
+    /// Whether a region is under way, and no interval of its sample.
+    pub fn is_between_intervals(&self) -> bool {
+        let is_functional = |sampler: &Sampler| sampler.left_at.is_none() && sampler.phase == Phase::Functional;
+        self.sampler.as_deref().is_some_and(is_functional)
+    }
+
+    /// Inside regions that are sampled: at which pace `thread` goes on between intervals, and how many instructions it may
+    /// execute until others have their turn, or until the next interval.
+    pub(super) fn way_to_interval(&self, thread: usize) -> Option<(Pace, u64)> {
+        let sampler = self.sampler.as_deref().filter(|_| self.is_between_intervals())?;
+        let left = sampler.phase_end().saturating_sub(sampler.position(self.instructions()));
+        let most = if self.runs_alone() { u64::MAX } else { INSTRUCTIONS_AT_A_TIME };
+        Some((sampler.pace(thread), left.min(most)))
+    }
+
+    /// By how many cycles more than in detail a core that only warms may compute ahead: nobody waits for a core that runs alone, and between intervals
+    /// the others meet it only in the caches.
+    pub(super) fn functional_run_ahead(&self) -> u64 {
+        const ALONE: u64 = 10_000;
+        const WITH_OTHERS: u64 = 1_000;
+        match (self.runs_alone(), self.is_between_intervals()) {
+            (true, _) => ALONE,
+            (false, true) => WITH_OTHERS,
+            (false, false) => 0,
+        }
+    }
+
+    /// Whether one core has a thread, and no other thread waits for one.
+    fn runs_alone(&self) -> bool {
+        self.ready.is_empty() && self.core_states.iter().filter(|state| state.thread.is_some()).count() == 1
+    }
+
+    /// The host may have come to a position of the plan, at cycle `now`.
+    pub(super) fn follow_plan(&mut self, now: u64) {
+        let instructions = self.instructions();
+        let is_due = |sampler: &&mut Sampler| sampler.left_at.is_none() && sampler.boundary.is_none();
+        let Some(sampler) = self.sampler.as_deref_mut().filter(is_due) else {
+            return;
+        };
+        let position = sampler.position(instructions);
+        if position < sampler.phase_end() {
+            return;
+        }
+        let boundary = sampler.next_phase();
+        let begins_functional = sampler.phase == Phase::Functional;
+        let time = self.mean_time(now);
+        if boundary.ends_measuring {
+            self.note_paces();
+        }
+        if boundary.begins_measuring {
+            let progress = self.thread_progress();
+            self.sampler_mut().at_begin = progress;
+        }
+        if begins_functional {
+            self.regions.settle_first();
+        }
+        self.sampler_mut().boundary = Some(SampleBoundary { time, position, ..boundary });
+    }
+
+    /// A region has begun or ended.
+    pub(super) fn sample_crosses_region(&mut self, now: u64) {
+        let (instructions, is_outside, time) = (self.instructions(), self.regions.is_warming(), self.mean_time(now));
+        let Some(sampler) = self.sampler.as_deref_mut() else { return };
+        match (is_outside, sampler.left_at) {
+            (true, None) => {
+                sampler.left_at = Some(instructions);
+                if sampler.phase != Phase::Functional {
+                    let position = sampler.position(instructions);
+                    sampler.phase = Phase::Functional;
+                    sampler.period = sampler.plan.period_from(position).max(sampler.period + 1);
+                    let boundary = SampleBoundary { abandons: true, time, position, ..SampleBoundary::default() };
+                    sampler.boundary = Some(boundary);
+                }
+            }
+            (false, Some(left_at)) => {
+                sampler.left_at = None;
+                sampler.outside += instructions - left_at;
+                // Something of an earlier region may be under way still.
+                self.regions.settle_first();
+            }
+            _ => {}
+        }
+    }
+
+    fn sampler_mut(&mut self) -> &mut Sampler {
+        self.sampler.as_deref_mut().expect("this host samples")
+    }
+
+    /// The mean over the running cores of how far they have computed; `now` if none runs.
+    fn mean_time(&self, now: u64) -> Time {
+        let running = self.core_states.iter().zip(&self.cores).filter(|(state, _)| state.thread.is_some());
+        let (mut cycles, mut cores) = (0, 0);
+        for (_, core) in running {
+            cycles += core.cycle().max(now);
+            cores += 1;
+        }
+        self.time(cycles.checked_div(cores).unwrap_or(now))
+    }
+
+    /// Instructions of each thread, and cycles that it has had a core.
+    fn thread_progress(&self) -> Vec<(u64, u64)> {
+        let mut progress: Vec<_> = self
+            .threads
+            .iter()
+            .zip(&self.thread_cycles)
+            .map(|(thread, &cycles)| (thread.instructions, cycles))
+            .collect();
+        for (state, core) in self.core_states.iter().zip(&self.cores) {
+            if let Some(thread) = state.thread {
+                progress[thread].1 += core.cycle().saturating_sub(state.slice_start);
+            }
+        }
+        progress
+    }
+
+    fn note_paces(&mut self) {
+        let progress = self.thread_progress();
+        let sampler = self.sampler_mut();
+        for ((measured, end), begin) in sampler.measured.iter_mut().zip(progress).zip(&sampler.at_begin) {
+            measured.0 += end.0 - begin.0;
+            measured.1 += end.1 - begin.1;
+        }
+    }
+}
