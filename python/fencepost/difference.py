@@ -24,6 +24,7 @@ def between(a: Document, b: Document) -> Document:
     shared = [key for key in runs_a if key in runs_b]
     return {
         "provenance": _leaves_that_differ(a["provenance"], b["provenance"]),
+        "sampled": [_is_sampled(document) for document in (a, b)],
         "runs": [
             {
                 "machine": _both(runs_a[key]["machine"], runs_b[key]["machine"]),
@@ -44,6 +45,10 @@ def show(found: Document, output: Console) -> None:
         for entry in found["provenance"]:
             table.add_row(entry["path"], _short(entry["a"]), _short(entry["b"]))
         output.print(table)
+    if any(found["sampled"]):
+        one, other = found["sampled"]
+        which = "both are" if one and other else "A is" if one else "B is"
+        output.print(f"{which} estimated from a sample: see the confidence intervals in the report")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("run", "figure"):
         table.add_column(heading)
@@ -60,6 +65,10 @@ def show(found: Document, output: Console) -> None:
     for letter in ("a", "b"):
         for name in found[f"only_{letter}"]:
             output.print(f"only in {letter.upper()}: {name}", markup=False)
+
+
+def _is_sampled(document: Document) -> bool:
+    return any(run.get("sampling") for run in document["runs"])
 
 
 def _by_key(document: Document) -> dict[Any, figures.Run]:

@@ -90,8 +90,17 @@ def _speedup(run: Run, baseline: Run | None) -> Value:
 
 
 HEADLINE: tuple[Figure, ...] = (
-    Figure("simulated_ns", "run time", "ns", "simulated time", _plain("simulated_ns"), _estimated("simulated_ns")),
-    Figure("speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup, _matched),
+    Figure(
+        "simulated_ns",
+        "run time",
+        "ns",
+        "simulated time",
+        _plain("simulated_ns"),
+        _estimated("simulated_ns"),
+    ),
+    Figure(
+        "speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup, _matched
+    ),
     Figure(
         "persist.count",
         "persists",

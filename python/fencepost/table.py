@@ -19,11 +19,12 @@ def comparison(result: dict[str, Any]) -> Table:
         heading = f"{run['machine']}\n{run['scheme']}" if several else run["scheme"]
         table.add_column(heading, justify="right", no_wrap=True)
     for figure in figures.HEADLINE:
-        table.add_row(figure.label, *(_cell(figure, run, runs) for run in runs))
+        table.add_row(figure.label, *(cell(figure, run, runs) for run in runs))
     return table
 
 
-def _cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> str:
+def cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> str:
+    """A figure of a run, with its confidence interval if it is an estimate; – if it failed."""
     if "error" in run:
         return figures.shown(None, figure.unit)
     baseline = figures.baseline_of(run, runs)

@@ -156,10 +156,7 @@ def _headline(runs: list[Run]) -> list[View]:
         {
             "label": figure.label,
             "explanation": figure.explanation,
-            "cells": [
-                figures.shown(figure.value(run, figures.baseline_of(run, runs)), figure.unit)
-                for run in runs
-            ],
+            "cells": [table.cell(figure, run, runs) for run in runs],
         }
         for figure in figures.HEADLINE
     ]

@@ -8,5 +8,6 @@ mod program_generator;
 mod random;
 mod random_machines;
 mod results;
+mod sampling;
 mod schemes;
 mod several_hosts;
