@@ -10,7 +10,7 @@ import statistics
 from pathlib import Path
 
 from fencepost.bench import REPETITIONS, Figures
-from fencepost.validation import Work, host
+from fencepost.validation import Work, host_programs
 
 SLOW_KIPS = 400.0  # the rows below it have a target of their own
 
@@ -19,7 +19,7 @@ def measure(folder: Path) -> Figures:
     """The ratio of every row, the lowest of the slow and of the fast rows, and the mean."""
     work = Work(folder, lambda _: None, quick=False)
     runs = [_kips(work) for _ in range(REPETITIONS)]
-    with host.REFERENCE.open(encoding="utf-8") as file:
+    with host_programs.REFERENCE.open(encoding="utf-8") as file:
         published = list(csv.DictReader(file))
     rows: list[Figures] = []
     for index, row in enumerate(published):
@@ -49,5 +49,5 @@ def _kips(work: Work) -> list[float]:
     """One speed for each published row, in their order."""
     return [
         region["instructions"] / region["host_seconds"] / 1e3
-        for _, region in host.measured_points(work, tuple(host.ARGUMENTS))
+        for _, region in host_programs.measured_points(work, tuple(host_programs.ARGUMENTS))
     ]

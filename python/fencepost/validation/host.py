@@ -1,39 +1,19 @@
 """The host: five small programs against counts and cycles of a cycle-level reference.
 
-Each program is recorded once and replayed with its arena in DRAM and in PM on `machines/gem5-o3`.
-Each of its measured points is a region of interest.
+Each program is recorded once and replayed with its arena in DRAM and in PM on `machines/gem5-o3`,
+and again with real hardware's behaviour (`host_hardware`).
 """
 
 import csv
 import fnmatch
-import os
-import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from fencepost import _core, machines, recording
-from fencepost._core import InputError
-from fencepost.experiment import Experiment, options
-from fencepost.tree import BUILD, EXPERIMENTS
-from fencepost.validation import Comparison, Findings, Log, Row, Work, pictures
+from fencepost.tree import EXPERIMENTS
+from fencepost.validation import Comparison, Findings, Row, Work, host_hardware, pictures
+from fencepost.validation.host_programs import ARGUMENTS, measured_points
 
-MACHINE = "gem5-o3"
-REFERENCE = EXPERIMENTS / "published" / "host_reference.csv"
 MISSES = EXPERIMENTS / "host" / "misses.csv"
-PROGRAMS = EXPERIMENTS / "host" / "programs"
-ARENA = "range:0x200000000000-0x210000000000"
-NOTHING = "range:0x0-0x1000"
-
-ARGUMENTS = {
-    "mb_chase": ["16", "65536", "4096"],
-    "mb_mlp": ["500"],
-    "mb_stream": ["8", "512"],
-    "mb_persist": ["512"],
-    "mb_queue": ["500"],
-}
-MEMORIES = {"dram": NOTHING, "pm": ARENA}
 QUICK_PROGRAMS = ("mb_persist", "mb_queue")
 
 # The rows by whose cycles a parameter of the machine was set; machines/gem5-o3.toml says which.
@@ -59,59 +39,8 @@ def compare(work: Work) -> Findings:
     rows = [row for published, region in points for row in _rows(published, region)]
     cycles = [row for row in rows if row.metric == "cycles"]
     picture = pictures.ours_against_published(cycles, "cycles")
-    return Findings(_explained(rows), pictures={"validation-host.svg": picture})
-
-
-def measured_points(
-    work: Work, programs: tuple[str, ...]
-) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Each published row of `programs`, in order, with our region of the same point."""
-    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    ours = {program: _replay(program, work.folder, work.log) for program in programs}
-    with REFERENCE.open(encoding="utf-8") as file:
-        for published in csv.DictReader(file):
-            if published["program"] in programs:
-                yield published, next(ours[published["program"]][published["memory"]])
-
-
-def _replay(program: str, folder: Path, log: Log) -> dict[str, Any]:
-    """The regions of each memory, in the order of the program's points."""
-    record, binary = folder / f"{program}.fencepost", BUILD / "host" / program
-    if not _is_newer(record, binary, recording.LAUNCHER):
-        log(f"recording {program}")
-        with (folder / f"{program}.out").open("w") as output:
-            recording.record_to(record, [], [str(binary), *ARGUMENTS[program]], output)
-    return {memory: iter(_regions(record, pm, log)) for memory, pm in MEMORIES.items()}
-
-
-def _is_newer(made: Path, *sources: Path) -> bool:
-    return made.exists() and all(
-        not source.exists() or made.stat().st_mtime > source.stat().st_mtime for source in sources
-    )
-
-
-def _regions(record: Path, pm: str, log: Log) -> list[Any]:
-    log(f"replaying {record.stem}, --pm {pm}")
-    [regions] = regions_on({MACHINE: machines.resolve(MACHINE, [])}, record, pm).values()
-    return regions
-
-
-def regions_on(
-    resolved: dict[str, dict[str, Any]], record: Path, pm: str
-) -> dict[str, list[dict[str, Any]]]:
-    """The regions of `record` on each of the machines `resolved`, by the machine's name."""
-    experiment = Experiment(
-        [_core.Record(str(record), False)],
-        [record.name],
-        resolved,
-        options(schemes=["nopb"], pm=[pm]),
-    )
-    regions = {}
-    for run in experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]:
-        if "error" in run:
-            raise InputError(f"{record}: {run['error']}")
-        regions[run["machine"]] = run["regions"]
-    return regions
+    tables = [] if work.quick else [host_hardware.section(work)]
+    return Findings(_explained(rows), tables, {"validation-host.svg": picture})
 
 
 def _rows(published: dict[str, str], region: dict[str, Any]) -> list[Row]:

@@ -1,0 +1,93 @@
+"""The programs with known answers (`experiments/host`): recording them, replaying their points.
+
+Each program is recorded once; each of its measured points is a region of interest.
+"""
+
+import csv
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fencepost import _core, machines, recording
+from fencepost._core import InputError
+from fencepost.experiment import Experiment, options
+from fencepost.tree import BUILD, EXPERIMENTS
+from fencepost.validation import Log, Work
+
+MACHINE = "gem5-o3"
+REFERENCE = EXPERIMENTS / "published" / "host_reference.csv"
+PROGRAMS = EXPERIMENTS / "host" / "programs"
+ARENA = "range:0x200000000000-0x210000000000"
+NOTHING = "range:0x0-0x1000"
+
+ARGUMENTS = {
+    "mb_chase": ["16", "65536", "4096"],
+    "mb_mlp": ["500"],
+    "mb_stream": ["8", "512"],
+    "mb_persist": ["512"],
+    "mb_queue": ["500"],
+}
+MEMORIES = {"dram": NOTHING, "pm": ARENA}
+
+Resolved = dict[str, dict[str, Any]]  # machines by name
+Regions = list[dict[str, Any]]
+
+
+def measured_points(
+    work: Work, programs: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Each published row of `programs`, in order, with our region of the same point."""
+    resolved = {MACHINE: machines.resolve(MACHINE, [])}
+    for published, regions in points_on(resolved, work, programs):
+        yield published, regions[MACHINE]
+
+
+def points_on(
+    resolved: Resolved, work: Work, programs: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Each published row of `programs`, in order, with its region on each machine by name."""
+    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    ours = {program: _replay(program, resolved, work) for program in programs}
+    with REFERENCE.open(encoding="utf-8") as file:
+        for published in csv.DictReader(file):
+            if published["program"] in programs:
+                regions = ours[published["program"]][published["memory"]]
+                yield published, {name: next(regions[name]) for name in resolved}
+
+
+def _replay(program: str, resolved: Resolved, work: Work) -> dict[str, dict[str, Any]]:
+    """By memory and machine the regions, in the order of the program's points."""
+    record, binary = work.folder / f"{program}.fencepost", BUILD / "host" / program
+    if not _is_newer(record, binary, recording.LAUNCHER):
+        work.log(f"recording {program}")
+        with (work.folder / f"{program}.out").open("w") as output:
+            recording.record_to(record, [], [str(binary), *ARGUMENTS[program]], output)
+    regions = {}
+    for memory, pm in MEMORIES.items():
+        on_machines = _regions_on(resolved, record, pm, work.log)
+        regions[memory] = {name: iter(made) for name, made in on_machines.items()}
+    return regions
+
+
+def _is_newer(made: Path, *sources: Path) -> bool:
+    return made.exists() and all(
+        not source.exists() or made.stat().st_mtime > source.stat().st_mtime for source in sources
+    )
+
+
+def _regions_on(resolved: Resolved, record: Path, pm: str, log: Log) -> dict[str, Regions]:
+    log(f"replaying {record.stem}, --pm {pm}, machines: {len(resolved)}")
+    experiment = Experiment(
+        [_core.Record(str(record), False)],
+        [record.name],
+        resolved,
+        options(schemes=["nopb"], pm=[pm]),
+    )
+    regions: dict[str, Regions] = {}
+    for run in experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]:
+        if "error" in run:
+            raise InputError(f"{record}: {run['error']}")
+        regions[run["machine"]] = run["regions"]
+    return regions
