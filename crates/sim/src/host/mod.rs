@@ -105,8 +105,8 @@ pub struct Host {
     regions: Regions,
     /// Set if only a sample is replayed in detail.
     sampler: Option<Box<Sampler>>,
-    /// For how many cycles each thread has had a core, up to when it last left one.
-    thread_cycles: Vec<u64>,
+    /// For how many cycles cores have had threads that left them since.
+    busy_cycles: u64,
     pm_writes_limit: Option<u64>,
     instructions_limit: Option<u64>,
     is_limited: bool,
@@ -187,7 +187,7 @@ impl Host {
             cores: (0..cores).map(|_| core()).collect(),
             core_states: vec![CoreState::default(); cores],
             thread_states: vec![ThreadState::Unstarted; threads.len()],
-            thread_cycles: vec![0; threads.len()],
+            busy_cycles: 0,
             start_delays: scheduler::start_delays(workload.seed, threads.len(), cycles(config.core.start_jitter_ns)),
             threads,
             ready: std::collections::VecDeque::new(),
@@ -508,7 +508,7 @@ impl Host {
             return Ok(Pause::Waiting);
         }
         let horizon = horizon + self.functional_run_ahead();
-        let way = self.way_to_interval(thread);
+        let way = self.way_to_interval();
         let sampled = way.map(|(pace, left)| SampledRegion {
             persist: &self.persist,
             pace,

@@ -1,7 +1,7 @@
 //! Which instructions of a host are replayed in detail when only a sample of them is.
 //!
-//! The plan counts instructions of all threads together, inside regions of interest only. Between intervals threads go on functionally, each at the
-//! pace that it had in the intervals so far, so that they meet at locks and barriers as they would have. An interval ends for all cores at once; as
+//! The plan counts instructions of all threads together, inside regions of interest only. Between intervals threads go on functionally, at the
+//! pace that they had in the intervals so far, so that they meet at locks and barriers as they would have. An interval ends for all cores at once; as
 //! at the end of a region, what is under way comes to rest before anything goes on without time.
 
 use super::Host;
@@ -53,13 +53,13 @@ pub struct Sampler {
     /// Instructions executed when the last region ended, while outside.
     left_at: Option<u64>,
     boundary: Option<SampleBoundary>,
-    /// For each thread, instructions and cycles on a core when the present interval began, and in all intervals so far.
-    at_begin: Vec<(u64, u64)>,
-    measured: Vec<(u64, u64)>,
+    /// Instructions of all threads and cycles that they had cores when the present interval began, and in all intervals so far.
+    at_begin: (u64, u64),
+    measured: (u64, u64),
 }
 
 impl Sampler {
-    fn new(plan: SamplePlan, threads: usize, is_inside: bool) -> Sampler {
+    fn new(plan: SamplePlan, is_inside: bool) -> Sampler {
         Sampler {
             plan,
             phase: Phase::Functional,
@@ -67,8 +67,8 @@ impl Sampler {
             outside: 0,
             left_at: (!is_inside).then_some(0),
             boundary: None,
-            at_begin: Vec::new(),
-            measured: vec![(0, 0); threads],
+            at_begin: (0, 0),
+            measured: (0, 0),
         }
     }
 
@@ -107,18 +107,17 @@ impl Sampler {
         boundary
     }
 
-    /// At which pace `thread` goes on between intervals: as it did in them, or as all did if it has not been in any.
-    fn pace(&self, thread: usize) -> Pace {
-        let pace = |(instructions, cycles): (u64, u64)| Pace::of(instructions, cycles);
-        let all = || self.measured.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        pace(self.measured[thread]).or_else(|| pace(all())).unwrap_or(INITIAL_PACE)
+    /// At which pace threads go on between intervals: all at one, as they did on average in them. What an interval shows of one thread alone is mostly
+    /// what it happened to do there; threads that do the same between two barriers would drift apart.
+    fn pace(&self) -> Pace {
+        Pace::of(self.measured.0, self.measured.1).unwrap_or(INITIAL_PACE)
     }
 }
 
 impl Host {
     /// Replays only a sample in detail, from now on; to be called before the start.
     pub fn sample(&mut self, plan: SamplePlan) {
-        self.sampler = Some(Box::new(Sampler::new(plan, self.threads.len(), !self.regions.is_warming())));
+        self.sampler = Some(Box::new(Sampler::new(plan, !self.regions.is_warming())));
     }
 
     /// What has changed at a position of the plan since the last call.
@@ -142,13 +141,13 @@ impl Host {
         self.sampler.as_deref().is_some_and(is_functional)
     }
 
-    /// Inside regions that are sampled: at which pace `thread` goes on between intervals, and how many instructions it may
+    /// Inside regions that are sampled: at which pace threads go on between intervals, and how many instructions one may
     /// execute until others have their turn, or until the next interval.
-    pub(super) fn way_to_interval(&self, thread: usize) -> Option<(Pace, u64)> {
+    pub(super) fn way_to_interval(&self) -> Option<(Pace, u64)> {
         let sampler = self.sampler.as_deref().filter(|_| self.is_between_intervals())?;
         let left = sampler.phase_end().saturating_sub(sampler.position(self.instructions()));
         let most = if self.runs_alone() { u64::MAX } else { INSTRUCTIONS_AT_A_TIME };
-        Some((sampler.pace(thread), left.min(most)))
+        Some((sampler.pace(), left.min(most)))
     }
 
     /// By how many cycles more than in detail a core that only warms may compute ahead: nobody waits for a core that runs alone, and between intervals
@@ -183,10 +182,10 @@ impl Host {
         let begins_functional = sampler.phase == Phase::Functional;
         let time = self.mean_time(now);
         if boundary.ends_measuring {
-            self.note_paces();
+            self.note_pace();
         }
         if boundary.begins_measuring {
-            let progress = self.thread_progress();
+            let progress = self.progress();
             self.sampler_mut().at_begin = progress;
         }
         if begins_functional {
@@ -235,28 +234,17 @@ impl Host {
         self.time(cycles.checked_div(cores).unwrap_or(now))
     }
 
-    /// Instructions of each thread, and cycles that it has had a core.
-    fn thread_progress(&self) -> Vec<(u64, u64)> {
-        let mut progress: Vec<_> = self
-            .threads
-            .iter()
-            .zip(&self.thread_cycles)
-            .map(|(thread, &cycles)| (thread.instructions, cycles))
-            .collect();
-        for (state, core) in self.core_states.iter().zip(&self.cores) {
-            if let Some(thread) = state.thread {
-                progress[thread].1 += core.cycle().saturating_sub(state.slice_start);
-            }
-        }
-        progress
+    /// Instructions of all threads, and cycles that they have had cores.
+    fn progress(&self) -> (u64, u64) {
+        let running = self.core_states.iter().zip(&self.cores).filter(|(state, _)| state.thread.is_some());
+        let cycles = running.map(|(state, core)| core.cycle().saturating_sub(state.slice_start));
+        (self.instructions(), self.busy_cycles + cycles.sum::<u64>())
     }
 
-    fn note_paces(&mut self) {
-        let progress = self.thread_progress();
+    fn note_pace(&mut self) {
+        let (instructions, cycles) = self.progress();
         let sampler = self.sampler_mut();
-        for ((measured, end), begin) in sampler.measured.iter_mut().zip(progress).zip(&sampler.at_begin) {
-            measured.0 += end.0 - begin.0;
-            measured.1 += end.1 - begin.1;
-        }
+        sampler.measured.0 += instructions - sampler.at_begin.0;
+        sampler.measured.1 += cycles - sampler.at_begin.1;
     }
 }

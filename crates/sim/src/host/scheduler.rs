@@ -120,14 +120,14 @@ impl Host {
         !self.ready.is_empty() && has_executed && self.cores[core].cycle() >= state.slice_start + self.time_slice
     }
 
-    fn note_core_time(&mut self, core: usize, thread: usize, cycle: u64) {
-        self.thread_cycles[thread] += cycle.saturating_sub(self.core_states[core].slice_start);
+    fn note_core_time(&mut self, core: usize, cycle: u64) {
+        self.busy_cycles += cycle.saturating_sub(self.core_states[core].slice_start);
     }
 
     /// The core has drained: its thread goes to the end of the queue.
     pub(super) fn preempt(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
         let cycle = self.cores[core].cycle();
-        self.note_core_time(core, thread, cycle);
+        self.note_core_time(core, cycle);
         let state = &mut self.core_states[core];
         state.is_preempting = false;
         state.thread = None;
@@ -173,7 +173,7 @@ impl Host {
             self.cores[core].resume_at(now);
         } else {
             self.thread_states[thread] = ThreadState::Blocked;
-            self.leave(core, thread, now, context);
+            self.leave(core, now, context);
         }
     }
 
@@ -191,7 +191,7 @@ impl Host {
         self.thread_states[thread] = ThreadState::Ended;
         let decision = self.synchronisation.end(ThreadId(thread as u32));
         self.wake_all(&decision.woken, cycle, context);
-        self.leave(core, thread, cycle, context);
+        self.leave(core, cycle, context);
     }
 
     /// Takes notice of stores that a core made to words at which threads spin.
@@ -226,8 +226,8 @@ impl Host {
         }
     }
 
-    fn leave(&mut self, core: usize, thread: usize, cycle: u64, context: &mut Context<'_>) {
-        self.note_core_time(core, thread, cycle);
+    fn leave(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
+        self.note_core_time(core, cycle);
         self.core_states[core].thread = None;
         self.assign_next(core, cycle, context);
     }
