@@ -100,6 +100,13 @@ class Job:
     def run(self) -> str:
         """Replays, with the interpreter's lock released; gives one entry of `runs` as JSON."""
 
+    def timeline(self, selection: str) -> tuple[bytes, str]:
+        """Replays and follows single requests: a Perfetto trace, and the same requests as JSON.
+
+        `selection` is JSON: `slices_max`, and `persist` (its number), or `region` (its index), or
+        `from_ps` and `until_ps`; with none of these from the first persist on.
+        """
+
     def progress(self) -> tuple[int, int, int]:
         """(simulated picoseconds, instructions, instructions in all); from any thread."""
 

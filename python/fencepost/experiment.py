@@ -95,6 +95,21 @@ class Experiment:
         done = {key: baseline, **dict(zip(others, runs, strict=True))}
         return [done[other] for other in asked]
 
+    def timeline(self, key: Key, selection: Document) -> tuple[bytes, Document]:
+        """Runs one of the replays again, following the requests that `selection` names.
+
+        A Perfetto trace, and the same requests as a document (docs/timeline.md).
+        """
+        replay = self._replay(*key, self.options)
+        if any(self.options[limit] is not None for limit in LIMITS):
+            first = self._replay(next(iter(self.machines)), figures.BASELINE, self.options)
+            run = _run_one(first)
+            stop_at = [] if run.get("ended") == "complete" else first.job.positions()
+            unlimited = self.options | dict.fromkeys(LIMITS)
+            replay = self._replay(*key, unlimited, stop_at)
+        trace, requests = replay.job.timeline(json.dumps(selection))
+        return trace, json.loads(requests)
+
     def _replay(
         self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
     ) -> Replay:

@@ -9,12 +9,14 @@ use fencepost_sim::simulation::{self, HostProgram, Program, Progress, Simulation
 use fencepost_sim::switch::Scheme;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::json;
 
 use crate::faults::{InternalError, caught, input};
 use crate::machine;
 use crate::options::{Options, scheme_of};
 use crate::record::OpenRecord;
+use crate::timeline;
 
 /// One replay: a record for each host of a machine under a scheme.
 #[pyclass(frozen, module = "fencepost._core")]
@@ -79,6 +81,21 @@ impl Job {
     /// Replays; gives one entry of `runs` as JSON.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         caught(|| self.name(), || py.detach(|| self.replay()))
+    }
+
+    /// Replays and follows single requests: those that `selection` (JSON) names. Gives a Perfetto trace, and the same requests as JSON.
+    fn timeline<'py>(&self, py: Python<'py>, selection: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let trace = timeline::trace_of(selection)?;
+        let follow = || {
+            py.detach(|| {
+                let simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone());
+                let timeline = simulation.and_then(|simulation| simulation.run_traced(trace, &self.progress));
+                let timeline = timeline.map_err(|error| self.explain(&error))?;
+                Ok((timeline.to_perfetto(), timeline.to_json().to_string()))
+            })
+        };
+        let (perfetto, json) = caught(|| self.name(), follow)?;
+        Ok((PyBytes::new(py, &perfetto), json))
     }
 
     /// (simulated picoseconds, instructions, instructions in all); from any thread.

@@ -13,6 +13,7 @@ mod options;
 mod probe;
 mod record;
 mod sampling;
+mod timeline;
 mod traffic;
 
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.

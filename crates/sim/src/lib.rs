@@ -24,4 +24,5 @@ pub mod simulation;
 pub mod stats;
 pub mod switch;
 pub mod system;
+pub mod timeline;
 pub mod traffic;

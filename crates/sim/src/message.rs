@@ -5,6 +5,7 @@
 
 use crate::kernel::Time;
 use crate::kernel::time::Duration;
+use crate::kernel::trace::RequestName;
 
 /// Bytes of a cache line; CXL.mem moves nothing smaller.
 pub const LINE_BYTES: u64 = 64;
@@ -164,6 +165,20 @@ pub enum Stage {
 impl Stage {
     /// How many stages there are.
     pub const COUNT: usize = 11;
+    /// All of them, in the order of the variants.
+    pub const ALL: [Stage; Self::COUNT] = [
+        Self::Core,
+        Self::Cache,
+        Self::HostBridge,
+        Self::LinkWait,
+        Self::Link,
+        Self::SwitchPipeline,
+        Self::Arbitration,
+        Self::PersistBufferWait,
+        Self::PersistBufferAccess,
+        Self::DeviceQueue,
+        Self::Media,
+    ];
     /// The names in statistics, in the order of the variants.
     pub const NAMES: [&'static str; Self::COUNT] = [
         "core",
@@ -249,6 +264,8 @@ pub struct Message {
     pub line: LineAddress,
     /// The sender's name for the request; an answer repeats it.
     pub tag: Tag,
+    /// The name by which it is traced, if it is.
+    pub request: RequestName,
     /// What a write writes, or what a `MemData` brings.
     pub version: Version,
     /// The bytes a write carries.
@@ -265,6 +282,7 @@ impl Message {
             cause,
             line,
             tag,
+            request: RequestName::NONE,
             version: Version(0),
             mask: ByteMask::FULL,
             stack: LatencyStack::starting(now),
@@ -274,7 +292,16 @@ impl Message {
     /// A write of `version` to the bytes `mask` of `line`.
     pub fn write(line: LineAddress, tag: Tag, cause: Cause, version: Version, mask: ByteMask, now: Time) -> Message {
         let opcode = if mask.is_full() { Opcode::MemWr } else { Opcode::MemWrPtl };
-        Message { opcode, cause, line, tag, version, mask, stack: LatencyStack::starting(now) }
+        Message {
+            opcode,
+            cause,
+            line,
+            tag,
+            request: RequestName::NONE,
+            version,
+            mask,
+            stack: LatencyStack::starting(now),
+        }
     }
 
     /// The answer to this request: `Cmp` to a write, `MemData` with `version` to a read.

@@ -13,6 +13,7 @@ use crate::core::micro_op::DecodedBlock;
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
 use crate::host::{Host, Workload};
+use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
 use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
@@ -21,6 +22,7 @@ use crate::sampling::measure::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, Stepped, System, persist_policy};
+use crate::timeline::Timeline;
 
 #[cfg(doc)]
 use crate::config::topology::Topology;
@@ -281,6 +283,27 @@ impl Simulation {
                 if !self.step() {
                     self.look(progress)?;
                     return self.finish();
+                }
+            }
+        }
+    }
+
+    /// Replays until what `trace` selects has been taken down, or to the end; gives the trace and the components it names.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn run_traced(mut self, trace: Trace, progress: &Progress) -> Result<Timeline, SimulationError> {
+        self.system.trace(trace);
+        loop {
+            self.look(progress)?;
+            for _ in 0..EVENTS_PER_LOOK {
+                let region = self.region_start.is_some().then_some(self.intervals.len() as u32);
+                let now = self.system.now();
+                let trace = self.system.trace_mut().expect("it has just been given");
+                trace.in_region(region);
+                if trace.is_over(now) || !self.step() {
+                    let trace = self.system.take_trace().expect("it is there");
+                    return Ok(Timeline::new(trace, self.system.names(), self.system.wires()));
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
 use crate::kernel::link::{FlitFormat, LinkConfig};
+use crate::kernel::trace::Trace;
 use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
 use crate::message::{LineAddress, Version};
 use crate::stats::StatsNode;
@@ -93,6 +94,8 @@ pub struct System {
     components: Vec<AnyComponent>,
     wires: Wires,
     queue: EventQueue,
+    /// Kept only where somebody follows single requests.
+    trace: Option<Box<Trace>>,
     now: Time,
     hosts: Vec<ComponentId>,
     generators: Vec<ComponentId>,
@@ -143,6 +146,7 @@ impl System {
             components: Vec::new(),
             wires: Wires::default(),
             queue: EventQueue::default(),
+            trace: None,
             now: Time::ZERO,
             hosts: Vec::new(),
             generators: Vec::new(),
@@ -171,10 +175,40 @@ impl System {
         let Some((time, target, event)) = self.queue.pop() else { return Stepped::Nowhere };
         debug_assert!(time >= self.now, "time goes back");
         self.now = time;
-        let mut context = Context::new(time, target, &mut self.queue, &self.wires);
+        let mut context = Context::new(time, target, &mut self.queue, &self.wires).traced(self.trace.as_deref_mut());
         let component = &mut self.components[target.0 as usize];
         component.handle(event, &mut context);
+        if let Some(trace) = &mut self.trace
+            && trace.is_following()
+        {
+            trace.sample(target, time, component.component().gauges());
+        }
         if matches!(component, AnyComponent::Host(_)) { Stepped::InHost } else { Stepped::InFabric }
+    }
+
+    /// Follows single requests from now on.
+    pub fn trace(&mut self, trace: Trace) {
+        self.trace = Some(Box::new(trace));
+    }
+
+    /// Follows none any more; gives what has been taken down.
+    pub fn take_trace(&mut self) -> Option<Trace> {
+        self.trace.take().map(|trace| *trace)
+    }
+
+    /// What has been taken down of single requests, if it is.
+    pub fn trace_mut(&mut self) -> Option<&mut Trace> {
+        self.trace.as_deref_mut()
+    }
+
+    /// The names of the components, by their ids.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Which port is wired to which.
+    pub fn wires(&self) -> &Wires {
+        &self.wires
     }
 
     /// The time of the last event.

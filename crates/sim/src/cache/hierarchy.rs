@@ -572,6 +572,15 @@ impl Hierarchy {
         departures.append(&mut self.departures);
     }
 
+    /// The core that asked for what a message that has just left does.
+    pub fn asker(&mut self, message: &Message) -> Option<u16> {
+        let core = match message.is_write() {
+            true => self.writes[message.tag.0 as usize].as_ref()?.acknowledge.first()?.core,
+            false => self.mshrs.find(message.line)?.first()?.core,
+        };
+        Some(core as u16)
+    }
+
     /// Whether messages have left since the last [`Hierarchy::take_departures`].
     pub fn has_departures(&self) -> bool {
         !self.departures.is_empty()

@@ -23,6 +23,11 @@ impl<W> Mshr<W> {
         self.waiters.others.push(waiter);
     }
 
+    /// Who waits longest.
+    pub fn first(&self) -> Option<&W> {
+        self.waiters.first.as_ref()
+    }
+
     /// Whether `waiter` waits already.
     pub fn has(&self, waiter: &W) -> bool
     where

@@ -10,6 +10,7 @@ use super::medium::{Completion, Medium, MediumConfig};
 use super::port::Port;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
+use crate::kernel::trace::{Place, RequestName};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Tag, Version};
 use crate::stats::{Histogram, StatsNode};
@@ -143,6 +144,9 @@ impl Device {
             self.answer_later(completion, context);
         }
         self.completions = completions;
+        if context.is_tracing() {
+            self.medium.take_written().iter().for_each(|write| context.media_write(write));
+        }
         let passing = self.ports.iter().flat_map(Port::heads).filter(|passed| *passed > now);
         let next = passing.min().unwrap_or(Time::NEVER).min(medium_next);
         self.arm(next, context);
@@ -194,7 +198,11 @@ impl Device {
     fn answer_later(&mut self, completion: Completion, context: &mut Context<'_>) {
         let Completion { mut answer, at, is_from_queue } = completion;
         let leaves = at + if is_from_queue { self.queue_answer } else { self.latency };
+        if answer.request != RequestName::NONE {
+            context.show(Place::Bank(self.medium.bank_of(answer.line)), &answer);
+        }
         answer.stack.charge(Stage::DeviceQueue, leaves);
+        context.show(Place::Anywhere, &answer);
         let place = self.egress.partition_point(|(time, _)| *time <= leaves);
         self.egress.insert(place, (leaves, answer));
         context.wake_at(leaves, ANSWER);
@@ -308,6 +316,11 @@ impl Component for Device {
         }
         waiting.extend(self.medium.waiting());
         waiting
+    }
+
+    fn gauges(&self) -> Vec<(String, u64)> {
+        let [reads, writes] = self.medium.gauges();
+        vec![("reads in the queue".to_owned(), reads), ("writes in the queue".to_owned(), writes)]
     }
 
     fn stats(&self, now: Time) -> StatsNode {

@@ -220,6 +220,16 @@ impl Dram {
         self.reads.iter().chain(self.writes.iter()).map(line).collect()
     }
 
+    /// The bank of `line`.
+    pub fn bank_of(&self, line: LineAddress) -> u32 {
+        u32::from(self.address_map.locate(self.interleave.device_line(line)).0.0)
+    }
+
+    /// What can be watched: places in use in the queues.
+    pub fn gauges(&self) -> [u64; 2] {
+        [self.reads.len() as u64, self.writes.len() as u64]
+    }
+
     /// Everything counted so far.
     pub fn counters(&self) -> &DramStats {
         &self.stats

@@ -7,6 +7,7 @@ use super::dram::{Dram, DramChannels, DramConfig};
 use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::Time;
+use crate::kernel::trace::MediaWrite;
 use crate::message::{LineAddress, Message, MessageClass, Version};
 use crate::stats::StatsNode;
 
@@ -129,6 +130,30 @@ impl Medium {
             Medium::Dram(dram) => dram.preload(line, version),
             Medium::DramChannels(dram) => dram.preload(line, version),
             Medium::Pm(pm) => pm.preload(line, version),
+        }
+    }
+
+    /// The bank of `line`.
+    pub fn bank_of(&self, line: LineAddress) -> u32 {
+        match self {
+            Medium::Dram(dram) => dram.bank_of(line),
+            Medium::Pm(pm) => pm.bank_of(line),
+        }
+    }
+
+    /// The lines of persistent memory that have been written since this was last asked; from the first time on they are taken down.
+    pub fn take_written(&mut self) -> Vec<MediaWrite> {
+        match self {
+            Medium::Dram(_) => Vec::new(),
+            Medium::Pm(pm) => pm.take_written(),
+        }
+    }
+
+    /// Places in use in the queue of reads and in that of writes.
+    pub fn gauges(&self) -> [u64; 2] {
+        match self {
+            Medium::Dram(dram) => dram.gauges(),
+            Medium::Pm(pm) => pm.gauges(),
         }
     }
 

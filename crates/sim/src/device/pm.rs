@@ -23,6 +23,7 @@ use super::line_versions::LineVersions;
 use super::medium::Completion;
 use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
+use crate::kernel::trace::MediaWrite;
 use crate::kernel::{Duration, Time};
 use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
@@ -55,6 +56,8 @@ pub struct Pm {
     /// What is on the medium.
     contents: LineVersions,
     stats: PmStats,
+    /// Lines that have been written, if somebody follows single requests.
+    written: Option<Vec<MediaWrite>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -106,6 +109,7 @@ impl Pm {
             }),
             contents: LineVersions::default(),
             stats: PmStats::default(),
+            written: None,
         }
     }
 
@@ -202,6 +206,21 @@ impl Pm {
         let write = |write: &QueuedWrite| format!("a write to line {:#x}", write.line.byte());
         let reads = self.banks.iter().flat_map(|bank| &bank.reads).map(read);
         reads.chain(self.writes.iter().map(write)).collect()
+    }
+
+    /// The lines that have been written since this was last asked.
+    pub fn take_written(&mut self) -> Vec<MediaWrite> {
+        self.written.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// The bank of `line`.
+    pub fn bank_of(&self, line: LineAddress) -> u32 {
+        self.locate(line).0 as u32
+    }
+
+    /// What can be watched: places in use in the queues.
+    pub fn gauges(&self) -> [u64; 2] {
+        [self.reads_waiting as u64, self.writes.occupied() as u64]
     }
 
     /// Everything counted so far.
@@ -336,6 +355,11 @@ impl Pm {
 
     fn finish_write(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
         let write = self.writes.finish(bank);
+        if let Some(log) = &mut self.written {
+            let is_complete = write.unacknowledged.is_empty();
+            let (line, version, from) = (write.line, write.version, now - self.write);
+            log.push(MediaWrite { line, version, bank: bank as u32, from, until: now, is_complete });
+        }
         self.contents.set(write.device_line, write.version);
         self.stats.write_queue.set(self.writes.occupied(), now);
         for mut request in write.unacknowledged {

@@ -615,6 +615,7 @@ impl Host {
             Opcode::MemData => {
                 let mut served = std::mem::take(&mut self.served);
                 self.caches.data_arrived(message, now, &mut served);
+                context.complete_request(message, served.first().map(|served| self.time(served.ready)));
                 self.note_brought(&served);
                 self.deliver(&served, now, context);
                 served.clear();
@@ -622,6 +623,7 @@ impl Host {
             }
             Opcode::Cmp => {
                 let (acknowledged, served) = self.caches.write_completed(message, now);
+                context.complete_request(message, acknowledged.first().map(|first| self.time(first.cycle)));
                 self.note_brought(&served);
                 for acknowledged in acknowledged {
                     self.cores[acknowledged.by.core].write_acknowledged(acknowledged.by.id, acknowledged.cycle);
@@ -637,7 +639,10 @@ impl Host {
         if self.caches.has_departures() {
             let mut departures = std::mem::take(&mut self.departures);
             self.caches.take_departures(&mut departures);
-            for departure in departures.drain(..) {
+            for mut departure in departures.drain(..) {
+                if context.is_tracing() {
+                    context.begin_request(self.caches.asker(&departure.message), &mut departure.message);
+                }
                 let time = self.time(departure.cycle).max(context.now());
                 context.send(BRIDGE, departure.message, time);
             }

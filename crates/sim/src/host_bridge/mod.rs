@@ -183,6 +183,17 @@ impl Component for HostBridge {
         waiting
     }
 
+    fn gauges(&self) -> Vec<(String, u64)> {
+        let mut gauges = vec![("requests held behind writes".to_owned(), self.write_order.held() as u64)];
+        for (index, port) in self.memory_ports.iter().enumerate() {
+            let credits = |class: MessageClass| {
+                (format!("port {}: {} credits", index + 1, class.name()), port.transmitter.credits(class).into())
+            };
+            gauges.extend([MessageClass::Request, MessageClass::RequestWithData].map(credits));
+        }
+        gauges
+    }
+
     fn stats(&self, now: Time) -> StatsNode {
         let mut nodes = self.stats.nodes();
         for (index, port) in self.memory_ports.iter().enumerate() {

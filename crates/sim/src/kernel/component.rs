@@ -2,6 +2,7 @@
 
 use super::events::EventQueue;
 use super::time::Time;
+use super::trace::{MediaWrite, Place, RequestName, Trace};
 use crate::message::{Message, MessageClass};
 use crate::stats::StatsNode;
 
@@ -67,6 +68,11 @@ pub trait Component {
         Vec::new()
     }
 
+    /// What can be watched here over time (entries in use, places in queues, credits), with its present value.
+    fn gauges(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+
     /// Everything counted up to `now`, the time of the last event. What lasts (a bank at work, a flit on a link, an occupied entry) counts as far
     /// as it has come.
     fn stats(&self, now: Time) -> StatsNode;
@@ -114,12 +120,18 @@ pub struct Context<'a> {
     component: ComponentId,
     queue: &'a mut EventQueue,
     wires: &'a Wires,
+    trace: Option<&'a mut Trace>,
 }
 
 impl<'a> Context<'a> {
     /// The context in which `component` handles an event at `now`.
     pub fn new(now: Time, component: ComponentId, queue: &'a mut EventQueue, wires: &'a Wires) -> Self {
-        Context { now, component, queue, wires }
+        Context { now, component, queue, wires, trace: None }
+    }
+
+    /// The same, with somebody who follows single requests.
+    pub fn traced(self, trace: Option<&'a mut Trace>) -> Self {
+        Context { trace, ..self }
     }
 
     /// The current simulated time.
@@ -135,12 +147,19 @@ impl<'a> Context<'a> {
     /// The same context at a later instant: for what a component already knows it will do then, which saves an event.
     pub fn at(&mut self, time: Time) -> Context<'_> {
         debug_assert!(time >= self.now, "what was to be done lies in the past");
-        Context { now: time, component: self.component, queue: self.queue, wires: self.wires }
+        Context {
+            now: time,
+            component: self.component,
+            queue: self.queue,
+            wires: self.wires,
+            trace: self.trace.as_deref_mut(),
+        }
     }
 
     /// Delivers `message` to whatever is wired to `port`, at `arrival`.
     pub fn send(&mut self, port: PortId, message: Message, arrival: Time) {
         debug_assert!(arrival >= self.now, "a message cannot arrive in the past");
+        self.show(Place::Port(port), &message);
         let (target, port) = self.wires.peer(self.component, port);
         self.queue.push(arrival, target, Event::Arrival { port, message });
     }
@@ -150,6 +169,64 @@ impl<'a> Context<'a> {
         debug_assert!(arrival >= self.now, "a credit cannot arrive in the past");
         let (target, port) = self.wires.peer(self.component, port);
         self.queue.push(arrival, target, Event::Credit { port, class });
+    }
+
+    /// Whether single requests are followed.
+    #[inline]
+    pub fn is_tracing(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Shows a message whose latency stack has been charged to those who follow it, if somebody does.
+    #[inline]
+    pub fn show(&mut self, place: Place, message: &Message) {
+        if message.request != RequestName::NONE
+            && let Some(trace) = &mut self.trace
+        {
+            trace.show(self.component, place, message);
+        }
+    }
+
+    /// A request leaves a host's caches, for that core.
+    pub fn begin_request(&mut self, core: Option<u16>, message: &mut Message) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin(self.component, core, message);
+        }
+    }
+
+    /// A write is in a persist buffer.
+    #[inline]
+    pub fn enter_buffer(&mut self, message: &Message) {
+        if message.request != RequestName::NONE
+            && let Some(trace) = &mut self.trace
+        {
+            trace.enter_buffer(message);
+        }
+    }
+
+    /// A persist buffer drains a line.
+    #[inline]
+    pub fn begin_drain(&mut self, message: &mut Message) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin_drain(self.component, message);
+        }
+    }
+
+    /// The answer is where the request was made; the core knows at `at_core`, if one asked.
+    #[inline]
+    pub fn complete_request(&mut self, message: &Message, at_core: Option<Time>) {
+        if message.request != RequestName::NONE
+            && let Some(trace) = &mut self.trace
+        {
+            trace.complete(self.component, message, at_core);
+        }
+    }
+
+    /// A medium writes a line.
+    pub fn media_write(&mut self, write: &MediaWrite) {
+        if let Some(trace) = &mut self.trace {
+            trace.media_write(self.component, write);
+        }
     }
 
     /// Asks for an [`Event::Wake`] with `token` at `time`.

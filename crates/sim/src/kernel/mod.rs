@@ -6,6 +6,7 @@ pub mod component;
 pub mod events;
 pub mod link;
 pub mod time;
+pub mod trace;
 
 pub use component::{Component, ComponentId, Context, Event, PortId, Wires};
 pub use events::EventQueue;

@@ -7,6 +7,7 @@ use super::persist_buffer::Admission;
 use super::port::{Buffered, Destination, HeadOfLine};
 use super::tags::Requester;
 use super::{STAGES_FROM_ALLOCATION, Switch, WAKE_CONTROLLER, WAKE_PORT};
+use crate::kernel::trace::Place;
 use crate::kernel::{Context, Duration, PortId, Time};
 use crate::message::{Message, MessageClass, Opcode, Stage};
 
@@ -76,12 +77,15 @@ impl Switch {
     fn cross(&mut self, source: usize, port: PortId, context: &mut Context<'_>) {
         let now = context.now();
         let (mut message, requester) = self.take(source, port, context);
+        context.show(Place::Anywhere, &message);
         let waited = now.since(message.stack.charged_until());
         self.stats.allocated += 1;
         self.stats.arbitration_wait_ps += waited.as_ps();
         let at_transmitter = now + self.stage * STAGES_FROM_ALLOCATION;
         message.stack.charge(Stage::Arbitration, now);
+        context.show(Place::Port(port), &message);
         message.stack.charge(Stage::SwitchPipeline, at_transmitter);
+        context.show(Place::Port(port), &message);
         if let Some(requester) = requester {
             message.tag = self.outstanding.insert(requester);
         }
@@ -123,7 +127,10 @@ impl Switch {
         let class = MessageClass::ALL[source % MessageClass::COUNT];
         self.arbiters[to.index()].grant(source);
         let buffer = self.persist_buffer.as_mut().expect("only a persist buffer asks as this source");
-        let sent = buffer.take_output(class);
+        let mut sent = buffer.take_output(class);
+        if let Some(Requester::PersistBuffer(_)) = sent.requester {
+            context.begin_drain(&mut sent.message);
+        }
         self.ask_for_output(class);
         self.run_controller(context);
         (sent.message, sent.requester)
@@ -172,12 +179,17 @@ impl Switch {
                     let buffer = self.persist_buffer.as_mut().expect("there is a controller");
                     if let Opcode::Cmp = buffered.message.opcode {
                         self.outstanding.remove(buffered.message.tag);
-                        let mut stack = buffered.message.stack;
-                        stack.charge(Stage::Arbitration, ready);
-                        stack.charge(Stage::PersistBufferWait, now);
-                        buffer.note_acknowledgement(waited, &stack);
+                        let mut message = buffered.message;
+                        message.stack.charge(Stage::Arbitration, ready);
+                        message.stack.charge(Stage::PersistBufferWait, now);
+                        buffer.note_acknowledgement(waited, &message.stack);
+                        context.show(Place::Anywhere, &message);
+                        context.complete_request(&message, None);
                     } else {
                         buffer.note_input_wait(waited, head_of_line);
+                        if buffered.message.is_write() {
+                            context.enter_buffer(&buffered.message);
+                        }
                     }
                 }
             }

@@ -30,6 +30,7 @@ pub use routing::RoutingTable;
 pub use scheme::Scheme;
 pub use stats::SwitchStats;
 
+use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::message::{LineAddress, Message, MessageClass, Opcode, Stage, Version};
 use crate::stats::StatsNode;
@@ -148,6 +149,7 @@ impl Switch {
     fn receive(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
         let ready = context.now() + self.stage * STAGES_BEFORE_ALLOCATION;
         message.stack.charge(Stage::SwitchPipeline, ready);
+        context.show(Place::Port(port), &message);
         let destination = self.destination(port, &message);
         let source = port.index() * MessageClass::COUNT + message.class().index();
         let is_head = self.ports[port.index()].ingress[message.class().index()].is_empty();
@@ -291,6 +293,22 @@ impl Component for Switch {
 
     fn waiting(&self) -> Vec<String> {
         self.report_waiting()
+    }
+
+    fn gauges(&self) -> Vec<(String, u64)> {
+        let mut gauges = Vec::new();
+        for (id, port) in self.ports.iter().enumerate() {
+            for class in MessageClass::ALL {
+                let (name, waiting) = (class.name(), port.ingress[class.index()].len() as u64);
+                gauges.push((format!("port {id}: {name} waiting"), waiting));
+                gauges.push((format!("port {id}: {name} credits"), port.transmitter.credits(class).into()));
+            }
+        }
+        if let Some(buffer) = &self.persist_buffer {
+            gauges.push(("persist buffer: entries in use".to_owned(), buffer.state().occupied() as u64));
+            gauges.push(("persist buffer: packets waiting".to_owned(), buffer.state().input.packets().len() as u64));
+        }
+        gauges
     }
 
     fn stats(&self, now: Time) -> StatsNode {

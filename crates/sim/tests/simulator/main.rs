@@ -11,3 +11,4 @@ mod results;
 mod sampling;
 mod schemes;
 mod several_hosts;
+mod timeline;

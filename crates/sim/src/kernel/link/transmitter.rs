@@ -99,6 +99,11 @@ impl Transmitter {
         self.packing.ready_at(now)
     }
 
+    /// The credits of `class` in hand.
+    pub fn credits(&self, class: MessageClass) -> u16 {
+        self.credits[class.index()]
+    }
+
     /// How many messages of `class` wait for credits here.
     pub fn waiting(&self, class: MessageClass) -> usize {
         self.waiting[class.index()].len()

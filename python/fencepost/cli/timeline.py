@@ -1,0 +1,84 @@
+"""`fencepost timeline`: follow single requests of a result through the machine."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fencepost import documents, timeline
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+SLICES_MAX = 10_000  # about a megabyte
+
+
+@app.command("timeline")
+def make_timeline(
+    result: Annotated[Path, typer.Argument(help="A result document (--json of run, compare).")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The trace, for ui.perfetto.dev.")
+    ],
+    records: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--record",
+            metavar="FILE",
+            help="The record (default: of its name, beside the result or here); once a host.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="MACHINE:SCHEME", help="Which run of the result (default the last)."),
+    ] = None,
+    persist: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Only the Nth persist of the regions of interest."),
+    ] = None,
+    region: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="R", help="From the first persist of region R (from 0) on."),
+    ] = None,
+    from_ns: Annotated[
+        float | None,
+        typer.Option("--from", min=0, metavar="NS", help="What begins from there on …"),
+    ] = None,
+    until_ns: Annotated[
+        float | None,
+        typer.Option("--to", min=0, metavar="NS", help="… and before, since the replay's start."),
+    ] = None,
+    limit_events: Annotated[
+        int, typer.Option(min=1, metavar="N", help="No new requests after N slices.")
+    ] = SLICES_MAX,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the way of the first persist (SVG)."),
+    ] = None,
+) -> None:
+    """Run a result again and follow single requests from the core to the media and back."""
+    chosen = [persist is not None, region is not None, not (from_ns is None and until_ns is None)]
+    if sum(chosen) > 1:
+        raise InputError("one of --persist, --region and --from with --to selects what is followed")
+    if from_ns is not None and until_ns is not None and until_ns <= from_ns:
+        raise InputError(f"--from {from_ns:g} --to {until_ns:g}: the end has to lie behind the start")
+    selection: dict[str, Any] = {
+        "slices_max": limit_events,
+        "persist": persist,
+        "region": region,
+        "from_ps": None if from_ns is None else round(from_ns * 1000),
+        "until_ps": None if until_ns is None else round(until_ns * 1000),
+    }
+    document = documents.read_result(result)
+    key = timeline.run_of(document, run)
+    experiment = timeline.experiment_of(result, document, records)
+    trace, requests = experiment.timeline(key, selection)
+    if not requests["requests"]:
+        raise InputError(f"{result}: in {':'.join(key)} there is no such request to follow")
+    if picture is not None:
+        documents.write_whole(picture, timeline.picture(requests, ":".join(key)))
+    documents.write_whole(output, trace)
+    console.messages().print(
+        f"{output}: {':'.join(key)}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,63 @@
+"""The experiment of a result, to be run again: a result says what it was made from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fencepost import _core
+from fencepost._core import InputError
+from fencepost.experiment import Experiment, Key
+
+
+def run_of(document: dict[str, Any], wanted: str | None) -> Key:
+    """Machine and scheme of the run `MACHINE:SCHEME` (or `SCHEME` alone); by default the last."""
+    keys = [(run["machine"], run["scheme"]) for run in document["runs"]]
+    if not keys:
+        raise InputError("the result has no runs")
+    if wanted is None:
+        return keys[-1]
+    found = [key for key in keys if wanted in (":".join(key), key[1])]
+    if len(found) != 1:
+        names = ", ".join(":".join(key) for key in keys)
+        raise InputError(f"--run {wanted}: it has to be one of {names}")
+    return found[0]
+
+
+def experiment_of(
+    result: Path, document: dict[str, Any], records: list[Path] | None
+) -> Experiment:
+    """The experiment that made `document`, read from the file `result`."""
+    provenance = document["provenance"]
+    made_from = [provenance["record"], *provenance.get("other_records", [])]
+    if records is not None and len(records) != len(made_from):
+        raise InputError(
+            f"{result} was made from {len(made_from)} records, one for each host, "
+            f"and --record is given {len(records)} times"
+        )
+    options = json.loads(_core.options_resolve(json.dumps(provenance["options"])))
+    opened = {}
+    chosen = []
+    for number, record in enumerate(made_from):
+        path = records[number] if records is not None else _find(result, record["name"])
+        if path not in opened:
+            opened[path] = _core.Record(str(path), options["allow_cut"])
+        found = json.loads(opened[path].provenance())["hash"]
+        if found != record["hash"]:
+            raise InputError(
+                f"{path}: not the record of {result}: its hash is {found}, "
+                f"and the result was made from {record['hash']}"
+            )
+        chosen.append(opened[path])
+    names = [record["name"] for record in made_from]
+    return Experiment(chosen, names, provenance["machines"], options)
+
+
+def _find(result: Path, name: str) -> Path:
+    for folder in dict.fromkeys((result.parent, Path())):
+        path = folder / name
+        if path.is_file():
+            return path
+    raise InputError(
+        f"{result} was made from the record {name}, which is neither beside it nor here; "
+        "say where it is: --record FILE"
+    )
