@@ -60,7 +60,9 @@ def make_timeline(
     if sum(chosen) > 1:
         raise InputError("one of --persist, --region and --from with --to selects what is followed")
     if from_ns is not None and until_ns is not None and until_ns <= from_ns:
-        raise InputError(f"--from {from_ns:g} --to {until_ns:g}: the end has to lie behind the start")
+        raise InputError(
+            f"--from {from_ns:g} --to {until_ns:g}: the end has to lie behind the start"
+        )
     selection: dict[str, Any] = {
         "slices_max": limit_events,
         "persist": persist,

@@ -23,16 +23,14 @@ def run_of(document: dict[str, Any], wanted: str | None) -> Key:
     return found[0]
 
 
-def experiment_of(
-    result: Path, document: dict[str, Any], records: list[Path] | None
-) -> Experiment:
+def experiment_of(result: Path, document: dict[str, Any], records: list[Path] | None) -> Experiment:
     """The experiment that made `document`, read from the file `result`."""
     provenance = document["provenance"]
     made_from = [provenance["record"], *provenance.get("other_records", [])]
     if records is not None and len(records) != len(made_from):
         raise InputError(
-            f"{result} was made from {len(made_from)} records, one for each host, "
-            f"and --record is given {len(records)} times"
+            f"{result} was made from {len(made_from)} record{'s' * (len(made_from) > 1)}, "
+            f"one for each host, and --record is given {len(records)} times"
         )
     options = json.loads(_core.options_resolve(json.dumps(provenance["options"])))
     opened = {}

@@ -35,10 +35,13 @@ def picture(requests: dict[str, Any], run: str) -> str:
     drains = [request for request in requests["requests"] if first["name"] in request["drains"]]
     slices = [(request, part) for request in (first, *drains) for part in request["slices"]]
     start = min(part["from_ps"] for _, part in slices)
+    span = (max(part["until_ps"] for _, part in slices) - start) / 1000
     places = list(dict.fromkeys((part["component"], part["track"]) for _, part in slices))
     with rc_context({"svg.hashsalt": "fencepost", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(9, 1.3 + 0.34 * len(places)), layout="constrained")
         axes = figure.subplots()
+        rows = [places.index((part["component"], part["track"])) for _, part in slices]
+        labelled: set[int] = set()
         for request, part in slices:
             row = places.index((part["component"], part["track"]))
             begin = (part["from_ps"] - start) / 1000
@@ -49,12 +52,18 @@ def picture(requests: dict[str, Any], run: str) -> str:
                 row, length, left=begin, height=0.6, color=COLOURS[named], hatch=hatch,
                 edgecolor="white", linewidth=0.6,
             )  # fmt: skip
+            # Where another slice of the row follows closely, its label is on the right.
+            is_left = row not in labelled and rows.count(row) > 1 and begin > span / 8
+            labelled.add(row)
             axes.annotate(
                 f"{part['doing'].replace('_', ' ')} {length:.1f}",
-                (begin + length, row), xytext=(3, 0), textcoords="offset points",
-                va="center", fontsize=7, color="#1c2127",
+                (begin if is_left else begin + length, row),
+                xytext=(-3 if is_left else 3, 0), textcoords="offset points",
+                ha="right" if is_left else "left", va="center", fontsize=7, color="#1c2127",
             )  # fmt: skip
-        axes.set_yticks(range(len(places)), [f"{component}: {track}" for component, track in places])
+        axes.set_yticks(
+            range(len(places)), [f"{component}: {track}" for component, track in places]
+        )
         axes.invert_yaxis()
         axes.set_xlabel("ns since it began" + ("; hatched: its drain" if drains else ""))
         axes.set_title(f"A {first['cause'].replace('_', ' ')} of line {first['line']:#x} on {run}")

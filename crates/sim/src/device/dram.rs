@@ -222,7 +222,12 @@ impl Dram {
 
     /// The bank of `line`.
     pub fn bank_of(&self, line: LineAddress) -> u32 {
-        u32::from(self.address_map.locate(self.interleave.device_line(line)).0.0)
+        u32::from(self.address_map.locate(self.channel_line(line)).0.0)
+    }
+
+    /// How many banks there are.
+    pub fn banks(&self) -> u32 {
+        self.channel.banks() as u32
     }
 
     /// What can be watched: places in use in the queues.

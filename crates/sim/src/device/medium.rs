@@ -137,6 +137,7 @@ impl Medium {
     pub fn bank_of(&self, line: LineAddress) -> u32 {
         match self {
             Medium::Dram(dram) => dram.bank_of(line),
+            Medium::DramChannels(dram) => dram.bank_of(line),
             Medium::Pm(pm) => pm.bank_of(line),
         }
     }
@@ -144,7 +145,7 @@ impl Medium {
     /// The lines of persistent memory that have been written since this was last asked; from the first time on they are taken down.
     pub fn take_written(&mut self) -> Vec<MediaWrite> {
         match self {
-            Medium::Dram(_) => Vec::new(),
+            Medium::Dram(_) | Medium::DramChannels(_) => Vec::new(),
             Medium::Pm(pm) => pm.take_written(),
         }
     }
@@ -153,6 +154,7 @@ impl Medium {
     pub fn gauges(&self) -> [u64; 2] {
         match self {
             Medium::Dram(dram) => dram.gauges(),
+            Medium::DramChannels(dram) => dram.gauges(),
             Medium::Pm(pm) => pm.gauges(),
         }
     }

@@ -77,6 +77,18 @@ impl DramChannels {
         self.due.fill(Time::NEVER);
     }
 
+    /// The bank of `line`, counted over all channels.
+    pub fn bank_of(&self, line: LineAddress) -> u32 {
+        let channel = self.channel(line);
+        channel as u32 * self.channels[0].banks() + self.channels[channel].bank_of(line)
+    }
+
+    /// What can be watched: places in use in the queues of all channels.
+    pub fn gauges(&self) -> [u64; 2] {
+        let sum = |index: usize| self.channels.iter().map(|channel| channel.gauges()[index]).sum();
+        [sum(0), sum(1)]
+    }
+
     /// Whether nothing is queued.
     pub fn is_idle(&self) -> bool {
         self.channels.iter().all(Dram::is_idle)

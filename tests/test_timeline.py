@@ -1,0 +1,139 @@
+"""fencepost timeline: requests of a result that are followed through the machine."""
+
+import json
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from installed import FENCEPOST
+
+
+@pytest.fixture(scope="module")
+def made(fft_record, tmp_path_factory):
+    """A folder with a record and a result of it."""
+    folder = tmp_path_factory.mktemp("timeline")
+    shutil.copy(fft_record, folder / "fft.fencepost")
+    command = [FENCEPOST, "compare", "pcs-table1", "fft.fencepost", "--json", "fft.json", "-q"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=120)
+    return folder
+
+
+def fields(message: bytes):
+    """The fields of a protocol buffer: number and value."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        elif key & 7 == 1:
+            yield key >> 3, int.from_bytes(message[at : at + 8], "little")
+            at += 8
+        else:
+            assert key & 7 == 2
+            length = varint()
+            yield key >> 3, message[at : at + length]
+            at += length
+    assert at == len(message)
+
+
+def slices_of(file: bytes):
+    """(track, begin, end) in nanoseconds of every slice, in the order of their begins."""
+    tracks, open_slices, slices = {}, {}, []
+    for number, packet in fields(file):
+        assert number == 1
+        parts = dict(fields(packet))
+        if 60 in parts:
+            descriptor = dict(fields(parts[60]))
+            parent = tracks.get(descriptor.get(5))
+            name = descriptor[2].decode()
+            tracks[descriptor[1]] = f"{parent}/{name}" if parent else name
+        if 11 in parts:
+            event = dict(fields(parts[11]))
+            if event[9] == 1:
+                assert event[11] not in open_slices
+                open_slices[event[11]] = parts[8]
+            elif event[9] == 2:
+                slices.append((tracks[event[11]], open_slices.pop(event[11]), parts[8]))
+    assert not open_slices
+    return sorted(slices, key=lambda slice: slice[1])
+
+
+def test_one_persist_goes_from_the_core_to_the_medium_and_back(made, fencepost, tmp_path):
+    chosen = ("--persist", 2, "--run", "pcs-table1:pb")
+    fencepost("timeline", made / "fft.json", "-o", "a", *chosen, check=True)
+    slices = slices_of((tmp_path / "a").read_bytes())
+    tracks = [track for track, _, _ in slices]
+    assert tracks[0].startswith("host0/core")
+    for track in ("host0_bridge/bridge", "switch0/persist buffer", "switch0/link to pm0"):
+        assert track in tracks
+    assert any(track.startswith("pm0/bank") for track in tracks)
+    # From the core to the persist buffer nothing is left out, to the nanosecond.
+    to_buffer = slices[: tracks.index("switch0/persist buffer") + 1]
+    assert [end for _, _, end in to_buffer[:-1]] == [begin for _, begin, _ in to_buffer[1:]]
+
+
+def test_a_timeline_is_the_same_each_time_and_has_what_the_result_counts(made, fencepost, tmp_path):
+    limit = ("--limit-events", 1_000_000)
+    for name in ("a", "b"):
+        done = fencepost("timeline", made / "fft.json", "-o", name, *limit, check=True)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    run = json.loads((made / "fft.json").read_text())["runs"][-1]
+    assert f"{run['persist']['count']:,} × flush" in done.stderr
+    assert f"{run['persist_buffer']['drains']:,} × drain" in done.stderr
+
+
+def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
+    chosen = ("--persist", 2, "--picture", "way.svg")
+    fencepost("timeline", made / "fft.json", "-o", "a", *chosen, check=True)
+    svg = (tmp_path / "way.svg").read_text()
+    ElementTree.fromstring(svg)
+    for text in ("host0_bridge: bridge", "switch0: persist buffer", "pb access"):
+        assert text in svg
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--persist", 2, "--region", 0), "selects what is followed"),
+        (("--run", "pcs-table1:none"), "it has to be one of pcs-table1:nopb"),
+        (("--persist", 10_000_000), "there is no such request"),
+        (("--from", 5, "--to", 4), "the end has to lie behind the start"),
+        (("--record", "a", "--record", "b"), "made from 1 record"),
+        (("--record", "missing.fencepost"), "missing.fencepost: cannot be read"),
+    ],
+)
+def test_what_cannot_be_followed_is_said(made, fencepost, options, message):
+    done = fencepost("timeline", made / "fft.json", "-o", "a", *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_result_without_its_record_says_where_it_was_looked_for(made, fencepost, tmp_path):
+    (tmp_path / "fft.json").write_bytes((made / "fft.json").read_bytes())
+    done = fencepost("timeline", "fft.json", "-o", "a")
+    assert done.returncode == 2
+    assert "neither beside it nor here; say where it is: --record FILE" in done.stderr
+
+
+def test_another_record_is_refused(made, fencepost, tmp_path):
+    document = json.loads((made / "fft.json").read_text())
+    document["provenance"]["record"]["hash"] = "0" * 16
+    (tmp_path / "fft.json").write_text(json.dumps(document))
+    record = made / "fft.fencepost"
+    done = fencepost("timeline", "fft.json", "-o", "a", "--record", record)
+    assert done.returncode == 2
+    assert "not the record of fft.json" in done.stderr
