@@ -12,6 +12,7 @@ from fencepost import _core
 Result = dict[str, Any]
 
 FOOTPRINT_BYTES = 64 << 20
+CHASE_JITTER_NS = 100.0
 WARM_UP_NS = 30_000.0
 MEASURE_NS = 100_000.0
 
@@ -28,14 +29,24 @@ class Stream:
     writes: int = 0
     lines_outstanding: int | None = None
     inject_delay_ns: float = 0.0
+    inject_jitter_ns: float = 0.0
     dependent: bool = False
     footprint_bytes: int = FOOTPRINT_BYTES
     requests: int | None = None
 
 
 def chase(memory: str, footprint_bytes: int = FOOTPRINT_BYTES) -> Stream:
-    """Reads of which each waits for the one before it: what its mean takes is the latency."""
-    return Stream(memory, 1, dependent=True, footprint_bytes=footprint_bytes)
+    """Reads of which each waits for the one before it: what its mean takes is the latency.
+
+    Each begins a little later than it could, so that they do not fall into step with refreshes.
+    """
+    return Stream(
+        memory,
+        1,
+        dependent=True,
+        inject_jitter_ns=CHASE_JITTER_NS,
+        footprint_bytes=footprint_bytes,
+    )
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,11 @@ from fencepost.cli.application import app
 from fencepost.tree import ROOT
 from fencepost.validation import Comparison, Findings, Row, Work, last_line, page
 from fencepost.validation.host import HOST
+from fencepost.validation.loaded import LOADED
 from fencepost.validation.media import MEDIA
+from fencepost.validation.unloaded import UNLOADED
 
-COMPARISONS = {comparison.name: comparison for comparison in (HOST, MEDIA)}
+COMPARISONS = {comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED)}
 FOLDER = ROOT / "out" / "validate"
 
 

@@ -35,6 +35,10 @@ pub struct StreamConfig {
     /// Time from the start of a request to the start of the next one at least, in ns.
     #[serde(default)]
     pub inject_delay_ns: f64,
+    /// By how much each inject delay is longer at most, all alike, in ns: without it, requests that each wait for the one before fall into step with what
+    /// happens at regular times, such as refreshes.
+    #[serde(default)]
+    pub inject_jitter_ns: f64,
     /// Whether a request can begin only when the one before it is complete, as when a pointer chain is followed: `outstanding` has to be 1, and
     /// `inject_delay_ns` counts from completion.
     #[serde(default)]
@@ -85,8 +89,10 @@ impl StreamConfig {
         if self.dependent && self.outstanding != 1 {
             return Err(format!("a dependent stream has 1 request outstanding, not {}", self.outstanding));
         }
-        if !(0.0..=1e9).contains(&self.inject_delay_ns) {
-            return Err(format!("an inject delay of {} ns cannot be: 0 to 10^9 can", self.inject_delay_ns));
+        for (what, ns) in [("delay", self.inject_delay_ns), ("jitter", self.inject_jitter_ns)] {
+            if !(0.0..=1e9).contains(&ns) {
+                return Err(format!("an inject {what} of {ns} ns cannot be: 0 to 10^9 can"));
+            }
         }
         if self.footprint_bytes < u64::from(self.request_bytes) {
             return Err(format!(

@@ -37,6 +37,7 @@ pub(super) struct Stream {
     outstanding: u32,
     lines_outstanding: u32,
     inject_delay: Duration,
+    inject_jitter: Duration,
     dependent: bool,
     /// Requests that may still begin.
     left: u64,
@@ -101,6 +102,7 @@ impl Stream {
             outstanding: config.outstanding,
             lines_outstanding: config.lines_outstanding.unwrap_or(u32::MAX),
             inject_delay: Duration::from_ns(config.inject_delay_ns),
+            inject_jitter: Duration::from_ns(config.inject_jitter_ns),
             dependent: config.dependent,
             left: config.requests.unwrap_or(u64::MAX),
             next_start: Time::ZERO,
@@ -118,7 +120,7 @@ impl Stream {
 
     /// The first request begins at any time within the first inject delay, so that streams with equal delays do not beat as one.
     pub fn start(&mut self, context: &mut Context<'_>) {
-        let offset = self.random.below(self.inject_delay.as_ps().max(1));
+        let offset = self.random.below((self.inject_delay + self.inject_jitter).as_ps());
         self.next_start = context.now() + Duration::from_ps(offset);
         self.arm(context);
     }
@@ -142,7 +144,7 @@ impl Stream {
             self.free.push(number);
             self.in_flight -= 1;
             if self.dependent {
-                self.next_start = context.now() + self.inject_delay;
+                self.next_start = context.now() + self.next_delay();
             }
         }
         self.go_on(shared, context);
@@ -171,6 +173,13 @@ impl Stream {
         self.in_flight < self.outstanding && self.left > 0
     }
 
+    fn next_delay(&mut self) -> Duration {
+        if self.inject_jitter == Duration::ZERO {
+            return self.inject_delay;
+        }
+        self.inject_delay + Duration::from_ps(self.random.below(self.inject_jitter.as_ps() + 1))
+    }
+
     fn arm(&mut self, context: &mut Context<'_>) {
         self.is_armed = true;
         context.wake_at(self.next_start, u64::from(self.number));
@@ -196,7 +205,7 @@ impl Stream {
         self.leaving = Some(number);
         self.in_flight += 1;
         self.left -= 1;
-        self.next_start = now + self.inject_delay;
+        self.next_start = now + self.next_delay();
     }
 
     fn send_line(&mut self, number: u16, shared: &mut Shared, context: &mut Context<'_>) {

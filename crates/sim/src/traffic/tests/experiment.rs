@@ -181,6 +181,7 @@ fn traffic_that_cannot_be_is_refused_with_the_reason() {
     assert!(refused(|stream| stream.outstanding = 0).contains("1 to 65536"));
     assert!(refused(|stream| stream.lines_outstanding = Some(0)).contains("at least one line"));
     assert!(refused(|stream| stream.inject_delay_ns = -1.0).contains("inject delay"));
+    assert!(refused(|stream| stream.inject_jitter_ns = f64::NAN).contains("inject jitter"));
     assert!(refused(|stream| stream.footprint_bytes = 63).contains("holds no request"));
     assert!(refused(|stream| stream.footprint_bytes = 1 << 40).contains("do not fit into the 17179869184 bytes"));
     assert!(

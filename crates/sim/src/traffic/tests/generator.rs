@@ -138,6 +138,16 @@ fn a_dependent_stream_counts_its_delay_from_completion() {
 }
 
 #[test]
+fn jitter_makes_each_delay_longer_by_up_to_as_much() {
+    let stream = StreamConfig { dependent: true, inject_delay_ns: 30.0, inject_jitter_ns: 40.0, ..reads() };
+    let times = Bench::new(&[stream], 1).run(400).times();
+    let delays: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0] - CACHES_PS - MEMORY_PS).collect();
+    assert!(delays.iter().all(|delay| (30_000..=70_000).contains(delay)));
+    let mean = delays.iter().sum::<u64>() / delays.len() as u64;
+    assert!((48_000..52_000).contains(&mean), "{mean} ps is not about the middle");
+}
+
+#[test]
 fn a_request_of_many_lines_is_complete_with_its_last_one() {
     let stream = StreamConfig { request_bytes: 4096, lines_outstanding: Some(16), ..reads() };
     let bench = Bench::new(&[stream], 1).run(65);

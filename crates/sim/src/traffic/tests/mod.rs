@@ -17,6 +17,7 @@ fn reads() -> StreamConfig {
         outstanding: 1,
         lines_outstanding: None,
         inject_delay_ns: 0.0,
+        inject_jitter_ns: 0.0,
         dependent: false,
         requests: None,
     }

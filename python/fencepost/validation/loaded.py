@@ -1,0 +1,225 @@
+"""Loaded latency: readers that saturate a port, requests of unequal size, expanders under load.
+
+Nothing here is typed in: waiting, unfairness and their size come out of the queues, credits and
+arbiters on the way. What requesters have under way is not public; it is chosen here, with the
+reason, and sensitivity.py shows how far the figures hang on it.
+"""
+
+from dataclasses import replace
+
+from fencepost import latency, traffic
+from fencepost.traffic import Machine, Stream
+from fencepost.validation import Comparison, Findings, Row, Work, sensitivity
+from fencepost.validation.latencies import machine, published
+
+# One port of a switch, x8, with more memory behind it than it can carry.
+PORT = "xconn-x8"
+MEMORY = "expander"
+
+# The readers that saturate the port: cores with 16 line fill buffers each (Intel Golden Cove,
+# recalled). Their number is not public; it is set by the latency under saturation, 1,624 ns.
+READER_CORES = 40
+FILL_BUFFERS = 16
+LINES = READER_CORES * FILL_BUFFERS
+
+# Who sends 4 KB at a time is no core but an engine that has many lines under way: as many as those
+# readers have, which is what a port takes from its host, and no new choice.
+LARGE_BYTES = 4096
+# Its next requests stand ready, so that it has always as many lines under way.
+
+
+def large(lines: int = LINES) -> Stream:
+    """A stream of 4 KB reads that has so many lines under way."""
+    requests = 2 * max(1, lines * 64 // LARGE_BYTES)
+    return Stream(MEMORY, requests, "sequential", LARGE_BYTES, lines_outstanding=lines)
+
+
+# Reads of 64 B beside it are those of one core.
+SMALL = Stream(MEMORY, FILL_BUFFERS)
+
+READER = Stream(MEMORY, FILL_BUFFERS)
+
+# Below this, a latency is taken to be the idle one.
+DEGRADED = 1.10
+LOADS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+QUICK_LOADS = (0.1, 0.2, 0.3, 0.4)
+# Senders of the partial load: each has its own rhythm, so that their requests come at random.
+SENDERS = 8
+
+# Threads that measure the bandwidth of an expander: enough to saturate it at twice its latency.
+BANDWIDTH_THREADS, BANDWIDTH_OUTSTANDING = 16, 32
+
+PART, POINTS = 0.10, 5.0
+
+NO_MORE_OVERHEAD = (
+    "reads leave here no time on the link between flits, while real ports lose some to credits, "
+    "acknowledgements and skip ordered sets, and real readers do not keep every slot filled"
+)
+UNDER_WAY = (
+    "it is in proportion to the lines that the readers and the stream have under way, which is "
+    "not public; the picture varies it, and the depth of buffers"
+)
+BURSTS = (
+    "where it begins depends on how requests come (see the picture): single lines at random "
+    "begin to wait later than blocks of 4 KB; how they came in the measurement is not public"
+)
+
+
+def compare(work: Work) -> Findings:
+    """All rows; the pictures only where there is time for them."""
+    port = machine(PORT)
+    work.log(f"{PORT}: idle, saturated, and shared")
+    idle = traffic.latency(port.measure([traffic.chase(MEMORY)]), 0)
+    rows = [*_saturated(port), *_shared(port), *_even(port)]
+    work.log(f"{PORT}: under partial load")
+    loads = QUICK_LOADS if work.quick else LOADS
+    curve = partial_load(port, LARGE_BYTES, loads)
+    rows.append(_degradation(curve, idle))
+    findings_tables = []
+    if not work.quick:
+        work.log("bandwidths of pools and expanders")
+        rows.append(_pool_bandwidth())
+        expander_rows, table = _expanders()
+        rows += expander_rows
+        findings_tables.append(table)
+        work.log("sensitivity to what is not public")
+    pictures = {} if work.quick else sensitivity.pictures(idle)
+    return Findings(rows, findings_tables, pictures)
+
+
+def saturating(cores: int = READER_CORES) -> list[Stream]:
+    """The reads whose latency is measured, and readers that send whenever they may."""
+    return [traffic.chase(MEMORY), *[READER] * cores]
+
+
+def shared(port: Machine, lines: int = LINES) -> tuple[float, float]:
+    """Reads of 64 B beside a 4 KB stream: their slowdown, and the stream's part of the bytes."""
+    alone = traffic.latency(port.measure([SMALL]), 0)
+    result = port.measure([SMALL, large(lines)])
+    part = traffic.bandwidth(result, 1) / traffic.bandwidth(result)
+    return traffic.latency(result, 0) / alone, part
+
+
+def partial_load(
+    port: Machine, request_bytes: int, loads: tuple[float, ...]
+) -> list[tuple[float, float]]:
+    """Load, as a part of the saturated bandwidth, and read latency at it in ns."""
+    full = traffic.bandwidth(port.measure(saturating()))
+    points = []
+    for load in loads:
+        delay_ns = SENDERS * request_bytes / (load * full)
+        sender = Stream(MEMORY, 64, "random", request_bytes, inject_delay_ns=delay_ns)
+        result = port.measure([traffic.chase(MEMORY), *[sender] * SENDERS], measure_ns=200_000.0)
+        points.append((traffic.bandwidth(result) / full, traffic.latency(result, 0)))
+    return points
+
+
+def begins_at(curve: list[tuple[float, float]], idle: float) -> float:
+    """The load at which latency is more than DEGRADED times the idle one; 1 if at none."""
+    limit = DEGRADED * idle
+    before = (0.0, idle)
+    for point in curve:
+        if point[1] > limit:
+            part = (limit - before[1]) / (point[1] - before[1])
+            return before[0] + part * (point[0] - before[0])
+        before = point
+    return 1.0
+
+
+def _explained(row: Row, reason: str) -> Row:
+    return row if row.holds else replace(row, reason=reason)
+
+
+def _saturated(port: Machine) -> list[Row]:
+    ours = traffic.latency(port.measure(saturating()), 0)
+    value = published("one x8 port idle -> saturated by reads")[1]
+    point = f"{PORT}, {READER_CORES} readers"
+    row = Row("loaded", point, "latency", value, ours, PART * value, True, unit="ns")
+    return [_explained(row, UNDER_WAY)]
+
+
+def _shared(port: Machine) -> list[Row]:
+    slowdown, part = shared(port)
+    [times] = published("one x8 port, 64 B reads beside a 4 KB stream: slowdown")
+    names = "one x8 port, 64 B reads beside a 4 KB stream: the stream's part of the bandwidth"
+    [percent] = published(names)
+    point = f"{PORT}, 64 B reads beside a 4 KB stream"
+    rows = [
+        Row("loaded", point, "slowdown", times, slowdown, PART * times, False, unit="times"),
+        Row("loaded", point, "stream's part", percent, 100 * part, POINTS, False, unit="%"),
+    ]
+    return [_explained(row, UNDER_WAY) for row in rows]
+
+
+def _even(port: Machine) -> list[Row]:
+    result = port.measure([large(), large()])
+    ours = 100 * traffic.bandwidth(result, 0) / traffic.bandwidth(result)
+    [value] = published("one x8 port, two equal 4 KB streams: part of each")
+    return [
+        Row("loaded", f"{PORT}, two 4 KB streams", "part of one", value, ours, 2.0, False, unit="%")
+    ]
+
+
+def _degradation(curve: list[tuple[float, float]], idle: float) -> Row:
+    ours = 100 * begins_at(curve, idle)
+    [value] = published("one x8 port, load from which on reads are slower")
+    point = f"{PORT}, 4 KB reads as load: latency {DEGRADED - 1:.0%} above idle"
+    row = Row("loaded", point, "load", value, ours, POINTS, False, unit="%")
+    return _explained(row, BURSTS)
+
+
+def _pool_bandwidth() -> Row:
+    result = machine("xconn-pool").measure(saturating())
+    ours = traffic.bandwidth(result)
+    [value] = published("XConn B2 Apollo pool (two x8 ports) bandwidth")
+    row = Row(
+        "loaded", "xconn-pool, reads", "bandwidth", value, ours, PART * value, False, unit="GB/s"
+    )
+    return _explained(row, NO_MORE_OVERHEAD)
+
+
+def _expanders() -> tuple[list[Row], str]:
+    """Bandwidth behind the port over local: what was published, and ours for several mixes."""
+    lines = [
+        "### Bandwidth of expanders over that of local DRAM\n",
+        "| machine | reads : writes | local, GB/s | expander, GB/s | part |",
+        "|---|---|---|---|---|",
+    ]
+    rows = []
+    for name, quantity in (
+        ("asic-expander", "CXL ASIC bandwidth over local"),
+        ("fpga-expander", "CXL FPGA bandwidth over local"),
+    ):
+        expander = machine(name)
+        for mix in latency.usual_load(expander).mixes:
+            local, remote = (_bandwidth(expander, memory, mix) for memory in ("dram", MEMORY))
+            part = 100 * remote / local
+            cells = [name, f"{mix[0]} : {mix[1]}", f"{local:.1f}", f"{remote:.1f}", f"{part:.1f} %"]
+            lines.append(f"| {' | '.join(cells)} |")
+            if mix == (1, 0):
+                low, high = published(quantity)
+                middle, half = (low + high) / 2, (high - low) / 2
+                allowed = max(half, POINTS)
+                point = f"{name}, reads, over local ({low:g} to {high:g} %)"
+                rows.append(
+                    Row("loaded", point, "bandwidth", middle, part, allowed, False, unit="%")
+                )
+    return rows, "\n".join(lines) + "\n"
+
+
+def _bandwidth(expander: Machine, memory: str, mix: tuple[int, int]) -> float:
+    thread = Stream(memory, BANDWIDTH_OUTSTANDING, "sequential", 64, *mix)
+    return traffic.bandwidth(expander.measure([thread] * BANDWIDTH_THREADS))
+
+
+LOADED = Comparison(
+    "loaded",
+    "Loaded latency, unfairness and bandwidth behind a CXL port",
+    "Synthetic traffic on `xconn-x8` (one x8 port behind a switch) and on the expanders. What is "
+    "not public is chosen: readers are cores with 16 line fill buffers, and "
+    f"{READER_CORES} of them (set by the latency under saturation) have {LINES} lines under way; a "
+    "4 KB stream has as many; 64 B reads beside it are one core's. "
+    "Latencies, slowdown and bandwidth hold within 10 %, parts within 5 points or the published "
+    "range, an even split within 2 points. The pictures vary what was chosen.",
+    compare,
+)

@@ -1,0 +1,125 @@
+"""How far the loaded figures hang on what is not public: what requesters have under way, the
+buffers of ports, the size of the requests that make the load, and whether they share a port."""
+
+from typing import TYPE_CHECKING, Any
+
+from fencepost import traffic
+from fencepost.traffic import Machine
+from fencepost.validation import pictures as drawing
+from fencepost.validation.latencies import machine, published
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CORES = (1, 2, 5, 10, 20, 30, 40, 50, 60)
+CREDITS = (8, 16, 32, 64, 128, 256)
+REQUEST_BYTES = (64, 256, 1024, 4096)
+CLASSES = ("request", "request_with_data", "no_data_response", "data_response")
+MARK: dict[str, Any] = {"color": "#444", "linewidth": 0.8, "linestyle": (0, (4, 3))}
+
+
+def pictures(idle: float) -> dict[str, str]:
+    """The pictures by file name; `idle` is the idle latency in ns."""
+    return {
+        "validation-loaded-outstanding.svg": _by_outstanding(),
+        "validation-loaded-credits.svg": _by_credits(),
+        "validation-loaded-sizes.svg": _by_request_size(idle),
+    }
+
+
+def _with_credits(credits: int, *sets: str) -> Machine:
+    """The port with so many buffer places for each class of messages at every link."""
+    from fencepost.validation import loaded
+
+    given = [f"link.{name}_credits={credits}" for name in CLASSES]
+    return machine(loaded.PORT, *given, *sets)
+
+
+def _by_outstanding() -> str:
+    from fencepost.validation import loaded
+
+    port = machine(loaded.PORT)
+    lines = [cores * loaded.FILL_BUFFERS for cores in CORES]
+    latencies = [traffic.latency(port.measure(loaded.saturating(cores)), 0) for cores in CORES]
+    shares = [loaded.shared(port, count) for count in lines]
+    figure = drawing.new_figure(9.0, 3.6)
+    left, right = figure.subplots(1, 2)
+    left.plot(lines, latencies, marker="o", markersize=3)
+    left.axhline(published("one x8 port idle -> saturated by reads")[1], **MARK)
+    left.set(xlabel="lines that readers have under way", ylabel="read latency (ns)", ylim=(0, None))
+    _shares(right, lines, shares)
+    right.set(xlabel="lines that the 4 KB stream has under way")
+    return drawing.svg(figure)
+
+
+def _by_credits() -> str:
+    """On one port, and with the stream on a port and a host of its own."""
+    from fencepost.validation import loaded
+
+    together = [loaded.shared(_with_credits(credits)) for credits in CREDITS]
+    apart = [_apart(credits) for credits in CREDITS]
+    full = [
+        traffic.bandwidth(_with_credits(credits).measure(loaded.saturating()))
+        for credits in CREDITS
+    ]
+    figure = drawing.new_figure(9.0, 3.6)
+    left, right = figure.subplots(1, 2)
+    left.plot(CREDITS, full, marker="o", markersize=3)
+    left.set(xscale="log", ylim=(0, None), ylabel="saturated bandwidth (GB/s)")
+    for slowdowns, label in (
+        ([slowdown for slowdown, _ in together], "on the same port"),
+        (apart, "on another host's port"),
+    ):
+        right.plot(CREDITS, slowdowns, marker="o", markersize=3, label=label)
+    right.axhline(_published_slowdown(), **MARK)
+    right.set(xscale="log", ylim=(0, None), ylabel="slowdown of 64 B reads by a 4 KB stream")
+    right.legend(fontsize="small")
+    for axes in (left, right):
+        axes.set(xlabel="credits of each class")
+        axes.set_xticks(CREDITS, [str(credits) for credits in CREDITS])
+        axes.minorticks_off()
+    return drawing.svg(figure)
+
+
+def _apart(credits: int) -> float:
+    """The slowdown of 64 B reads of one host by a 4 KB stream of another, behind one switch."""
+    from fencepost.validation import loaded
+
+    edges = ["host0 -> vcs0", "host1 -> vcs0", "vcs0 -> mem0", "vcs0 -> mem1"]
+    quoted = ", ".join(f'"{edge}"' for edge in edges)
+    both = _with_credits(credits, 'fabric.hosts=["host0", "host1"]', f"fabric.edges=[{quoted}]")
+    alone = traffic.latency(both.measure_hosts([[loaded.SMALL], []]), 0)
+    return traffic.latency(both.measure_hosts([[loaded.SMALL], [loaded.large()]]), 0) / alone
+
+
+def _by_request_size(idle: float) -> str:
+    from fencepost.validation import loaded
+
+    port = machine(loaded.PORT)
+    figure = drawing.new_figure()
+    axes = figure.subplots()
+    for size in REQUEST_BYTES:
+        curve = loaded.partial_load(port, size, loaded.LOADS)
+        begins = loaded.begins_at(curve, idle)
+        label = f"{size} B (10 % above idle at {begins:.0%})"
+        loads, latencies = zip(*curve, strict=True)
+        axes.plot(loads, latencies, marker="o", markersize=3, label=label)
+    axes.axvline(published("one x8 port, load from which on reads are slower")[0] / 100, **MARK)
+    axes.set(
+        xlabel="load, as a part of the saturated bandwidth",
+        ylabel="read latency (ns)",
+        xlim=(0, 1),
+        ylim=(0, 4 * idle),
+    )
+    axes.legend(title="size of the requests that make the load", fontsize="small")
+    return drawing.svg(figure)
+
+
+def _shares(axes: "Axes", lines: list[int], shares: list[tuple[float, float]]) -> None:
+    axes.plot(lines, [slowdown for slowdown, _ in shares], marker="o", markersize=3, color="C1")
+    axes.axhline(_published_slowdown(), **MARK)
+    axes.set(ylabel="slowdown of 64 B reads beside it", ylim=(0, None))
+
+
+def _published_slowdown() -> float:
+    return published("one x8 port, 64 B reads beside a 4 KB stream: slowdown")[-1]

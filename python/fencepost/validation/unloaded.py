@@ -1,0 +1,135 @@
+"""Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
+
+from dataclasses import replace
+
+from fencepost import latency
+from fencepost.latency import Document
+from fencepost.traffic import Machine
+from fencepost.validation import Comparison, Findings, Row, Work, pictures
+from fencepost.validation.latencies import machine, published
+
+PART = 0.10
+METRIC = "idle read latency"
+
+OTHER_HOST = (
+    "nothing of this machine was set by MemChannel: its host and DRAM are Pond's, which add up to "
+    "85 ns, its hop is a vendor's; MemChannel's host is another one and not described"
+)
+BELUGA = (
+    "another measurement of the same family of switches is 220 ns (MemChannel): what Beluga's "
+    "figure contains besides the switch is not public, and one machine cannot have both"
+)
+
+# machine, memory, the quantity's name and which of its numbers, sets a parameter, known reason
+POINTS: tuple[tuple[str, str, str, int, bool, str], ...] = (
+    ("pond-8", "dram", "local DRAM total", 0, True, ""),
+    ("pond-8", "expander", "pool of 8 / 16 / 32-64 sockets", 0, False, ""),
+    ("pond-16", "expander", "pool of 8 / 16 / 32-64 sockets", 1, False, ""),
+    ("pond-64", "expander", "pool of 8 / 16 / 32-64 sockets", 2, False, ""),
+    ("xconn-pool", "expander", "XConn B2 Apollo pool (two x8 ports) read latency", 0, False, ""),
+    ("xconn-x8", "expander", "one x8 port idle -> saturated by reads", 0, False, ""),
+    ("xconn-x8", "expander", "XConn XC50256 64 B minimum", 0, False, BELUGA),
+    ("asic-expander", "dram", "LMbench 1 GB local DRAM", 0, True, ""),
+    ("asic-expander", "expander", "LMbench 1 GB CXL ASIC expander", 0, True, ""),
+    ("fpga-expander", "expander", "LMbench 1 GB CXL FPGA expander", 0, True, ""),
+)
+QUICK = ("pond-8", "xconn-x8")
+
+
+def compare(work: Work) -> Findings:
+    """Every published latency of the machines, and where each nanosecond of ours goes."""
+    measured: dict[tuple[str, str], Document] = {}
+    rows = []
+    for name, memory, quantity, number, sets, reason in POINTS:
+        if work.quick and name not in QUICK:
+            continue
+        if (name, memory) not in measured:
+            work.log(f"idle latency of {name}, {memory}")
+            measured[name, memory] = latency.idle_point(machine(name), memory)
+        ours = measured[name, memory]["latency_ns"]["mean"]
+        value = published(quantity)[number]
+        point = f"{name}, {memory}: {quantity}"
+        row = Row("unloaded", point, METRIC, value, ours, PART * value, sets)
+        rows.append(_explained(row, reason or OTHER_HOST))
+    rows.append(_hop(measured["xconn-x8", "expander"]))
+    check_parts(measured)
+    findings_pictures = {} if work.quick else {"validation-unloaded.svg": _picture(measured)}
+    return Findings(rows, [_parts_table(measured)], findings_pictures)
+
+
+def _explained(row: Row, reason: str) -> Row:
+    return replace(row, unit="ns", reason="" if row.holds else reason)
+
+
+def _hop(switched: Document) -> Row:
+    """What the switch of xconn-x8 adds: its latency minus that without it."""
+    resolved = machine("xconn-x8").resolved
+    fabric = {"hosts": ["host0"], "switches": [], "devices": [], "expanders": ["mem0"]}
+    without = Machine("xconn-x8", resolved | {"fabric": fabric | {"edges": ["host0 -> mem0"]}})
+    direct = latency.idle_point(without, "expander")
+    ours = switched["latency_ns"]["mean"] - direct["latency_ns"]["mean"]
+    [value] = published("per switch hop (XConn)")
+    row = Row("unloaded", "xconn-x8: a hop", "added latency", value, ours, PART * value, True)
+    return _explained(row, OTHER_HOST)
+
+
+def check_parts(measured: dict[tuple[str, str], Document]) -> None:
+    """The parts of each latency are the whole; anything else is a fault of the simulator."""
+    for (name, memory), point in measured.items():
+        parts, whole = sum(point["parts_ns"].values()), point["latency_ns"]["mean"]
+        if abs(parts - whole) > 1e-6 * whole:
+            raise AssertionError(
+                f"{name}, {memory}: the parts are {parts} ns, the whole {whole} ns"
+            )
+
+
+def _stages(measured: dict[tuple[str, str], Document]) -> list[str]:
+    """The stages in which any time was spent."""
+    first = next(iter(measured.values()))["parts_ns"]
+    points = measured.values()
+    return [stage for stage in first if any(point["parts_ns"][stage] for point in points)]
+
+
+def _parts_table(measured: dict[tuple[str, str], Document]) -> str:
+    stages = _stages(measured)
+    lines = [
+        "### Where the time goes (mean, ns)\n",
+        f"| machine | memory | {' | '.join(stages)} | sum | latency | median |",
+        "|---" * (len(stages) + 5) + "|",
+    ]
+    for (name, memory), point in measured.items():
+        parts = [point["parts_ns"][stage] for stage in stages]
+        latencies = point["latency_ns"]
+        figures = [*parts, sum(parts), latencies["mean"], latencies["p50"]]
+        lines.append(f"| {name} | {memory} | {' | '.join(f'{ns:.1f}' for ns in figures)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _picture(measured: dict[tuple[str, str], Document]) -> str:
+    """The parts as bars, with what was published of each as marks."""
+    figure = pictures.new_figure(8.0, 4.4)
+    axes = figure.subplots()
+    bars = list(measured)
+    left = [0.0] * len(bars)
+    for stage in _stages(measured):
+        parts = [measured[bar]["parts_ns"][stage] for bar in bars]
+        axes.barh(range(len(bars)), parts, left=left, label=stage.replace("_", " "))
+        left = [start + part for start, part in zip(left, parts, strict=True)]
+    for name, memory, quantity, number, *_ in POINTS:
+        place = bars.index((name, memory))
+        axes.plot(published(quantity)[number], place, "k|", markersize=16)
+    axes.set(xlabel="read latency (ns); marks: published", xlim=(0, 800))
+    axes.set_yticks(range(len(bars)), [", ".join(bar) for bar in bars])
+    axes.invert_yaxis()
+    axes.legend(fontsize="small")
+    return pictures.svg(figure)
+
+
+UNLOADED = Comparison(
+    "unloaded",
+    "Unloaded latency of local, direct and switched memory",
+    "Dependent reads of single lines at random places, alone on the machine: the mean, refreshes "
+    "included, as LMbench and MLC give it. Each machine is one description for all its rows. It "
+    "holds within 10 %. A second socket is not modelled, so DMSim's remote socket is no row.",
+    compare,
+)
