@@ -9,7 +9,7 @@ from fencepost._core import InputError
 TAKES_A_PROGRAM = ("record", "run", "compare")
 
 # Where --sample is given without a plan.
-DEFAULT_SAMPLE = "1M:50k:50k"
+DEFAULT_SAMPLE = "1M:30k:120k"
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,12 @@ from fencepost.validation import Comparison, Findings, Row, Work, last_line, pag
 from fencepost.validation.host import HOST
 from fencepost.validation.loaded import LOADED
 from fencepost.validation.media import MEDIA
+from fencepost.validation.sample import SAMPLE
 from fencepost.validation.unloaded import UNLOADED
 
-COMPARISONS = {comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED)}
+COMPARISONS = {
+    comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED, SAMPLE)
+}
 FOLDER = ROOT / "out" / "validate"
 
 
