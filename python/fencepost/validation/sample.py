@@ -20,8 +20,8 @@ SCHEMES = ["nopb", "pb"]
 PLAN = "200k:20k:20k"  # the programs are short: denser than where --sample stands alone
 
 SEVERAL_THREADS = (
-    "several threads: who waits for whom at locks and in queues when an interval begins is not what "
-    "it would have been, since persists take no time of their own between intervals; a longer "
+    "several threads: who waits for whom at locks and in queues when an interval begins is not "
+    "what it would have been, since persists take no time of their own between intervals; a longer "
     "warm-up removes it (docs/sampling.md)"
 )
 
