@@ -107,7 +107,7 @@ impl StoreSets {
     fn index(&self, instruction: u32) -> usize {
         // Fibonacci hashing: neighbours do not collide.
         let hash = instruction.wrapping_mul(0x9e37_79b9);
-        (u64::from(hash) * self.sets.len() as u64 >> 32) as usize
+        ((u64::from(hash) * self.sets.len() as u64) >> 32) as usize
     }
 
     fn count_access(&mut self) {

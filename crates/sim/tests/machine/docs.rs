@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 3] = ["README.md", "docs/machines.md", "docs/results.md"];
+const PAGES: [&str; 4] = ["README.md", "docs/machines.md", "docs/results.md", "docs/latency.md"];
 const MINE: &str = "extends = \"pcs-table1\"\ndescription = \"a test\"\n";
 
 /// A file of the repository.
