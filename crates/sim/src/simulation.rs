@@ -574,7 +574,8 @@ fn workload(
     let mapped = program.record.memory_map()?.mappings().iter().map(|mapping| mapping.range);
     let mapped = bytes(&AddressRanges::union(mapped));
     let dram_bytes = machine.dram.capacity_mib << 20;
-    let table = PageTable::new(bytes(persistent), &mapped, dram_bytes, &machine.topology().frames_of(host));
+    let table = PageTable::new(bytes(persistent), &mapped, dram_bytes, &machine.topology().frames_of(host))
+        .with_vdso(bytes(&program.record.memory_map()?.vdso()));
     let is_alone = machine.topology().hosts.len() == 1;
     // Hosts with equal records are not to start alike.
     let seed = if options.seed == 0 { 0 } else { options.seed.wrapping_add(u64::from(host.0) << 48) };

@@ -42,6 +42,9 @@ pub struct CoreConfig {
     #[garde(range(min = 8, max = 4096))]
     #[schemars(range(min = 8, max = 4096))]
     pub issue_queue_entries: u16,
+    /// Whether a load keeps its entry of the issue queue until it has its data. False: until it issues, as all others.
+    #[garde(skip)]
+    pub loads_hold_issue_queue: bool,
     /// Entries of the load queue.
     #[garde(range(min = 4, max = 1024))]
     #[schemars(range(min = 4, max = 1024))]
@@ -118,6 +121,9 @@ pub struct CoreConfig {
     #[garde(range(min = 0, max = 100))]
     #[schemars(range(min = 0, max = 100))]
     pub fence_cycles: u8,
+    /// What becomes of the code of the kernel's vDSO, which reads the clock.
+    #[garde(skip)]
+    pub vdso: Vdso,
     /// What a system call costs, in ns.
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
@@ -209,6 +215,16 @@ pub enum SfenceOrder {
     StoreQueue,
     /// As the oldest instruction, as `mfence`: nothing behind it commits before. What gem5 does.
     Oldest,
+}
+
+/// The code that the kernel maps into every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Vdso {
+    /// It is executed as it was recorded.
+    Executed,
+    /// Its instructions take no time and touch no memory. In gem5's system-call emulation there is none, and the call that stands for it is emulated.
+    Emulated,
 }
 
 /// Translation look-aside buffers of each core.

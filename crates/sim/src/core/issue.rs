@@ -100,6 +100,25 @@ impl IssueCalendar {
     /// Takes a unit in the first cycle from `ready` on that has one free; the unit stays busy for `busy` cycles.
     #[inline]
     pub fn issue(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
+        let cycle = self.take_unit(unit, ready, busy);
+        self.scheduled.add(cycle);
+        cycle
+    }
+
+    /// The same for one that stays in the queue until [`IssueCalendar::leave`].
+    pub fn issue_staying(&mut self, unit: Unit, ready: u64) -> u64 {
+        self.waiting += 1;
+        self.take_unit(unit, ready, 1)
+    }
+
+    /// One that stayed leaves at `cycle`.
+    pub fn leave(&mut self, cycle: u64) {
+        self.waiting -= 1;
+        self.scheduled.add(cycle);
+    }
+
+    #[inline]
+    fn take_unit(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
         let limit = self.units[unit as usize];
         let mut cycle = ready;
         while self.cycle(cycle).taken[unit as usize] >= limit {
@@ -109,7 +128,6 @@ impl IssueCalendar {
             let taken = &mut self.cycle(cycle + later).taken[unit as usize];
             *taken = taken.saturating_add(1);
         }
-        self.scheduled.add(cycle);
         cycle
     }
 

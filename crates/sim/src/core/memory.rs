@@ -115,7 +115,9 @@ impl Core {
                 return;
             }
             Forwarding::Waits(store) => {
-                self.issue.wait();
+                if !self.config.loads_hold_issue_queue {
+                    self.issue.wait();
+                }
                 self.rob.wait_for_entry(slot, store);
                 return;
             }

@@ -89,6 +89,8 @@ pub struct PageTable {
     frames: HashMap<u64, u64, FxBuildHasher>,
     persistent: Vec<Range<u64>>,
     mappings: Vec<Mapping>,
+    /// Code that the kernel maps into every process: the vDSO.
+    vdso: Vec<Range<u64>>,
     dram: Frames,
     pm: Frames,
     /// The kind of memory that has run out.
@@ -119,10 +121,22 @@ impl PageTable {
             frames: HashMap::default(),
             persistent,
             mappings,
+            vdso: Vec::new(),
             dram: Frames::new(std::slice::from_ref(&(0..dram_bytes))),
             pm: Frames::new(pm),
             exhausted: None,
         }
+    }
+
+    /// The same with the vDSO at these virtual addresses.
+    pub fn with_vdso(mut self, ranges: Vec<Range<u64>>) -> PageTable {
+        self.vdso = ranges;
+        self
+    }
+
+    /// Whether the virtual `address` lies in the vDSO.
+    pub fn is_vdso(&self, address: u64) -> bool {
+        self.vdso.iter().any(|range| range.contains(&address))
     }
 
     /// The physical page number of a virtual one.

@@ -1,7 +1,7 @@
 //! From dispatch to commit.
 
 use super::branch_predictor::BranchPredictor;
-use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig};
+use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig, Vdso};
 use super::issue::{IssueCalendar, Unit};
 use super::memory::{LoadQueue, Waiter};
 use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
@@ -434,6 +434,11 @@ impl Core {
     /// Fetches a block: predicts the way to it and brings its instructions into the cache.
     fn enter_block(&mut self, block: u32, env: &mut Environment<'_>) -> Result<(), Blocked> {
         let decoded = &env.blocks[block as usize];
+        if self.is_emulated(decoded, env.table) {
+            env.thread.pass_over_block(block, decoded);
+            self.stats.instructions += u64::from(decoded.instructions);
+            return Ok(());
+        }
         if env.thread.left_block != 0 {
             let left = &env.blocks[env.thread.left_block as usize];
             let is_right = self.predict(left, decoded, env.thread);
@@ -481,6 +486,12 @@ impl Core {
         } else {
             self.predictor.predict(left, next.address)
         }
+    }
+
+    /// Whether `block` is the kernel's and not executed here.
+    #[inline]
+    pub(super) fn is_emulated(&self, block: &DecodedBlock, table: &PageTable) -> bool {
+        self.config.vdso == Vdso::Emulated && table.is_vdso(block.address)
     }
 
     /// Fetch follows a taken branch.
@@ -674,7 +685,10 @@ impl Core {
         let unit = Unit::of(entry.operation);
         match entry.operation {
             Operation::Load => {
-                let cycle = self.issue.issue(unit, entry.ready, 1);
+                let cycle = match self.config.loads_hold_issue_queue {
+                    true => self.issue.issue_staying(unit, entry.ready),
+                    false => self.issue.issue(unit, entry.ready, 1),
+                };
                 self.load(slot, cycle, env);
             }
             Operation::Prefetch => {
@@ -732,6 +746,8 @@ impl Core {
         if entry.operation.uses_store_queue() {
             let index = entry.queue_index;
             self.stores.entry_mut(index).data_ready = cycle;
+        } else if self.config.loads_hold_issue_queue && entry.operation == Operation::Load {
+            self.issue.leave(cycle);
         }
         self.completions += 1;
         self.rob.complete(slot, cycle, &mut self.ready);

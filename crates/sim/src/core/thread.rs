@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::micro_op::MicroOp;
+use super::micro_op::{DecodedBlock, MicroOp};
 use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
 /// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation object, an inserted persist.
@@ -133,6 +133,13 @@ impl Thread {
         self.next_slot += slots as usize;
         self.step += 1;
         self.has_passed_call = false;
+    }
+
+    /// The block that comes next is not executed here: its slots are used up, its instructions count.
+    pub fn pass_over_block(&mut self, block: u32, decoded: &DecodedBlock) {
+        self.left_block = 0;
+        self.start_block(block, decoded.slots, 0);
+        self.instructions += u64::from(decoded.instructions);
     }
 
     /// Every micro-operation of the block that is executed has been dispatched; the block has `micro_ops` of them.

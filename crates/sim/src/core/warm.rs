@@ -95,6 +95,10 @@ impl Core {
                 }
                 Step::Block(block) => {
                     let decoded = &env.blocks[block as usize];
+                    if self.is_emulated(decoded, env.table) {
+                        env.thread.pass_over_block(block, decoded);
+                        continue;
+                    }
                     self.warm_entry(block, decoded, env);
                     if decoded.warm.is_plain && !inserts_persists && env.thread.interrupted_after().is_none() {
                         self.warm_plain_block(decoded, env);

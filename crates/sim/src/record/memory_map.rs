@@ -66,6 +66,13 @@ impl MemoryMap {
         Ok(events.into_map())
     }
 
+    /// The code that the kernel maps into every process.
+    #[must_use]
+    pub fn vdso(&self) -> AddressRanges {
+        let is_vdso = |mapping: &&Mapping| mapping.kind == MappingKind::Special && &*mapping.name == "[vdso]";
+        AddressRanges::union(self.mappings.iter().filter(is_vdso).map(|mapping| mapping.range))
+    }
+
     /// The mappings, by the time of their mapping, then by address.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {

@@ -3,7 +3,7 @@
 use super::{core, core_with};
 use crate::cache::array::State;
 use crate::host::bench::assembler::*;
-use crate::host::bench::{DRAM, MISS, READ, Script, Setup, WAY_BACK, WAY_OUT};
+use crate::host::bench::{CODE, DRAM, MISS, READ, Script, Setup, WAY_BACK, WAY_OUT};
 use crate::message::Cause;
 use crate::record::Event;
 
@@ -284,4 +284,15 @@ fn s723_instructions_and_data_take_the_way_from_their_first_level_to_the_core() 
     assert_eq!(bench.end(), FETCH + 7 + 3);
     let mut bench = Setup::machine(&sets).run(Script::of(&[load(RAX, RBX, line(0))]));
     assert_eq!(bench.end(), 1 + MISS + 11 + 1);
+}
+
+#[test]
+fn s724_code_of_the_vdso_is_executed_or_passed_over() {
+    for (vdso, reads) in [("executed", 2), ("emulated", 1)] {
+        let set = format!("core.vdso=\"{vdso}\"");
+        let script = Script::of(&[load(RAX, RBX, line(0))]).then(0, &[load(RCX, RBX, line(1)), nop()]);
+        let mut bench = Setup::machine(&[&set]).vdso(CODE + 64..CODE + 128).run(script);
+        bench.end();
+        assert_eq!((bench.reads().len(), bench.core(0).instructions), (reads, 3), "{vdso}");
+    }
 }

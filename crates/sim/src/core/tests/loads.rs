@@ -252,3 +252,33 @@ fn s124_with_store_sets_a_load_waits_for_a_store_that_it_has_overtaken_in_its_gr
         assert_eq!(bench.core(0).overtaken_stores, u64::from(is_enabled && bytes == 16));
     }
 }
+
+#[test]
+fn s125_a_load_leaves_the_issue_queue_when_it_issues_or_when_it_has_its_data() {
+    for (holds, at_once) in [(true, 8), (false, 10)] {
+        let set = format!("core.loads_hold_issue_queue={holds}");
+        let program: Vec<_> = (0..10).map(|number| load(RAX, RBX, line(number))).collect();
+        let mut bench = core_with(&[&set, "core.issue_queue_entries=8"], &program);
+        bench.end();
+        let sent_at_once = bench.reads().iter().filter(|read| **read < MISS).count();
+        assert_eq!((sent_at_once, bench.reads().len()), (at_once, 10), "{set}");
+    }
+}
+
+#[test]
+fn s126_a_load_that_waits_for_a_store_holds_one_place_in_the_issue_queue() {
+    let set = ["core.loads_hold_issue_queue=true", "core.issue_queue_entries=8"];
+    let mut program = vec![load(RCX, RBX, line(1)), store(RBX, RCX, DRAM)];
+    program.extend(repeated(5, &load(RAX, RBX, DRAM)));
+    program.push(load(RAX, RBX, line(2)));
+    let mut bench = core_with(&set, &program);
+    bench.warm(0, DRAM, Want::Own);
+    bench.end();
+    assert_eq!(bench.core(0).forwarded_loads, 5);
+    let second_issues = 2;
+    assert_eq!(
+        bench.reads(),
+        [1, second_issues].map(|cycle| cycle + WAY_OUT),
+        "two misses, a store and five loads are eight"
+    );
+}

@@ -9,7 +9,7 @@ mod memory;
 mod script;
 
 pub use self::memory::{Memory, Sent};
-pub use self::script::{DRAM, PM, Script};
+pub use self::script::{CODE, DRAM, PM, Script};
 
 use super::{Host, HostConfig, RegionBoundary, Workload};
 use crate::cache::array::{Line, State};
@@ -48,6 +48,7 @@ pub struct Setup {
     pm_writes_limit: Option<u64>,
     seed: u64,
     is_code_cold: bool,
+    vdso: Option<std::ops::Range<u64>>,
 }
 
 impl Setup {
@@ -83,6 +84,12 @@ impl Setup {
     /// No code is in any cache.
     pub fn cold_code(mut self) -> Setup {
         self.is_code_cold = true;
+        self
+    }
+
+    /// Code at these addresses is the kernel's vDSO.
+    pub fn vdso(mut self, range: std::ops::Range<u64>) -> Setup {
+        self.vdso = Some(range);
         self
     }
 
@@ -139,7 +146,8 @@ impl Bench {
             blocks: decode_program(record.program()).into(),
             record,
             #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
-            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)]),
+            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
+                .with_vdso(setup.vdso.into_iter().collect()),
             persist,
             limits: setup.limits,
             pm_writes_limit: setup.pm_writes_limit,

@@ -13,7 +13,7 @@ pub const DRAM: u64 = 0x10_0000_0000;
 /// 16 MiB of virtual addresses from here on lie in PM.
 pub const PM: u64 = 0x20_0000_0000;
 /// The first block of code.
-const CODE: u64 = 0x40_0000;
+pub const CODE: u64 = 0x40_0000;
 
 type StaticInstruction = (Vec<u8>, Vec<(SlotKind, u16)>);
 
