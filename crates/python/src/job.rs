@@ -142,7 +142,9 @@ impl Job {
     fn explain(&self, error: &SimulationError) -> PyErr {
         match error {
             SimulationError::Cancelled => PyKeyboardInterrupt::new_err(()),
-            SimulationError::Deadlock { .. } => InternalError::new_err(format!("{}: {error}", self.name())),
+            SimulationError::Deadlock { .. } | SimulationError::Livelock { .. } => {
+                InternalError::new_err(format!("{}: {error}", self.name()))
+            }
             SimulationError::Impossible(_) | SimulationError::Record(_) => input(error),
         }
     }

@@ -23,7 +23,9 @@ pub fn traffic_measure(
     let experiment: Experiment = serde_json::from_str(experiment).map_err(input)?;
     let run = || py.detach(|| experiment.run(&machine, scheme));
     let explain = |error: SimulationError| match error {
-        SimulationError::Deadlock { .. } => InternalError::new_err(format!("{machine_name} {scheme}: {error}")),
+        SimulationError::Deadlock { .. } | SimulationError::Livelock { .. } => {
+            InternalError::new_err(format!("{machine_name} {scheme}: {error}"))
+        }
         other => input(format!("{machine_name}: {other}")),
     };
     let measurement = caught(|| format!("{machine_name} {scheme}"), || run().map_err(explain))?;

@@ -16,6 +16,7 @@ pub mod device;
 pub mod host;
 pub mod host_bridge;
 pub mod kernel;
+pub mod livelock;
 pub mod message;
 pub mod record;
 pub mod results;

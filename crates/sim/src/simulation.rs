@@ -15,6 +15,7 @@ use crate::core::persist::PersistMode;
 use crate::host::{Host, Workload};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
+use crate::livelock::LivelockWatch;
 use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
 use crate::sampling::SamplePlan;
@@ -113,6 +114,14 @@ pub enum SimulationError {
     /// Somebody asked for that.
     #[error("cancelled")]
     Cancelled,
+    /// Events follow each other and nothing comes of them; says who waits for whom.
+    #[error("at {time} events follow each other and nothing comes of them:\n{}", .waiting.join("\n"))]
+    Livelock {
+        /// When.
+        time: Time,
+        /// Who waits for what.
+        waiting: Vec<String>,
+    },
     /// Nothing can go on any more; says who waits for whom.
     #[error("at {time} nothing can go on any more:\n{}", .waiting.join("\n"))]
     Deadlock {
@@ -202,6 +211,7 @@ impl RegionStart {
 #[derive(Clone)]
 pub struct Simulation {
     system: System,
+    livelock: LivelockWatch,
     options: Options,
     region_start: Option<RegionStart>,
     /// When each host's part of the present region ended.
@@ -258,6 +268,7 @@ impl Simulation {
         system.start();
         let region_start = (!has_regions).then(|| RegionStart::noticed_now(&system, Time::ZERO));
         Ok(Simulation {
+            livelock: LivelockWatch::new(system.names().len()),
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
             shared_instructions_limit: options.instructions_limit.filter(|_| hosts > 1),
             has_reached_shared_pm_writes: false,
@@ -489,6 +500,10 @@ impl Simulation {
         if progress.is_cancelled.load(Ordering::Relaxed) {
             return Err(SimulationError::Cancelled);
         }
+        let work = self.system.hosts().map(Host::work_done).sum();
+        if self.livelock.is_stuck(self.system.events(), work) {
+            return Err(SimulationError::Livelock { time: self.system.now(), waiting: self.system.waiting() });
+        }
         Ok(())
     }
 
@@ -513,7 +528,8 @@ impl Simulation {
     }
 
     fn finish(mut self) -> Result<Outcome, SimulationError> {
-        if !self.system.is_finished() {
+        // What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
+        if !self.system.is_finished() || !self.system.is_idle() {
             return Err(self.deadlock());
         }
         self.close_region();

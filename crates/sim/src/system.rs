@@ -285,14 +285,20 @@ impl System {
         self.components.iter().all(|component| component.component().is_idle())
     }
 
-    /// Who waits for what, one line each.
+    /// Who waits for what, one line each; of each component that has something to wait for, also where its ports lead.
     pub fn waiting(&self) -> Vec<String> {
-        let named = self.names.iter().zip(&self.components);
-        named
-            .flat_map(|(name, component)| {
-                component.component().waiting().into_iter().map(move |line| format!("{name}: {line}"))
-            })
-            .collect()
+        let mut lines = Vec::new();
+        for ((name, component), id) in self.names.iter().zip(&self.components).zip((0..).map(ComponentId)) {
+            let waiting = component.component().waiting();
+            if waiting.is_empty() {
+                continue;
+            }
+            let peers = self.wires.peers(id);
+            let peers = peers.map(|(port, peer)| format!("port {} to {}", port.0, self.names[peer.0 as usize]));
+            lines.extend(waiting.into_iter().map(|line| format!("{name}: {line}")));
+            lines.push(format!("{name}: leads by {}", peers.collect::<Vec<_>>().join(", ")));
+        }
+        lines
     }
 
     /// Everything counted so far.

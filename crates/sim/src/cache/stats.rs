@@ -120,6 +120,14 @@ impl FunctionalCounts {
 }
 
 impl HierarchyStats {
+    /// Requests that memory has answered.
+    pub fn completed(&self) -> u64 {
+        let reads =
+            [&self.pm_reads, &self.dram_reads, &self.prefetch_reads, &self.page_walks, &self.instruction_fetches];
+        let writes = [&self.persists, &self.pm_writebacks, &self.dram_writes];
+        reads.into_iter().chain(writes).map(LatencySum::count).sum()
+    }
+
     /// Counts an answered read.
     pub fn read_completed(&mut self, message: &Message, line: LineAddress) {
         let class = match (message.cause, is_pm(line)) {

@@ -245,7 +245,14 @@ impl Synchronisation {
             match wait {
                 Wait::Lock { object, reads } => {
                     let how = if *reads { "to read" } else { "to write" };
-                    format!("thread {thread} waits for the lock {object:#x} {how}")
+                    let holder = match self.locks.get(object) {
+                        Some(lock) if lock.writer.is_some() => {
+                            format!("thread {} has", lock.writer.map_or(0, |writer| writer.0))
+                        }
+                        Some(lock) if lock.readers > 0 => format!("{} readers have", lock.readers),
+                        _ => "others are before it for".to_owned(),
+                    };
+                    format!("thread {thread} waits {how} for the lock {object:#x}: {holder} it")
                 }
                 Wait::Wake { clock, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)

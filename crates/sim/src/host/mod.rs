@@ -276,6 +276,12 @@ impl Host {
         self.threads.iter().map(|thread| thread.instructions).sum()
     }
 
+    /// Grows with everything that comes of what this host does: instructions, their micro-operations, answered requests.
+    pub fn work_done(&self) -> u64 {
+        let micro_ops: u64 = self.cores.iter().map(|core| core.stats.micro_ops).sum();
+        self.instructions() + micro_ops + self.caches.counters().completed()
+    }
+
     /// Where each thread is, in instructions.
     pub fn positions(&self) -> Vec<u64> {
         self.threads.iter().map(|thread| thread.instructions).collect()

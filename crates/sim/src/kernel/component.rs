@@ -104,6 +104,12 @@ impl Wires {
         }
     }
 
+    /// The components at the other ends of the ports of `component`, by port.
+    pub fn peers(&self, component: ComponentId) -> impl Iterator<Item = (PortId, ComponentId)> {
+        let ports = self.peers.get(component.0 as usize).map_or(&[][..], Vec::as_slice);
+        (0..).map(PortId).zip(ports).filter_map(|(port, peer)| peer.map(|(component, _)| (port, component)))
+    }
+
     /// The port at the other end.
     ///
     /// # Panics
