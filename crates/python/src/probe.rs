@@ -55,6 +55,7 @@ fn read_request(request: &Value, config: &MediumConfig) -> Result<ProbeRequest, 
     let number = |key: &str| request[key].as_u64().ok_or(format!("`{key}` has to be a number, not {}", request[key]));
     let line = match (&request["place"], config) {
         (Value::Null, _) => number("line")?,
+        (_, MediumConfig::Dram(dram)) if dram.channels > 1 => return Err("only one channel has places".into()),
         (place, MediumConfig::Dram(dram)) => {
             let place = read_place(place, dram).ok_or(format!("{place} is no place in this DRAM"))?;
             AddressMap::new(dram).line(place)

@@ -196,6 +196,7 @@ impl Counted {
             "pm_writes": self.device_sum("pm", "writes"),
             "pm_write_queue_full_ns": ns(self.device_sum("pm", "write_queue_full_ps")),
             "pm_read_wait_ns": ns(self.sum("pm.read_wait_ps")),
+            "pm_write_amplification": ratio(self.sum("pm.media_write_bytes"), self.device_sum("pm", "write_bytes")),
             "pm_bank_busy_rate": self.time_share(self.sum("pm.bank_busy_ps"), banks),
             "dram_row_hit_rate": ratio(rows[0], rows.iter().sum()),
             "llc_misses": self.having("memory_border").map(|border| border.counter("llc_misses")).sum::<u64>(),

@@ -15,11 +15,13 @@ from fencepost.validation import Comparison, Findings, Row, Work, last_line, pag
 from fencepost.validation.host import HOST
 from fencepost.validation.loaded import LOADED
 from fencepost.validation.media import MEDIA
+from fencepost.validation.persist import PERSIST
 from fencepost.validation.sample import SAMPLE
 from fencepost.validation.unloaded import UNLOADED
 
 COMPARISONS = {
-    comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED, SAMPLE)
+    comparison.name: comparison
+    for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE)
 }
 FOLDER = ROOT / "out" / "validate"
 

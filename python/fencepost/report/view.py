@@ -61,6 +61,7 @@ EXPLANATION = (
     ("pm_writes", "writes that reach the PM media"),
     ("pm_write_queue_full_ns", "PM write queue full"),
     ("pm_read_wait_ns", "PM reads waiting for a bank"),
+    ("pm_write_amplification", "PM media: bytes written over bytes received"),
     ("pm_bank_busy_rate", "PM banks busy"),
     ("dram_row_hit_rate", "DRAM row hits"),
     ("llc_misses", "last-level cache misses"),
@@ -246,8 +247,9 @@ def _mean_parts(stack: View | None) -> dict[str, float]:
 
 def _explanation(runs: list[Run]) -> list[View]:
     rows = []
+    units = {"ns": "ns", "rate": "rate", "amplification": "ratio"}
     for name, label in EXPLANATION:
-        unit = "ns" if name.endswith("_ns") else "rate" if name.endswith("_rate") else "count"
+        unit = units.get(name.rsplit("_", 1)[-1], "count")
         cells = [figures.shown(figures.member(run["explanation"], name), unit) for run in runs]
         if any(cell != "–" for cell in cells):
             rows.append({"label": label, "cells": cells})

@@ -3,6 +3,7 @@
 //! A medium takes requests while it has room, does what can be done now, and says when it wants to be asked again. Answers come back as
 //! [`Completion`]s, with the time at which they are ready; nothing here knows of links, credits or events.
 
+use super::block_pm::BlockPm;
 use super::dram::{Dram, DramChannels, DramConfig};
 use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
@@ -65,8 +66,10 @@ pub enum Medium {
     Dram(Box<Dram>),
     /// Several channels of DRAM.
     DramChannels(Box<DramChannels>),
-    /// A persistent medium.
+    /// A persistent medium that is accessed line by line.
     Pm(Box<Pm>),
+    /// A persistent medium that is accessed in blocks of several lines.
+    BlockPm(Box<BlockPm>),
 }
 
 impl Medium {
@@ -75,7 +78,10 @@ impl Medium {
         match config {
             MediumConfig::Dram(config) if config.channels == 1 => Medium::Dram(Box::new(Dram::new(config, interleave))),
             MediumConfig::Dram(config) => Medium::DramChannels(Box::new(DramChannels::new(config, interleave))),
-            MediumConfig::Pm(config) => Medium::Pm(Box::new(Pm::new(config, interleave))),
+            MediumConfig::Pm(config) => match &config.block {
+                None => Medium::Pm(Box::new(Pm::new(config, interleave))),
+                Some(block) => Medium::BlockPm(Box::new(BlockPm::new(config, block, interleave))),
+            },
         }
     }
 
@@ -84,7 +90,7 @@ impl Medium {
         match self {
             Medium::Dram(dram) => dram.entry_time(time),
             Medium::DramChannels(dram) => dram.entry_time(time),
-            Medium::Pm(_) => time,
+            Medium::Pm(_) | Medium::BlockPm(_) => time,
         }
     }
 
@@ -94,6 +100,7 @@ impl Medium {
             Medium::Dram(dram) => dram.queue_entries(class),
             Medium::DramChannels(dram) => dram.queue_entries(class),
             Medium::Pm(pm) => pm.queue_entries(class),
+            Medium::BlockPm(pm) => pm.queue_entries(class),
         }
     }
 
@@ -103,6 +110,7 @@ impl Medium {
             Medium::Dram(dram) => dram.has_room(request),
             Medium::DramChannels(dram) => dram.has_room(request),
             Medium::Pm(pm) => pm.has_room(request),
+            Medium::BlockPm(pm) => pm.has_room(request),
         }
     }
 
@@ -112,6 +120,7 @@ impl Medium {
             Medium::Dram(dram) => dram.accept(request, now, completions),
             Medium::DramChannels(dram) => dram.accept(request, now, completions),
             Medium::Pm(pm) => pm.accept(request, now, completions),
+            Medium::BlockPm(pm) => pm.accept(request, now, completions),
         }
     }
 
@@ -121,6 +130,7 @@ impl Medium {
             Medium::Dram(dram) => dram.advance(now, completions),
             Medium::DramChannels(dram) => dram.advance(now, completions),
             Medium::Pm(pm) => pm.advance(now, completions),
+            Medium::BlockPm(pm) => pm.advance(now, completions),
         }
     }
 
@@ -130,6 +140,7 @@ impl Medium {
             Medium::Dram(dram) => dram.preload(line, version),
             Medium::DramChannels(dram) => dram.preload(line, version),
             Medium::Pm(pm) => pm.preload(line, version),
+            Medium::BlockPm(pm) => pm.preload(line, version),
         }
     }
 
@@ -165,6 +176,7 @@ impl Medium {
             Medium::Dram(dram) => dram.power_fail(),
             Medium::DramChannels(dram) => dram.power_fail(),
             Medium::Pm(pm) => pm.power_fail(),
+            Medium::BlockPm(pm) => pm.power_fail(),
         }
     }
 
@@ -173,6 +185,7 @@ impl Medium {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => None,
             Medium::Pm(pm) => Some(pm.durable_version(line)),
+            Medium::BlockPm(pm) => Some(pm.durable_version(line)),
         }
     }
 
@@ -182,6 +195,7 @@ impl Medium {
             Medium::Dram(dram) => dram.is_idle(),
             Medium::DramChannels(dram) => dram.is_idle(),
             Medium::Pm(pm) => pm.is_idle(),
+            Medium::BlockPm(pm) => pm.is_idle(),
         }
     }
 
@@ -191,6 +205,7 @@ impl Medium {
             Medium::Dram(dram) => dram.waiting(),
             Medium::DramChannels(dram) => dram.waiting(),
             Medium::Pm(pm) => pm.waiting(),
+            Medium::BlockPm(pm) => pm.waiting(),
         }
     }
 
@@ -200,6 +215,7 @@ impl Medium {
             Medium::Dram(dram) => ("dram", dram.stats(now)),
             Medium::DramChannels(dram) => ("dram", dram.stats(now)),
             Medium::Pm(pm) => ("pm", pm.stats(now)),
+            Medium::BlockPm(pm) => ("pm", pm.stats(now)),
         }
     }
 }

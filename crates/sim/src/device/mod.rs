@@ -3,6 +3,7 @@
 //! A device answers each request once: a read with the youngest version of its line, a write with a completion when the medium's rules say that
 //! it is complete. It knows nothing of hosts and switches; it receives what the links at its ports deliver.
 
+pub mod block_pm;
 pub mod controller;
 pub mod dram;
 mod line_versions;
@@ -13,6 +14,7 @@ mod port;
 pub mod probe;
 mod write_drain;
 
+pub use block_pm::{BlockConfig, BlockPm};
 pub use controller::{DEVICE_PORT, Device, DeviceStats};
 pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
 pub use medium::{Completion, Medium, MediumConfig};

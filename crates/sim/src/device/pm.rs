@@ -1,11 +1,11 @@
-//! A persistent medium: banks that read and write whole lines, each at its own pace, and the queues before them.
+//! A persistent medium that is accessed line by line: banks that read and write whole lines, each at its own pace, and the queues before them.
 //!
 //! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains down from its high
 //! watermark, or when the write has been passed often enough. Where a write is complete is a parameter: in the write queue, which then lies
 //! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all. A bank may
 //! keep the row it used last in a buffer. Or the controller knows less of its banks, and [hands everything over](handed_over) at once.
 
-mod bus;
+pub(super) mod bus;
 pub mod config;
 mod handed_over;
 mod stats;
@@ -350,6 +350,7 @@ impl Pm {
         self.banks[bank].passed = 0;
         self.drain.write_served();
         self.stats.writes += 1;
+        self.stats.media_write_bytes += LINE_BYTES;
         self.stats.bank_busy_ps += end.since(now).as_ps();
     }
 

@@ -4,10 +4,11 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::device::block_pm::BlockConfig;
 use crate::device::dram::config::whole_lines;
 use crate::device::write_drain::WriteTurns;
 
-/// A persistent medium of independent banks and its controller.
+/// A persistent medium of independent banks and its controller: accessed line by line, or, with `[pm.block]`, in whole rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct PmConfig {
@@ -24,15 +25,15 @@ pub struct PmConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub queue_answer_ns: f64,
-    /// How long a bank takes to read a line, in ns.
+    /// How long a bank takes to read a line (a row, with `[pm.block]`), in ns.
     #[garde(range(min = 0.001, max = 1_000_000.0))]
     #[schemars(range(min = 0.001, max = 1_000_000.0))]
     pub read_ns: f64,
-    /// How long a bank takes to write a line, in ns.
+    /// How long a bank takes to write a line (a row, with `[pm.block]`), in ns.
     #[garde(range(min = 0.001, max = 1_000_000.0))]
     #[schemars(range(min = 0.001, max = 1_000_000.0))]
     pub write_ns: f64,
-    /// How long a line takes between a bank and the bus, in ns: after its read, before its write.
+    /// How long a line takes between a bank and the bus, in ns: after its read, before its write. With `[pm.block]` between a buffer and the bus.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub send_ns: f64,
@@ -44,8 +45,9 @@ pub struct PmConfig {
     #[garde(custom(whole_lines))]
     #[schemars(range(min = 64, max = 65_536))]
     pub row_bytes: u32,
-    /// Whether a bank keeps the row that it read or wrote last in a buffer, from which it is read without waiting for the medium.
-    #[garde(skip)]
+    /// Whether a bank keeps the row that it read or wrote last in a buffer, from which it is read without waiting for the medium. Not with `[pm.block]`,
+    /// whose buffers all banks share.
+    #[garde(custom(not_with_blocks(self.block.is_some() && self.row_buffer)))]
     pub row_buffer: bool,
     /// How long a line occupies the bus that all banks share, in ns: after its read, before its write. 0, if left out: the bus is no limit.
     #[garde(range(min = 0.0, max = 10_000.0))]
@@ -56,7 +58,8 @@ pub struct PmConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub read_queue_entries: u16,
-    /// Lines that wait to be written or are being written.
+    /// Lines that wait to be written or are being written. With `[pm.block]` this is the write-combining buffer, and this and the watermarks count its
+    /// rows.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub write_queue_entries: u16,
@@ -88,23 +91,35 @@ pub struct PmConfig {
     pub read_bypass_cap: u16,
     /// Writes that the controller has handed over to the banks: they have left the write queue, and each bank does them and its reads in the order
     /// in which they came, so that a read waits for the writes before it. 0: none is handed over; a write stays in its queue until its bank has written it, and reads may pass it.
-    #[garde(range(min = 0, max = 4096))]
+    /// Not with `[pm.block]`.
+    #[garde(range(min = 0, max = 4096), custom(not_with_blocks(self.block.is_some() && self.handed_over_writes > 0)))]
     #[schemars(range(min = 0, max = 4096))]
     pub handed_over_writes: u16,
-    /// Whether a write to a line that is queued already, and whose writing has not begun, joins it in its place.
+    /// Whether a write to a line (a row, with `[pm.block]`) that is queued already, and whose writing has not begun, joins it in its place.
     #[garde(skip)]
     pub write_merging: bool,
     /// Where a write is complete.
     #[garde(skip)]
     pub ack_at: AckAt,
+    /// With this table the medium is accessed in whole rows, with buffers between its banks and the bus; without it, line by line.
+    #[garde(dive)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockConfig>,
+}
+
+fn not_with_blocks<T>(is_with_blocks: bool) -> impl FnOnce(&T, &()) -> garde::Result {
+    move |_, ()| match is_with_blocks {
+        true => Err(garde::Error::new("this cannot be with [pm.block], whose buffers stand in its place")),
+        false => Ok(()),
+    }
 }
 
 /// Where a write to PM is complete: from there on it survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AckAt {
-    /// In the write queue, which lies inside the persistent domain.
+    /// In the write queue (the write-combining buffer of `[pm.block]`), which lies inside the persistent domain.
     Queue,
-    /// On the medium; the write queue is volatile.
+    /// On the medium; the write queue, or buffer, is volatile.
     Media,
 }

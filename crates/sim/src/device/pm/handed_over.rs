@@ -95,6 +95,7 @@ impl Pm {
         self.handed_over().written.push(Reverse((done, bank)));
         self.drain.write_served();
         self.stats.writes += 1;
+        self.stats.media_write_bytes += LINE_BYTES;
         self.stats.bank_busy_ps += self.write.as_ps();
         self.stats.write_queue.set(self.writes.occupied(), now);
     }

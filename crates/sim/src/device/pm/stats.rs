@@ -11,6 +11,8 @@ pub struct PmStats {
     pub reads: u64,
     /// Lines written to the medium.
     pub writes: u64,
+    /// Bytes written to the medium: of whole lines.
+    pub media_write_bytes: u64,
     /// Reads answered from the write queue.
     pub reads_from_write_queue: u64,
     /// Writes that joined a queued write of their line.
@@ -35,6 +37,7 @@ impl PmStats {
         let counters = [
             ("reads", self.reads),
             ("writes", self.writes),
+            ("media_write_bytes", self.media_write_bytes),
             ("reads_from_write_queue", self.reads_from_write_queue),
             ("writes_merged", self.writes_merged),
             ("read_wait_ps", self.read_wait_ps),

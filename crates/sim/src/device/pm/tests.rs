@@ -30,6 +30,7 @@ pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {
         handed_over_writes: 0,
         write_merging: false,
         ack_at,
+        block: None,
     }
 }
 
