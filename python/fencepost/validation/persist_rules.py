@@ -12,6 +12,7 @@ from typing import Any
 LINE_BYTES = 64
 SLOT_BYTES = 16  # of a CXL flit; a message's header takes one, a line four more
 FLIT_SLOTS = 4
+FLIT_BYTES = {"68_byte": 68}  # formats of the machines that are compared
 PIPELINE_STAGES = 4  # of a switch
 WORDS = 8  # non-temporal stores that fill a line
 
@@ -29,7 +30,8 @@ class Path:
     places: int | None  # at the persist point; None: as many as can be under way
     place_time: float  # how long each is taken
     read: float  # a line from PM into the core
-    read_gap: float  # between accesses, all banks busy: each reads and later writes what it read
+    read_gap: float  # between accesses, all banks reading
+    turn_gap: float  # the same on average, when each writes later what it has read
     lines_per_read: int  # lines that one access to the medium brings
     next_read: float  # a further line of those
 
@@ -69,7 +71,8 @@ def path(machine: Machine, scheme: str) -> Path:
         places=places,
         place_time=place_time,
         read=ends + found + pm["read_ns"] + sent,
-        read_gap=(pm["read_ns"] + pm["write_ns"]) / pm["banks"],
+        read_gap=pm["read_ns"] / pm["banks"],
+        turn_gap=(pm["read_ns"] + pm["write_ns"]) / pm["banks"],
         lines_per_read=pm["row_bytes"] // LINE_BYTES if block else 1,
         next_read=ends + sent,
         **far,
@@ -77,14 +80,15 @@ def path(machine: Machine, scheme: str) -> Path:
 
 
 def _hops(machine: Machine) -> tuple[float, float, float, float, float]:
-    """A link's latency with the flits of a write, a completion, a read, data; a write's flits."""
+    """A link's latency with the flits of a write, a completion, a read, data; from write to write."""
     if not machine["fabric"]["edges"]:
         return 0.0, 0.0, 0.0, 0.0, 1.0 / machine["core"]["clock_ghz"]
     link = machine["link"]
-    flit = link["flit_bytes"] / link["bandwidth_gb_per_s"]
-    long = -(-(1 + LINE_BYTES // SLOT_BYTES) // FLIT_SLOTS) * flit
-    latency = link["latency_ns"]
-    return latency + long, latency + flit, latency + flit, latency + long, long
+    flit = FLIT_BYTES[link["flit_format"]] / link["bandwidth_gb_per_s"]
+    slots = 1 + LINE_BYTES // SLOT_BYTES
+    long = -(-slots // FLIT_SLOTS) * flit
+    latency, gap = link["latency_ns"], slots / FLIT_SLOTS * flit
+    return latency + long, latency + flit, latency + flit, latency + long, gap
 
 
 @dataclass
@@ -120,6 +124,8 @@ class StoreQueue:
             done = begin + self.path.read
             if self.fetched:
                 done = max(done, self.fetched[-1] + self.path.read_gap)
+                accesses = index // self.path.lines_per_read
+                done = max(done, self.path.read + accesses * self.path.turn_gap)
         else:
             done = max(begin + self.path.next_read, self.fetched[-1])
         self.fetched.append(done)

@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::{Completion, Pm, WaitingRead};
 use crate::kernel::Time;
+use crate::message::LINE_BYTES;
 
 /// What has been handed over to the banks.
 #[derive(Clone, Debug)]
