@@ -17,6 +17,7 @@ FORGIVEN = 974  # thousandths of a clock that are added before the fraction is c
 SETTLED = 1_000_000  # ps; what was opened at 0 holds nothing back any more
 EXACT_NS = 0.0005  # half of the simulator's unit of time
 NO_REFRESH = "dram.t_refi_ns=1000000"
+ONE_CHANNEL = "dram.channels=1"
 REFRESH_POINTS = 0.5  # of the time: where in a burst the refresh becomes due
 RATE_PART = 0.01  # of a rate: the start and the end of a stream
 SEED = 1
@@ -76,7 +77,7 @@ def _pair_gap(outcome: Outcome, name: str) -> int:
 
 def _gates(machine: str, label: str) -> list[Row]:
     # Two ranks, so that there is a gate between ranks.
-    dram = Medium(machine, "dram", ["dram.ranks=2", NO_REFRESH])
+    dram = Medium(machine, "dram", ["dram.ranks=2", NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
     now, soon = SETTLED, SETTLED + t.ck
     opened = [rd(0, place) for place in (A, SAME_GROUP, OTHER_GROUP, OTHER_RANK)]
@@ -163,7 +164,7 @@ def _window(dram: Medium, t: Clocks) -> int:
 
 
 def _refresh(machine: str, label: str) -> list[Row]:
-    dram = Medium(machine, "dram", ["dram.ranks=1"])
+    dram = Medium(machine, "dram", ["dram.ranks=1", ONE_CHANNEL])
     t = Clocks(dram)
     interval = t("refi")
     # Half an interval away from each refresh, so that nothing but tREFI holds it.
@@ -194,7 +195,7 @@ def _refresh_share(dram: Medium, t: Clocks, label: str) -> Row:
 
 
 def _latencies(machine: str, label: str) -> list[Row]:
-    dram = Medium(machine, "dram", [NO_REFRESH])
+    dram = Medium(machine, "dram", [NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
     opened = rd(0, A)
     hit = dram.run([opened, rd(SETTLED, A_NEXT_LINE)]).latencies()[1]
@@ -220,7 +221,7 @@ def _latencies(machine: str, label: str) -> list[Row]:
 
 
 def _bandwidths(machine: str, label: str, count: int) -> list[Row]:
-    dram = Medium(machine, "dram", [NO_REFRESH])
+    dram = Medium(machine, "dram", [NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
     bus = LINE_BYTES * PS / max(t("ccd_s"), t.burst)
     group = LINE_BYTES * PS / max(t("ccd_l"), t("ccd_s"), t.burst)
@@ -240,6 +241,14 @@ def _bandwidths(machine: str, label: str, count: int) -> list[Row]:
             _read_rate(dram, _new_rows(dram, count)),
         ),
     ]
+    together = Medium(machine, "dram", [NO_REFRESH, "dram.address_mapping=RoRaBaCoBg"])
+    channels = together.config["channels"]
+    if channels > 1:
+        stream = together.run(rd(0, line) for line in range(channels * count))
+        rate = rate_gb_per_s(stream.answered)
+        measured.append(
+            (f"reads in {channels} channels: the buses", channels * bus, RATE_PART, rate)
+        )
     return [
         Row("media", label, metric, limit, ours, part * limit, False, unit="GB/s")
         for metric, limit, part, ours in measured
@@ -285,7 +294,7 @@ def _write_rate(dram: Medium, places: list[Place]) -> float:
 
 def table(machine: str, label: str, quick: bool) -> str:
     """Rates that no arithmetic gives, beside the limit of the bus (Markdown)."""
-    dram = Medium(machine, "dram", [])
+    dram = Medium(machine, "dram", [ONE_CHANNEL])
     t = Clocks(dram)
     bus = LINE_BYTES * PS / max(t("ccd_s"), t.burst)
     count = 2_000 if quick else 20_000
@@ -302,7 +311,7 @@ def table(machine: str, label: str, quick: bool) -> str:
         "random, 1 read : 1 write": shuffled,
     }
     text = [
-        f"{label}: sustained bandwidth, all queues full; the data bus carries {bus:.2f} GB/s.\n",
+        f"{label}: sustained bandwidth of one channel with full queues, of {bus:.2f} GB/s.\n",
         "| requests | GB/s | of the bus | row hits |",
         "|---|---|---|---|",
     ]

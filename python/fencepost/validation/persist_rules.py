@@ -80,7 +80,7 @@ def path(machine: Machine, scheme: str) -> Path:
 
 
 def _hops(machine: Machine) -> tuple[float, float, float, float, float]:
-    """A link's latency with the flits of a write, a completion, a read, data; from write to write."""
+    """A link with the flits of a write, a completion, a read, data; and from write to write."""
     if not machine["fabric"]["edges"]:
         return 0.0, 0.0, 0.0, 0.0, 1.0 / machine["core"]["clock_ghz"]
     link = machine["link"]

@@ -80,17 +80,21 @@ fn small(name: &str, sets: &[&str]) -> Machine {
 #[test]
 fn whatever_the_cut_persists_come_back_in_the_order_of_the_program() {
     let little = writes_in_turn(2, Instruction::Clflush, Some(Instruction::Sfence));
-    for ack_at in ["pm.ack_at=\"queue\"", "pm.ack_at=\"media\""] {
+    let lines: &[&str] = &[];
+    let blocks: &[&str] =
+        &["pm.block={read_buffer_entries=2, translation_ns=30.0}", "pm.row_bytes=256", "pm.write_idle_watermark=8"];
+    let acknowledged_at = ["pm.ack_at=\"queue\"", "pm.ack_at=\"media\""];
+    for (ack_at, medium) in acknowledged_at.into_iter().flat_map(|ack_at| [(ack_at, lines), (ack_at, blocks)]) {
         for scheme in Scheme::ALL {
-            let cuts = cut_everywhere(replay(&small("pcs-table1", &[ack_at]), scheme, &little));
+            let cuts = cut_everywhere(replay(&small("pcs-table1", &[&[ack_at], medium].concat()), scheme, &little));
             let mut states: Vec<State> = cuts.iter().map(|(.., durable)| *durable).collect();
             states.dedup();
-            assert_eq!(states, [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)], "{scheme}, {ack_at}");
+            assert_eq!(states, [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)], "{scheme}, {ack_at}, {medium:?}");
             for (time, promised, durable) in cuts {
                 let is_kept = promised.0 <= durable.0 && promised.1 <= durable.1;
                 assert!(
                     is_kept,
-                    "{scheme}, {ack_at}: at {time} {promised:?} was acknowledged and {durable:?} came back"
+                    "{scheme}, {ack_at}, {medium:?}: at {time} {promised:?} was acknowledged and {durable:?} came back"
                 );
             }
         }
