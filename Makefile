@@ -75,7 +75,7 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 # --- test ----------------------------------------------------------------------------------
 
-C_SOURCES = $(shell find recorder workloads -name '*.c' -o -name '*.h')
+C_SOURCES = $(shell find recorder workloads experiments/persist -name '*.c' -o -name '*.h')
 
 test: setup
 	cargo fmt --all --check

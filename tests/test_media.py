@@ -7,6 +7,7 @@ import pytest
 from fencepost import _core, machines
 from fencepost.validation import Work, media_dram
 from fencepost.validation.media import MEDIA
+from fencepost.validation.persist import PERSIST
 
 PCS = json.dumps(machines.resolve("pcs-table1", []))
 
@@ -64,3 +65,11 @@ def test_every_row_of_media_holds(tmp_path):
     findings = MEDIA.run(Work(tmp_path, lambda _: None, quick=True))
     assert [row for row in findings.rows if not row.holds] == []
     assert len({(row.point, row.metric) for row in findings.rows}) == len(findings.rows)
+
+
+def test_persists_follow_the_rules_or_say_why_not(tmp_path):
+    findings = PERSIST.run(Work(tmp_path, lambda _: None, quick=True))
+    assert [row for row in findings.rows if row.is_unexplained] == []
+    hot = [row for row in findings.rows if ", hot" in row.metric]
+    assert len(hot) == 2 * 4 * 3 and all(row.holds for row in hot)
+    assert len(findings.tables) == 4

@@ -25,8 +25,8 @@ pub struct StoreSetsConfig {
     #[schemars(range(min = 1, max = 64))]
     pub granule_bytes: u8,
     /// Loads and stores after which everything learnt is forgotten.
-    #[garde(range(min = 1))]
-    #[schemars(range(min = 1))]
+    #[garde(range(min = 1, max = 1_000_000_000))]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub forgotten_after: u32,
 }
 

@@ -171,13 +171,18 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
         let row_bytes = &mut machine[memory]["row_bytes"];
         *row_bytes = json!((whole(row_bytes) / 64 * 64).max(64));
     }
-    if random.between(0, 3) == 0 {
+    if random.once_in(8) {
+        // So short that long links wait for it.
+        machine["link"]["retry_buffer_flits"] = json!(8);
+    }
+    if random.once_in(4) {
         let pm = &mut machine["pm"];
         pm["block"] = json!({"read_buffer_entries": random.between(1, 8), "translation_ns": random.between(0, 100)});
         pm["row_buffer"] = json!(false);
         pm["handed_over_writes"] = json!(0);
     }
     let dram = &mut machine["dram"];
+    dram["channels"] = json!(power_of_two(whole(&dram["channels"])));
     let burst_length = random.pick(&[8, 8, 8, 4, 16, 64]);
     dram["burst_length"] = json!(burst_length);
     dram["channel_bits"] = json!(512 / burst_length);
