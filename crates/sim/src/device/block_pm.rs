@@ -24,6 +24,7 @@ use super::pm::bus::Bus;
 use super::pm::{AckAt, PmConfig};
 use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
+use crate::kernel::trace::MediaWrite;
 use crate::kernel::{Duration, Time};
 use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
@@ -53,6 +54,8 @@ pub struct BlockPm {
     /// What is on the medium.
     contents: LineVersions,
     stats: BlockPmStats,
+    /// Lines that have been written, if somebody follows single requests.
+    written: Option<Vec<MediaWrite>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -119,6 +122,7 @@ impl BlockPm {
             }),
             contents: LineVersions::default(),
             stats: BlockPmStats::default(),
+            written: None,
         }
     }
 
@@ -216,6 +220,21 @@ impl BlockPm {
         };
         let reads = self.banks.iter().flat_map(|bank| &bank.reads).map(read);
         reads.chain(self.writes.iter().map(write)).collect()
+    }
+
+    /// The lines that have been written since this was last asked.
+    pub fn take_written(&mut self) -> Vec<MediaWrite> {
+        self.written.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// The bank of `line`.
+    pub fn bank_of(&self, line: LineAddress) -> u32 {
+        self.locate(line).bank as u32
+    }
+
+    /// What can be watched: reads that wait, and blocks in the write buffer.
+    pub fn gauges(&self) -> [u64; 2] {
+        [self.reads_waiting as u64, self.writes.occupied() as u64]
     }
 
     /// Everything counted so far.
@@ -355,8 +374,13 @@ impl BlockPm {
 
     fn finish_write(&mut self, bank: usize, now: Time, completions: &mut Vec<Completion>) {
         let block = self.writes.finish(bank);
-        for line in &block.lines {
-            self.contents.set(line.device_line, line.version);
+        for written in &block.lines {
+            self.contents.set(written.device_line, written.version);
+            if let Some(log) = &mut self.written {
+                let (line, version, from) = (written.line, written.version, now - self.write);
+                let is_complete = block.unacknowledged.iter().all(|request| request.line != line);
+                log.push(MediaWrite { line, version, bank: bank as u32, from, until: now, is_complete });
+            }
         }
         self.stats.write_queue.set(self.writes.occupied(), now);
         for mut request in block.unacknowledged {

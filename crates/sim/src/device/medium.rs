@@ -150,6 +150,7 @@ impl Medium {
             Medium::Dram(dram) => dram.bank_of(line),
             Medium::DramChannels(dram) => dram.bank_of(line),
             Medium::Pm(pm) => pm.bank_of(line),
+            Medium::BlockPm(pm) => pm.bank_of(line),
         }
     }
 
@@ -158,6 +159,7 @@ impl Medium {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => Vec::new(),
             Medium::Pm(pm) => pm.take_written(),
+            Medium::BlockPm(pm) => pm.take_written(),
         }
     }
 
@@ -167,6 +169,7 @@ impl Medium {
             Medium::Dram(dram) => dram.gauges(),
             Medium::DramChannels(dram) => dram.gauges(),
             Medium::Pm(pm) => pm.gauges(),
+            Medium::BlockPm(pm) => pm.gauges(),
         }
     }
 
