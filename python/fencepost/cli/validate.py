@@ -20,8 +20,7 @@ from fencepost.validation.sample import SAMPLE
 from fencepost.validation.unloaded import UNLOADED
 
 COMPARISONS = {
-    comparison.name: comparison
-    for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE)
+    comparison.name: comparison for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE)
 }
 FOLDER = ROOT / "out" / "validate"
 
