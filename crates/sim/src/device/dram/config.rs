@@ -66,7 +66,8 @@ pub struct DramConfig {
     #[schemars(range(min = 1, max = 65_535))]
     pub row_hit_cap: u16,
     /// Accesses after which an open row is closed, whatever the page policy says. 0: it takes any number.
-    #[garde(skip)]
+    #[garde(range(min = 0, max = 65_535))]
+    #[schemars(range(min = 0, max = 65_535))]
     pub row_accesses: u16,
     /// What becomes of a row after an access.
     #[garde(skip)]
