@@ -10,6 +10,8 @@ __all__ = [
     "Job",
     "Record",
     "__version__",
+    "link_saturate",
+    "link_soak",
     "machine_resolve",
     "machine_schema",
     "matched_ratio",
@@ -25,6 +27,21 @@ class InputError(Exception):
 
 class InternalError(Exception):
     """A fault of the simulator; its text names the run."""
+
+def link_saturate(link: str, mix: str, messages: int) -> str:
+    """What a link carries of a mix of messages when there are always more, as JSON.
+
+    `link` is `[link]` of a machine file as JSON. `mix` (JSON) says how many of each kind come in
+    turn: `mem_rd`, `mem_wr`, `mem_wr_ptl`, `cmp`, `mem_data`. Gives `messages`, `payload_bytes`,
+    `flits`, `wire_bytes`, `time_ns`, `flit_ns`, `crc_errors`, `replayed_flits`.
+    """
+
+def link_soak(link: str, messages: int, seed: int) -> str:
+    """What becomes of random traffic in both directions of a link, as JSON.
+
+    Gives `arrived` (by class), `disordered`, `lost`, `missing_credits`, `credit_stalls`,
+    `control_flits`, `crc_errors`, `replayed_flits`.
+    """
 
 def machine_schema() -> str:
     """The JSON Schema of machine files."""

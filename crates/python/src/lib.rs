@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 mod faults;
 mod job;
+mod link;
 mod machine;
 mod options;
 mod probe;
@@ -23,6 +24,8 @@ mod _core {
     use super::faults::{InputError, InternalError};
     #[pymodule_export]
     use super::job::Job;
+    #[pymodule_export]
+    use super::link::{link_saturate, link_soak};
     #[pymodule_export]
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]

@@ -73,6 +73,11 @@ impl MessageClass {
         self as usize
     }
 
+    /// Whether a line comes with it.
+    pub fn carries_data(self) -> bool {
+        matches!(self, MessageClass::RequestWithData | MessageClass::DataResponse)
+    }
+
     /// The name in statistics.
     pub fn name(self) -> &'static str {
         ["m2s_req", "m2s_rwd", "s2m_ndr", "s2m_drs"][self.index()]

@@ -9,6 +9,7 @@ mod flit;
 mod packing;
 mod packing_256;
 mod packing_68;
+pub mod pair;
 mod retry;
 mod schedule;
 mod transmitter;

@@ -121,8 +121,8 @@ impl Packing256 {
             return Some(0);
         }
         let is_answer = matches!(class, MessageClass::NoDataResponse | MessageClass::DataResponse);
-        // Data come after their header.
-        let may_take_hs = is_answer && (class == MessageClass::NoDataResponse || self.next > SECOND_GROUP);
+        // Headers and data stay in order: what comes next goes behind it.
+        let may_take_hs = is_answer && self.next > SECOND_GROUP;
         if !self.has_hs && may_take_hs && quarter * SLOTS_PER_QUARTER <= SECOND_GROUP && has_room(SECOND_GROUP) {
             return Some(SECOND_GROUP);
         }

@@ -109,6 +109,12 @@ impl Transmitter {
         self.waiting[class.index()].len()
     }
 
+    /// How many credits have not come back.
+    pub fn missing_credits(&self) -> u64 {
+        let missing = self.initial_credits.iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now)));
+        missing.sum()
+    }
+
     /// Whether nothing waits here and every credit has come back.
     pub fn is_idle(&self) -> bool {
         self.waiting.iter().all(VecDeque::is_empty) && self.credits == self.initial_credits

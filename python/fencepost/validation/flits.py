@@ -1,0 +1,274 @@
+"""The comparison `flits`: how much of a link's wire carries lines, and that nothing gets lost on it.
+
+What a row is compared with is arithmetic on the packing rules of the CXL specification, written out
+below, or on go-back-N retry. Ours is what one link sustains in the simulator, alone and saturated.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost import _core
+from fencepost.validation import Comparison, Findings, Row, Work
+
+LINE = 64
+GB_PER_S = 63.0
+LATENCY_NS = 25.0
+
+#: Flits that ask for a retry and that announce it, by format.
+HANDSHAKE = {"68_byte": (6, 6), "256_byte": (1, 0), "256_byte_latency_optimised": (1, 0)}
+BYTES = {"68_byte": 68, "256_byte": 256, "256_byte_latency_optimised": 256}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A mix in one direction: how many messages of each kind come in turn."""
+
+    name: str
+    mix: dict[str, int]
+
+    @property
+    def lines(self) -> int:
+        """Lines in one turn."""
+        return sum(self.mix.get(kind, 0) for kind in ("mem_wr", "mem_wr_ptl", "mem_data"))
+
+    @property
+    def messages(self) -> int:
+        """Messages in one turn."""
+        return sum(self.mix.values())
+
+
+TRAFFIC = (
+    Traffic("M2S, read only", {"mem_rd": 1}),
+    Traffic("M2S, write only", {"mem_wr": 1}),
+    Traffic("M2S, partial writes only", {"mem_wr_ptl": 1}),
+    Traffic("M2S, reads:writes 1:1", {"mem_rd": 1, "mem_wr": 1}),
+    Traffic("M2S, reads:writes 2:1", {"mem_rd": 2, "mem_wr": 1}),
+    Traffic("S2M, read only", {"mem_data": 1}),
+    Traffic("S2M, NDR only", {"cmp": 1}),
+    Traffic("S2M, reads:writes 1:1", {"mem_data": 1, "cmp": 1}),
+    Traffic("S2M, reads:writes 2:1", {"mem_data": 2, "cmp": 1}),
+)
+
+
+def flits_of_68_bytes(mix: dict[str, int]) -> float:
+    """The fewest flits that one turn of a mix takes, by the rules of 68-byte flits.
+
+    A flit has four slots. A line takes four of them, byte enables one more, an M2S header one. Of
+    S2M headers, a slot takes two (in slot 0: two DRS, two NDR, or one of each) or three (elsewhere:
+    three DRS, or a DRS and two NDR). A flit has at most 2 Req, 1 RwD, 2 NDR and 3 DRS headers, so a
+    mix without data is bound by those. Data go into slot 0 only where a flit has no header, and a
+    turn of lines needs only one flit in two with headers: two DRS headers in slot 0, their eight
+    pieces of data in nine slots with it.
+    """
+    m = _counts(mix)
+    data = 4 * (m["mem_wr"] + m["mem_wr_ptl"] + m["mem_data"]) + m["mem_wr_ptl"]
+    pairs = min(m["mem_data"], m["cmp"])  # a DRS and an NDR in one slot
+    alone = (m["mem_data"] - pairs) / 2 + (m["cmp"] - pairs) / 2
+    headers = m["mem_rd"] + m["mem_wr"] + m["mem_wr_ptl"] + pairs + alone
+    by_limits = max(m["mem_rd"] / 2, m["mem_wr"] + m["mem_wr_ptl"], m["cmp"] / 2, m["mem_data"] / 3)
+    return max((data + headers) / 4, by_limits)
+
+
+def flits_of_256_bytes(mix: dict[str, int], optimised: bool) -> float:
+    """The fewest flits that one turn of a mix takes, by the rules of 256-byte flits.
+
+    A flit has one H slot for headers and 14 G slots for headers and data; of the latency-optimised
+    one, 13, and an HS slot that takes one S2M header. H takes one M2S header or two S2M headers, G
+    one or three. Each half takes at most 4 Req, 2 RwD, 6 NDR and 3 DRS headers. With `f` flits:
+    headers that do not find room in H and HS and all data share the G slots of `f` flits.
+    """
+    m = _counts(mix)
+    writes = m["mem_wr"] + m["mem_wr_ptl"]
+    data = 4 * (writes + m["mem_data"]) + m["mem_wr_ptl"]
+    generic = 13 if optimised else 14
+    answers = m["mem_data"] + m["cmp"]
+    if answers:
+        apart = 3 if optimised else 2  # headers in H and HS of each flit
+        f = max((data + answers / 3) / (generic + apart / 3), data / generic)
+    else:
+        f = (data + m["mem_rd"] + writes) / (generic + 1)
+    return max(f, m["mem_rd"] / 8, writes / 4, m["cmp"] / 12, m["mem_data"] / 6)
+
+
+def fewest_flits(flit_format: str, traffic: Traffic) -> float:
+    """Flits of one turn at least."""
+    if flit_format == "68_byte":
+        return flits_of_68_bytes(traffic.mix)
+    return flits_of_256_bytes(traffic.mix, optimised=flit_format != "256_byte")
+
+
+def slowdown_of_retries(flit_format: str, flit_errors: float) -> float:
+    """How many times as long a saturated link takes with errors, by go-back-N.
+
+    Each flit that gets through has on average p / (1 - p) failures before it, and each failure
+    costs the time from the start of one transmission to the start of the next: the flit, its
+    flight, the request (6 control flits, or 1 flit), its flight, the announcement (6 or none).
+    """
+    flit_ns = BYTES[flit_format] / GB_PER_S
+    request, announcement = HANDSHAKE[flit_format]
+    lost = (1 + request + announcement) * flit_ns + 2 * LATENCY_NS
+    return 1 + flit_errors / (1 - flit_errors) * lost / flit_ns
+
+
+def flit_error_rate(flit_format: str, bit_errors: float) -> float:
+    """The probability that a flit must be sent again.
+
+    68 bytes: any of the 528 bits under the CRC. 256 bytes: two wrong bytes in one of the FEC's three
+    codes, of 86, 85 and 85 bytes.
+    """
+    if flit_format == "68_byte":
+        return 1 - (1 - bit_errors) ** 528
+    byte = 1 - (1 - bit_errors) ** 8
+    good = 1.0
+    for n in (86, 85, 85):
+        good *= (1 - byte) ** n + n * byte * (1 - byte) ** (n - 1)
+    return 1 - good
+
+
+def compare(work: Work) -> Findings:
+    """Packing, retries, and credits."""
+    rows: list[Row] = []
+    for flit_format in BYTES:
+        work.log(f"saturating links with flits of the format {flit_format}")
+        rows += [_packing(flit_format, traffic, work.quick) for traffic in TRAFFIC]
+        rows += _retries(flit_format, work.quick)
+    for flit_format in BYTES:
+        messages = _soak_messages(flit_format, work.quick)
+        work.log(f"{messages:,} random messages, with errors, format {flit_format}")
+        rows += _credits(flit_format, messages)
+    return Findings(rows, [_table(rows)])
+
+
+def _packing(flit_format: str, traffic: Traffic, quick: bool) -> Row:
+    turns = (10_000 if quick else 100_000) // traffic.messages
+    result = _saturated(flit_format, traffic.mix, turns * traffic.messages)
+    fewest = fewest_flits(flit_format, traffic)
+    ours = result["flits"] / turns
+    unit, per = "messages a flit", traffic.messages
+    if traffic.lines:
+        unit, per = "of the wire are lines", traffic.lines * LINE / BYTES[flit_format]
+    reason = ""
+    if ours > fewest * 1.02:
+        reason = _reason(flit_format, traffic)
+    bound = per / fewest
+    metric = "packing efficiency"
+    return Row(
+        "flits", f"{flit_format}: {traffic.name}", metric, bound, per / ours, 0.02 * bound, False,
+        reason, unit,
+    )  # fmt: skip
+
+
+def _reason(flit_format: str, traffic: Traffic) -> str:
+    return ""
+
+
+def _retries(flit_format: str, quick: bool) -> list[Row]:
+    messages = 50_000 if quick else 1_000_000
+    mix = {"mem_wr": 1}
+    clean = _saturated(flit_format, mix, messages)
+    rows = []
+    for target in (1e-3, 1e-2):
+        bits = _bit_error_rate(flit_format, target)
+        expected = flit_error_rate(flit_format, bits)
+        result = _saturated(flit_format, mix, messages, bits)
+        point = f"{flit_format}: writes, bit error rate {bits:.3g}"
+        # Transmissions that matter: each flit's last, and one for each failure.
+        tries = result["flits"] + result["crc_errors"]
+        # Four standard deviations of a count of rare events.
+        spread = 4 * (expected * tries) ** 0.5
+        rows.append(
+            Row("flits", point, "flits that arrive wrong", expected * tries, result["crc_errors"],
+                spread, False)
+        )  # fmt: skip
+        ours = result["time_ns"] / clean["time_ns"]
+        measured = result["crc_errors"] / tries
+        slower = slowdown_of_retries(flit_format, measured)
+        rows.append(
+            Row("flits", point, "time, over that without errors", slower, ours, 0.01 * slower,
+                False)
+        )  # fmt: skip
+    return rows
+
+
+def _credits(flit_format: str, messages: int) -> list[Row]:
+    link = _link(flit_format, _bit_error_rate(flit_format, 1e-3), credits=16)
+    result = json.loads(_core.link_soak(json.dumps(link), messages, 1))
+    point = f"{flit_format}: {messages:,} random messages both ways, {result['crc_errors']:,} errors"
+    zero: Callable[[str], Row] = lambda metric: Row(  # noqa: E731
+        "flits", point, metric.replace("_", " "), 0, result[metric], 0, False
+    )
+    return [
+        Row("flits", point, "messages that arrived", messages, sum(result["arrived"]), 0, False),
+        *map(zero, ("lost", "disordered", "missing_credits")),
+    ]
+
+
+def _soak_messages(flit_format: str, quick: bool) -> int:
+    """10^8 in all, most of them in the format of the shipped machines."""
+    if quick:
+        return 200_000
+    return 80_000_000 if flit_format == "68_byte" else 10_000_000
+
+
+def _bit_error_rate(flit_format: str, flit_errors: float) -> float:
+    """The bit error rate that makes so many flits arrive wrong, by bisection."""
+    low, high = 0.0, 1e-3
+    for _ in range(60):
+        middle = (low + high) / 2
+        if flit_error_rate(flit_format, middle) < flit_errors:
+            low = middle
+        else:
+            high = middle
+    return float(f"{high:.3g}")
+
+
+def _saturated(
+    flit_format: str, mix: dict[str, int], messages: int, bit_error_rate: float = 0.0
+) -> dict[str, Any]:
+    link = json.dumps(_link(flit_format, bit_error_rate, credits=4096))
+    result: dict[str, Any] = json.loads(_core.link_saturate(link, json.dumps(mix), messages))
+    return result
+
+
+def _link(flit_format: str, bit_error_rate: float, credits: int) -> dict[str, Any]:
+    kinds = ("request", "request_with_data", "no_data_response", "data_response")
+    return {
+        "bandwidth_gb_per_s": GB_PER_S,
+        "flit_format": flit_format,
+        "latency_ns": LATENCY_NS,
+        "bit_error_rate": bit_error_rate,
+        **{f"{kind}_credits": credits for kind in kinds},
+    }
+
+
+def _counts(mix: dict[str, int]) -> dict[str, int]:
+    kinds = ("mem_rd", "mem_wr", "mem_wr_ptl", "cmp", "mem_data")
+    return {kind: mix.get(kind, 0) for kind in kinds}
+
+
+def _table(rows: list[Row]) -> str:
+    """Both directions of a link, format by format: what part of the wire carries lines."""
+    lines = [row for row in rows if row.unit == "of the wire are lines"]
+    points = list(dict.fromkeys(row.point.partition(": ")[2] for row in lines))
+    ours = {row.point: row.ours for row in lines}
+    head = "| lines on the wire | " + " | ".join(BYTES) + " |\n|---|" + "---:|" * len(BYTES)
+    body = (
+        f"| {point} | " + " | ".join(f"{ours[f'{form}: {point}']:.1%}" for form in BYTES) + " |"
+        for point in points
+    )
+    return "\n".join([head, *body])
+
+
+FLITS = Comparison(
+    "flits",
+    "Flits: packing, retries and credits of one link",
+    "One link alone. Packing: what a saturated link sustains against the fewest flits that the "
+    "packing rules of the CXL specification allow (written out in `validation/flits.py`), within "
+    "2 %. Retries: flits that arrive wrong against the bit error rate, within four standard "
+    "deviations, and the time they cost against go-back-N, within 1 %. Credits: random traffic in "
+    "both directions with errors, after which every message has arrived in the order of its class "
+    "and every credit is back.",
+    compare,
+)
