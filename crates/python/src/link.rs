@@ -2,7 +2,6 @@
 
 use fencepost_sim::kernel::link::{LinkConfig, pair};
 use pyo3::prelude::*;
-use serde::Serialize;
 
 use crate::faults::{caught, input};
 
@@ -11,17 +10,17 @@ use crate::faults::{caught, input};
 pub fn link_saturate(py: Python<'_>, link: &str, mix: &str, messages: u64) -> PyResult<String> {
     let link: LinkConfig = serde_json::from_str(link).map_err(input)?;
     let mix: pair::Mix = serde_json::from_str(mix).map_err(input)?;
-    run(py, || pair::saturate(&link, &mix, messages))
+    run(py, || serde_json::to_string(&pair::saturate(&link, &mix, messages)))
 }
 
 /// What becomes of random traffic in both directions of a link (`[link]` of a machine file, as JSON), as JSON.
 #[pyfunction]
 pub fn link_soak(py: Python<'_>, link: &str, messages: u64, seed: u64) -> PyResult<String> {
     let link: LinkConfig = serde_json::from_str(link).map_err(input)?;
-    run(py, || pair::soak(&link, messages, seed))
+    run(py, || serde_json::to_string(&pair::soak(&link, messages, seed)))
 }
 
-fn run<R: Serialize + Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<String> {
-    let result = caught(|| "a link".to_owned(), || Ok(py.detach(work)))?;
-    Ok(serde_json::to_string(&result).expect("plain numbers"))
+fn run(py: Python<'_>, work: impl FnOnce() -> serde_json::Result<String> + Send) -> PyResult<String> {
+    let json = caught(|| "a link".to_owned(), || Ok(py.detach(work)))?;
+    Ok(json.expect("plain numbers"))
 }

@@ -21,9 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let measurement = experiment.run(&machine, scheme.parse()?)?;
     let seconds = (start.elapsed() - building).as_secs_f64();
-    let messages = |stats_path: &str| {
-        measurement.stats.get(&format!("{stats_path}.messages")).map_or(0, StatsNode::total)
-    };
+    let messages =
+        |stats_path: &str| measurement.stats.get(&format!("{stats_path}.messages")).map_or(0, StatsNode::total);
     let messages: u64 = measurement.links.iter().map(|link| messages(&link.stats_path)).sum();
     let (rate, events) = (messages as f64 / seconds / 1e6, measurement.events as f64 / messages as f64);
     println!("{messages} messages, {events:.2} events each, in {seconds:.3} s: {rate:.3} million a second");

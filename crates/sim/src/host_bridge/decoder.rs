@@ -214,6 +214,17 @@ impl HdmRange {
 pub struct HdmDecoder {
     /// In the order of their addresses, without overlap.
     ranges: Vec<HdmRange>,
+    /// The same, with neighbours joined that lie behind one and the same port: what most requests need to know, in little memory.
+    spans: Vec<Span>,
+}
+
+/// Addresses without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    base: u64,
+    end: u64,
+    /// The one port they lie behind; nothing if they are dealt out to several.
+    port: Option<PortId>,
 }
 
 impl HdmDecoder {
@@ -228,13 +239,25 @@ impl HdmDecoder {
                 return Err(HdmError::Overlap { first: pair[0].base(), second: pair[1].base() });
             }
         }
-        Ok(HdmDecoder { ranges })
+        let mut spans: Vec<Span> = Vec::new();
+        for range in &ranges {
+            let port = (range.targets.len() == 1).then(|| range.targets[0]);
+            match spans.last_mut().filter(|last| port.is_some() && last.port == port && last.end == range.base()) {
+                Some(last) => last.end = range.end(),
+                None => spans.push(Span { base: range.base(), end: range.end(), port }),
+            }
+        }
+        Ok(HdmDecoder { ranges, spans })
     }
 
     /// The port that `line` lies behind, if it lies in a range.
     pub fn decode(&self, line: LineAddress) -> Option<PortId> {
-        let range = self.range(line)?;
-        Some(range.targets[range.interleave.way(line)])
+        let following = self.spans.partition_point(|span| span.base <= line.byte());
+        let span = self.spans[..following].last().filter(|span| line.byte() < span.end)?;
+        span.port.or_else(|| {
+            let range = self.range(line)?;
+            Some(range.targets[range.interleave.way(line)])
+        })
     }
 
     /// The range that holds `line`.
@@ -276,6 +299,16 @@ mod tests {
         assert_eq!(port(PM_BASE - 1), None);
         assert_eq!(port(PM_BASE), Some(PortId(2)));
         assert_eq!(port(PM_BASE + 256 * MIB), None);
+    }
+
+    #[test]
+    fn neighbours_behind_one_port_are_joined_and_others_are_not() {
+        let range = |number: u64, port: u16| HdmRange::new(number * 256 * MIB, 256 * MIB, 256, ports([port])).unwrap();
+        let decoder =
+            HdmDecoder::new([(0, 1), (1, 1), (3, 1), (4, 2)].map(|(at, port)| range(at, port)).into()).unwrap();
+        assert_eq!(decoder.spans.len(), 3);
+        let port = |number| decoder.decode(LineAddress::containing(number * 256 * MIB)).map(|port| port.0);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(port), [Some(1), Some(1), None, Some(1), Some(2), None]);
     }
 
     #[test]

@@ -111,7 +111,8 @@ impl Transmitter {
 
     /// How many credits have not come back.
     pub fn missing_credits(&self) -> u64 {
-        let missing = self.initial_credits.iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now)));
+        let missing =
+            self.initial_credits.iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now)));
         missing.sum()
     }
 
