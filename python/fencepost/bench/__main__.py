@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from fencepost import documents
-from fencepost.bench import history, noise, recording, reference, replay, this_machine
+from fencepost.bench import fabric, history, noise, recording, reference, replay, this_machine
 
 
 def main(output: Path) -> None:
@@ -20,6 +20,7 @@ def main(output: Path) -> None:
             "replay": {p.name: replay.measure(p, folder) for p in replay.programs()},
             "memory": replay.measure_lengths(recorded[-1].record_path(folder), folder),
             "reference": reference.measure(folder),
+            "fabric": fabric.measure(),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():

@@ -12,6 +12,7 @@ from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.tree import ROOT
 from fencepost.validation import Comparison, Findings, Row, Work, last_line, page
+from fencepost.validation.flits import FLITS
 from fencepost.validation.host import HOST
 from fencepost.validation.loaded import LOADED
 from fencepost.validation.media import MEDIA
@@ -20,6 +21,7 @@ from fencepost.validation.sample import SAMPLE
 from fencepost.validation.unloaded import UNLOADED
 
 COMPARISONS = {
+    comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
     comparison.name: comparison for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE)
 }
 FOLDER = ROOT / "out" / "validate"
