@@ -307,8 +307,8 @@ mod tests {
         let decoder =
             HdmDecoder::new([(0, 1), (1, 1), (3, 1), (4, 2)].map(|(at, port)| range(at, port)).into()).unwrap();
         assert_eq!(decoder.spans.len(), 3);
-        let port = |number| decoder.decode(LineAddress::containing(number * 256 * MIB)).map(|port| port.0);
-        assert_eq!([0, 1, 2, 3, 4, 5].map(port), [Some(1), Some(1), None, Some(1), Some(2), None]);
+        let port = |number: u64| decoder.decode(LineAddress::containing(number * 256 * MIB)).map(|port| port.0);
+        assert_eq!([0u64, 1, 2, 3, 4, 5].map(port), [Some(1), Some(1), None, Some(1), Some(2), None]);
     }
 
     #[test]

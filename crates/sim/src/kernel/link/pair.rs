@@ -245,7 +245,7 @@ impl End {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
         self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) * bound >> 32
+        ((self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) * bound) >> 32
     }
 }
 

@@ -8,6 +8,7 @@ use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Stage,
 
 mod credits;
 mod packing;
+mod random;
 mod retries;
 mod transmission;
 
