@@ -21,8 +21,8 @@ from fencepost.validation.sample import SAMPLE
 from fencepost.validation.unloaded import UNLOADED
 
 COMPARISONS = {
-    comparison.name: comparison for comparison in (HOST, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
-    comparison.name: comparison for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE)
+    comparison.name: comparison
+    for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
 }
 FOLDER = ROOT / "out" / "validate"
 
