@@ -5,6 +5,7 @@ import statistics
 
 import pytest
 
+from fencepost.cli.validate import COMPARISONS
 from fencepost.validation import Findings, Row, last_line, page, pictures
 from fencepost.validation.host import HOST
 
@@ -62,6 +63,13 @@ def test_the_page_is_not_made_from_a_part(fencepost):
     done = fencepost("validate", "--quick", "--docs", ".")
     assert done.returncode == 2
     assert "cannot be made from --quick" in done.stderr
+
+
+def test_every_comparison_has_a_quick_form_without_an_unexplained_miss(fencepost, tmp_path):
+    done = fencepost("validate", "--quick", "--json", "v.json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "v.json").read_text())["rows"]
+    assert {row["comparison"] for row in rows} == set(COMPARISONS)
 
 
 def test_the_host_does_what_the_reference_does(fencepost, tmp_path):

@@ -30,7 +30,7 @@ def split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
 def _with_plan(arguments: list[str]) -> list[str]:
     """No option parser here knows options whose value may be left out."""
     written: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         written.append(argument)
         if argument == "--sample" and ":" not in following:
             written.append(DEFAULT_SAMPLE)
