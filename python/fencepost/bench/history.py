@@ -19,6 +19,10 @@ def line(document: Figures) -> dict[str, str]:
     figures |= {f"record.{name}.slowdown": r["slowdown"] for name, r in document["record"].items()}
     reference = document["reference"]
     figures |= {f"reference.{name}": reference[name] for name in reference if name != "rows"}
+    figures |= {
+        f"fabric.{name}.messages_per_second": item["messages_per_second"]
+        for name, item in document["fabric"].items()
+    }
     noise = max(document["noise"][when]["spread"] for when in ("before", "after"))
     named = {"commit": _commit(), "processor": document["host"]["processor"]}
     return {**named, "noise": f"{noise:.3f}", **{key: f"{x:.4g}" for key, x in figures.items()}}

@@ -86,7 +86,10 @@ def _replay(
     command = [str(FENCEPOST), "run", MACHINE, str(record), "--scheme", scheme, "--quiet", *more]
     mips, peaks = [], []
     for _ in range(repetitions):
-        process = subprocess.Popen([*command, "--json", str(result)], stdout=subprocess.DEVNULL)
+        # A program without persists is warned of each time; here that is meant.
+        process = subprocess.Popen(
+            [*command, "--json", str(result)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
