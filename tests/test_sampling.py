@@ -31,6 +31,8 @@ def test_an_option_without_a_plan_takes_the_usual_one():
     assert own == ["run", "m", "--sample", DEFAULT_SAMPLE, "--quiet"]
     assert program == ["p", "--sample"]
     assert split(["run", "--sample", "1M:5k", "m", "r"])[0][2:] == ["1M:5k", "m", "r"]
+    assert split(["run", "--sample", "5k", "m", "r"])[0][2:] == ["5k", "m", "r"]
+    assert split(["run", "--sample", "2sw.toml", "r"])[0][2:] == [DEFAULT_SAMPLE, "2sw.toml", "r"]
 
 
 def sampled(result, scale):

@@ -1,5 +1,6 @@
 """The argument list, split at `--` before any option parser sees it."""
 
+import re
 from dataclasses import dataclass
 
 from typer import Context
@@ -10,6 +11,8 @@ TAKES_A_PROGRAM = ("record", "run", "compare")
 
 # Where --sample is given without a plan.
 DEFAULT_SAMPLE = "1M:30k:120k"
+# A plan, or what was meant as one: a number alone is for the option to refuse.
+PLAN_LIKE = re.compile(r"[^/]*:|\d+[kMG]?$")
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ def _with_plan(arguments: list[str]) -> list[str]:
     written: list[str] = []
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         written.append(argument)
-        if argument == "--sample" and ":" not in following:
+        if argument == "--sample" and not PLAN_LIKE.match(following):
             written.append(DEFAULT_SAMPLE)
     return written
 
