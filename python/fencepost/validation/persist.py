@@ -41,11 +41,7 @@ READS = {"sequential": 2048, "random": 512}
 
 RULE_PART = 0.10  # of the time that the rules give, as for cycles of the host
 SUM_NS = 0.01  # of a sum of latencies: flits in whole ps
-# Why points miss, each looked into by changing what is named.
-NO_MSHR = (
-    "a store that finds no MSHR free does not fetch its line ahead, but in its turn (with "
-    "`--set cache.l1d.mshrs=64 --set cache.l2.mshrs=64` clflush is within 5 % of its rules)"
-)
+# Why points miss.
 BANKS = (
     "two blocks in a row go to two of four banks, and a read waits there until a block of an "
     "earlier repetition has been written; the rules spread all accesses evenly"
@@ -148,11 +144,8 @@ def _latency_rows(points: list[Point]) -> Iterator[Row]:
 def _rule_row(point: Point) -> Row:
     metric = f"{point.instruction}, {point.lines} lines, {point.heat}"
     allowed = RULE_PART * point.rule
-    reason = ""
-    if point.heat == "cold" and point.instruction != "non-temporal":
-        reason = NO_MSHR if point.lines == max(LINES) else ""
-        reason = BANKS if point.machine == XPOINT and point.lines == 8 else reason
-    reason = reason if abs(point.ours - point.rule) > allowed else ""
+    is_uneven = point.machine == XPOINT and (point.heat, point.lines) == ("cold", 8)
+    reason = BANKS if is_uneven and abs(point.ours - point.rule) > allowed else ""
     return Row("persist", point.place, metric, point.rule, point.ours, allowed, False, reason, "ns")
 
 

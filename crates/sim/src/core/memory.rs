@@ -209,6 +209,7 @@ impl Core {
                     }
                 }
                 self.retry_blocked(served.ready, env);
+                self.retry_ownership(served.ready, env);
                 if stores_wait {
                     self.drain_stores(env);
                 }

@@ -1,5 +1,7 @@
 //! From dispatch to commit.
 
+use std::collections::VecDeque;
+
 use super::branch_predictor::BranchPredictor;
 use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig, Vdso};
 use super::issue::{IssueCalendar, Unit};
@@ -11,7 +13,7 @@ use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
 use super::store_sets::{LastStore, StoreSets};
-use super::stores::WriteCombining;
+use super::stores::{UnownedStore, WriteCombining};
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
 use super::warm::{INITIAL_PACE, Pace};
@@ -171,6 +173,8 @@ pub struct Core {
     pub(super) now: u64,
     /// Up to which cycle it may compute: nothing dispatches, and no store takes effect, in a later one.
     pub(super) horizon: u64,
+    /// Stores that wait for an MSHR to fetch their lines, oldest first.
+    pub(super) unowned: VecDeque<UnownedStore>,
     /// The cycle for which the oldest store waits that could take effect behind the horizon.
     pub(super) held_store: Option<u64>,
     /// The line of instructions fetched last, and the code page it lies in.
@@ -243,6 +247,7 @@ impl Core {
             store_cycle: 0,
             now: 0,
             horizon: 0,
+            unowned: VecDeque::new(),
             held_store: None,
             fetched_line: u64::MAX,
             code_page: (u64::MAX, 0),
@@ -374,6 +379,7 @@ impl Core {
         self.ready.clear();
         self.awaited_fetch = None;
         self.held_store = None;
+        self.unowned.clear();
     }
 
     /// Everything counted so far.

@@ -101,6 +101,18 @@ impl WriteCombining {
     }
 }
 
+/// A store that found no MSHR to fetch its line for ownership.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnownedStore {
+    /// Its entry in the store queue.
+    index: u32,
+    /// Its place in program order: the entry may have another holder by now.
+    sequence: u64,
+    line: LineAddress,
+    /// When its address was there.
+    reaches: u64,
+}
+
 /// The bytes that an access writes of its line number `index`.
 pub(super) fn bytes_of_line(address: u64, size: u16, index: u64) -> ByteMask {
     let line_start = (address / LINE_BYTES + index) * LINE_BYTES;
@@ -137,14 +149,39 @@ impl Core {
         self.complete(slot, cycle + 1);
         if entry.operation == Operation::Store && self.config.prefetch_for_ownership {
             let line = LineAddress::containing(physical);
-            let is_owned = env.l1d.get(line).is_some_and(|line| line.state != State::Shared);
-            if !is_owned && self.mshrs.find(line).is_none() && self.mshrs.room(cycle) == Room::Now {
-                self.stores.entry_mut(entry.queue_index).has_missed = true;
-                self.stats.l1d_misses += 1;
-                let reaches = cycle + self.l1_latency;
-                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
+            let store = UnownedStore { index: entry.queue_index, sequence: entry.sequence, line, reaches: cycle };
+            if !self.own_ahead(&store, cycle, env) {
+                self.unowned.push_back(store);
             }
         }
+    }
+
+    /// An MSHR has become known to be free at `cycle`: stores that found none to fetch their lines ahead of their turn look again, oldest first.
+    pub(super) fn retry_ownership(&mut self, cycle: u64, env: &mut Environment<'_>) {
+        while let Some(&store) = self.unowned.front() {
+            let entry = self.stores.entry_mut(store.index);
+            let is_waiting = entry.sequence == store.sequence && entry.released == UNKNOWN;
+            if is_waiting && !self.own_ahead(&store, cycle.max(store.reaches), env) {
+                return;
+            }
+            self.unowned.pop_front();
+        }
+    }
+
+    /// Fetches the line of a store for ownership ahead of its turn, unless it is here or on its way. False if there is no MSHR for that.
+    fn own_ahead(&mut self, store: &UnownedStore, cycle: u64, env: &mut Environment<'_>) -> bool {
+        let is_owned = env.l1d.get(store.line).is_some_and(|line| line.state != State::Shared);
+        if is_owned || self.mshrs.find(store.line).is_some() {
+            return true;
+        }
+        if self.mshrs.room(cycle) != Room::Now {
+            return false;
+        }
+        let entry = self.stores.entry_mut(store.index);
+        self.stats.l1d_misses += u64::from(!std::mem::replace(&mut entry.has_missed, true));
+        let reaches = cycle + self.l1_latency;
+        self.miss(store.line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
+        true
     }
 
     /// A flush or non-temporal store of this core is complete at `cycle`.

@@ -98,6 +98,15 @@ fn s208_lines_to_be_stored_to_are_fetched_as_soon_as_their_address_is_known() {
 }
 
 #[test]
+fn s216_a_store_that_finds_no_mshr_fetches_its_line_as_soon_as_one_is_free() {
+    let stores: Vec<_> = (0..4).map(|index| store(RBX, RCX, line(index))).collect();
+    let mut bench = core_with(&["cache.l1d.mshrs=2"], &stores);
+    bench.end();
+    let first = 1 + WAY_OUT;
+    assert_eq!(bench.reads(), [first, first, first + MISS, first + MISS]);
+}
+
+#[test]
 fn s209_without_prefetch_for_ownership_each_store_fetches_its_line_in_its_turn() {
     let mut bench = core_with(&[NO_PREFETCH], &[store(RBX, RCX, line(0)), store(RBX, RCX, line(1))]);
     let second_turn = FIRST_TURN + MISS + 1;
