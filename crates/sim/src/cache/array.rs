@@ -56,7 +56,7 @@ pub struct CacheArray {
     ways: usize,
     tags: Box<[u64]>,
     /// The way of each set that was used last: most lookups find it there again.
-    recent: Box<[u8]>,
+    recent: Box<[u16]>,
     lines: Box<[Line]>,
     lru: Lru,
 }
@@ -99,7 +99,7 @@ impl CacheArray {
             return Some(last);
         }
         let way = self.tags[first..first + self.ways].iter().position(|&tag| tag == line.0)?;
-        self.recent[set] = way as u8;
+        self.recent[set] = way as u16;
         self.lru.touch(first + way);
         Some(first + way)
     }
@@ -148,7 +148,7 @@ impl CacheArray {
         let index = first + way;
         self.tags[index] = line.0;
         self.lines[index] = content;
-        self.recent[set] = way as u8;
+        self.recent[set] = way as u16;
         self.lru.touch(index);
         index
     }
@@ -194,6 +194,17 @@ mod tests {
         assert!(array.find_and_touch(line(1)).is_some());
         assert_eq!(array.victim(line(3)), Some(line(2)));
         assert_eq!(array.victim(LineAddress(1)), None, "the other set is empty");
+    }
+
+    #[test]
+    fn every_way_of_a_wide_set_has_its_own_last_use() {
+        const WAYS: u64 = 512;
+        let mut array = CacheArray::new(WAYS * 64, WAYS as usize);
+        (0..WAYS).for_each(|number| _ = array.insert(LineAddress(number), Line::default()));
+        for used in [0, 257, 1] {
+            assert!(array.find_and_touch(LineAddress(used)).is_some());
+        }
+        assert_eq!(array.victim(LineAddress(WAYS)), Some(LineAddress(2)));
     }
 
     #[test]
