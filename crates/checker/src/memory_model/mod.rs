@@ -1,0 +1,1 @@
+//! Litmus tests of persistency: what the formal models allow, and what the simulator reaches.

@@ -1,0 +1,1 @@
+//! The persist-buffer protocol, explored exhaustively within bounds.
