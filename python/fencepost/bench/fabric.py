@@ -3,9 +3,10 @@
 The tree is of radix 16. Hosts sit below it, sixteen to a switch; sixteen switches to one switch of
 the next level, up to the root; at the root, up to sixteen PM devices. One host has one switch and
 one device; 16 hosts have one switch; 128 and 1,024 have two and three levels. Every host sends a
-request of 64 bytes a microsecond, two reads for each write, to any line of any device, and has
-sixteen under way at most: the same load per host everywhere, at most 40 % of what the devices can
-do. A message is counted once for each CXL link that it crosses, because a deeper tree has more of
+request of 64 bytes a microsecond, two reads for each write, to a random line of 64 KiB of its own
+in all devices, and has sixteen under way at most: the same load per host everywhere, at most 40 %
+of what the devices can do, and devices with little in them, because their contents are not the
+fabric. A message is counted once for each CXL link that it crosses, because a deeper tree has more of
 them on each request's way. Seconds are processor time, which other programs disturb least.
 """
 
@@ -21,8 +22,8 @@ SIZES = (1, 16, 128, 1024)
 RADIX = 16
 
 #: Link crossings that are measured, and before them for the machine's own start; about.
-MESSAGES = 1_500_000
-START_MESSAGES = 100_000
+MESSAGES = 3_000_000
+START_MESSAGES = 500_000
 
 
 def measure() -> Figures:
@@ -65,7 +66,7 @@ def experiment(hosts: int, messages: int) -> str:
     stream = {
         "memory": "pm",
         "pattern": "random",
-        "footprint_bytes": 4 << 20,
+        "footprint_bytes": 64 << 10,
         "request_bytes": 64,
         "reads": 2,
         "writes": 1,

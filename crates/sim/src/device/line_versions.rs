@@ -4,22 +4,29 @@ use std::sync::Arc;
 
 use crate::message::Version;
 
-/// Lines of a leaf; it holds the versions of 256 KiB of memory.
-const LEAF_LINES: usize = 4096;
+/// Lines of a leaf; it holds the versions of 4 KiB of memory.
+const LEAF_LINES: usize = 64;
+/// Leaves of a branch; it stands for 2 MiB of memory.
+const BRANCH_LEAVES: usize = 512;
+
+type Leaf = [Version; LEAF_LINES];
+type Branch = [Option<Arc<Leaf>>; BRANCH_LEAVES];
 
 /// The version of each line of a device, by the line's number in the device. Lines never written have version 0 and take no room.
 ///
-/// A clone shares its leaves with the original until one of them writes: a snapshot of a large memory costs little.
+/// A tree of two levels below its root. A clone shares branches and leaves with the original until one of them writes there: a snapshot of a large
+/// memory costs little.
 #[derive(Clone, Debug, Default)]
 pub struct LineVersions {
-    leaves: Vec<Option<Arc<[Version; LEAF_LINES]>>>,
+    branches: Vec<Option<Arc<Branch>>>,
 }
 
 impl LineVersions {
     /// The version of line `device_line`.
     pub fn get(&self, device_line: u64) -> Version {
-        let (leaf, line) = position(device_line);
-        self.leaves.get(leaf).and_then(Option::as_ref).map_or(Version(0), |leaf| leaf[line])
+        let (branch, leaf, line) = position(device_line);
+        let branch = self.branches.get(branch).and_then(Option::as_ref);
+        branch.and_then(|branch| branch[leaf].as_ref()).map_or(Version(0), |leaf| leaf[line])
     }
 
     /// Line `device_line` now has `version`.
@@ -27,29 +34,35 @@ impl LineVersions {
     /// # Panics
     /// If the line has a newer version already: a write went past a later one.
     pub fn set(&mut self, device_line: u64, version: Version) {
-        let held = self.get(device_line);
-        assert!(version >= held, "line {device_line} of a device goes back from {held:?} to {version:?}");
-        self.overwrite(device_line, version);
+        let held = self.place(device_line);
+        assert!(version >= *held, "line {device_line} of a device goes back from {held:?} to {version:?}");
+        *held = version;
     }
 
     /// Line `device_line` now has `version`, whatever it had: for volatile media, of which hosts keep no account while they only warm caches.
     pub fn overwrite(&mut self, device_line: u64, version: Version) {
-        let (leaf, line) = position(device_line);
-        if self.leaves.len() <= leaf {
-            self.leaves.resize(leaf + 1, None);
-        }
-        let leaf = self.leaves[leaf].get_or_insert_with(|| Arc::new([Version(0); LEAF_LINES]));
-        Arc::make_mut(leaf)[line] = version;
+        *self.place(device_line) = version;
     }
 
     /// All content is lost.
     pub fn clear(&mut self) {
-        self.leaves.clear();
+        self.branches.clear();
+    }
+
+    fn place(&mut self, device_line: u64) -> &mut Version {
+        let (branch, leaf, line) = position(device_line);
+        if self.branches.len() <= branch {
+            self.branches.resize(branch + 1, None);
+        }
+        let branch = self.branches[branch].get_or_insert_with(|| Arc::new([const { None }; BRANCH_LEAVES]));
+        let leaf = Arc::make_mut(branch)[leaf].get_or_insert_with(|| Arc::new([Version(0); LEAF_LINES]));
+        &mut Arc::make_mut(leaf)[line]
     }
 }
 
-fn position(device_line: u64) -> (usize, usize) {
-    ((device_line / LEAF_LINES as u64) as usize, (device_line % LEAF_LINES as u64) as usize)
+fn position(device_line: u64) -> (usize, usize, usize) {
+    let (leaf, line) = (device_line / LEAF_LINES as u64, device_line % LEAF_LINES as u64);
+    ((leaf / BRANCH_LEAVES as u64) as usize, (leaf % BRANCH_LEAVES as u64) as usize, line as usize)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all. A bank may
 //! keep the row it used last in a buffer. Or the controller knows less of its banks, and [hands everything over](handed_over) at once.
 
+mod bank_set;
 pub(super) mod bus;
 pub mod config;
 mod handed_over;
@@ -27,6 +28,7 @@ use crate::kernel::trace::MediaWrite;
 use crate::kernel::{Duration, Time};
 use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
+use bank_set::BankSet;
 use bus::Bus;
 use handed_over::HandedOver;
 use write_queue::{QueuedWrite, WriteQueue};
@@ -46,6 +48,8 @@ pub struct Pm {
     write_queue_entries: usize,
     read_bypass_cap: u16,
     banks: Vec<Bank>,
+    /// Banks that have reads or writes, unless they are handed over.
+    busy: BankSet,
     bus: Bus,
     /// Reads that wait, over all banks.
     reads_waiting: usize,
@@ -96,6 +100,7 @@ impl Pm {
             write_queue_entries: config.write_queue_entries.into(),
             read_bypass_cap: config.read_bypass_cap,
             banks: vec![Bank::default(); banks],
+            busy: BankSet::none_of(banks),
             bus: Bus::new(Duration::from_ns(config.burst_ns)),
             reads_waiting: 0,
             writes: WriteQueue::new(config.write_queue_entries.into(), banks, config.write_merging, hands_over),
@@ -144,7 +149,9 @@ impl Pm {
             return self.advance_handed_over(now, completions);
         }
         let mut next = Time::NEVER;
-        for bank in 0..self.banks.len() {
+        let mut from = 0;
+        while let Some(bank) = self.busy.next_from(from) {
+            from = bank + 1;
             // A buffered row may take no time at all.
             while self.banks[bank].free <= now {
                 if self.writes.is_writing(bank) {
@@ -154,10 +161,12 @@ impl Pm {
                     break;
                 }
             }
-            let has_write = self.writes.has_waiting(bank) && self.drain.writes_when_idle(self.writes.waiting());
-            let has_more = !self.banks[bank].reads.is_empty() || has_write;
-            if has_more || self.writes.is_writing(bank) {
+            let has_read = !self.banks[bank].reads.is_empty();
+            let (has_write, is_writing) = (self.writes.has_waiting(bank), self.writes.is_writing(bank));
+            if has_read || is_writing || (has_write && self.drain.writes_when_idle(self.writes.waiting())) {
                 next = next.min(self.banks[bank].free);
+            } else if !has_write {
+                self.busy.remove(bank);
             }
         }
         next
@@ -193,6 +202,8 @@ impl Pm {
             AckAt::Queue => self.writes.interrupt(),
             AckAt::Media => self.writes.clear(),
         }
+        self.busy = BankSet::none_of(self.banks.len());
+        (0..self.banks.len()).filter(|&bank| self.writes.has_waiting(bank)).for_each(|bank| self.busy.insert(bank));
     }
 
     /// Whether nothing is queued that is to leave the queue.
@@ -273,7 +284,10 @@ impl Pm {
         self.reads_waiting += 1;
         match self.handed_over {
             Some(_) => self.hand_over_read(bank, read, now),
-            None => self.banks[bank].reads.push_back(read),
+            None => {
+                self.banks[bank].reads.push_back(read);
+                self.busy.insert(bank);
+            }
         }
         self.stats.read_queue.set(self.reads_waiting, now);
     }
@@ -296,6 +310,7 @@ impl Pm {
             AckAt::Media => write.unacknowledged.push(request),
         }
         self.stats.writes_merged += u64::from(self.writes.push(write, bank));
+        self.busy.insert(bank);
         self.stats.write_queue.set(self.writes.occupied(), now);
     }
 

@@ -93,14 +93,14 @@ impl HostBridge {
     fn fabric_crossed(&mut self, context: &mut Context<'_>) {
         let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
         debug_assert_eq!(at_port, context.now());
-        let port = self.port_to(message.line);
-        let port = self.memory_port(port);
+        let number = self.port_to(message.line);
+        let port = self.memory_port(number);
         // What leaves at once for a controller that keeps the order cannot be overtaken.
         let needs_no_watch = port.keeps_order && port.transmitter.has_credit(message.class());
         if needs_no_watch && !self.write_order.holds(message.line) {
-            self.send_request(message, false, context);
+            self.send_request(number, message, false, context);
         } else if self.write_order.admit(message, context.now()) {
-            self.send_request(message, message.is_write(), context);
+            self.send_request(number, message, message.is_write(), context);
         } else {
             self.stats.held += 1;
             self.stats.held_max = self.stats.held_max.max(self.write_order.held() as u64);
@@ -112,10 +112,9 @@ impl HostBridge {
         self.decoder.decode(line).unwrap_or_else(|| panic!("no HDM decoder holds the address {:#x}", line.byte()))
     }
 
-    /// Sends a request to its port; `is_watched` says whether others of its line wait for its answer.
-    fn send_request(&mut self, mut message: Message, is_watched: bool, context: &mut Context<'_>) {
+    /// Sends a request to `port`, behind which its line lies; `is_watched` says whether others of its line wait for its answer.
+    fn send_request(&mut self, port: PortId, mut message: Message, is_watched: bool, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
-        let port = self.port_to(message.line);
         let port = self.memory_port(port);
         port.tags.rename(&mut message, is_watched);
         port.transmitter.offer(message, context);
@@ -133,7 +132,7 @@ impl HostBridge {
         if outstanding.is_watched {
             for held in self.write_order.finished(outstanding.line) {
                 self.stats.held_ps += context.now().since(held.since).as_ps();
-                self.send_request(held.message, held.message.is_write(), context);
+                self.send_request(port, held.message, held.message.is_write(), context);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What every simulated thing has in common: it handles events, loses power, and tells what it counted.
 
+use std::ops::Range;
+
 use super::events::EventQueue;
 use super::time::Time;
 use super::trace::{MediaWrite, Place, RequestName, Trace};
@@ -81,7 +83,10 @@ pub trait Component {
 /// Which port is wired to which.
 #[derive(Clone, Debug, Default)]
 pub struct Wires {
-    peers: Vec<Vec<Option<(ComponentId, PortId)>>>,
+    /// The first port of each component in `peers`, and after the last one the number of all.
+    first: Vec<u32>,
+    /// By component and port: every message asks, so they lie together.
+    peers: Vec<Option<(ComponentId, PortId)>>,
 }
 
 impl Wires {
@@ -91,32 +96,49 @@ impl Wires {
     /// If one of them is wired already: a system is built wrongly.
     pub fn connect(&mut self, one: (ComponentId, PortId), other: (ComponentId, PortId)) {
         for ((component, port), peer) in [(one, other), (other, one)] {
-            let component = component.0 as usize;
-            if self.peers.len() <= component {
-                self.peers.resize_with(component + 1, Vec::new);
-            }
-            let ports = &mut self.peers[component];
-            if ports.len() <= port.index() {
-                ports.resize(port.index() + 1, None);
-            }
-            assert!(ports[port.index()].is_none(), "port {port:?} of component {component} is wired twice");
-            ports[port.index()] = Some(peer);
+            let place = self.make_place(component, port);
+            assert!(self.peers[place].is_none(), "port {port:?} of component {component:?} is wired twice");
+            self.peers[place] = Some(peer);
         }
     }
 
     /// The components at the other ends of the ports of `component`, by port.
     pub fn peers(&self, component: ComponentId) -> impl Iterator<Item = (PortId, ComponentId)> {
-        let ports = self.peers.get(component.0 as usize).map_or(&[][..], Vec::as_slice);
-        (0..).map(PortId).zip(ports).filter_map(|(port, peer)| peer.map(|(component, _)| (port, component)))
+        let ports = (0..).map(PortId).zip(&self.peers[self.ports(component)]);
+        ports.filter_map(|(port, peer)| peer.map(|(component, _)| (port, component)))
     }
 
     /// The port at the other end.
     ///
     /// # Panics
     /// If nothing is wired there.
+    #[inline]
     pub fn peer(&self, component: ComponentId, port: PortId) -> (ComponentId, PortId) {
-        self.peers[component.0 as usize][port.index()]
+        debug_assert!(port.index() < self.ports(component).len(), "{component:?} has no port {port:?}");
+        self.peers[self.first[component.0 as usize] as usize + port.index()]
             .unwrap_or_else(|| panic!("port {port:?} of component {component:?} is not wired"))
+    }
+
+    /// Where the ports of `component` are.
+    fn ports(&self, component: ComponentId) -> Range<usize> {
+        let component = component.0 as usize;
+        match self.first.get(component..component + 2) {
+            Some(ends) => ends[0] as usize..ends[1] as usize,
+            None => 0..0,
+        }
+    }
+
+    /// Where that port is; it gets a place if it has none.
+    fn make_place(&mut self, component: ComponentId, port: PortId) -> usize {
+        let index = component.0 as usize;
+        if self.first.len() < index + 2 {
+            self.first.resize(index + 2, self.peers.len() as u32);
+        }
+        let ports = self.ports(component);
+        let missing = (port.index() + 1).saturating_sub(ports.len());
+        self.peers.splice(ports.end..ports.end, std::iter::repeat_n(None, missing));
+        self.first[index + 1..].iter_mut().for_each(|first| *first += missing as u32);
+        ports.start + port.index()
     }
 }
 
