@@ -6,8 +6,8 @@ one device; 16 hosts have one switch; 128 and 1,024 have two and three levels. E
 request of 64 bytes a microsecond, two reads for each write, to a random line of 64 KiB of its own
 in all devices, and has sixteen under way at most: the same load per host everywhere, at most 40 %
 of what the devices can do, and devices with little in them, because their contents are not the
-fabric. A message is counted once for each CXL link that it crosses, because a deeper tree has more of
-them on each request's way. Seconds are processor time, which other programs disturb least.
+fabric. A message is counted once for each CXL link that it crosses, because a deeper tree has more
+of them on each request's way. Seconds are processor time, which other programs disturb least.
 """
 
 import json
