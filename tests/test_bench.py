@@ -1,8 +1,12 @@
-"""The benchmark's own arithmetic: repetitions, and the history that is kept."""
+"""The benchmark's own arithmetic: repetitions, targets, the history that is kept."""
+
+from collections import Counter
 
 import pytest
 
 from fencepost.bench import history, repeated
+from fencepost.bench.rooms import costs
+from fencepost.bench.targets import Target, targets
 
 
 def test_a_figure_shows_its_repetitions_and_their_spread():
@@ -26,3 +30,50 @@ def test_a_new_figure_is_empty_in_the_lines_before():
     text = history.with_line("", {"commit": "a", "processor": "p", "fft": "1"})
     text = history.with_line(text, {"commit": "b", "processor": "p", "chase": "3"})
     assert text.splitlines() == ["commit,processor,fft,chase", "a,p,1,", "b,p,,3"]
+
+
+def test_a_target_is_a_lower_or_an_upper_bound():
+    assert Target("speed", 20.0, 20).holds and not Target("speed", 19.9, 20).holds
+    cost = Target("cost", 1.3, 1.2, at_most=True)
+    assert cost.to_json() == {"name": "cost", "measured": 1.3, "at_most": 1.2, "holds": False}
+    assert cost.line() == "cost: 1.3, at most 1.2: MISSED"
+
+
+def test_every_target_reads_figures_that_the_bench_has():
+    document = {
+        "replay": {"fft_1core": {"mips": 21.0}, "fft_8core": {"mips": 9.0}},
+        "reference": {
+            "geometric_mean_ratio": 100.0,
+            "lowest_ratio_below_400_kips": 39.0,
+            "lowest_ratio_from_400_kips": 21.0,
+        },
+        "fabric": {
+            "hosts_1": {"messages_per_second": 2.4e6},
+            "hosts_1024": {"messages_per_second": 2.0e6},
+        },
+        "record": {"fft": {"slowdown": 26.0}},
+        "memory": {"short": {"peak_mb": 100.0}, "long": {"peak_mb": 105.0}},
+        "seconds": 300.0,
+    }
+    assert [target.name for target in targets(document) if not target.holds] == [
+        "MIPS of fft on 8 cores, under each scheme",
+        "times the reference's speed, on each row below 400 kips",
+        "recording fft, times native",
+    ]
+
+
+def test_rooms_counts_each_line_once_and_inlined_code_where_it_was_written(tmp_path):
+    output = tmp_path / "callgrind.out"
+    output.write_text(
+        "fl=(1) /src/crates/sim/src/core/issue.rs\nfn=(1) issue\n10 5\n"
+        "fi=(2) /rustc/library/core/src/cmp.rs\n20 3\n"
+        "fi=(3) /src/crates/sim/src/cache/array.rs\n30 7\n"
+        "fe=(1)\n+1 2\n"
+        "cfi=(4) /src/crates/sim/src/device/pm.rs\ncfn=(2) pm\ncalls=1 40\n50 1000\n\n"
+        "fl=(4)\nfn=(2)\n40 900\n"
+        "fl=(5) malloc.c\nfn=(3) malloc\n1 100\n"
+    )
+    counted: Counter[str] = Counter()
+    for room, instructions in costs(output):
+        counted[room] += instructions
+    assert counted == {"core": 10, "cache": 7, "device": 900, "libraries": 100}

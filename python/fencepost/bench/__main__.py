@@ -2,32 +2,50 @@
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from fencepost import documents
-from fencepost.bench import fabric, history, noise, recording, reference, replay, this_machine
+from fencepost.bench import (
+    Figures,
+    fabric,
+    history,
+    noise,
+    recording,
+    reference,
+    replay,
+    targets,
+    this_machine,
+)
 
 
 def main(output: Path) -> None:
     """Measures; `output` is the document, the history gets its line."""
+    start = time.perf_counter()
     before = noise.measure()
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
         folder = Path(name)
         recorded = recording.programs(folder)
-        document = {
+        document: Figures = {
             "host": this_machine(),
             "record": {p.name: recording.measure(p, folder) for p in recorded},
             "replay": {p.name: replay.measure(p, folder) for p in replay.programs()},
-            "memory": replay.measure_lengths(recorded[-1].record_path(folder), folder),
+            "memory": replay.measure_lengths(folder),
             "reference": reference.measure(folder),
             "fabric": fabric.measure(),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():
         print(f"noise {when}: the same work takes up to {figures['spread']:.0%} longer")
+    document["seconds"] = time.perf_counter() - start
+    reached = list(targets.targets(document))
+    document["targets"] = [target.to_json() for target in reached]
     documents.write_json(output, document)
     history.append(document)
+    for target in reached:
+        print(target.line())
     print(output)
+    print(f"bench: {sum(target.holds for target in reached)} of {len(reached)} targets hold")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost import documents
-from fencepost.bench import FENCEPOST, REPETITIONS, Figures, repeated, seconds
+from fencepost.bench import FENCEPOST, REPETITIONS, Figures, record_info, repeated, seconds
 from fencepost.recording import LAUNCHER
 from fencepost.tree import WORKLOADS
 
 SCHEMES = ("nopb", "pb", "pb_rf")
 MACHINE = "pcs-table1"
-LENGTHS = (10**8, 10**9)
+#: Items through a queue that stays as small as it is: 10^8 and 10^9 instructions.
+ITEMS = (200_000, 2_000_000)
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,18 @@ def measure(program: Program, folder: Path) -> Figures:
     return figures
 
 
-def measure_lengths(record: Path, folder: Path) -> Figures:
-    """The peak of memory of the first 10^8 and the first 10^9 instructions of one long record."""
+def measure_lengths(folder: Path) -> Figures:
+    """The peak of memory for records of about 10^8 and 10^9 instructions, replayed whole."""
     figures = {}
-    for length in LENGTHS:
-        more = ["--limit-instructions", str(length)]
-        figures[f"instructions_{length}"] = _replay(record, "pb", more, folder, repetitions=1)
-        print(
-            f"memory: {figures[f'instructions_{length}']['peak_mb']:.0f} MB "
-            f"for {length:,} instructions of {record.name}",
-            flush=True,
-        )
+    for items in ITEMS:
+        record = folder / f"queue_{items}.fencepost"
+        program = [str(WORKLOADS / "queue"), "-t1", "-c1", f"-n{items}", "--flush", "clwb"]
+        seconds([str(LAUNCHER), "-o", str(record), "--", *program])
+        instructions = record_info(record, folder)["instructions"]
+        replayed = _replay(record, "pb", [], folder, repetitions=1)
+        figures[f"queue_{items}"] = {**replayed, "instructions": instructions}
+        record.unlink()
+        print(f"memory: {replayed['peak_mb']:.0f} MB for {instructions:,} instructions", flush=True)
     return figures
 
 

@@ -33,13 +33,13 @@ def rooms(arguments: list[str]) -> Counter[str]:
         command = [*tool, str(REPLAY), *arguments]
         subprocess.run(command, check=True, capture_output=True)
         counted: Counter[str] = Counter()
-        for room, instructions in _costs(output):
+        for room, instructions in costs(output):
             counted[room] += instructions
     return counted
 
 
-def _costs(output: Path) -> Iterator[tuple[str, int]]:
-    """The own costs of all lines: (room, instructions), in callgrind's format, version 1."""
+def costs(output: Path) -> Iterator[tuple[str, int]]:
+    """The own cost of each line of callgrind's `output`: (room, instructions of the host)."""
     files: dict[str, str] = {}
     function_room = line_room = LIBRARIES
     is_call = False
