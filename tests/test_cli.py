@@ -49,6 +49,14 @@ def test_no_command_prints_the_help_and_is_wrong(fencepost):
         (["run", "--pm", "head", "pcs-table1", "x"], "PM selector `head`"),
         (["run", "--persist", "every:0", "pcs-table1", "x"], "every:0"),
         (["run", "--seed", "-1", "pcs-table1", "x"], "--seed"),
+        (
+            ["run", "--seed", "1" + 30 * "0", "pcs-table1", "x"],
+            "less than or equal to 18446744073709551615",
+        ),
+        (
+            ["run", "--limit-pm-writes", "1" + 30 * "0", "pcs-table1", "x"],
+            "less than or equal to 18446744073709551615",
+        ),
         (["run", "--limit-instructions", "0", "pcs-table1", "x"], "--limit-instructions"),
         (["record"], "a program is missing"),
         (["record", "--"], "a program is missing behind --"),

@@ -92,6 +92,12 @@ def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
         (["pond-8", "--scheme", "pbrf"], "there is no scheme `pbrf`"),
         (["pond-8", "--scheme", "pb"], "scheme pb needs a switch"),
         (["pond-8", "--set", "link.latency=3"], "link.latency"),
+        (["pond-8", "--threads", "100000000"], "at most 65,536 can be under way in all"),
+        (["pond-8", "--outstanding", "8193", "--threads", "8"], "8 threads with 8193 requests"),
+        (["pond-8", "--delay", "-1"], "--delay"),
+        (["pond-8", "--plot", "l.png"], "--plot l.png: pictures are SVG; name it l.svg"),
+        (["pond-8", "--plot", "l"], "--plot l: pictures are SVG"),
+        (["pond-8", "--json", "a.svg", "--plot", "a.svg"], "--json a.svg is the same file"),
     ],
 )
 def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
@@ -100,3 +106,13 @@ def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
     assert done.stdout == ""
     assert part in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_chain_that_gets_no_read_through_is_said_and_is_no_number(fencepost, tmp_path):
+    few = ["--delay", "0", "--measure-us", "1", "-q", "--mix", "1:0", "--json", "l.json"]
+    done = fencepost("latency", "pond-8", "--threads", "64", "--outstanding", "1024", *few)
+    assert done.returncode == 0, done.stderr
+    assert "no read of the chain came to its end in the time measured" in done.stderr
+    [curve] = json.loads((tmp_path / "l.json").read_text())["curves"]
+    assert curve["points"][0]["latency_ns"]["mean"] is None
+    assert " 00000\t      –\t" in done.stdout

@@ -19,6 +19,12 @@ def resolve(machine: str, sets: list[str]) -> dict[str, Any]:
     return resolved
 
 
+def file_of(machine: str) -> Path:
+    """The file that a machine's name or path means; it may not exist."""
+    is_path = "/" in machine or machine.endswith(".toml")
+    return Path(machine) if is_path else MACHINES / f"{machine}.toml"
+
+
 def name_of(machine: str) -> str:
     """What a machine is called in results: its name, or its file's name without the suffix."""
     return Path(machine).name.removesuffix(".toml")

@@ -7,6 +7,7 @@ use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
 use fencepost_sim::sampling::SamplePlan;
 use fencepost_sim::switch::Scheme;
 use pyo3::prelude::*;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::faults::input;
@@ -27,11 +28,28 @@ pub struct Options {
     pub sample: Option<SamplePlan>,
 }
 
+/// The members of `provenance.options` that mean something here; the others are Python's.
+#[derive(Deserialize)]
+struct Document {
+    schemes: Vec<String>,
+    pm: Vec<String>,
+    persist: String,
+    limit_pm_writes: Option<u64>,
+    limit_instructions: Option<u64>,
+    seed: u64,
+    sample: Option<String>,
+}
+
+impl Document {
+    fn read(options: &str) -> PyResult<Document> {
+        serde_json::from_str(options).map_err(|error| input(format!("options: {error}")))
+    }
+}
+
 /// Checks options (JSON, `provenance.options`) and gives them back.
 #[pyfunction]
 pub fn options_resolve(options: &str) -> PyResult<String> {
-    let mut json: Value = serde_json::from_str(options).map_err(input)?;
-    let schemes = texts(&json, "schemes");
+    let schemes = Document::read(options)?.schemes;
     if schemes.is_empty() {
         return Err(input(format!("no scheme is given; there are: {}", names(&Scheme::ALL))));
     }
@@ -42,6 +60,7 @@ pub fn options_resolve(options: &str) -> PyResult<String> {
         }
     }
     let read = Options::read(options)?;
+    let mut json: Value = serde_json::from_str(options).map_err(input)?;
     json["sample"] = json!(read.sample);
     Ok(json.to_string())
 }
@@ -55,15 +74,15 @@ pub fn scheme_of(name: &str) -> PyResult<Scheme> {
 impl Options {
     /// Reads the options; with one clear message if they are wrong.
     pub fn read(options: &str) -> PyResult<Options> {
-        let json: Value = serde_json::from_str(options).map_err(input)?;
-        let selectors: Result<Vec<PmSelector>, _> = texts(&json, "pm").iter().map(|text| text.parse()).collect();
+        let document = Document::read(options)?;
+        let selectors: Result<Vec<PmSelector>, _> = document.pm.iter().map(|text| text.parse()).collect();
         Ok(Options {
             pm: selectors.map_err(input)?,
-            persist: persist_of(json["persist"].as_str().unwrap_or_default())?,
-            limit_pm_writes: json["limit_pm_writes"].as_u64(),
-            limit_instructions: json["limit_instructions"].as_u64(),
-            seed: json["seed"].as_u64().unwrap_or_default(),
-            sample: json["sample"].as_str().map(str::parse).transpose().map_err(input)?,
+            persist: persist_of(&document.persist)?,
+            limit_pm_writes: document.limit_pm_writes,
+            limit_instructions: document.limit_instructions,
+            seed: document.seed,
+            sample: document.sample.as_deref().map(str::parse).transpose().map_err(input)?,
         })
     }
 
@@ -87,11 +106,6 @@ fn persist_of(text: &str) -> PyResult<PersistMode> {
         (_, Some(Ok(stores))) if stores > 0 => Ok(PersistMode::Every(stores)),
         _ => Err(input(format!("--persist {text}: it has to be program, sync or every:N with N of at least 1"))),
     }
-}
-
-fn texts(json: &Value, member: &str) -> Vec<String> {
-    let list = json[member].as_array().map(Vec::as_slice).unwrap_or_default();
-    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn names(schemes: &[Scheme]) -> String {

@@ -11,7 +11,7 @@ from rich.table import Table
 from fencepost import _core, documents, record_summary
 from fencepost import doctor as examination
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 
@@ -24,6 +24,7 @@ def info(
 
     Also of a record that is cut off or damaged, up to there; exit code 2 if it is damaged.
     """
+    outputs.check({"--json": json_file}, [record])
     document = json.loads(_core.record_info(str(record)))
     if json_file is not None:
         documents.write_json(json_file, document)

@@ -9,8 +9,9 @@ import typer
 
 from fencepost import documents, latency, machines
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.counts import COUNT_MAX
 from fencepost.latency import plot, text
 from fencepost.traffic import Machine
 
@@ -39,9 +40,7 @@ def latency_command(
     ] = None,
     outstanding: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=65536, help="Requests of each under way (default: cache.l1d.mshrs)."
-        ),
+        typer.Option(min=1, help="Requests of each under way (default: cache.l1d.mshrs)."),
     ] = None,
     size: Annotated[
         int, typer.Option(metavar="BYTES", help="Of a request: a multiple of 64 up to 4096.")
@@ -58,7 +57,9 @@ def latency_command(
     measure_us: Annotated[
         float, typer.Option(min=1, max=1e6, help="Simulated time of a point, after a warm-up.")
     ] = 100.0,
-    seed: Annotated[int, typer.Option(min=0, help="Which places random requests go to.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=COUNT_MAX, help="Which places random requests go to.")
+    ] = 0,
     sets: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,6 +81,8 @@ def latency_command(
     """Idle latency, then latency against bandwidth, from synthetic traffic; printed as MLC does."""
     if pattern not in PATTERNS:
         raise InputError(f"--pattern {pattern}: it has to be {' or '.join(PATTERNS)}")
+    outputs.check_svg("--plot", plot_file)
+    outputs.check({"--json": json_file, "--plot": plot_file}, [machines.file_of(machine)])
     resolved = Machine(machines.name_of(machine), machines.resolve(machine, sets or []), scheme)
     usual = latency.usual_load(resolved, memory)
     load = dataclasses.replace(
@@ -93,6 +96,11 @@ def latency_command(
         measure_ns=measure_us * 1000,
         seed=seed,
     )
+    if load.threads * load.outstanding > latency.REQUESTS_MAX:
+        raise InputError(
+            f"{load.threads} threads with {load.outstanding} requests each (--threads, "
+            f"--outstanding): at most {latency.REQUESTS_MAX:,} can be under way in all"
+        )
     with console.messages().status("") as status:
 
         def watch(done: int, in_all: int) -> None:
@@ -106,6 +114,12 @@ def latency_command(
         documents.write_whole(plot_file, plot.svg(document))
     for line in text.lines(document):
         print(line)
+    if text.has_gaps(document):
+        console.messages().print(
+            "–: no read of the chain came to its end in the time measured; see --measure-us",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _mix(written: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from fencepost import _core, documents, machine_keys, machines
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 group = typer.Typer(help="Named machines and the schema of machine files.", no_args_is_help=True)
@@ -37,6 +37,7 @@ def show(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:
     """A machine as it is simulated: inheritance followed, defaults written out."""
+    outputs.check({"--json": json_file}, [machines.file_of(name)])
     resolved = machines.resolve(name, sets or [])
     if json_file is not None:
         documents.write_json(json_file, resolved)

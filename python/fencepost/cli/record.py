@@ -7,6 +7,7 @@ import typer
 
 from fencepost import recording
 from fencepost._core import InputError
+from fencepost.cli import outputs
 from fencepost.cli.application import app
 from fencepost.cli.invocation import program_of
 
@@ -37,6 +38,7 @@ def record(
     program = program_of(context)
     if program is None:
         raise InputError("a program is missing; type: fencepost record -- PROGRAM ARGS…")
+    outputs.check({"-o": output}, outputs.executable(program))
     arguments: list[str] = []
     if output is not None:
         arguments += ["-o", str(output)]

@@ -12,8 +12,9 @@ import typer
 
 from fencepost import _core, documents, machines, recording, report, table
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.counts import COUNT_MAX
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
@@ -43,17 +44,20 @@ Report = Annotated[
 Seed = Annotated[
     int,
     typer.Option(
-        min=0, help="Which start times threads get (core.start_jitter_ns); 0: none is late."
+        min=0,
+        max=COUNT_MAX,
+        help="Which start times threads get (core.start_jitter_ns); 0: none is late.",
     ),
 ]
 LimitPmWrites = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="End where nopb has sent N writes to PM."),
+    typer.Option(min=1, max=COUNT_MAX, metavar="N", help="End where nopb has sent N writes to PM."),
 ]
 LimitInstructions = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=COUNT_MAX,
         metavar="N",
         help="End after N instructions of all hosts; each thread ends the block it is in.",
     ),
@@ -181,13 +185,17 @@ def _replay(
     report_file: Path | None,
 ) -> None:
     # Everything that can be wrong is looked at before a program is run or anything simulated.
+    program = program_of(context)
+    inputs = [*(records or []), *map(machines.file_of, names)]
+    inputs += outputs.executable(program) if program else []
+    outputs.check({"--json": json_file, "--report": report_file}, inputs)
     chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
     for name, machine in resolved.items():
         check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
-    with _recorded(program_of(context), records) as named:
+    with _recorded(program, records) as named:
         opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(
             [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fencepost import difference, documents, report, table
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 
@@ -19,8 +19,10 @@ def make_report(
     ] = None,
 ) -> None:
     """Make the report of a result again, and print its table."""
+    page = output or result.with_suffix(".html")
+    outputs.check({"-o": page}, [result])
     document = documents.read_result(result)
-    documents.write_whole(output or result.with_suffix(".html"), report.html(document))
+    documents.write_whole(page, report.html(document))
     table.show(document, console.output(), console.messages())
 
 
@@ -31,6 +33,7 @@ def diff(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:
     """What differs between two results: how they were made, and every figure."""
+    outputs.check({"--json": json_file}, [a, b])
     found = difference.between(documents.read_result(a), documents.read_result(b))
     if json_file is not None:
         documents.write_json(json_file, found)

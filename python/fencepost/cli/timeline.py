@@ -7,8 +7,9 @@ import typer
 
 from fencepost import documents, timeline
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.counts import COUNT_MAX, TIME_NS_MAX
 
 SLICES_MAX = 10_000  # about a megabyte
 
@@ -33,26 +34,44 @@ def make_timeline(
     ] = None,
     persist: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Only the Nth persist of the regions of interest."),
+        typer.Option(
+            min=1,
+            max=COUNT_MAX,
+            metavar="N",
+            help="Only the Nth persist of the regions of interest.",
+        ),
     ] = None,
     region: Annotated[
         int | None,
-        typer.Option(min=0, metavar="R", help="From the first persist of region R (from 0) on."),
+        typer.Option(
+            min=0,
+            max=(1 << 32) - 1,
+            metavar="R",
+            help="From the first persist of region R (from 0) on.",
+        ),
     ] = None,
     from_ns: Annotated[
         float | None,
-        typer.Option("--from", min=0, metavar="NS", help="What begins from there on …"),
+        typer.Option(
+            "--from", min=0, max=TIME_NS_MAX, metavar="NS", help="What begins from there on …"
+        ),
     ] = None,
     until_ns: Annotated[
         float | None,
-        typer.Option("--to", min=0, metavar="NS", help="… and before, since the replay's start."),
+        typer.Option(
+            "--to",
+            min=0,
+            max=TIME_NS_MAX,
+            metavar="NS",
+            help="… and before, since the replay's start.",
+        ),
     ] = None,
     limit_events: Annotated[
-        int, typer.Option(min=1, metavar="N", help="No new requests after N slices.")
+        int, typer.Option(min=1, max=COUNT_MAX, metavar="N", help="No new requests after N slices.")
     ] = SLICES_MAX,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the way of the first persist (SVG)."),
+        typer.Option(metavar="FILE.svg", help="Draw the way of the first persist (SVG)."),
     ] = None,
 ) -> None:
     """Run a result again and follow single requests from the core to the media and back."""
@@ -70,9 +89,13 @@ def make_timeline(
         "from_ps": None if from_ns is None else round(from_ns * 1000),
         "until_ps": None if until_ns is None else round(until_ns * 1000),
     }
+    outputs.check_svg("--picture", picture)
+    outputs.check({"-o": output, "--picture": picture}, [result, *(records or [])])
     document = documents.read_result(result)
     key = timeline.run_of(document, run)
-    experiment = timeline.experiment_of(result, document, records)
+    found = records or timeline.records_of(result, document)
+    outputs.check({"-o": output, "--picture": picture}, found)
+    experiment = timeline.experiment_of(result, document, found)
     trace, requests = experiment.timeline(key, selection)
     if not requests["requests"]:
         raise InputError(f"{result}: in {':'.join(key)} there is no such request to follow")

@@ -20,6 +20,10 @@ INJECT_DELAYS = (
     0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700, 1000, 1300, 1700, 2500, 3500, 5000, 9000, 20000,
 )  # fmt: skip
 
+# Of all threads together: some hundred times what the queues and credits of any fabric hold. More
+# would only wait in its host longer.
+REQUESTS_MAX = 65_536
+
 IDLE_NS = 1_000_000.0  # some thousand dependent reads, so that refreshes have their share
 
 

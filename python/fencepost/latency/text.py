@@ -30,6 +30,12 @@ def lines(document: Document) -> Iterator[str]:
         yield ""
 
 
+def has_gaps(document: Document) -> bool:
+    """Whether there is a point at which no read was measured."""
+    points = [point for curve in document["curves"] for point in curve["points"]]
+    return any(point["latency_ns"]["mean"] is None for point in points)
+
+
 def traffic_type(curve: Document) -> str:
     """What MLC calls a mix of reads and writes."""
     if curve["writes"] == 0:

@@ -5,10 +5,10 @@
 
 from typing import Any
 
-from fencepost.timeline.experiment import experiment_of, run_of
+from fencepost.timeline.experiment import experiment_of, records_of, run_of
 from fencepost.timeline.path import picture
 
-__all__ = ["experiment_of", "picture", "run_of", "summary"]
+__all__ = ["experiment_of", "picture", "records_of", "run_of", "summary"]
 
 
 def summary(requests: dict[str, Any]) -> str:

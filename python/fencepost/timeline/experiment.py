@@ -23,11 +23,16 @@ def run_of(document: dict[str, Any], wanted: str | None) -> Key:
     return found[0]
 
 
-def experiment_of(result: Path, document: dict[str, Any], records: list[Path] | None) -> Experiment:
+def records_of(result: Path, document: dict[str, Any]) -> list[Path]:
+    """The records that the result in the file `result` was made from, one for each host."""
+    return [_find(result, record["name"]) for record in _made_from(document)]
+
+
+def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -> Experiment:
     """The experiment that made `document`, read from the file `result`."""
     provenance = document["provenance"]
-    made_from = [provenance["record"], *provenance.get("other_records", [])]
-    if records is not None and len(records) != len(made_from):
+    made_from = _made_from(document)
+    if len(records) != len(made_from):
         raise InputError(
             f"{result} was made from {len(made_from)} record{'s' * (len(made_from) > 1)}, "
             f"one for each host, and --record is given {len(records)} times"
@@ -35,8 +40,7 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path] | 
     options = json.loads(_core.options_resolve(json.dumps(provenance["options"])))
     opened = {}
     chosen = []
-    for number, record in enumerate(made_from):
-        path = records[number] if records is not None else _find(result, record["name"])
+    for path, record in zip(records, made_from, strict=True):
         if path not in opened:
             opened[path] = _core.Record(str(path), options["allow_cut"])
         found = json.loads(opened[path].provenance())["hash"]
@@ -48,6 +52,11 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path] | 
         chosen.append(opened[path])
     names = [record["name"] for record in made_from]
     return Experiment(chosen, names, provenance["machines"], options)
+
+
+def _made_from(document: dict[str, Any]) -> list[dict[str, Any]]:
+    provenance = document["provenance"]
+    return [provenance["record"], *provenance.get("other_records", [])]
 
 
 def _find(result: Path, name: str) -> Path:
