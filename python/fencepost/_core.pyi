@@ -12,6 +12,9 @@ __all__ = [
     "__version__",
     "link_saturate",
     "link_soak",
+    "litmus_examine",
+    "litmus_fabrics",
+    "litmus_tests",
     "machine_resolve",
     "machine_schema",
     "matched_ratio",
@@ -42,6 +45,19 @@ def link_soak(link: str, messages: int, seed: int) -> str:
     Gives `arrived` (by class), `disordered`, `lost`, `missing_credits`, `credit_stalls`,
     `control_flits`, `crc_errors`, `replayed_flits`.
     """
+
+def litmus_examine(name: str, machines: list[tuple[str, str]], first: int, seeds: int) -> str:
+    """What was found about a litmus test of persistency, as JSON.
+
+    `machines` are names with resolved machines (JSON). Each runs the test under every scheme with
+    `seeds` variations of its timing, from number `first` on; the power is cut at every event.
+    """
+
+def litmus_fabrics() -> str:
+    """The machines on which litmus tests run: `name`, `description`, `machine`, `sets`, as JSON."""
+
+def litmus_tests() -> list[str]:
+    """The names of all published litmus tests, in the order of their table."""
 
 def machine_schema() -> str:
     """The JSON Schema of machine files."""

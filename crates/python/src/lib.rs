@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 mod faults;
 mod job;
 mod link;
+mod litmus;
 mod machine;
 mod options;
 mod probe;
@@ -26,6 +27,8 @@ mod _core {
     use super::job::Job;
     #[pymodule_export]
     use super::link::{link_saturate, link_soak};
+    #[pymodule_export]
+    use super::litmus::{litmus_examine, litmus_fabrics, litmus_tests};
     #[pymodule_export]
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]

@@ -20,4 +20,5 @@ pub use config::{Pattern, StreamConfig};
 pub use experiment::{Experiment, Measurement};
 pub use footprint::Footprint;
 pub use generator::Generator;
+pub use random::Random;
 pub use stats::StreamStats;

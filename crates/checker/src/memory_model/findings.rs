@@ -1,0 +1,228 @@
+//! What was found about a litmus test: what its model allows, and what the simulator left on which machine under which scheme.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_sim::config::Machine;
+use fencepost_sim::switch::Scheme;
+use serde::Serialize;
+
+use super::cxl0::{self, FabricTest};
+use super::litmus_test::{Isa, LitmusTest, NvmState};
+use super::run::run;
+use super::{model, published};
+
+/// A machine, and what it is called.
+pub type NamedMachine = (String, Machine);
+
+/// How a state that is not allowed can be seen again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Offence {
+    /// The state.
+    pub state: String,
+    /// The variation.
+    pub seed: u64,
+    /// The simulated time of the power cut; none if it was not noted.
+    pub time_ps: Option<u64>,
+}
+
+/// What the runs on one machine under one scheme left.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// The machine.
+    pub machine: String,
+    /// The scheme.
+    pub scheme: String,
+    /// Runs in which every guard observed what it takes.
+    pub judged: u64,
+    /// The others.
+    pub not_judged: u64,
+    /// Power cuts.
+    pub cuts: u64,
+    /// The states that were left.
+    pub states: Vec<String>,
+    /// Whether one of them is what the test asks for.
+    pub is_reached: bool,
+    /// The states that are forbidden, or that the model does not have.
+    pub offences: Vec<Offence>,
+}
+
+/// What was found about a test.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The test's name.
+    pub id: String,
+    /// `x86-64`, `arm64` or `fabric`.
+    pub isa: String,
+    /// What it does.
+    pub text: String,
+    /// What is asked, or what is read.
+    pub query: String,
+    /// What was published: `allowed`, `forbidden`, or a set of values.
+    pub verdict: String,
+    /// The states that the model allows.
+    pub states: Vec<String>,
+    /// How many there are, as published.
+    pub published_states: Option<usize>,
+    /// Whether the model agrees with what was published.
+    pub model_agrees: bool,
+    /// Why no machine can run it, if none can.
+    pub not_run: Option<String>,
+    /// What was left where.
+    pub cells: Vec<Cell>,
+    /// States that the model allows and no run has left.
+    pub never_left: Vec<String>,
+    /// Whether the model agrees, each machine was judged under each scheme, and none left what it must not.
+    pub holds: bool,
+}
+
+/// The names of all published tests, in the order of their table.
+pub fn names() -> Vec<String> {
+    let processor = published::processor_tests().into_iter().map(|test| test.id);
+    processor.chain(published::fabric_tests().into_iter().map(|test| test.id)).collect()
+}
+
+/// Runs the test `name` on each machine under each scheme that it can run, timed as each of `seeds` says.
+///
+/// # Errors
+/// If there is no such test, or a run does not come to its end; says which.
+pub fn examine(name: &str, machines: &[NamedMachine], seeds: std::ops::Range<u64>) -> Result<Finding, String> {
+    if let Some(test) = published::processor_tests().into_iter().find(|test| test.id == name) {
+        return examine_processor(&test, machines, seeds);
+    }
+    let test = published::fabric_tests().into_iter().find(|test| test.id == name);
+    let test = test.ok_or_else(|| format!("there is no litmus test `{name}`; there are: {}", names().join(", ")))?;
+    examine_fabric(&test, machines, seeds)
+}
+
+/// What the runs under one scheme on one machine have left so far.
+struct Tally {
+    cell: Cell,
+    /// Each state, with the first seed and time that left it.
+    left: BTreeMap<NvmState, (u64, Option<u64>)>,
+}
+
+impl Tally {
+    fn new(machine: &str, scheme: Scheme) -> Tally {
+        let cell = Cell {
+            machine: machine.to_owned(),
+            scheme: scheme.to_string(),
+            judged: 0,
+            not_judged: 0,
+            cuts: 0,
+            states: Vec::new(),
+            is_reached: false,
+            offences: Vec::new(),
+        };
+        Tally { cell, left: BTreeMap::new() }
+    }
+
+    /// Says of each state how it is written, whether it is asked for, and whether it may be.
+    fn finish(mut self, describe: impl Fn(&NvmState) -> (String, bool, bool)) -> (Cell, BTreeSet<NvmState>) {
+        for (state, (seed, time_ps)) in &self.left {
+            let (text, is_asked_for, may_be) = describe(state);
+            self.cell.is_reached |= is_asked_for;
+            if !may_be {
+                self.cell.offences.push(Offence { state: text.clone(), seed: *seed, time_ps: *time_ps });
+            }
+            self.cell.states.push(text);
+        }
+        (self.cell, self.left.into_keys().collect())
+    }
+}
+
+/// Every machine with every scheme that it can run.
+fn pairs(machines: &[NamedMachine]) -> impl Iterator<Item = (&str, &Machine, Scheme)> {
+    let schemes = machines.iter().flat_map(|named| Scheme::ALL.map(|scheme| (named, scheme)));
+    let possible = schemes.filter(|((_, machine), scheme)| machine.topology().check_scheme(*scheme).is_ok());
+    possible.map(|((name, machine), scheme)| (name.as_str(), machine, scheme))
+}
+
+fn examine_processor(
+    test: &LitmusTest,
+    machines: &[NamedMachine],
+    seeds: std::ops::Range<u64>,
+) -> Result<Finding, String> {
+    let allowed = model::states(test);
+    let mut left = BTreeSet::new();
+    let mut cells = Vec::new();
+    for (name, machine, scheme) in pairs(machines) {
+        let mut tally = Tally::new(name, scheme);
+        for seed in seeds.clone() {
+            let run = run(test, machine, scheme, seed);
+            let run = run.map_err(|error| format!("{} on {name} under {scheme}, seed {seed}: {error}", test.id))?;
+            *(if run.is_judged { &mut tally.cell.judged } else { &mut tally.cell.not_judged }) += 1;
+            tally.cell.cuts += run.cuts;
+            for (state, time) in run.states {
+                tally.left.entry(state).or_insert((seed, Some(time.as_ps())));
+            }
+        }
+        let (cell, states) = tally.finish(|state| {
+            let is_asked_for = test.query.holds(state);
+            (test.display(state), is_asked_for, allowed.contains(state) && (test.is_allowed || !is_asked_for))
+        });
+        left.extend(states);
+        cells.push(cell);
+    }
+    let model_agrees = allowed.iter().any(|state| test.query.holds(state)) == test.is_allowed
+        && test.published_states.is_none_or(|published| published == allowed.len());
+    Ok(Finding {
+        id: test.id.clone(),
+        isa: if test.isa == Isa::X86 { "x86-64" } else { "arm64" }.into(),
+        text: test.text.clone(),
+        query: test.question.clone(),
+        verdict: if test.is_allowed { "allowed" } else { "forbidden" }.into(),
+        states: allowed.iter().map(|state| test.display(state)).collect(),
+        published_states: test.published_states,
+        model_agrees,
+        not_run: None,
+        never_left: allowed.difference(&left).map(|state| test.display(state)).collect(),
+        holds: model_agrees && do_hold(&cells),
+        cells,
+    })
+}
+
+fn examine_fabric(
+    test: &FabricTest,
+    machines: &[NamedMachine],
+    seeds: std::ops::Range<u64>,
+) -> Result<Finding, String> {
+    let allowed = cxl0::read(test);
+    let mut left = BTreeSet::new();
+    let mut cells = Vec::new();
+    for (name, machine, scheme) in pairs(machines).filter(|_| test.can_be_run()) {
+        let mut tally = Tally::new(name, scheme);
+        for seed in seeds.clone() {
+            let run = test.run(machine, scheme, seed);
+            let run = run.map_err(|error| format!("{} on {name} under {scheme}, seed {seed}: {error}", test.id))?;
+            tally.cell.judged += 1;
+            tally.cell.cuts += run.cuts;
+            for state in run.read {
+                tally.left.entry(state).or_insert((seed, None));
+            }
+        }
+        let (cell, states) =
+            tally.finish(|state| (test.display(state), allowed.contains(state), allowed.contains(state)));
+        left.extend(states);
+        cells.push(cell);
+    }
+    let never_left = if cells.is_empty() { BTreeSet::new() } else { &allowed - &left };
+    let model_agrees = allowed == test.published;
+    Ok(Finding {
+        id: test.id.clone(),
+        isa: "fabric".into(),
+        text: test.text.clone(),
+        query: format!("read {}", test.locations.join(" ")),
+        verdict: test.published.iter().map(|state| test.display(state)).collect::<Vec<_>>().join(" or "),
+        states: allowed.iter().map(|state| test.display(state)).collect(),
+        published_states: Some(test.published.len()),
+        model_agrees,
+        not_run: (!test.can_be_run()).then(|| "a host has no instruction for it".into()),
+        never_left: never_left.iter().map(|state| test.display(state)).collect(),
+        holds: model_agrees && do_hold(&cells),
+        cells,
+    })
+}
+
+fn do_hold(cells: &[Cell]) -> bool {
+    cells.iter().all(|cell| cell.judged > 0 && cell.offences.is_empty())
+}

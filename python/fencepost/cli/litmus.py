@@ -1,0 +1,216 @@
+"""`fencepost litmus`: published litmus tests of persistency, run on simulated machines."""
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fencepost import __version__, _core, documents, machines
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+FORMAT_VERSION = 1
+VARIATIONS = 16
+TABLE_BEGINS = "<!-- table of fencepost litmus -->"
+TABLE_ENDS = "<!-- end of the table -->"
+
+Finding = dict[str, Any]
+
+
+@app.command()
+def litmus(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One test, as px86-05 (default: all).")
+    ] = None,
+    variations: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Timings tried on each machine and scheme.")
+    ] = VARIATIONS,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="S", help="The first of them; 0 is the plain test.")
+    ] = 0,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--machine", metavar="NAME", help="Of the machines it runs on; repeatable."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all that was found.")
+    ] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE", help="Put the table into docs/crash-consistency.md again."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="Tests at once (default: one per processor)."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Cut the power at every event of published litmus tests; exit 1 if a state is forbidden."""
+    names = _core.litmus_tests()
+    if name is not None and name not in names:
+        raise InputError(f"there is no litmus test `{name}`; there are: {', '.join(names)}")
+    fabrics = _fabrics(only or [])
+    resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
+
+    def examine(test: str) -> Finding:
+        finding: Finding = json.loads(_core.litmus_examine(test, resolved, seed, variations))
+        return finding
+
+    asked = [name] if name else names
+    findings: dict[str, Finding] = {}
+    with (
+        console.messages().status("") as status,
+        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+    ):
+        futures = [pool.submit(examine, test) for test in asked]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                finding = future.result()
+                findings[finding["id"]] = finding
+                if not quiet:
+                    status.update(f"{done} of {len(asked)} tests")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    rows = [findings[test] for test in asked]
+    options = {"variations": variations, "seed": seed}
+    if json_file is not None:
+        documents.write_json(json_file, _document(rows, fabrics, options))
+    if docs is not None:
+        documents.write_whole(docs, with_table(docs, rows))
+    console.output().print(_table(rows), markup=False)
+    for line in offences(rows):
+        print(line)
+    print(last_line(rows))
+    if not all(row["holds"] for row in rows):
+        raise typer.Exit(1)
+
+
+def last_line(rows: list[Finding]) -> str:
+    """How many tests hold."""
+    return f"litmus: {sum(row['holds'] for row in rows)} of {len(rows)} hold"
+
+
+def offences(rows: list[Finding]) -> Iterable[str]:
+    """What must not have been left, with the command that shows it again."""
+    for row in rows:
+        if not row["model_agrees"]:
+            yield f"{row['id']}: the model does not give what was published: {row['states']}"
+        for cell in row["cells"]:
+            where = f"{row['id']} on {cell['machine']} under {cell['scheme']}"
+            if cell["judged"] == 0:
+                yield f"{where}: no run was judged, as a guard never observed what it takes"
+            for offence in cell["offences"]:
+                at = "" if offence["time_ps"] is None else f" at {offence['time_ps'] / 1000} ns"
+                again = (
+                    f"fencepost litmus {row['id']} --machine {cell['machine']} "
+                    f"--seed {offence['seed']} --variations 1"
+                )
+                yield f"{where}: a power cut{at} leaves {offence['state']}; again: {again}"
+
+
+def with_table(page: Path, rows: list[Finding]) -> str:
+    """The text of a page with the table between its two marks."""
+    try:
+        before, begin, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+    except OSError as error:
+        raise InputError(f"{page}: cannot be read: {error.strerror}") from error
+    _, end, after = rest.partition(TABLE_ENDS)
+    if not (begin and end):
+        raise InputError(f"{page}: has no place for the table: {TABLE_BEGINS} and {TABLE_ENDS}")
+    return f"{before}{begin}\n{markdown(rows)}\n{last_line(rows)}\n{end}{after}"
+
+
+def markdown(rows: list[Finding]) -> str:
+    """The table as a page has it."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    for row in rows:
+        cells = (cell.replace("|", "\\|") for cell in _cells(row))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+# What is in a cell of the table.
+COLUMNS = ("id", "test", "query", "published", "model", "left", "reached on", "ok")
+
+
+def _table(rows: list[Finding]) -> Table:
+    table = Table(*COLUMNS, box=None)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: Finding) -> tuple[str, ...]:
+    states = len(row["states"])
+    published = row["published_states"]
+    model = f"{states}" if published is None else f"{states} ({published} published)"
+    left = row["not_run"] or f"{states - len(row['never_left'])}"
+    ok = "ok" if row["holds"] else "FAILS"
+    return (
+        row["id"],
+        row["text"],
+        row["query"],
+        row["verdict"],
+        model,
+        left,
+        _where(row),
+        ok,
+    )
+
+
+def _where(row: Finding) -> str:
+    """On which machines and under which schemes what is asked for was left."""
+    cells = row["cells"]
+    if row["isa"] == "fabric":
+        return "–" if not cells else "all"
+    reached = [cell for cell in cells if cell["is_reached"]]
+    if not reached:
+        return "nowhere"
+    if len(reached) == len(cells):
+        return "all"
+    schemes: dict[str, list[str]] = {}
+    for cell in reached:
+        schemes.setdefault(cell["machine"], []).append(cell["scheme"])
+    possible = {cell["machine"]: 0 for cell in cells}
+    for cell in cells:
+        possible[cell["machine"]] += 1
+    parts = []
+    for machine, under in schemes.items():
+        whole = len(under) == possible[machine]
+        parts.append(machine if whole else f"{machine} ({', '.join(under)})")
+    return ", ".join(parts)
+
+
+def _fabrics(only: list[str]) -> list[dict[str, Any]]:
+    fabrics: list[dict[str, Any]] = json.loads(_core.litmus_fabrics())
+    names = [fabric["name"] for fabric in fabrics]
+    for name in only:
+        if name not in names:
+            raise InputError(f"--machine {name}: litmus tests run on {', '.join(names)}")
+    return [fabric for fabric in fabrics if not only or fabric["name"] in only]
+
+
+def _resolved(fabric: dict[str, Any]) -> dict[str, Any]:
+    return machines.resolve(fabric["machine"], list(fabric["sets"]))
+
+
+def _document(
+    rows: list[Finding], fabrics: list[dict[str, Any]], options: dict[str, int]
+) -> dict[str, Any]:
+    return {
+        "provenance": {
+            "format_version": FORMAT_VERSION,
+            "fencepost": __version__,
+            "machines": fabrics,
+            "options": options,
+        },
+        "rows": rows,
+        "holds": sum(row["holds"] for row in rows),
+    }

@@ -1,0 +1,89 @@
+"""`fencepost litmus`: the table, the document, and what it says of a forbidden state."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost import _core
+from fencepost.cli import litmus, main
+
+Finding = dict[str, Any]
+
+
+def _run(*arguments: str) -> int:
+    try:
+        return main(["litmus", "--quiet", *arguments])
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def test_a_forbidden_state_is_never_left_and_an_allowed_one_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = tmp_path / "litmus.json"
+    options = ("--machine", "tree", "--variations", "5", "--json", str(document))
+    assert _run("px86-10", *options) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert "x=1; y=1; clwb x; clwb y; sfence; z=1" in printed[1]
+    assert printed[-1] == "litmus: 1 of 1 hold"
+    found = json.loads(document.read_text())
+    (row,) = found["rows"]
+    assert row["verdict"] == "allowed" and len(row["states"]) == 5
+    assert {cell["scheme"] for cell in row["cells"]} == {"nopb", "pb", "pb_rf"}
+    assert any(cell["is_reached"] for cell in row["cells"])
+    assert all(cell["cuts"] > 100 for cell in row["cells"])
+    assert found["provenance"]["options"] == {"variations": 5, "seed": 0}
+
+
+def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
+    options = ("px86-13", "--machine", "switch", "--seed", "3", "--variations", "1", "--json")
+    texts = []
+    for name in ("first.json", "second.json"):
+        assert _run(*options, str(tmp_path / name)) == 0
+        texts.append((tmp_path / name).read_text())
+    assert texts[0] == texts[1]
+
+
+def test_what_cannot_be_run_is_still_compared_with_the_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("cxl0-02") == 0
+    assert "a host has no instruction for it" in capsys.readouterr().out
+
+
+def test_wrong_names_are_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("px86-99") == 2
+    assert "there are: px86-01, px86-02" in capsys.readouterr().err
+    assert _run("px86-01", "--machine", "ring") == 2
+    assert "run on local, switch, chain2" in capsys.readouterr().err
+
+
+def _finding(**changes: Any) -> Finding:
+    cell = {
+        "machine": "tree",
+        "scheme": "pb",
+        "judged": 3,
+        "offences": [{"state": "x=0 y=1", "seed": 7, "time_ps": 1500}],
+    }
+    return {"id": "px86-05", "model_agrees": True, "holds": False, "cells": [cell | changes]}
+
+
+def test_an_offence_comes_with_the_command_that_shows_it_again() -> None:
+    (line,) = litmus.offences([_finding()])
+    assert line == (
+        "px86-05 on tree under pb: a power cut at 1.5 ns leaves x=0 y=1; "
+        "again: fencepost litmus px86-05 --machine tree --seed 7 --variations 1"
+    )
+    (line,) = litmus.offences([_finding(judged=0, offences=[])])
+    assert "no run was judged" in line
+
+
+def test_every_published_test_has_a_row_in_the_documentation() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "crash-consistency.md").read_text()
+    table = page.partition(litmus.TABLE_BEGINS)[2].partition(litmus.TABLE_ENDS)[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[3:]]
+    names = _core.litmus_tests()
+    assert [row for row in rows if row in names] == names
+    assert f"litmus: {len(names)} of {len(names)} hold" in table
