@@ -26,17 +26,24 @@ def become(arguments: list[str], program: list[str]) -> NoReturn:
 
 
 def record_to(
-    path: Path, arguments: list[str], program: list[str], output: IO[str] | None = None
+    path: Path,
+    arguments: list[str],
+    program: list[str],
+    output: IO[str] | int | None = None,
+    *,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
 ) -> None:
     """Records `program` into `path`; raises `InputError` if no sealed record came of it.
 
-    What the program prints goes to `output`, or where our own output goes.
+    What the program prints goes to `output`, or where our own output goes; its environment and
+    folder are ours where none are given.
     """
     if not LAUNCHER.exists():
         raise InputError(_not_built())
     command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
     try:
-        code = subprocess.call(command, stdout=output)
+        code = subprocess.call(command, stdout=output, env=environment, cwd=folder)
     except KeyboardInterrupt:
         path.unlink(missing_ok=True)
         raise

@@ -2,6 +2,7 @@
 #include "recorded_process.h"
 
 #include "complaint.h"
+#include "stack_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +81,7 @@ static void become(const struct program *program, struct control_area *control,
          strerror(errno));
   library_path(engine, "libdynamorio.so");
   set_environment(program, control_descriptor);
+  stack_place_fix(engine);
   control->process[0].process = getpid();
   execv(engine, program->arguments);
 }

@@ -1,5 +1,6 @@
 """`fencepost validate`: published figures against ours, point by point."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.tree import ROOT
-from fencepost.validation import Comparison, Findings, Row, Work, last_line, page
+from fencepost.validation import Comparison, Findings, Row, Work, last_line, misses, page
 from fencepost.validation.flits import FLITS
 from fencepost.validation.host import HOST
 from fencepost.validation.loaded import LOADED
@@ -41,39 +42,54 @@ def validate(
         typer.Option("--docs", metavar="FOLDER", help="Write validation.md and its pictures."),
     ] = None,
 ) -> None:
-    """Compare with published figures. Exit code 1 only if a miss is unexplained."""
+    """Compare with published figures. Exit code 1 only if a miss is unexplained.
+
+    Which differences are explained, and why, is in experiments/misses.csv; a line there that no row
+    needs is an error too.
+    """
     if name is not None and name not in COMPARISONS:
         raise InputError(f"there is no comparison `{name}`; there are: {', '.join(COMPARISONS)}")
+    if docs is not None and (quick or name):
+        part = "--quick" if quick else f"`{name}` alone"
+        raise InputError(f"--docs writes the whole page; it cannot be made from {part}")
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if quick and docs is not None:
-        raise InputError("--docs writes the whole page; it cannot be made from --quick")
     work = Work(FOLDER, console.messages().print, quick)
-    done = [(comparison, comparison.run(work)) for comparison in chosen]
+    known = misses.known_misses()
+    done = [(comparison, _explained(comparison.run(work), known)) for comparison in chosen]
     rows = [row for _, findings in done for row in findings.rows]
     if json_file is not None:
         documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
     if docs is not None:
         _write_page(docs, done)
     console.output().print(_table(rows), markup=False)
+    print(page.reasons(rows))
+    names = {comparison.name for comparison in chosen}
+    not_needed = misses.not_needed(rows, known, names, whole=not quick)
+    for key in not_needed:
+        console.messages().print(f"{misses.FILE.name}: no row misses by {', '.join(key)}")
     print(last_line(rows))
-    if any(row.is_unexplained for row in rows):
+    if not_needed or any(row.is_unexplained for row in rows):
         raise typer.Exit(1)
 
 
+def _explained(findings: Findings, known: dict[misses.Key, misses.KnownMiss]) -> Findings:
+    return replace(findings, rows=misses.explained(findings.rows, known))
+
+
 def _table(rows: list[Row]) -> Table:
-    table = Table("point", "metric", "published", "ours", "difference", "", box=None)
+    table = Table("point", "metric", "compared with", "ours", "difference", "", box=None)
     for column in table.columns[2:5]:
         column.justify = "right"
     for row in rows:
-        mark = "" if row.holds else "miss" if row.reason else "miss, unexplained"
         figures = [page.figure_text(value, row.unit) for value in (row.published, row.ours)]
-        table.add_row(row.point, row.metric, *figures, page.difference_text(row), mark)
+        table.add_row(row.point, row.metric, *figures, page.difference_text(row), page.marks(row))
     return table
 
 
 def _entry(row: Row) -> dict[str, object]:
-    return {**row.__dict__, "difference": row.difference, "holds": row.holds}
+    properties = {"difference": row.difference, "holds": row.holds, "held_out": row.is_held_out}
+    return {**row.__dict__, **properties}
 
 
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:

@@ -1,8 +1,8 @@
 """Comparisons of the simulator with published figures: every point, misses included.
 
-A comparison gives rows; each says what was published, what comes out here, how far apart they may
-be, whether the row was used to set a parameter of the machine or was held out, and why it misses
-where it does and the reason is known.
+A comparison gives rows; each says what it is compared with and whose figure that is, what comes
+out here, how far apart they may be, and whether the row was used to set a parameter of the machine,
+hangs on something chosen, or was held out. Why rows miss stands apart from them (misses.py).
 """
 
 from collections.abc import Callable
@@ -11,13 +11,23 @@ from pathlib import Path
 
 Log = Callable[[str], None]
 
+# Whose figure a row is compared with.
+PUBLISHED = "published"  # measured, by others
+SPECIFICATION = "specification"  # arithmetic on a standard's rules
+PARAMETERS = "parameters"  # arithmetic on the machine file's values
+RULES = "rules"  # a second, smaller model of ours
+FULL_DETAIL = "full detail"  # our own replay, not sampled
+REFERENCES = (PUBLISHED, SPECIFICATION, PARAMETERS, RULES, FULL_DETAIL)
+
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure and ours.
+    """One figure and ours.
 
-    `allowed` is the largest difference that holds, in `unit`, like the figures; no unit means a
-    count. `reason` is empty unless the row misses and the reason is known.
+    `published` is what ours is compared with, whosever it is (`reference`). `allowed` is the
+    largest difference that holds, in `unit`, like the figures; no unit means a count. `reason` is
+    empty unless the row misses and the reason is known. `follows` says why the row holds or misses
+    without telling anything about the machine: from which set row or choice it follows.
     """
 
     comparison: str
@@ -29,6 +39,13 @@ class Row:
     sets_a_parameter: bool
     reason: str = ""
     unit: str = ""
+    reference: str = PUBLISHED
+    follows: str = ""
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether it was published, and neither set a parameter nor follows from what did."""
+        return self.reference == PUBLISHED and not self.sets_a_parameter and not self.follows
 
     @property
     def holds(self) -> bool:

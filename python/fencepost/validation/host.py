@@ -4,16 +4,11 @@ Each program is recorded once and replayed with its arena in DRAM and in PM on `
 and again with real hardware's behaviour (`host_hardware`).
 """
 
-import csv
-import fnmatch
-from dataclasses import replace
 from typing import Any
 
-from fencepost.tree import EXPERIMENTS
 from fencepost.validation import Comparison, Findings, Row, Work, host_hardware, pictures
 from fencepost.validation.host_programs import ARGUMENTS, measured_points
 
-MISSES = EXPERIMENTS / "host" / "misses.csv"
 QUICK_PROGRAMS = ("mb_persist", "mb_queue")
 
 # The rows by whose cycles a parameter of the machine was set; machines/gem5-o3.toml says which.
@@ -22,7 +17,6 @@ SETS = {
     ("mb_chase", "dram", "64 KB"),
     ("mb_stream", "dram", "8 KB copy"),
     ("mb_persist", "dram", "clflush+mfence same"),
-    ("mb_persist", "dram", "clflush+mfence cyc16"),
 }
 
 COUNT_PART, COUNT_ABSOLUTE = 0.03, 16  # whichever is larger
@@ -35,12 +29,17 @@ Point = tuple[str, str, str]  # program, memory, point
 def compare(work: Work) -> Findings:
     """Records and replays everything; rows in the order of the published table."""
     programs = QUICK_PROGRAMS if work.quick else tuple(ARGUMENTS)
-    points = measured_points(work, programs)
-    rows = [row for published, region in points for row in _rows(published, region)]
-    cycles = [row for row in rows if row.metric == "cycles"]
+    found = rows(work, programs)
+    cycles = [row for row in found if row.metric == "cycles"]
     picture = pictures.ours_against_published(cycles, "cycles")
     tables = [] if work.quick else [host_hardware.section(work)]
-    return Findings(_explained(rows), tables, {"validation-host.svg": picture})
+    return Findings(found, tables, {"validation-host.svg": picture})
+
+
+def rows(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Row]:
+    """The rows of these programs, whose stack lies `moved_bytes` lower."""
+    points = measured_points(work, programs, moved_bytes)
+    return [row for published, region in points for row in _rows(published, region)]
 
 
 def _rows(published: dict[str, str], region: dict[str, Any]) -> list[Row]:
@@ -61,32 +60,20 @@ def _rows(published: dict[str, str], region: dict[str, Any]) -> list[Row]:
         "memory_writes": float(published["dram_writes"]) + float(published["pm_writes"]),
     }
     name = ", ".join(point)
-    rows = [
+    counted = [
         Row("host", name, metric, value, counts[metric], _allowed(value), False)
         for metric, value in reference.items()
     ]
     cycles = float(published["cycles_4ghz"])
     ours = region["simulated_ns"] * CYCLES_PER_NS
-    return [*rows, Row("host", name, "cycles", cycles, ours, CYCLES_PART * cycles, point in SETS)]
+    return [
+        *counted,
+        Row("host", name, "cycles", cycles, ours, CYCLES_PART * cycles, point in SETS),
+    ]
 
 
 def _allowed(count: float) -> float:
     return max(COUNT_PART * count, COUNT_ABSOLUTE)
-
-
-def _explained(rows: list[Row]) -> list[Row]:
-    """The same with the known reasons of the misses."""
-    with MISSES.open(encoding="utf-8") as file:
-        misses = list(csv.DictReader(file))
-    return [row if row.holds else replace(row, reason=_reason(row, misses)) for row in rows]
-
-
-def _reason(row: Row, misses: list[dict[str, str]]) -> str:
-    for miss in misses:
-        is_there = fnmatch.fnmatchcase(row.point, miss["points"])
-        if is_there and row.metric in miss["metrics"].split():
-            return miss["reason"]
-    return ""
 
 
 HOST = Comparison(

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, machines, recording
+from fencepost import _core, machines
 from fencepost._core import InputError
 from fencepost.experiment import Experiment, options
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Log, Work
+from fencepost.validation.recordings import recorded
 
 MACHINE = "gem5-o3"
 REFERENCE = EXPERIMENTS / "published" / "host_reference.csv"
@@ -36,20 +37,23 @@ Regions = list[dict[str, Any]]
 
 
 def measured_points(
-    work: Work, programs: tuple[str, ...]
+    work: Work, programs: tuple[str, ...], moved_bytes: int = 0
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Each published row of `programs`, in order, with our region of the same point."""
+    """Each published row of `programs`, in order, with our region of the same point.
+
+    The programs' stack lies `moved_bytes` lower.
+    """
     resolved = {MACHINE: machines.resolve(MACHINE, [])}
-    for published, regions in points_on(resolved, work, programs):
+    for published, regions in points_on(resolved, work, programs, moved_bytes):
         yield published, regions[MACHINE]
 
 
 def points_on(
-    resolved: Resolved, work: Work, programs: tuple[str, ...]
+    resolved: Resolved, work: Work, programs: tuple[str, ...], moved_bytes: int = 0
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Each published row of `programs`, in order, with its region on each machine by name."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    ours = {program: _replay(program, resolved, work) for program in programs}
+    ours = {program: _replay(program, resolved, work, moved_bytes) for program in programs}
     with REFERENCE.open(encoding="utf-8") as file:
         for published in csv.DictReader(file):
             if published["program"] in programs:
@@ -57,24 +61,16 @@ def points_on(
                 yield published, {name: next(regions[name]) for name in resolved}
 
 
-def _replay(program: str, resolved: Resolved, work: Work) -> dict[str, dict[str, Any]]:
+def _replay(
+    program: str, resolved: Resolved, work: Work, moved_bytes: int
+) -> dict[str, dict[str, Any]]:
     """By memory and machine the regions, in the order of the program's points."""
-    record, binary = work.folder / f"{program}.fencepost", BUILD / "host" / program
-    if not _is_newer(record, binary, recording.LAUNCHER):
-        work.log(f"recording {program}")
-        with (work.folder / f"{program}.out").open("w") as output:
-            recording.record_to(record, [], [str(binary), *ARGUMENTS[program]], output)
+    record = recorded(work, BUILD / "host" / program, ARGUMENTS[program], moved_bytes)
     regions = {}
     for memory, pm in MEMORIES.items():
         on_machines = _regions_on(resolved, record, pm, work.log)
         regions[memory] = {name: iter(made) for name, made in on_machines.items()}
     return regions
-
-
-def _is_newer(made: Path, *sources: Path) -> bool:
-    return made.exists() and all(
-        not source.exists() or made.stat().st_mtime > source.stat().st_mtime for source in sources
-    )
 
 
 def _regions_on(resolved: Resolved, record: Path, pm: str, log: Log) -> dict[str, Regions]:

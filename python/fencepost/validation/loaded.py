@@ -5,6 +5,7 @@ arbiters on the way. What requesters have under way is not public; it is chosen 
 reason, and sensitivity.py shows how far the figures hang on it.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fencepost import latency, traffic
@@ -42,7 +43,6 @@ READER = Stream(MEMORY, FILL_BUFFERS)
 # Below this, a latency is taken to be the idle one.
 DEGRADED = 1.10
 LOADS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-QUICK_LOADS = (0.1, 0.2, 0.3, 0.4)
 # Senders of the partial load: each has its own rhythm, so that their requests come at random.
 SENDERS = 8
 
@@ -51,18 +51,8 @@ BANDWIDTH_THREADS, BANDWIDTH_OUTSTANDING = 16, 32
 
 PART, POINTS = 0.10, 5.0
 
-NO_MORE_OVERHEAD = (
-    "reads leave here no time on the link between flits, while real ports lose some to credits, "
-    "acknowledgements and skip ordered sets, and real readers do not keep every slot filled"
-)
-UNDER_WAY = (
-    "it is in proportion to the lines that the readers and the stream have under way, which is "
-    "not public; the picture varies it, and the depth of buffers"
-)
-BURSTS = (
-    "where it begins depends on how requests come (see the picture): single lines at random "
-    "begin to wait later than blocks of 4 KB; how they came in the measurement is not public"
-)
+FROM_LINES = "lines under way of the stream (as set) and of the small reads (chosen)"
+FROM_SIZE = "size of the requests and the threshold, both chosen (see the picture)"
 
 
 def compare(work: Work) -> Findings:
@@ -72,9 +62,7 @@ def compare(work: Work) -> Findings:
     idle = traffic.latency(port.measure([traffic.chase(MEMORY)]), 0)
     rows = [*_saturated(port), *_shared(port), *_even(port)]
     work.log(f"{PORT}: under partial load")
-    loads = QUICK_LOADS if work.quick else LOADS
-    curve = partial_load(port, LARGE_BYTES, loads)
-    rows.append(_degradation(curve, idle))
+    rows.append(_degradation(partial_load(port, LARGE_BYTES), idle))
     findings_tables = []
     if not work.quick:
         work.log("bandwidths of pools and expanders")
@@ -100,21 +88,17 @@ def shared(port: Machine, lines: int = LINES) -> tuple[float, float]:
     return traffic.latency(result, 0) / alone, part
 
 
-def partial_load(
-    port: Machine, request_bytes: int, loads: tuple[float, ...]
-) -> list[tuple[float, float]]:
-    """Load, as a part of the saturated bandwidth, and read latency at it in ns."""
+def partial_load(port: Machine, request_bytes: int) -> Iterator[tuple[float, float]]:
+    """Rising load, as a part of the saturated bandwidth, and read latency at it in ns."""
     full = traffic.bandwidth(port.measure(saturating()))
-    points = []
-    for load in loads:
+    for load in LOADS:
         delay_ns = SENDERS * request_bytes / (load * full)
         sender = Stream(MEMORY, 64, "random", request_bytes, inject_delay_ns=delay_ns)
         result = port.measure([traffic.chase(MEMORY), *[sender] * SENDERS], measure_ns=200_000.0)
-        points.append((traffic.bandwidth(result) / full, traffic.latency(result, 0)))
-    return points
+        yield traffic.bandwidth(result) / full, traffic.latency(result, 0)
 
 
-def begins_at(curve: list[tuple[float, float]], idle: float) -> float:
+def begins_at(curve: Iterable[tuple[float, float]], idle: float) -> float:
     """The load at which latency is more than DEGRADED times the idle one; 1 if at none."""
     limit = DEGRADED * idle
     before = (0.0, idle)
@@ -126,16 +110,11 @@ def begins_at(curve: list[tuple[float, float]], idle: float) -> float:
     return 1.0
 
 
-def _explained(row: Row, reason: str) -> Row:
-    return row if row.holds else replace(row, reason=reason)
-
-
 def _saturated(port: Machine) -> list[Row]:
     ours = traffic.latency(port.measure(saturating()), 0)
     value = published("one x8 port idle -> saturated by reads")[1]
     point = f"{PORT}, {READER_CORES} readers"
-    row = Row("loaded", point, "latency", value, ours, PART * value, True, unit="ns")
-    return [_explained(row, UNDER_WAY)]
+    return [Row("loaded", point, "latency", value, ours, PART * value, True, unit="ns")]
 
 
 def _shared(port: Machine) -> list[Row]:
@@ -148,7 +127,7 @@ def _shared(port: Machine) -> list[Row]:
         Row("loaded", point, "slowdown", times, slowdown, PART * times, False, unit="times"),
         Row("loaded", point, "stream's part", percent, 100 * part, POINTS, False, unit="%"),
     ]
-    return [_explained(row, UNDER_WAY) for row in rows]
+    return [replace(row, follows=FROM_LINES) for row in rows]
 
 
 def _even(port: Machine) -> list[Row]:
@@ -160,22 +139,20 @@ def _even(port: Machine) -> list[Row]:
     ]
 
 
-def _degradation(curve: list[tuple[float, float]], idle: float) -> Row:
+def _degradation(curve: Iterable[tuple[float, float]], idle: float) -> Row:
     ours = 100 * begins_at(curve, idle)
     [value] = published("one x8 port, load from which on reads are slower")
     point = f"{PORT}, 4 KB reads as load: latency {DEGRADED - 1:.0%} above idle"
-    row = Row("loaded", point, "load", value, ours, POINTS, False, unit="%")
-    return _explained(row, BURSTS)
+    return Row("loaded", point, "load", value, ours, POINTS, False, unit="%", follows=FROM_SIZE)
 
 
 def _pool_bandwidth() -> Row:
     result = machine("xconn-pool").measure(saturating())
     ours = traffic.bandwidth(result)
     [value] = published("XConn B2 Apollo pool (two x8 ports) bandwidth")
-    row = Row(
+    return Row(
         "loaded", "xconn-pool, reads", "bandwidth", value, ours, PART * value, False, unit="GB/s"
     )
-    return _explained(row, NO_MORE_OVERHEAD)
 
 
 def _expanders() -> tuple[list[Row], str]:

@@ -8,7 +8,7 @@ the rule of JESD79-4 (chapter 13.5).
 import random
 from dataclasses import dataclass
 
-from fencepost.validation import Row
+from fencepost.validation import PARAMETERS, Row
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, Place, rate_gb_per_s
 from fencepost.validation.medium import read as rd
 from fencepost.validation.medium import write as wr
@@ -59,9 +59,16 @@ def rows(machine: str, label: str, quick: bool) -> list[Row]:
     return done + _bandwidths(machine, label, 1_000 if quick else 10_000)
 
 
-def _exact(label: str, metric: str, expected_ps: int, ours_ps: int, is_gate: bool = True) -> Row:
-    expected, ours = expected_ps / PS, ours_ps / PS
-    return Row("media", label, metric, expected, ours, EXACT_NS, is_gate, unit="ns")
+def _exact(label: str, metric: str, expected_ps: int, ours_ps: int) -> Row:
+    return _row(label, metric, expected_ps / PS, ours_ps / PS, EXACT_NS, "ns")
+
+
+def _row(label: str, metric: str, expected: float, ours: float, allowed: float, unit: str) -> Row:
+    return Row(
+        *("media", label, metric, expected, ours, allowed, False),
+        unit=unit,
+        reference=PARAMETERS,
+    )
 
 
 def _gap(outcome: Outcome, first: str, second: str) -> int:
@@ -191,7 +198,7 @@ def _refresh_share(dram: Medium, t: Clocks, label: str) -> Row:
     blocked = t("rtp") + t("rp") + t("rfc") + t("rcd") - slot
     expected = 100 * blocked / t("refi")
     metric = "time that a refresh takes: tRTP + tRP + tRFC + tRCD of tREFI"
-    return Row("media", label, metric, expected, ours, REFRESH_POINTS, False, unit="%")
+    return _row(label, metric, expected, ours, REFRESH_POINTS, "%")
 
 
 def _latencies(machine: str, label: str) -> list[Row]:
@@ -207,16 +214,15 @@ def _latencies(machine: str, label: str) -> list[Row]:
     queued = dram.run([opened, *writes, rd(SETTLED + t.ck, behind)]).latencies()[3]
     column = t("cl") + t.burst
     return [
-        _exact(label, "row hit: tCL + burst", column, hit, False),
-        _exact(label, "bank closed: tRCD + tCL + burst", t("rcd") + column, closed, False),
+        _exact(label, "row hit: tCL + burst", column, hit),
+        _exact(label, "bank closed: tRCD + tCL + burst", t("rcd") + column, closed),
         _exact(
             label,
             "row conflict: tRP + tRCD + tCL + burst",
             t("rp") + t("rcd") + column,
             conflict,
-            False,
         ),
-        _exact(label, "read of a queued write: no time", 0, queued, False),
+        _exact(label, "read of a queued write: no time", 0, queued),
     ]
 
 
@@ -250,7 +256,7 @@ def _bandwidths(machine: str, label: str, count: int) -> list[Row]:
             (f"reads in {channels} channels: the buses", channels * bus, RATE_PART, rate)
         )
     return [
-        Row("media", label, metric, limit, ours, part * limit, False, unit="GB/s")
+        _row(label, metric, limit, ours, part * limit, "GB/s")
         for metric, limit, part, ours in measured
     ]
 

@@ -6,7 +6,8 @@ The first model is accessed line by line (`pcs-table1`), the second in blocks wi
 
 import random
 
-from fencepost.validation import Row
+from fencepost.validation import PARAMETERS, Row
+from fencepost.validation.latencies import published
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, rate_gb_per_s
 from fencepost.validation.medium import read as rd
 from fencepost.validation.medium import write as wr
@@ -19,7 +20,6 @@ EXACT_NS = 0.0005  # half of the simulator's unit of time
 RATE_PART = 0.01  # of a rate: the start and the end of a stream
 RANDOM_PART = 0.05  # of a rate: banks that random addresses leave alone for a while
 PUBLISHED_PART = 0.05
-PUBLISHED_READ_GB_PER_S, PUBLISHED_WRITE_GB_PER_S = 6.6, 2.3  # latency_published.csv
 SEED = 1
 
 
@@ -31,15 +31,25 @@ def rows(quick: bool) -> list[Row]:
 
 def _exact(label: str, metric: str, expected_ps: float, ours_ps: float) -> Row:
     expected, ours = expected_ps / PS, ours_ps / PS
-    return Row("media", label, metric, expected, ours, EXACT_NS, False, unit="ns")
+    return _row(label, metric, expected, ours, EXACT_NS, "ns")
 
 
 def _count(label: str, metric: str, expected: float, ours: float) -> Row:
-    return Row("media", label, metric, expected, ours, 0.0, False)
+    return _row(label, metric, expected, ours, 0.0)
 
 
 def _rate(label: str, metric: str, limit: float, ours: float, part: float = RATE_PART) -> Row:
-    return Row("media", label, metric, limit, ours, part * limit, False, unit="GB/s")
+    return _row(label, metric, limit, ours, part * limit, "GB/s")
+
+
+def _row(
+    label: str, metric: str, expected: float, ours: float, allowed: float, unit: str = ""
+) -> Row:
+    return Row(
+        *("media", label, metric, expected, ours, allowed, False),
+        unit=unit,
+        reference=PARAMETERS,
+    )
 
 
 # --- line by line --------------------------------------------------------------------------
@@ -208,9 +218,10 @@ def _block_rates(pm: Medium, lines: int, count: int) -> list[Row]:
     random_read = rate_gb_per_s(pm.run(rd(0, line) for line in shuffled).answered)
     random_write = _entry_rate(pm.run(wr(0, line) for line in shuffled), pm)
     whole = banks * lines * LINE_BYTES * PS
-    published = [
-        ("sequential reads, published", PUBLISHED_READ_GB_PER_S, sequential_read, False),
-        ("sequential writes, published", PUBLISHED_WRITE_GB_PER_S, sequential_write, True),
+    read_rate, write_rate = published("Optane DIMM read / write bandwidth")
+    of_a_module = [
+        ("sequential reads, published", read_rate, sequential_read, False),
+        ("sequential writes, published", write_rate, sequential_write, True),
     ]
     return [
         *(
@@ -224,7 +235,7 @@ def _block_rates(pm: Medium, lines: int, count: int) -> list[Row]:
                 is_set,
                 unit="GB/s",
             )
-            for metric, rate, ours, is_set in published
+            for metric, rate, ours, is_set in of_a_module
         ),
         _rate(BLOCKS_LABEL, "sequential reads: the banks' rate", whole / read, sequential_read),
         _rate(BLOCKS_LABEL, "sequential writes: the banks' rate", whole / write, sequential_write),
@@ -274,5 +285,5 @@ def _amplification(pm: Medium, lines: int, count: int) -> list[Row]:
         # What has not left the buffer at the end has not been written.
         kept = stays / len(script) * expected
         metric = f"write amplification, {name}"
-        found.append(Row("media", BLOCKS_LABEL, metric, expected, ours, kept, False))
+        found.append(_row(BLOCKS_LABEL, metric, expected, ours, kept))
     return found

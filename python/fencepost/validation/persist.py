@@ -12,12 +12,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, machines, recording
+from fencepost import _core, machines
 from fencepost._core import InputError
 from fencepost.experiment import Experiment, options
 from fencepost.tree import BUILD, EXPERIMENTS
-from fencepost.validation import Comparison, Findings, Log, Row, Work
+from fencepost.validation import PARAMETERS, RULES, Comparison, Findings, Log, Row, Work
+from fencepost.validation.latencies import published
 from fencepost.validation.persist_rules import path, repetition_ns
+from fencepost.validation.recordings import recorded
 
 PROGRAMS = EXPERIMENTS / "persist" / "programs"
 ARENA = "range:0x200000000000-0x210000000000"
@@ -41,11 +43,6 @@ READS = {"sequential": 2048, "random": 512}
 
 RULE_PART = 0.10  # of the time that the rules give, as for cycles of the host
 SUM_NS = 0.01  # of a sum of latencies: flits in whole ps
-# Why points miss.
-BANKS = (
-    "two blocks in a row go to two of four banks, and a read waits there until a block of an "
-    "earlier repetition has been written; the rules spread all accesses evenly"
-)
 PUBLISHED_PART = 0.01  # of what a parameter was set by
 
 
@@ -72,28 +69,17 @@ def compare(work: Work) -> Findings:
     """Records and replays; rows of every point, and a table for each instruction."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
     chosen = {name: SCHEMES[name] for name in (QUICK if work.quick else SCHEMES)}
-    loops = _record("persist_loops", work.folder, work.log)
+    loops = recorded(work, BUILD / "persist" / "persist_loops", [])
     points = [
         point
         for machine, schemes in chosen.items()
         for run in _runs(loops, machine, schemes, work.log)
         for point in _points(machine, run)
     ]
-    chase = _record("read_chase", work.folder, work.log)
+    chase = recorded(work, BUILD / "persist" / "read_chase", [])
     rows = [*_latency_rows(points), *_module_rows(points, chase, work.log)]
     rows += [_rule_row(point) for point in points]
     return Findings(rows, [_table(instruction, points) for instruction in INSTRUCTIONS])
-
-
-def _record(program: str, folder: Path, log: Log) -> Path:
-    record, binary = folder / f"{program}.fencepost", BUILD / "persist" / program
-    sources = (binary, recording.LAUNCHER)
-    made = record.stat().st_mtime if record.exists() else 0.0
-    if any(source.exists() and source.stat().st_mtime > made for source in sources):
-        log(f"recording {program}")
-        with (folder / f"{program}.out").open("w") as output:
-            recording.record_to(record, [], [str(binary)], output)
-    return record
 
 
 def _runs(record: Path, machine: str, schemes: list[str], log: Log) -> list[dict[str, Any]]:
@@ -138,15 +124,21 @@ def _latency_rows(points: list[Point]) -> Iterator[Row]:
             expected = path(machines.resolve(point.machine, []), point.scheme).persist
             metric = "latency of a persist: the sum of its path"
             ours = point.persist_ns
-            yield Row("persist", point.place, metric, expected, ours, SUM_NS, False, unit="ns")
+            yield Row(
+                *("persist", point.place, metric, expected, ours, SUM_NS, False),
+                unit="ns",
+                reference=PARAMETERS,
+            )
 
 
 def _rule_row(point: Point) -> Row:
     metric = f"{point.instruction}, {point.lines} lines, {point.heat}"
     allowed = RULE_PART * point.rule
-    is_uneven = point.machine == XPOINT and (point.heat, point.lines) == ("cold", 8)
-    reason = BANKS if is_uneven and abs(point.ours - point.rule) > allowed else ""
-    return Row("persist", point.place, metric, point.rule, point.ours, allowed, False, reason, "ns")
+    return Row(
+        *("persist", point.place, metric, point.rule, point.ours, allowed, False),
+        unit="ns",
+        reference=RULES,
+    )
 
 
 def _module_rows(points: list[Point], chase: Path, log: Log) -> list[Row]:
@@ -162,10 +154,16 @@ def _module_rows(points: list[Point], chase: Path, log: Log) -> list[Row]:
         for (name, count), region in zip(READS.items(), run["regions"], strict=True)
     }
     ours["store + clwb + sfence to ADR"] = adr
-    published = {"store + clwb + sfence to ADR": 94, "random read": 305, "sequential read": 169}
+    random_ns, sequential_ns = published("Optane DIMM random / sequential read")
+    [adr_ns] = published("Optane store+flush+fence to ADR")
+    of_a_module = {
+        "store + clwb + sfence to ADR": adr_ns,
+        "random read": random_ns,
+        "sequential read": sequential_ns,
+    }
     return [
         Row("persist", XPOINT, metric, ns, ours[metric], PUBLISHED_PART * ns, True, unit="ns")
-        for metric, ns in published.items()
+        for metric, ns in of_a_module.items()
     ]
 
 

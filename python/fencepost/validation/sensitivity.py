@@ -99,7 +99,7 @@ def _by_request_size(idle: float) -> str:
     figure = drawing.new_figure()
     axes = figure.subplots()
     for size in REQUEST_BYTES:
-        curve = loaded.partial_load(port, size, loaded.LOADS)
+        curve = list(loaded.partial_load(port, size))
         begins = loaded.begins_at(curve, idle)
         label = f"{size} B (10 % above idle at {begins:.0%})"
         loads, latencies = zip(*curve, strict=True)

@@ -1,7 +1,5 @@
 """Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
 
-from dataclasses import replace
-
 from fencepost import latency
 from fencepost.latency import Document
 from fencepost.traffic import Machine
@@ -11,27 +9,18 @@ from fencepost.validation.latencies import machine, published
 PART = 0.10
 METRIC = "idle read latency"
 
-OTHER_HOST = (
-    "nothing of this machine was set by MemChannel: its host and DRAM are Pond's, which add up to "
-    "85 ns, its hop is a vendor's; MemChannel's host is another one and not described"
-)
-BELUGA = (
-    "another measurement of the same family of switches is 220 ns (MemChannel): what Beluga's "
-    "figure contains besides the switch is not public, and one machine cannot have both"
-)
-
-# machine, memory, the quantity's name and which of its numbers, sets a parameter, known reason
-POINTS: tuple[tuple[str, str, str, int, bool, str], ...] = (
-    ("pond-8", "dram", "local DRAM total", 0, True, ""),
-    ("pond-8", "expander", "pool of 8 / 16 / 32-64 sockets", 0, False, ""),
-    ("pond-16", "expander", "pool of 8 / 16 / 32-64 sockets", 1, False, ""),
-    ("pond-64", "expander", "pool of 8 / 16 / 32-64 sockets", 2, False, ""),
-    ("xconn-pool", "expander", "XConn B2 Apollo pool (two x8 ports) read latency", 0, False, ""),
-    ("xconn-x8", "expander", "one x8 port idle -> saturated by reads", 0, False, ""),
-    ("xconn-x8", "expander", "XConn XC50256 64 B minimum", 0, False, BELUGA),
-    ("asic-expander", "dram", "LMbench 1 GB local DRAM", 0, True, ""),
-    ("asic-expander", "expander", "LMbench 1 GB CXL ASIC expander", 0, True, ""),
-    ("fpga-expander", "expander", "LMbench 1 GB CXL FPGA expander", 0, True, ""),
+# machine, memory, the quantity's name and which of its numbers, sets a parameter
+POINTS: tuple[tuple[str, str, str, int, bool], ...] = (
+    ("pond-8", "dram", "local DRAM total", 0, True),
+    ("pond-8", "expander", "pool of 8 / 16 / 32-64 sockets", 0, False),
+    ("pond-16", "expander", "pool of 8 / 16 / 32-64 sockets", 1, False),
+    ("pond-64", "expander", "pool of 8 / 16 / 32-64 sockets", 2, True),
+    ("xconn-pool", "expander", "XConn B2 Apollo pool (two x8 ports) read latency", 0, False),
+    ("xconn-x8", "expander", "one x8 port idle -> saturated by reads", 0, False),
+    ("xconn-x8", "expander", "XConn XC50256 64 B minimum", 0, False),
+    ("asic-expander", "dram", "LMbench 1 GB local DRAM", 0, True),
+    ("asic-expander", "expander", "LMbench 1 GB CXL ASIC expander", 0, True),
+    ("fpga-expander", "expander", "LMbench 1 GB CXL FPGA expander", 0, True),
 )
 QUICK = ("pond-8", "xconn-x8")
 
@@ -40,7 +29,7 @@ def compare(work: Work) -> Findings:
     """Every published latency of the machines, and where each nanosecond of ours goes."""
     measured: dict[tuple[str, str], Document] = {}
     rows = []
-    for name, memory, quantity, number, sets, reason in POINTS:
+    for name, memory, quantity, number, sets in POINTS:
         if work.quick and name not in QUICK:
             continue
         if (name, memory) not in measured:
@@ -49,16 +38,11 @@ def compare(work: Work) -> Findings:
         ours = measured[name, memory]["latency_ns"]["mean"]
         value = published(quantity)[number]
         point = f"{name}, {memory}: {quantity}"
-        row = Row("unloaded", point, METRIC, value, ours, PART * value, sets)
-        rows.append(_explained(row, reason or OTHER_HOST))
+        rows.append(Row("unloaded", point, METRIC, value, ours, PART * value, sets, unit="ns"))
     rows.append(_hop(measured["xconn-x8", "expander"]))
     check_parts(measured)
     findings_pictures = {} if work.quick else {"validation-unloaded.svg": _picture(measured)}
     return Findings(rows, [_parts_table(measured)], findings_pictures)
-
-
-def _explained(row: Row, reason: str) -> Row:
-    return replace(row, unit="ns", reason="" if row.holds else reason)
 
 
 def _hop(switched: Document) -> Row:
@@ -69,8 +53,8 @@ def _hop(switched: Document) -> Row:
     direct = latency.idle_point(without, "expander")
     ours = switched["latency_ns"]["mean"] - direct["latency_ns"]["mean"]
     [value] = published("per switch hop (XConn)")
-    row = Row("unloaded", "xconn-x8: a hop", "added latency", value, ours, PART * value, True)
-    return _explained(row, OTHER_HOST)
+    point, metric = "xconn-x8: a hop", "added latency"
+    return Row("unloaded", point, metric, value, ours, PART * value, True, unit="ns")
 
 
 def check_parts(measured: dict[tuple[str, str], Document]) -> None:
