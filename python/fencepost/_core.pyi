@@ -1,5 +1,6 @@
 """The simulator, compiled from crates/python. JSON texts cross the border, nothing richer."""
 
+from collections.abc import Callable
 from typing import final
 
 __version__: str
@@ -20,6 +21,9 @@ __all__ = [
     "matched_ratio",
     "medium_probe",
     "options_resolve",
+    "prove_bounds",
+    "prove_catalogue",
+    "prove_mutant",
     "record_info",
     "traffic_footprint_max",
     "traffic_measure",
@@ -89,6 +93,20 @@ def medium_probe(machine: str, medium: str, script: str) -> str:
 
 def options_resolve(options: str) -> str:
     """Checks `provenance.options` of docs/results.md (JSON) and gives them back; or InputError."""
+
+def prove_bounds(bounds: str, observe: Callable[[str], None]) -> str:
+    """Explores the protocol within `bounds` (JSON); gives a report as JSON.
+
+    `observe` is called every few seconds with how far it is, as JSON. Gives `bounds`, `states`,
+    `transitions`, `depth`, `seconds`, `bytes`, and `counterexample` (null, or `predicate`,
+    `invariants`, `says`, `steps`).
+    """
+
+def prove_mutant(name: str, observe: Callable[[str], None] | None) -> str:
+    """Explores a broken variant in its own bounds until its predicate breaks; gives the same."""
+
+def prove_catalogue() -> str:
+    """`predicates`, `mutants` and the default `bounds` of the exploration, as JSON."""
 
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""

@@ -13,6 +13,7 @@ mod litmus;
 mod machine;
 mod options;
 mod probe;
+mod prove;
 mod record;
 mod sampling;
 mod timeline;
@@ -35,6 +36,8 @@ mod _core {
     use super::options::options_resolve;
     #[pymodule_export]
     use super::probe::medium_probe;
+    #[pymodule_export]
+    use super::prove::{prove_bounds, prove_catalogue, prove_mutant};
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
     #[pymodule_export]

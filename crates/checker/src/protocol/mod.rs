@@ -1,1 +1,22 @@
-//! The persist-buffer protocol, explored exhaustively within bounds.
+//! The persist-buffer protocol, explored: every interleaving within stated bounds of the state machine that the simulator runs.
+
+pub mod action;
+pub mod bounds;
+mod canonical;
+mod controller;
+pub mod explore;
+mod hosts;
+mod links;
+pub mod model;
+pub mod mutants;
+pub mod packing;
+mod power;
+pub mod predicates;
+mod progress;
+pub mod prove;
+mod story;
+mod visited;
+pub mod world;
+
+#[cfg(test)]
+mod tests;

@@ -158,6 +158,11 @@ impl<const N: usize> InputQueue<N> {
         &self.packets[..self.length as usize]
     }
 
+    /// The packets, oldest first, to be renamed.
+    pub fn packets_mut(&mut self) -> &mut [Packet] {
+        &mut self.packets[..self.length as usize]
+    }
+
     /// Adds a packet at the end.
     pub fn push(&mut self, packet: Packet) {
         self.packets[self.length as usize] = packet;
@@ -206,16 +211,27 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
     /// If `SLOTS` or `INPUTS` are too small for it.
     pub fn new(parameters: &Parameters) -> Self {
         assert!(parameters.slots() <= SLOTS && parameters.inputs() <= INPUTS, "the state is too small");
-        State {
+        Self::with_slots(&[Slot::default(); SLOTS][..parameters.slots()])
+    }
+
+    /// A running buffer with nothing but these `slots` in it.
+    ///
+    /// # Panics
+    /// If there are more than `SLOTS`.
+    pub fn with_slots(slots: &[Slot]) -> Self {
+        let mut state = State {
             slots: [Slot::default(); SLOTS],
-            slot_count: parameters.slots() as u16,
-            count: [parameters.slots() as u16, 0, 0],
+            slot_count: slots.len() as u16,
+            count: [0; 3],
             input: InputQueue::default(),
             parked: None,
             operation: Operation::Idle,
             is_draining: false,
             phase: Phase::Running,
-        }
+        };
+        state.slots[..slots.len()].copy_from_slice(slots);
+        slots.iter().for_each(|slot| state.count[slot.state as usize] += 1);
+        state
     }
 
     /// All slots.

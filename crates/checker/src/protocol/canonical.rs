@@ -1,0 +1,443 @@
+//! One representative for all states that behave alike.
+//!
+//! Slots are interchangeable with every reference to them, and so are hosts at the same place and addresses. Versions are only compared, so they
+//! are renumbered by rank; generations are only compared with that of their slot, so each reference is to the present one or to a past one.
+//! Messages of a channel arrive in any order. Whichever representative is chosen, the exploration stays exact: it is itself one of the states
+//! that behave alike, and no two that do not are ever taken for one.
+
+use fencepost_sim::message::LineAddress;
+use fencepost_sim::switch::persist_buffer::Packet;
+use fencepost_sim::switch::persist_buffer::packet::RequestId;
+use fencepost_sim::switch::persist_buffer::state::{InputQueue, Operation, Slot, SlotIndex};
+
+use super::model::Model;
+use super::world::{ADDRESSES_MAX, HOSTS_MAX, ReadPlace, Requester, World, WritePlace, write_under_way};
+
+impl<const S: usize, const I: usize> Model<S, I> {
+    /// Replaces `world` by the representative of all that behave like it.
+    pub fn make_canonical<const B: usize>(&self, world: &mut World<B, S, I>) {
+        for buffer in 0..B {
+            renumber_generations(world, buffer);
+        }
+        renumber_versions(world);
+        if self.bounds.reductions.addresses && self.bounds.addresses > 1 && !self.reads.acknowledged_lines {
+            sort_addresses(world, usize::from(self.bounds.addresses));
+        }
+        for buffer in 0..B {
+            if self.may_permute_slots() {
+                sort_slots(world, buffer);
+            }
+            if !self.reads.input_order {
+                acknowledgements_first(world, buffer);
+            }
+            let link = &mut world.links[buffer];
+            link.drains.sort();
+            link.acknowledgements.sort();
+        }
+        if self.bounds.reductions.hosts {
+            self.sort_hosts(world);
+        }
+    }
+
+    fn sort_hosts<const B: usize>(&self, world: &mut World<B, S, I>) {
+        let hosts = usize::from(self.bounds.hosts);
+        let mut keys = host_keys(world, hosts);
+        let mut order: [usize; HOSTS_MAX] = std::array::from_fn(|host| host);
+        let mut is_sorted = true;
+        // Alike hosts have neighbouring numbers.
+        for end in 1..hosts {
+            let mut at = end;
+            while at > 0 && self.are_alike(at - 1, at) && keys[at - 1] < keys[at] {
+                keys.swap(at - 1, at);
+                order.swap(at - 1, at);
+                is_sorted = false;
+                at -= 1;
+            }
+        }
+        if is_sorted {
+            return;
+        }
+        let old = world.hosts;
+        let mut renamed = [0; HOSTS_MAX];
+        for (new, was) in order.into_iter().enumerate() {
+            world.hosts[new] = old[was];
+            renamed[was] = new;
+        }
+        for buffer in 0..B {
+            each_request(world, buffer, |request| {
+                if let Requester::Host { host, line } = Requester::of(*request) {
+                    *request = Requester::Host { host: renamed[host], line }.id();
+                }
+            });
+        }
+    }
+}
+
+/// Everything there is to say of each host, so that equal keys are equal hosts: its own state, and where its requests are in the buffers.
+fn host_keys<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    hosts: usize,
+) -> [(u64, u64, u64); HOSTS_MAX] {
+    let mut keys = [(0, 0, 0); HOSTS_MAX];
+    for (key, host) in keys.iter_mut().zip(&world.hosts[..hosts]) {
+        let mut places = u64::from(host.writes_left) << 8 | u64::from(host.reads_left);
+        for write in host.writes {
+            let code = match write {
+                WritePlace::None => 0,
+                WritePlace::Travelling { hops, halves } => 1 << 12 | u64::from(hops) << 2 | u64::from(halves),
+                WritePlace::Inside => 2 << 12,
+                WritePlace::Written { version, halves } => 3 << 12 | u64::from(version) << 2 | u64::from(halves),
+            };
+            places = places << 14 | code;
+        }
+        let read = match host.read {
+            ReadPlace::None => 0,
+            ReadPlace::Travelling { hops } => 1 << 8 | u64::from(hops),
+            ReadPlace::Inside { buffer } => 2 << 8 | u64::from(buffer),
+            ReadPlace::Below { buffer } => 3 << 8 | u64::from(buffer),
+        };
+        let [low, high] = host.read_floor.map(u64::from);
+        *key = (places, read << 24 | u64::from(host.read_line) << 16 | low << 8 | high, 0);
+    }
+    for buffer in 0..B {
+        let mut position = 0;
+        each_request(world, buffer, |request| {
+            if let Requester::Host { host, .. } = Requester::of(*request) {
+                keys[host].2 |= 1 << (buffer * 32 + position);
+            }
+            position += 1;
+        });
+    }
+    keys
+}
+
+/// Lets `visit` see, and change, who waits for the packets of a buffer, in the order of their places.
+fn each_request<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    buffer: usize,
+    mut visit: impl FnMut(&mut RequestId),
+) {
+    let state = &mut world.buffers[buffer];
+    match &mut state.operation {
+        Operation::Write { write, .. } => visit(&mut write.request),
+        Operation::Answer { request, .. } => visit(request),
+        _ => {}
+    }
+    for packet in state.parked.iter_mut().chain(state.input.packets_mut()) {
+        match packet {
+            Packet::Write(write) => visit(&mut write.request),
+            Packet::Read(read) => visit(&mut read.request),
+            Packet::Acknowledgement(_) => {}
+        }
+    }
+}
+
+/// Lets `visit` see, and change, every name (slot and generation) of a slot of `buffer` in a message, with a number for the kind of place.
+fn each_name<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    buffer: usize,
+    mut visit: impl FnMut(u64, &mut u8, &mut u16),
+) {
+    for drain in world.links[buffer].drains.messages_mut() {
+        visit(1, &mut drain.entry, &mut drain.generation);
+    }
+    for acknowledgement in world.links[buffer].acknowledgements.messages_mut() {
+        visit(2, &mut acknowledgement.entry, &mut acknowledgement.generation);
+    }
+    for packet in world.buffers[buffer].input.packets_mut() {
+        if let Packet::Acknowledgement(acknowledgement) = packet {
+            let mut entry = acknowledgement.entry.0 as u8;
+            visit(3, &mut entry, &mut acknowledgement.generation);
+            acknowledgement.entry = SlotIndex(entry.into());
+        }
+    }
+    if buffer > 0 {
+        each_request(world, buffer - 1, |request| {
+            if let Requester::Drain { mut entry, mut generation } = Requester::of(*request) {
+                visit(4, &mut entry, &mut generation);
+                *request = Requester::Drain { entry, generation }.id();
+            }
+        });
+    }
+}
+
+/// Lets `visit` see, and change, every reference of a buffer's own state to one of its slots.
+fn each_reference<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    buffer: usize,
+    mut visit: impl FnMut(&mut SlotIndex),
+) {
+    let state = &mut world.buffers[buffer];
+    match &mut state.operation {
+        Operation::Idle => {}
+        Operation::Write { target, replaced, .. } => {
+            visit(target);
+            replaced.iter_mut().for_each(&mut visit);
+        }
+        Operation::Retire { slot }
+        | Operation::Answer { slot, .. }
+        | Operation::Free { slot }
+        | Operation::Drain { slot, .. } => visit(slot),
+    }
+    for packet in state.input.packets_mut().iter_mut().chain(&mut state.parked) {
+        if let Packet::Read(read) = packet {
+            read.seen.iter_mut().for_each(&mut visit);
+        }
+    }
+}
+
+/// How many messages name each slot of a buffer.
+pub(super) fn names_of<const B: usize, const S: usize, const I: usize>(
+    world: &World<B, S, I>,
+    buffer: usize,
+) -> [u8; S] {
+    let mut names = [0; S];
+    each_name(&mut world.clone(), buffer, |_, entry, _| names[usize::from(*entry)] += 1);
+    names
+}
+
+/// Two slots of a buffer change places.
+pub(super) fn exchange_slots<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    buffer: usize,
+    one: usize,
+    other: usize,
+) {
+    let mut order: [usize; S] = std::array::from_fn(|slot| slot);
+    order.swap(one, other);
+    permute_slots(world, buffer, &order);
+}
+
+/// Slot number `order[new]` becomes slot number `new`.
+fn permute_slots<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    buffer: usize,
+    order: &[usize; S],
+) {
+    let mut old = [Slot::default(); S];
+    let slots = world.buffers[buffer].slots_mut();
+    old[..slots.len()].copy_from_slice(slots);
+    let mut renamed = [0; S];
+    for (new, slot) in slots.iter_mut().enumerate() {
+        *slot = old[order[new]];
+        renamed[order[new]] = new;
+    }
+    each_name(world, buffer, |_, entry, _| *entry = renamed[usize::from(*entry)] as u8);
+    each_reference(world, buffer, |slot| *slot = SlotIndex(renamed[slot.index()] as u16));
+}
+
+/// A name is of the present generation of its slot (1) or of a past one (0): no rule sees more of it.
+fn renumber_generations<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
+    let mut generations = [0; S];
+    for (generation, slot) in generations.iter_mut().zip(world.buffers[buffer].slots_mut()) {
+        *generation = std::mem::replace(&mut slot.generation, 1);
+    }
+    each_name(world, buffer, |_, entry, generation| {
+        *generation = u16::from(*generation == generations[usize::from(*entry)]);
+    });
+}
+
+/// Versions become ranks among those of their line that exist.
+fn renumber_versions<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>) {
+    let mut existing = [0u32; ADDRESSES_MAX];
+    world.each_version(|line, version| existing[usize::from(line)] |= 1 << *version);
+    if existing.iter().all(|versions| versions & (versions + 1) == 0) {
+        return;
+    }
+    world.each_version(|line, version| {
+        let older = existing[usize::from(line)] & ((1 << *version) - 1);
+        *version = older.count_ones() as u8;
+    });
+}
+
+/// A number that spreads `value` over all bits.
+fn spread(value: u64) -> u64 {
+    // An odd number near 2^64 divided by the golden ratio, as in Fibonacci hashing.
+    let product = (value + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product ^ product >> 29
+}
+
+/// What a slot is, but for its line.
+fn slot_key(slot: &Slot) -> u64 {
+    (slot.state as u64) << 40
+        | u64::from(slot.age) << 32
+        | u64::from(slot.recency) << 24
+        | u64::from(slot.is_sent) << 20
+        | u64::from(slot.data.is_torn) << 19
+        | u64::from(super::world::halves_of(slot.data.mask)) << 16
+        | u64::from(slot.data.version.0)
+}
+
+/// A number for each address that does not depend on how addresses, slots and hosts are numbered. Different addresses may have the same by
+/// chance: then they keep their order, and a state more is explored.
+fn address_keys<const B: usize, const S: usize, const I: usize>(world: &World<B, S, I>) -> [u64; ADDRESSES_MAX] {
+    let mut keys: [u64; ADDRESSES_MAX] = std::array::from_fn(|line| {
+        let [memory, promised] = [world.memory[line], world.promised[line]];
+        spread(u64::from(u32::from_le_bytes([memory[0], memory[1], promised[0], promised[1]])))
+    });
+    for (buffer, state) in world.buffers.iter().enumerate() {
+        let place = |kind: u64, position: usize| (buffer as u64) << 60 | kind << 56 | (position as u64) << 50;
+        for slot in state.slots().iter().filter(|slot| slot.is_occupied()) {
+            let key = &mut keys[slot.line.0 as usize];
+            *key = key.wrapping_add(spread(place(1, 0) | slot_key(slot)));
+        }
+        for (position, packet) in state.parked.iter().chain(state.input.packets()).enumerate() {
+            let position = position + usize::from(state.parked.is_none());
+            let (line, what) = match packet {
+                Packet::Write(write) => (write.line, u64::from(write.version.0)),
+                Packet::Read(read) => (read.line, 1 << 16),
+                Packet::Acknowledgement(_) => continue,
+            };
+            let key = &mut keys[line.0 as usize];
+            *key = key.wrapping_add(spread(place(2, position) | what));
+        }
+        let at_work = match state.operation {
+            Operation::Idle => None,
+            Operation::Write { write, steps_done, .. } => {
+                Some((write.line, u64::from(steps_done) << 8 | u64::from(write.version.0)))
+            }
+            Operation::Retire { slot }
+            | Operation::Answer { slot, .. }
+            | Operation::Free { slot }
+            | Operation::Drain { slot, .. } => Some((state.slot(slot).line, 1 << 12 | slot_key(state.slot(slot)))),
+        };
+        if let Some((line, what)) = at_work {
+            let key = &mut keys[line.0 as usize];
+            *key = key.wrapping_add(spread(place(3, 0) | what));
+        }
+        for drain in world.links[buffer].drains.messages() {
+            let key = &mut keys[usize::from(drain.line)];
+            let what =
+                u64::from(drain.generation) << 16 | u64::from(drain.is_acknowledged) << 8 | u64::from(drain.version);
+            *key = key.wrapping_add(spread(place(4, 0) | what));
+        }
+    }
+    for host in &world.hosts {
+        let budget = u64::from(host.writes_left) << 8 | u64::from(host.reads_left);
+        for (line, write) in host.writes.iter().enumerate() {
+            let what = match write {
+                WritePlace::None => continue,
+                WritePlace::Travelling { hops, halves } => 1 << 24 | u64::from(*hops) << 16 | u64::from(*halves),
+                WritePlace::Inside => 2 << 24,
+                WritePlace::Written { version, halves } => 3 << 24 | u64::from(*version) << 16 | u64::from(*halves),
+            };
+            keys[line] = keys[line].wrapping_add(spread(5 << 56 | what << 16 | budget));
+        }
+        let place = match host.read {
+            ReadPlace::None => continue,
+            ReadPlace::Travelling { hops } => u64::from(hops),
+            ReadPlace::Inside { buffer } => 1 << 4 | u64::from(buffer),
+            ReadPlace::Below { buffer } => 2 << 4 | u64::from(buffer),
+        };
+        let [low, high] = host.read_floor.map(u64::from);
+        let key = &mut keys[usize::from(host.read_line)];
+        *key = key.wrapping_add(spread(6 << 56 | place << 40 | low << 32 | high << 24 | budget));
+    }
+    keys
+}
+
+fn sort_addresses<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, addresses: usize) {
+    let keys = address_keys(world);
+    let mut order: [usize; ADDRESSES_MAX] = std::array::from_fn(|line| line);
+    order[..addresses].sort_by_key(|line| keys[*line]);
+    if order.is_sorted() {
+        return;
+    }
+    permute_addresses(world, &order);
+}
+
+/// Address number `order[new]` becomes address number `new`.
+pub(super) fn permute_addresses<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    order: &[usize; ADDRESSES_MAX],
+) {
+    let mut renamed = [0u8; ADDRESSES_MAX];
+    let (memory, promised, hosts) = (world.memory, world.promised, world.hosts);
+    for (new, was) in order.iter().copied().enumerate() {
+        renamed[was] = new as u8;
+        world.memory[new] = memory[was];
+        world.promised[new] = promised[was];
+        for (host, old) in world.hosts.iter_mut().zip(&hosts) {
+            host.writes[new] = old.writes[was];
+        }
+    }
+    for host in world.hosts.iter_mut().filter(|host| host.read != ReadPlace::None) {
+        host.read_line = renamed[usize::from(host.read_line)];
+    }
+    rename_addresses(world, &renamed);
+}
+
+fn rename_addresses<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    renamed: &[u8; ADDRESSES_MAX],
+) {
+    let rename = |line: &mut LineAddress| line.0 = renamed[line.0 as usize].into();
+    for buffer in 0..B {
+        each_request(world, buffer, |request| {
+            if let Requester::Host { host, line } = Requester::of(*request) {
+                *request = Requester::Host { host, line: renamed[usize::from(line)] }.id();
+            }
+        });
+        let state = &mut world.buffers[buffer];
+        let target = write_under_way(state).map(|(write, target)| (write.line, target.index()));
+        for (index, slot) in state.slots_mut().iter_mut().enumerate() {
+            // An Empty slot has a line if its tag has been written: that of the write.
+            if slot.is_occupied() || target == Some((slot.line, index)) {
+                rename(&mut slot.line);
+            }
+        }
+        for packet in state.input.packets_mut().iter_mut().chain(&mut state.parked) {
+            match packet {
+                Packet::Write(write) => rename(&mut write.line),
+                Packet::Read(read) => rename(&mut read.line),
+                Packet::Acknowledgement(_) => {}
+            }
+        }
+        if let Operation::Write { write, .. } = &mut state.operation {
+            rename(&mut write.line);
+        }
+        for drain in world.links[buffer].drains.messages_mut() {
+            drain.line = renamed[usize::from(drain.line)];
+        }
+    }
+}
+
+/// Entries first, by line and age; then Empty slots that no message names.
+fn sort_slots<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
+    let mut keys = [u64::MAX; S];
+    let target = write_under_way(&world.buffers[buffer]).map(|(_, target)| target.index());
+    for (index, slot) in world.buffers[buffer].slots().iter().enumerate() {
+        keys[index] = match slot.is_occupied() {
+            true => slot.line.0 << 16 | u64::from(slot.age),
+            false if target == Some(index) => 1 << 60,
+            false => 1 << 61,
+        };
+    }
+    let slots = world.buffers[buffer].slots().len();
+    each_name(world, buffer, |place, entry, generation| {
+        let key = &mut keys[usize::from(*entry)];
+        if *key >= 1 << 60 {
+            *key += ((place << 4) + 1 + u64::from(*generation)).pow(2);
+        }
+    });
+    if keys[..slots].is_sorted() {
+        return;
+    }
+    let mut order: [usize; S] = std::array::from_fn(|slot| slot);
+    order[..slots].sort_by_key(|slot| keys[*slot]);
+    permute_slots(world, buffer, &order);
+}
+
+/// Acknowledgements overtake requests, and have places of their own: how the two stand among each other in the input means nothing.
+fn acknowledgements_first<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
+    let input = &mut world.buffers[buffer].input;
+    if input.packets().is_sorted_by_key(|packet| !packet.is_acknowledgement()) {
+        return;
+    }
+    let mut sorted = InputQueue::default();
+    for acknowledgements in [true, false] {
+        let of_the_kind = input.packets().iter().filter(|packet| packet.is_acknowledgement() == acknowledgements);
+        of_the_kind.for_each(|packet| sorted.push(*packet));
+    }
+    *input = sorted;
+}

@@ -1,0 +1,154 @@
+//! What happens on the links below persist buffers and in PM: drains arrive, are kept and acknowledged, late or twice; reads arrive.
+
+use fencepost_sim::message::{LineAddress, Version};
+use fencepost_sim::switch::persist_buffer::Packet;
+use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Write};
+
+use super::action::{Action, Sink};
+use super::model::Model;
+use super::predicates::{PM_NEVER_GOES_BACK, WHOLE_LINES, Watch};
+use super::world::{Acknowledgement, Drain, ReadPlace, Requester, World, drain_id, has_half, mask_of};
+
+impl<const S: usize, const I: usize> Model<S, I> {
+    /// Every action of a channel or of PM.
+    pub(super) fn each_of_links<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+        for buffer in 0..B {
+            self.take_drains(world, buffer, sink);
+            self.deliver_acknowledgements(world, buffer, sink);
+        }
+        self.acknowledge_early(world, sink);
+        self.repeat_acknowledgements(world, sink);
+        self.read_below(world, sink);
+    }
+
+    fn has_room_for_acknowledgement<const B: usize>(&self, world: &World<B, S, I>, buffer: usize) -> bool {
+        world.links[buffer].acknowledgements.len() < usize::from(self.bounds.in_flight)
+    }
+
+    fn take_drains<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, sink: &mut impl Sink<B, S, I>) {
+        for (index, drain) in world.links[buffer].drains.messages().iter().enumerate() {
+            let mut next = world.clone();
+            let mut watch = self.watch();
+            if self.drain_arrives(&mut next, buffer, *drain, &mut watch) {
+                next.links[buffer].drains.remove(index);
+                sink.next(Action::TakeDrain { buffer, index }, &mut next, watch.broken);
+            }
+        }
+    }
+
+    /// A drain of `buffer` reaches what lies below. Whether it got in.
+    fn drain_arrives<const B: usize>(
+        &self,
+        next: &mut World<B, S, I>,
+        buffer: usize,
+        drain: Drain,
+        watch: &mut Watch,
+    ) -> bool {
+        let has_room = self.has_room_for_acknowledgement(next, buffer);
+        let Some(below) = buffer.checked_sub(1) else {
+            if !drain.is_acknowledged && !has_room {
+                return false;
+            }
+            watch.require(&WHOLE_LINES, !drain.is_torn && drain.halves != 0);
+            self.pm_takes(next, drain.line, drain.halves, drain.version, watch);
+            if !drain.is_acknowledged {
+                self.acknowledge_drain(next, buffer, &drain);
+            }
+            return true;
+        };
+        let keeps_first = self.surroundings.next_buffer_keeps_before_it_acknowledges;
+        let write = Write {
+            request: Requester::Drain { entry: drain.entry, generation: drain.generation }.id(),
+            line: LineAddress(drain.line.into()),
+            version: Version(drain.version.into()),
+            mask: mask_of(drain.halves),
+        };
+        if (!keeps_first && !has_room) || self.arrive(next, below, Packet::Write(write)).action != Done::Admitted {
+            return false;
+        }
+        if !keeps_first {
+            self.acknowledge_drain(next, buffer, &drain);
+        }
+        true
+    }
+
+    fn acknowledge_drain<const B: usize>(&self, next: &mut World<B, S, I>, buffer: usize, drain: &Drain) {
+        let line = self.acknowledged_line(drain.line);
+        let acknowledgement = Acknowledgement { entry: drain.entry, generation: drain.generation, line };
+        next.links[buffer].acknowledgements.push(acknowledgement);
+    }
+
+    /// PM keeps a version of some halves of a line, durably.
+    pub(super) fn pm_takes<const B: usize>(
+        &self,
+        next: &mut World<B, S, I>,
+        line: u8,
+        halves: u8,
+        version: u8,
+        watch: &mut Watch,
+    ) {
+        for (half, held) in next.memory[usize::from(line)].iter_mut().enumerate() {
+            if has_half(halves, half) {
+                watch.require(&PM_NEVER_GOES_BACK, version >= *held);
+                *held = version;
+            }
+        }
+    }
+
+    fn acknowledge_early<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+        if self.surroundings.pm_keeps_before_it_acknowledges || B == 0 || !self.has_room_for_acknowledgement(world, 0) {
+            return;
+        }
+        for (index, drain) in
+            world.links[0].drains.messages().iter().enumerate().filter(|(_, drain)| !drain.is_acknowledged)
+        {
+            let mut next = world.clone();
+            next.links[0].drains.messages_mut()[index].is_acknowledged = true;
+            self.acknowledge_drain(&mut next, 0, drain);
+            sink.next(Action::AcknowledgeEarly { index }, &mut next, None);
+        }
+    }
+
+    fn deliver_acknowledgements<const B: usize>(
+        &self,
+        world: &World<B, S, I>,
+        buffer: usize,
+        sink: &mut impl Sink<B, S, I>,
+    ) {
+        let messages = world.links[buffer].acknowledgements.messages();
+        for (index, acknowledgement) in messages.iter().enumerate() {
+            if messages[..index].contains(acknowledgement) {
+                continue;
+            }
+            let mut next = world.clone();
+            let packet = Packet::Acknowledgement(drain_id(acknowledgement));
+            if self.arrive(&mut next, buffer, packet).action == Done::Admitted {
+                next.links[buffer].acknowledgements.remove(index);
+                sink.next(Action::DeliverAcknowledgement { buffer, index }, &mut next, None);
+            }
+        }
+    }
+
+    fn repeat_acknowledgements<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+        if B == 0 || world.duplicates_left == 0 || !self.has_room_for_acknowledgement(world, 0) {
+            return;
+        }
+        for (index, acknowledgement) in world.links[0].acknowledgements.messages().iter().enumerate() {
+            let mut next = world.clone();
+            next.duplicates_left -= 1;
+            next.links[0].acknowledgements.push(*acknowledgement);
+            sink.next(Action::Repeat { index }, &mut next, None);
+        }
+    }
+
+    fn read_below<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+        for host in 0..usize::from(self.bounds.hosts) {
+            let ReadPlace::Below { buffer } = world.hosts[host].read else { continue };
+            let mut next = world.clone();
+            let mut watch = self.watch();
+            if self.read_arrives(&mut next, host, buffer.into(), &mut watch) {
+                sink.next(Action::ReadGoesDown { host }, &mut next, watch.broken);
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Power cuts, at any step, those of a recovery among them.
+
+use fencepost_sim::switch::persist_buffer::packet::Input;
+use fencepost_sim::switch::persist_buffer::state::Phase;
+
+use super::action::{Action, Sink};
+use super::model::Model;
+use super::predicates::{RECOVERY_COMPLETE, Watch, is_at_least};
+use super::world::{ReadPlace, World, WritePlace};
+
+impl<const S: usize, const I: usize> Model<S, I> {
+    /// Power is cut and comes back. What is on its way to PM arrives or is lost, each message by itself, before it is back.
+    pub(super) fn each_power_cut<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+        if world.crashes_left == 0 {
+            return;
+        }
+        let under_way = if B > 0 { world.links[0].drains.len() } else { 0 };
+        // As long as PM could take them, those that arrive do so before the cut, which is another action.
+        let may_arrive_after = B > 0
+            && self.surroundings.old_writes_are_dead
+            && world.links[0].acknowledgements.len() >= usize::from(self.bounds.in_flight);
+        let choices = if may_arrive_after { 1u8 << under_way } else { 1 };
+        for arrived in 0..choices {
+            let mut next = world.clone();
+            let mut watch = self.watch();
+            self.cut_power(&mut next, arrived, &mut watch);
+            sink.next(Action::PowerCut { arrived }, &mut next, watch.broken);
+        }
+    }
+
+    fn cut_power<const B: usize>(&self, next: &mut World<B, S, I>, arrived: u8, watch: &mut Watch) {
+        next.crashes_left -= 1;
+        for buffer in 0..B {
+            self.apply(next, buffer, Input::PowerFail);
+        }
+        if B > 0 {
+            let drains = next.links[0].drains;
+            for (index, drain) in drains.messages().iter().enumerate() {
+                if arrived >> index & 1 == 1 {
+                    self.pm_takes(next, drain.line, drain.halves, drain.version, watch);
+                }
+            }
+        }
+        for (buffer, link) in next.links.iter_mut().enumerate() {
+            link.acknowledgements = Default::default();
+            if self.surroundings.old_writes_are_dead || buffer > 0 {
+                link.drains = Default::default();
+            }
+        }
+        for host in &mut next.hosts {
+            host.writes.fill(WritePlace::None);
+            host.read = ReadPlace::None;
+            host.read_line = 0;
+            host.read_floor = [0; 2];
+        }
+        for buffer in 0..B {
+            self.apply(next, buffer, Input::PowerOn);
+            self.check_opened(next, buffer, watch);
+        }
+    }
+
+    /// If persist buffer number `buffer` has opened just now, everything promised has to be below it, or in those above.
+    pub(super) fn check_opened<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, watch: &mut Watch) {
+        if world.buffers[buffer].phase != Phase::Running {
+            return;
+        }
+        let holds = |line: u8| is_at_least(world.durable(line, 0), world.promised[usize::from(line)]);
+        watch.require(&RECOVERY_COMPLETE, (0..self.bounds.addresses).all(holds));
+    }
+}

@@ -1,0 +1,77 @@
+//! One proof or one attempt to kill a mutant, from bounds to a report.
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use super::bounds::{Bounds, INPUTS, SLOTS};
+use super::explore::{EndedEarly, Exploration, Progress, explore};
+use super::model::Model;
+use super::mutants::Explored;
+use super::predicates;
+use super::story::tell;
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The bounds.
+    pub bounds: Bounds,
+    /// How far it went.
+    #[serde(flatten)]
+    pub progress: Progress,
+    /// What is broken, if something is.
+    pub counterexample: Option<Story>,
+    /// Whether it was told to stop before it was through.
+    pub was_stopped: bool,
+}
+
+/// A counterexample to be read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Story {
+    /// The name of the predicate that is broken.
+    pub predicate: &'static str,
+    /// The invariants that it serves.
+    pub invariants: &'static [u8],
+    /// What it says.
+    pub says: &'static str,
+    /// A shortest way there, in words.
+    pub steps: Vec<String>,
+}
+
+/// Explores all of `model`. `observe` is told how far it is now and then, and may stop it.
+pub fn prove(model: &Explored, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
+    // As few words as the states of these bounds fit into: they are what memory is needed for.
+    let report = match model.buffers() {
+        0 => with_words::<0, 4>(model, observe),
+        1 => with_words::<1, 4>(model, observe).or_else(|| with_words::<1, 8>(model, observe)),
+        _ => with_words::<2, 6>(model, observe).or_else(|| with_words::<2, 12>(model, observe)),
+    };
+    report.expect("no state within the limits of the bounds is wider")
+}
+
+/// Nothing if some state does not fit into `K` words.
+fn with_words<const B: usize, const K: usize>(
+    model: &Explored,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Option<Report> {
+    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, observe);
+    if exploration.ended_early == Some(EndedEarly::StateTooWide) {
+        return None;
+    }
+    let counterexample = exploration.counterexample.map(|found| {
+        let (invariants, says) = predicates::about(found.predicate);
+        Story { predicate: found.predicate, invariants, says, steps: tell::<B, SLOTS, INPUTS, K>(model, &found) }
+    });
+    Some(Report {
+        bounds: model.bounds,
+        progress: exploration.progress,
+        counterexample,
+        was_stopped: exploration.ended_early == Some(EndedEarly::Stopped),
+    })
+}
+
+/// The protocol as it should be, within `bounds`.
+pub fn sound(bounds: Bounds) -> Result<Explored, String> {
+    bounds.check()?;
+    Ok(Model::sound(bounds))
+}

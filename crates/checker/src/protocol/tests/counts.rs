@@ -1,0 +1,44 @@
+//! How many states, transitions and how much depth there are within small bounds, exactly. `fencepost prove` counts larger ones.
+
+use super::*;
+
+#[test]
+fn one_address_and_one_host_at_one_switch() {
+    let counts = Scheme::ALL.map(|scheme| proved(tiny(scheme, Topology::Single)));
+    assert_eq!(counts, [[63, 112, 8], [1172, 2573, 27], [465, 696, 26]]);
+}
+
+#[test]
+fn two_switches_in_a_chain() {
+    let counts = Scheme::ALL.map(|scheme| proved(tiny(scheme, Topology::Chain)));
+    assert_eq!(counts, [[112, 216, 11], [14509, 40286, 59], [322, 462, 32]]);
+}
+
+#[test]
+fn two_switches_that_share_a_persist_point() {
+    let counts = Scheme::ALL.map(|scheme| proved(tiny(scheme, Topology::Shared)));
+    assert_eq!(counts, [[4868, 16615, 19], [142206, 478888, 54], [34176, 84259, 36]]);
+}
+
+#[test]
+fn two_addresses_and_two_hosts() {
+    let counts = Scheme::ALL.map(|scheme| proved(small(scheme)));
+    assert_eq!(counts, [[695, 2529, 10], [11186, 36293, 29], [4648, 13326, 26]]);
+}
+
+#[test]
+fn writes_of_half_a_line() {
+    let counts = [Scheme::Pb, Scheme::PbRf]
+        .map(|scheme| proved(Bounds { entries: 2, partial_writes: true, ..tiny(scheme, Topology::Single) }));
+    assert_eq!(counts, [[4946, 10725, 28], [1899, 3072, 28]]);
+}
+
+#[test]
+fn bounds_that_cannot_be_explored_are_refused_with_what_could_be() {
+    let error = |bounds: Bounds| sound(bounds).unwrap_err();
+    assert_eq!(error(Bounds { entries: 5, ..Bounds::default() }), "entries: 5 is not 1 to 4");
+    assert_eq!(error(Bounds { addresses: 0, ..Bounds::default() }), "addresses: 0 is not 1 to 4");
+    assert_eq!(error(Bounds { preset: 2, ..Bounds::default() }), "preset: 2 is not 0 to 1");
+    let lonely = Bounds { topology: Topology::Shared, hosts: 1, ..Bounds::default() };
+    assert_eq!(error(lonely), "the shared topology needs 2 hosts or more");
+}

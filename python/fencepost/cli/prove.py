@@ -1,0 +1,213 @@
+"""`fencepost prove`: the persist-buffer protocol, explored exhaustively, and its mutants."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fencepost import _core, documents
+from fencepost._core import InputError
+from fencepost.cli import console
+from fencepost.cli.application import app
+
+CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
+BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
+SCHEMES = ("nopb", "pb", "pb_rf")
+TOPOLOGIES = ("single", "chain", "shared")
+
+
+def _bound(what: str, key: str) -> Any:
+    return typer.Option(metavar="N", help=f"{what} (default: {BOUNDS[key]}).")
+
+
+@app.command()
+def prove(
+    entries: Annotated[int | None, _bound("Entries of a persist buffer", "entries")] = None,
+    addresses: Annotated[int | None, _bound("Lines", "addresses")] = None,
+    hosts: Annotated[int | None, _bound("Hosts", "hosts")] = None,
+    writes: Annotated[int | None, _bound("Writes of each host", "writes")] = None,
+    reads: Annotated[int | None, _bound("Reads of each host", "reads")] = None,
+    in_flight: Annotated[int | None, _bound("Messages in a channel", "in_flight")] = None,
+    crashes: Annotated[int | None, _bound("Power cuts", "crashes")] = None,
+    duplicates: Annotated[
+        int | None, _bound("Acknowledgements that PM repeats", "duplicates")
+    ] = None,
+    inputs: Annotated[int | None, _bound("Places in a controller's input", "inputs")] = None,
+    threshold: Annotated[
+        int | None, _bound("Entries above which pb_rf drains", "threshold")
+    ] = None,
+    preset: Annotated[
+        int | None, _bound("Dirty entries at which pb_rf stops draining", "preset")
+    ] = None,
+    partial_writes: Annotated[
+        bool, typer.Option("--partial-writes", help="Writes of half a line too.")
+    ] = False,
+    schemes: Annotated[
+        list[str] | None,
+        typer.Option("--scheme", metavar="S", help="nopb, pb or pb_rf; repeatable (default: pb)."),
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option(metavar="T", help="single (default), chain or shared.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REDUCTION", help=f"Of {', '.join(BOUNDS['reductions'])}, or all; repeatable."
+        ),
+    ] = None,
+    mutant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|all", help="Kill a broken variant; show how. See --list."),
+    ] = None,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List predicates and mutants, and do nothing.")
+    ] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Explore every interleaving of the protocol within bounds. Exit code 1 if something breaks."""
+    if list_all:
+        _list()
+        return
+    if topology not in (None, *TOPOLOGIES):
+        raise InputError(f'"{topology}" is no topology; there are {", ".join(TOPOLOGIES)}')
+    given = {
+        "entries": entries,
+        "addresses": addresses,
+        "hosts": hosts,
+        "writes": writes,
+        "reads": reads,
+        "in_flight": in_flight,
+        "crashes": crashes,
+        "duplicates": duplicates,
+        "inputs": inputs,
+        "threshold": threshold,
+        "preset": preset,
+        "topology": topology,
+        "partial_writes": partial_writes or None,
+        "reductions": _reductions(without) if without else None,
+    }
+    bounds = {key: value for key, value in given.items() if value is not None}
+    if mutant is not None:
+        if bounds or schemes:
+            raise InputError("a mutant has bounds of its own; leave the others out")
+        _kill(mutant, json_file, quiet)
+        return
+    _prove(bounds, schemes or [BOUNDS["scheme"]], json_file, quiet)
+
+
+def _reductions(without: list[str]) -> dict[str, bool]:
+    known = BOUNDS["reductions"]
+    for name in without:
+        if name not in (*known, "all"):
+            raise InputError(f"there is no reduction `{name}`; there are: all, {', '.join(known)}")
+    return {name: name not in without and "all" not in without for name in known}
+
+
+def _observer(what: str, quiet: bool) -> Any:
+    def observe(text: str) -> None:
+        if not quiet:
+            far = json.loads(text)
+            waiting = far["states"] - far["expanded"]
+            rate = far["states"] / far["seconds"]
+            console.messages().print(
+                f"{what}: {far['states']:,} states at depth {far['depth']}, {waiting:,} of them"
+                f" to be expanded; {rate:,.0f} states/s, {far['bytes'] / 2**20:,.0f} MiB",
+                markup=False,
+            )
+
+    return observe
+
+
+def _prove(bounds: dict[str, Any], schemes: list[str], json_file: Path | None, quiet: bool) -> None:
+    for scheme in schemes:
+        if scheme not in SCHEMES:
+            raise InputError(f'"{scheme}" is no scheme; there are {", ".join(SCHEMES)}')
+    reports = []
+    for scheme in schemes:
+        text = json.dumps({**bounds, "scheme": scheme})
+        reports.append(json.loads(_core.prove_bounds(text, _observer(scheme, quiet))))
+    total = _total(reports)
+    if json_file is not None:
+        documents.write_json(json_file, {**total, "proofs": reports})
+    for report in reports:
+        _print_report(report)
+    broken = [report for report in reports if report["counterexample"] is not None]
+    for report in broken:
+        _print_story(report["counterexample"])
+    verb = "broken" if broken else "proved"
+    rate = total["transitions"] / total["seconds"]
+    print(
+        f"{verb}: {total['states']} states, {total['transitions']} transitions, depth"
+        f" {total['depth']}, {total['seconds']:.1f} s, {rate:.0f} transitions/s,"
+        f" {total['bytes'] / 2**20:.0f} MiB"
+    )
+    if broken:
+        raise typer.Exit(1)
+
+
+def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    summed = {key: sum(report[key] for report in reports) for key in ("states", "transitions")}
+    largest = {key: max(report[key] for report in reports) for key in ("depth", "bytes")}
+    return {**summed, **largest, "seconds": sum(report["seconds"] for report in reports)}
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    bounds = report["bounds"]
+    print(
+        f"{bounds['scheme']}, {bounds['topology']}: {bounds['entries']} entries,"
+        f" {bounds['addresses']} addresses, {bounds['hosts']} hosts with {bounds['writes']} writes"
+        f" and {bounds['reads']} reads each, {bounds['in_flight']} in flight, {bounds['crashes']}"
+        f" power cuts: {report['states']} states, {report['transitions']} transitions, depth"
+        f" {report['depth']}"
+    )
+
+
+def _print_story(story: dict[str, Any]) -> None:
+    for number, step in enumerate(story["steps"], 1):
+        print(f"{number:4}. " + step.replace("\n", "\n      "))
+    numbers = ", ".join(map(str, story["invariants"]))
+    print(f"      breaks `{story['predicate']}` [{numbers}]: {story['says']}")
+
+
+def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
+    mutants = CATALOGUE["mutants"]
+    chosen = [mutant for mutant in mutants if name in (mutant["name"], "all")]
+    if not chosen:
+        _core.prove_mutant(name, None)
+    killed, reports = 0, []
+    for mutant in chosen:
+        observe = _observer(mutant["name"], quiet)
+        report = json.loads(_core.prove_mutant(mutant["name"], observe))
+        story = report["counterexample"]
+        reports.append({**mutant, **report})
+        print(f"{mutant['name']}: {mutant['does']}")
+        if story is None:
+            print(f"      survives in {report['states']} states: `{mutant['predicate']}` holds")
+        else:
+            killed += 1
+            _print_story(story)
+        print()
+    if json_file is not None:
+        document = {"mutants": reports, "killed": killed, "of": len(chosen)}
+        documents.write_json(json_file, document)
+    print(f"killed {killed} of {len(chosen)}")
+    if killed < len(chosen):
+        raise typer.Exit(1)
+
+
+def _list() -> None:
+    table = Table("invariants", "predicate", "says", box=None)
+    for predicate in CATALOGUE["predicates"]:
+        numbers = ", ".join(map(str, predicate["invariants"]))
+        table.add_row(numbers, predicate["name"], predicate["says"])
+    console.output().print(table, markup=False)
+    table = Table("mutant", "killed by", "does", box=None)
+    for mutant in CATALOGUE["mutants"]:
+        table.add_row(mutant["name"], mutant["predicate"], mutant["does"])
+    console.output().print()
+    console.output().print(table, markup=False)

@@ -1,0 +1,64 @@
+"""`fencepost prove`: counts, mutants, stories, and what it refuses."""
+
+import json
+
+SMALL = ["--entries", 1, "--addresses", 1, "--hosts", 1, "--writes", 2, "--crashes", 1]
+
+
+def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
+    done = fencepost("prove", *SMALL, "--scheme", "pb", "--json", "p.json", check=True)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("proved: 1172 states, 2573 transitions, depth 27, ")
+    document = json.loads((tmp_path / "p.json").read_text())
+    counts = [document[key] for key in ("states", "transitions", "depth")]
+    assert counts == [1172, 2573, 27]
+    assert document["seconds"] > 0
+    assert document["proofs"][0]["bounds"]["entries"] == 1
+
+
+def test_several_schemes_are_added_up(fencepost):
+    schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
+    done = fencepost("prove", *SMALL, *schemes, check=True)
+    assert done.stdout.splitlines()[-1].startswith("proved: 1700 states, 3381 transitions,")
+
+
+def test_a_mutant_is_killed_and_its_story_told(fencepost):
+    done = fencepost("prove", "--mutant", "first-switch-acknowledges", check=True)
+    assert done.stdout.splitlines()[-1] == "killed 1 of 1"
+    assert "breaks `read_latest` [5, 11]" in done.stdout
+    assert "   1. host " in done.stdout
+
+
+def test_all_mutants_are_killed(fencepost, tmp_path):
+    done = fencepost("prove", "--mutant", "all", "--json", "m.json", check=True)
+    mutants = json.loads((tmp_path / "m.json").read_text())["mutants"]
+    assert len(mutants) >= 20
+    assert done.stdout.splitlines()[-1] == f"killed {len(mutants)} of {len(mutants)}"
+    for mutant in mutants:
+        assert mutant["counterexample"]["predicate"] == mutant["predicate"], mutant["name"]
+
+
+def test_the_list_has_every_invariant(fencepost):
+    listed = fencepost("prove", "--list", check=True).stdout
+    numbers = [line.split("  ")[0].strip() for line in listed.splitlines()]
+    served = {int(number) for text in numbers if text for number in _numbers(text)}
+    assert served >= set(range(1, 13))
+
+
+def _numbers(text):
+    return [part for part in text.replace(",", " ").split() if part.isdigit()]
+
+
+def test_what_cannot_be_explored_is_refused(fencepost):
+    for arguments, message in (
+        (["--entries", 9], "entries: 9 is not 1 to 4"),
+        (["--scheme", "pbrf"], '"pbrf" is no scheme; there are nopb, pb, pb_rf'),
+        (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),
+        (["--without", "luck"], "there is no reduction `luck`"),
+        (["--mutant", "gremlin"], "there is no mutant `gremlin`; there are: all, "),
+        (["--mutant", "all", "--entries", 2], "a mutant has bounds of its own"),
+    ):
+        done = fencepost("prove", *arguments)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
