@@ -8,7 +8,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo test bench validate figures clean workloads
+.PHONY: setup demo test fuzz bench validate figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -79,6 +79,7 @@ C_SOURCES = $(shell find recorder workloads experiments/persist -name '*.c' -o -
 
 test: setup
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -86,6 +87,21 @@ test: setup
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	cargo test --quiet --locked --workspace --exclude fencepost-python
 	$(BIN)/pytest
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
+
+# --- fuzz ----------------------------------------------------------------------------------
+
+# LibFuzzer with the coverage that the stable compiler gives; build scripts are not instrumented, hence `--target`. What makes a target fail
+# stays in out/fuzz.
+FUZZ_TARGETS = record machine persist_buffer
+FUZZ_SECONDS = 60
+FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
+fuzz:
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target $(HOST)
+	@for target in $(FUZZ_TARGETS); do sh fuzz/run fuzz/target/$(HOST)/release $$target $(FUZZ_SECONDS) || exit 1; done
 
 # --- bench ---------------------------------------------------------------------------------
 
