@@ -2,6 +2,7 @@
 #   make setup   everything that the others need, once; needs no network the second time
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
 #   make test    every test, formatter and linter
+#   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make validate published figures against ours: docs/validation.md
 #   make figures the pictures in docs/, made again
@@ -31,7 +32,7 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-CORE_SOURCES = $(shell find crates/sim crates/python -name '*.rs' -o -name Cargo.toml) \
+CORE_SOURCES = $(shell find crates/sim crates/checker crates/python -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml
 
 $(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
