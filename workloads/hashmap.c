@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broken.h"
 #include "crash.h"
 #include "options.h"
 #include "persist.h"
@@ -33,7 +34,7 @@ enum {
   OPERATIONS_MAX = 1 << 30,
   KEYS_MAX = 1 << 24,
   KEYS_PER_BUCKET = 2,
-  VALUE_WORDS = 4,
+  VALUE_WORDS = HAS_TWO_LINES ? 12 : 4,
 };
 
 // A link is a position in the pool's array of nodes; node 0 is never used, so 0 ends a chain.
@@ -127,7 +128,29 @@ static void write_intent(const struct hashmap *map, unsigned thread, uint64_t op
   slot->key = node->key;
   slot->version = node->version;
   atomic_store_explicit(&slot->operation, operation + 1, memory_order_release);
-  flush_range(map->flush, slot, sizeof *slot);
+  if (BROKEN != INTENT_NOT_FLUSHED)
+    flush_range(map->flush, slot, sizeof *slot);
+}
+
+// Makes a filled node and the thread's intent durable; what is broken in some builds is said in
+// broken.h.
+static void persist_node(const struct hashmap *map, unsigned thread, uint64_t operation,
+                         struct node *node) {
+  if (BROKEN == FLUSH_BEFORE_STORE)
+    node->checksum = ~node->checksum;
+  if (BROKEN == FENCE_BEFORE_FLUSH)
+    fence(map->flush);
+  if (BROKEN == WRONG_LINE)
+    flush_range(map->flush, node + 1, sizeof *node);
+  else if (BROKEN == FIRST_LINE_ONLY)
+    flush_range(map->flush, node, 1);
+  else if (BROKEN != NODE_NOT_FLUSHED)
+    flush_range(map->flush, node, sizeof *node);
+  if (BROKEN == FLUSH_BEFORE_STORE)
+    node->checksum = ~node->checksum;
+  write_intent(map, thread, operation, node);
+  if (BROKEN != NO_FENCE && BROKEN != FENCE_BEFORE_FLUSH && BROKEN != ONE_FENCE)
+    fence(map->flush);
 }
 
 static void put(struct hashmap *map, unsigned thread, uint64_t operation, uint64_t key) {
@@ -145,16 +168,31 @@ static void put(struct hashmap *map, unsigned thread, uint64_t operation, uint64
   node->next = replaced == 0 ? 0 : map->nodes[replaced].next;
   node->version = replaced == 0 ? 1 : map->nodes[replaced].version + 1;
   node->checksum = node_checksum(node);
-  flush_range(map->flush, node, sizeof *node);
-  write_intent(map, thread, operation, node);
-  fence(map->flush);
+  if (BROKEN == TWICE_IN_ONE_LINE) {
+    node->checksum = ~node->checksum;
+    node->checksum = ~*(volatile uint64_t *)&node->checksum;
+  }
+  if (BROKEN == IN_PLACE && replaced != 0) {
+    node->next = map->nodes[replaced].next;
+    map->nodes[replaced] = *node;
+    node = &map->nodes[index = replaced];
+  }
+  if (BROKEN == LINK_BEFORE_NODE) {
+    *(volatile node_index *)link = index;
+    persist(map->flush, link, sizeof *link);
+  }
+  if (BROKEN == ONE_FENCE)
+    *(volatile node_index *)link = index;
+  persist_node(map, thread, operation, node);
   crash_point();
 
-  *(volatile node_index *)link = index;
-  persist(map->flush, link, sizeof *link);
+  if (BROKEN != LINK_BEFORE_NODE && BROKEN != ONE_FENCE)
+    *(volatile node_index *)link = index;
+  if (BROKEN != LINK_NOT_FLUSHED)
+    persist(map->flush, link, sizeof *link);
   crash_point();
   pthread_rwlock_unlock(lock);
-  state->spare = replaced;
+  state->spare = BROKEN == IN_PLACE && index == replaced ? 0 : replaced;
 }
 
 static void get(struct hashmap *map, unsigned thread, uint64_t key) {

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broken.h"
 #include "crash.h"
 #include "options.h"
 #include "persist.h"
@@ -32,7 +33,7 @@ static const char usage[] =
 
 static const uint64_t magic = UINT64_C(0x312d455545555150); // "PQUEUE-1"
 
-enum { ITEMS_MAX = 1 << 26, PAYLOAD_WORDS = 4 };
+enum { ITEMS_MAX = 1 << 26, PAYLOAD_WORDS = HAS_TWO_LINES ? 12 : 4 };
 
 // A link is the position of a node in the pool's array of nodes; 0 is the node that starts the
 // list.
@@ -102,17 +103,64 @@ static void acknowledge(const struct queue *queue, struct acknowledged *acknowle
   crash_point();
 }
 
+// Makes a filled node durable; what is broken in some builds is said in broken.h.
+static void persist_node(const struct queue *queue, struct node *node) {
+  if (BROKEN == FLUSH_BEFORE_STORE || BROKEN == TWICE_IN_ONE_LINE)
+    node->checksum = ~node->checksum;
+  if (BROKEN == TWICE_IN_ONE_LINE)
+    node->checksum = ~*(volatile uint64_t *)&node->checksum;
+  if (BROKEN == FENCE_BEFORE_FLUSH)
+    fence(queue->flush);
+  switch (BROKEN) {
+  case NODE_NOT_FLUSHED:
+    break;
+  case WRONG_LINE:
+    persist(queue->flush, node + 1, sizeof *node);
+    break;
+  case FIRST_LINE_ONLY:
+    persist(queue->flush, node, 1);
+    break;
+  case NO_FENCE:
+  case FENCE_BEFORE_FLUSH:
+  case ONE_FENCE:
+    flush_range(queue->flush, node, sizeof *node);
+    break;
+  case FLUSH_BEFORE_STORE:
+    flush_range(queue->flush, node, sizeof *node);
+    node->checksum = ~node->checksum;
+    fence(queue->flush);
+    break;
+  default:
+    persist(queue->flush, node, sizeof *node);
+  }
+}
+
 static void enqueue(struct queue *queue, unsigned producer, uint64_t sequence) {
   node_index index = node_of(queue, producer, sequence);
   struct node *node = &queue->nodes[index];
   fill_node(node, producer, sequence);
-  persist(queue->flush, node, sizeof *node);
+  bool is_node_first = BROKEN != NO_FENCE && BROKEN != FENCE_BEFORE_FLUSH && BROKEN != ONE_FENCE &&
+                       BROKEN != LINK_BEFORE_NODE;
+  if (is_node_first)
+    persist_node(queue, node);
   crash_point();
 
   pthread_mutex_lock(&queue->tail_lock);
   struct node *last = &queue->nodes[queue->tail];
+  // Taking a lock orders as a fence does: where the fence is missing, the node is persisted here.
+  if (BROKEN == NO_FENCE || BROKEN == FENCE_BEFORE_FLUSH)
+    persist_node(queue, node);
+  if (BROKEN == ACKNOWLEDGED_EARLY) {
+    acknowledge(queue, &queue->enqueued[producer]);
+    queue->enqueued[producer].operations--;
+  }
   atomic_store_explicit(&last->next, index, memory_order_release);
-  persist(queue->flush, &last->next, sizeof last->next);
+  if (BROKEN == ONE_FENCE)
+    persist_node(queue, node);
+  if (BROKEN != LINK_NOT_FLUSHED)
+    persist(queue->flush, &last->next, sizeof last->next);
+  if (BROKEN == LINK_BEFORE_NODE)
+    persist_node(queue, node);
   crash_point();
   queue->tail = index;
   pthread_mutex_unlock(&queue->tail_lock);
@@ -132,7 +180,8 @@ static void dequeue(struct queue *queue, unsigned consumer) {
       node->sequence != queue->sequence_expected[node->producer]++)
     queue->is_order_broken = true;
   *queue->head = index;
-  persist(queue->flush, queue->head, sizeof *queue->head);
+  if (BROKEN != HEAD_NOT_FLUSHED)
+    persist(queue->flush, queue->head, sizeof *queue->head);
   crash_point();
   pthread_mutex_unlock(&queue->head_lock);
   acknowledge(queue, &queue->dequeued[consumer]);

@@ -6,6 +6,7 @@ from typing import final
 __version__: str
 
 __all__ = [
+    "CrashStates",
     "InputError",
     "InternalError",
     "Job",
@@ -18,6 +19,7 @@ __all__ = [
     "litmus_tests",
     "machine_resolve",
     "machine_schema",
+    "mapped_reads",
     "matched_ratio",
     "medium_probe",
     "options_resolve",
@@ -70,6 +72,12 @@ def machine_resolve(machine: str, directories: list[str], sets: list[str]) -> st
     """A machine as JSON, with `extends` followed, `sets` (`PATH=VALUE`) applied, defaults written.
 
     `machine` is the path of a file, or a name to be looked for in `directories`.
+    """
+
+def mapped_reads(record: str, path: str) -> list[int] | None:
+    """The lines (offset / 64) that a recorded program read of its mapping of the file at `path`.
+
+    None if it mapped no such file.
     """
 
 def matched_ratio(
@@ -166,3 +174,58 @@ class Job:
 
     def cancel(self) -> None:
         """Makes `run` end soon, with KeyboardInterrupt; from any thread."""
+
+@final
+class CrashStates:
+    """A way through the instants of a record's replay, with the images that a power cut can leave
+    at each. A choice has a number for each line in doubt: which of its contents an image has.
+    """
+
+    def __new__(
+        cls, machine_name: str, machine: str, record: Record, scheme: str, options: str
+    ) -> CrashStates:
+        """`machine` and `options` are JSON; the one PM selector in these is the pool's file."""
+
+    def replay(self) -> str:
+        """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
+        the pool, `lines` written, `stores`, `flushes`, `threads`, `instants`, `duration_ps`,
+        `warnings`.
+        """
+
+    def cancel(self) -> None:
+        """Makes `replay` end soon, with KeyboardInterrupt; from any thread."""
+
+    def advance(self) -> int | None:
+        """Goes on to the next instant; its time in picoseconds, None after the last."""
+
+    def changes(self) -> list[tuple[int, bytes]]:
+        """What has changed since the last call of what is promised: (offset, bytes)."""
+
+    def doubtful(self) -> list[tuple[int, int]]:
+        """The lines in doubt: (offset in the file, how many contents each may have)."""
+
+    def images(
+        self, bound: int, seed: int, read: set[int] | None
+    ) -> tuple[list[tuple[str, list[int]]], int, float, bool]:
+        """The images of this instant that were not given before.
+
+        ((hash, choice) of each, duplicates, combinations, whether these are all). Of lines that are
+        not in `read`, if that is given, only what is promised is taken.
+        """
+
+    def hash(self, choice: list[int]) -> str:
+        """The hash of an image's content."""
+
+    def patches(self, choice: list[int]) -> list[tuple[int, bytes]]:
+        """How an image differs from what is promised: (offset, bytes)."""
+
+    def missing(self, choice: list[int]) -> list[tuple[int, int]]:
+        """The lines in doubt that are older than visible: (number, instruction of the first store
+        that is lost).
+        """
+
+    def explain(self, choice: list[int], early: list[int], lost: list[int]) -> str:
+        """Why an image fails, as JSON; `early` and `lost` are the lines that it depends on."""
+
+    def redundant(self) -> str:
+        """The flushes that never mattered, and what they cost, as JSON."""

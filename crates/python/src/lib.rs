@@ -6,6 +6,7 @@
 
 use pyo3::prelude::*;
 
+mod crash;
 mod faults;
 mod job;
 mod link;
@@ -22,6 +23,8 @@ mod traffic;
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::crash::{CrashStates, mapped_reads};
     #[pymodule_export]
     use super::faults::{InputError, InternalError};
     #[pymodule_export]

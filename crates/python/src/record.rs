@@ -33,7 +33,8 @@ impl Source for RecordFile {
     }
 }
 
-fn source(path: &str) -> PyResult<Arc<dyn Source>> {
+/// The file of that path as a source of a record's bytes.
+pub fn source(path: &str) -> PyResult<Arc<dyn Source>> {
     let open = || {
         let file = File::open(path)?;
         let metadata = file.metadata()?;

@@ -1,5 +1,6 @@
 //! One replay from start to end: the run loop, regions of interest, limits, power failure and recovery.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::config::Machine;
 use crate::config::topology::HostId;
 use crate::core::decode::decode_program;
-use crate::core::micro_op::DecodedBlock;
+use crate::core::events::{Meaning, meaning};
+use crate::core::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
 use crate::host::{Host, Workload};
@@ -17,7 +19,7 @@ use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
 use crate::livelock::LivelockWatch;
 use crate::message::{LineAddress, Version};
-use crate::record::{AddressRanges, Record, RecordError};
+use crate::record::{AddressRanges, Clock, Event, Record, RecordError};
 use crate::sampling::SamplePlan;
 use crate::sampling::measure::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
@@ -63,6 +65,33 @@ impl Program {
     /// Its record.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// Its decoded blocks, by id; that of 0 is empty.
+    pub fn blocks(&self) -> &[DecodedBlock] {
+        &self.blocks
+    }
+
+    /// The same program without the flushes at these addresses of its code: what its run would take without them.
+    #[must_use]
+    pub fn without_flushes(&self, addresses: &BTreeSet<u64>) -> Program {
+        let mut blocks = self.blocks.to_vec();
+        for (id, decoded) in blocks.iter_mut().enumerate().skip(1) {
+            let mut instructions = self.record.program().block(id as u32).instructions();
+            let mut address = instructions.next().map(|(address, _)| address);
+            for micro_op in &mut decoded.micro_ops {
+                let is_dropped = micro_op.operation.is_flush() && address.is_some_and(|at| addresses.contains(&at));
+                let ends_instruction = micro_op.ends_instruction;
+                if is_dropped {
+                    *micro_op = MicroOp { ends_instruction, ..MicroOp::default() };
+                }
+                if ends_instruction {
+                    address = instructions.next().map(|(address, _)| address);
+                }
+            }
+            decoded.warm = WarmBlock::of(&decoded.micro_ops);
+        }
+        Program { record: self.record.clone(), blocks: blocks.into() }
     }
 }
 
@@ -288,6 +317,14 @@ impl Simulation {
     /// # Errors
     /// If the record cannot be read, someone cancels, or nothing can go on.
     pub fn run(mut self, progress: &Progress) -> Result<Outcome, SimulationError> {
+        self.run_to_end(progress)
+    }
+
+    /// The same, and what was logged can be looked at afterwards.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn run_to_end(&mut self, progress: &Progress) -> Result<Outcome, SimulationError> {
         loop {
             self.look(progress)?;
             for _ in 0..EVENTS_PER_LOOK {
@@ -405,6 +442,30 @@ impl Simulation {
     /// Takes down from now on which versions of PM lines loads observe and stores make; [`Host::observations`] has them.
     pub fn log_observations(&mut self) {
         self.system.hosts_mut().for_each(Host::log_observations);
+    }
+
+    /// Takes down from now on which store makes which version of a PM line; [`Host::stores`] has them.
+    pub fn log_stores(&mut self) {
+        self.system.hosts_mut().for_each(Host::log_stores);
+    }
+
+    /// Everything is timed, whatever regions of interest the programs have; to be called before the first step.
+    pub fn ignore_regions(&mut self) {
+        self.system.hosts_mut().for_each(Host::ignore_regions);
+        self.has_regions = false;
+        self.hosts_meet = false;
+        self.region_start = Some(RegionStart::noticed_now(&self.system, Time::ZERO));
+    }
+
+    /// Synchronisation happens in the order in which it was recorded; to be called before the first step, with the program of each host.
+    ///
+    /// # Errors
+    /// If a record cannot be read.
+    pub fn keep_recorded_order(&mut self, programs: &[HostProgram]) -> Result<(), RecordError> {
+        for (host, HostProgram { program, .. }) in self.system.hosts_mut().zip(programs) {
+            host.keep_recorded_order(synchronisation_clocks(&program.record)?);
+        }
+        Ok(())
     }
 
     /// The version of a PM line that the persistent domain holds.
@@ -527,7 +588,7 @@ impl Simulation {
         SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
     }
 
-    fn finish(mut self) -> Result<Outcome, SimulationError> {
+    fn finish(&mut self) -> Result<Outcome, SimulationError> {
         // What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
         if !self.system.is_finished() || !self.system.is_idle() {
             return Err(self.deadlock());
@@ -578,6 +639,18 @@ impl Simulation {
 }
 
 /// What `host` runs, with the frames of PM that are its own.
+/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which a spin loop ended.
+fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
+    let mut clocks = Vec::new();
+    record.visit_events(|_, event| {
+        let is_ordered = matches!(meaning(event), Meaning::Synchronisation { .. });
+        if is_ordered && !matches!(event, Event::SpinWait { .. }) {
+            clocks.extend(event.clock());
+        }
+    })?;
+    Ok(clocks)
+}
+
 fn workload(
     machine: &Machine,
     program: &HostProgram,

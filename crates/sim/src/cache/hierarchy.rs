@@ -11,7 +11,7 @@ use super::array::{CacheArray, Line, State};
 use super::between::{Blocked, MshrsBetween};
 use super::config::CacheConfig;
 use super::mshr::{MshrFile, Room};
-use super::persist_log::PersistLog;
+use super::persist_log::{PersistLog, Promise};
 use super::stats::{HierarchyStats, LevelStats};
 use crate::host_bridge::address_map::is_pm;
 use crate::kernel::{Duration, Time};
@@ -428,7 +428,7 @@ impl Hierarchy {
         let stored = newest.map_or(0, |(_, stored)| stored);
         let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };
         if self.acknowledge_at_bus.is_none() {
-            self.log_promise(by, line, newest.map(|(version, _)| version));
+            self.log_promise(by, line, newest.map(|(version, _)| version), cycle);
         }
         match newest {
             Some((version, _)) => {
@@ -482,7 +482,7 @@ impl Hierarchy {
         let (before, stored) = newest.unwrap_or_else(|| (self.written.get(&line).copied().unwrap_or_default(), now));
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };
         let version = Version(before.0 + 1);
-        self.log_promise(by, line, Some(version));
+        self.log_promise(by, line, Some(version), stored.max(now));
         let way = Way { begun: by.issued, looked_up: arrived };
         let slot = self.write(line, version, mask, Cause::NonTemporalStore, way, stored.max(now));
         self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
@@ -1078,10 +1078,11 @@ impl Hierarchy {
         }
     }
 
-    fn log_promise(&mut self, by: Requester, line: LineAddress, newest: Option<Version>) {
+    fn log_promise(&mut self, by: Requester, line: LineAddress, newest: Option<Version>, cycle: u64) {
+        let time = self.time_of(cycle);
         if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
             let version = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
-            log.promise(by, line, version);
+            log.promise(Promise { time, by, line, version, is_clean: newest.is_none() });
         }
     }
 

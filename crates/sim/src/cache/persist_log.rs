@@ -18,6 +18,21 @@ pub struct LoggedVersion {
     pub version: Version,
 }
 
+/// A flush or non-temporal store that the caches have dealt with: what it will stand for once it is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// When they dealt with it.
+    pub time: Time,
+    /// Whose it is, under the number by which the core knows it.
+    pub by: Requester,
+    /// Its line.
+    pub line: LineAddress,
+    /// The version that is durable then.
+    pub version: Version,
+    /// Whether it was a flush of a line that no cache had in a newer version than memory was given.
+    pub is_clean: bool,
+}
+
 /// All that was said about PM lines so far.
 #[derive(Clone, Debug, Default)]
 pub struct PersistLog {
@@ -25,6 +40,7 @@ pub struct PersistLog {
     acknowledged: Vec<LoggedVersion>,
     /// Flushes and non-temporal stores under way, with what was the newest version of their line when they were served.
     promised: Vec<(Requester, LineAddress, Version)>,
+    promises: Vec<Promise>,
 }
 
 impl PersistLog {
@@ -38,6 +54,11 @@ impl PersistLog {
         &self.acknowledged
     }
 
+    /// Every flush and non-temporal store that was to be acknowledged, in order.
+    pub fn promises(&self) -> &[Promise] {
+        &self.promises
+    }
+
     /// A write leaves the last level.
     pub(super) fn issue(&mut self, time: Time, line: LineAddress, version: Version) {
         self.issued.push(LoggedVersion { time, line, version });
@@ -48,9 +69,10 @@ impl PersistLog {
         self.acknowledged.push(LoggedVersion { time, line, version });
     }
 
-    /// A flush or non-temporal store will be acknowledged once `version` is durable.
-    pub(super) fn promise(&mut self, by: Requester, line: LineAddress, version: Version) {
-        self.promised.push((by, line, version));
+    /// A flush or non-temporal store will be acknowledged once its version is durable.
+    pub(super) fn promise(&mut self, promise: Promise) {
+        self.promised.push((promise.by, promise.line, promise.version));
+        self.promises.push(promise);
     }
 
     /// It is acknowledged.

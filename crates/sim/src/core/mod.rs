@@ -20,6 +20,7 @@ pub mod persist;
 pub mod pipeline;
 pub mod reorder_buffer;
 pub mod stats;
+pub mod store_log;
 pub mod store_queue;
 pub mod store_sets;
 pub mod stores;

@@ -11,6 +11,7 @@ use super::page_table::PageTable;
 use super::persist::PersistPolicy;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
+use super::store_log::{LoggedStore, Performed, StoreLog};
 use super::store_queue::StoreQueue;
 use super::store_sets::{LastStore, StoreSets};
 use super::stores::{UnownedStore, WriteCombining};
@@ -23,7 +24,8 @@ use crate::cache::hierarchy::{Side, Want};
 use crate::cache::mshr::MshrFile;
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::cache::prefetcher::StridePrefetcher;
-use crate::kernel::Duration;
+use crate::host_bridge::address_map::is_pm;
+use crate::kernel::{Duration, Time};
 use crate::message::{ByteMask, Cause, LineAddress, Version};
 use crate::record::RecordError;
 use crate::stats::StatsNode;
@@ -88,6 +90,8 @@ pub struct Environment<'a> {
     pub core: usize,
     /// Where versions that loads observe and stores make are taken down, if somebody asks for that.
     pub observations: Option<&'a mut ObservationLog>,
+    /// Where stores are taken down as they take effect, if somebody asks for that.
+    pub stores: Option<&'a mut StoreLog>,
 }
 
 impl Environment<'_> {
@@ -95,6 +99,15 @@ impl Environment<'_> {
     pub(super) fn observe(&mut self, cycle: u64, line: LineAddress, version: Version, access: Access) {
         if let Some(log) = &mut self.observations {
             log.record(self.core, cycle, line, version, access);
+        }
+    }
+
+    /// Takes down what happens to a line, if somebody asks for that; `access` is the virtual address and the size of the whole access.
+    #[inline]
+    pub(super) fn log_store(&mut self, time: Time, line: LineAddress, performed: Performed, access: (u64, u16)) {
+        if let Some(log) = self.stores.as_mut().filter(|_| is_pm(line)) {
+            let (core, thread, (address, size)) = (self.core, self.thread.id, access);
+            log.push(LoggedStore { core, thread, time, line, performed, address, size });
         }
     }
 }

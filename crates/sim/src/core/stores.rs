@@ -11,11 +11,13 @@ use super::micro_op::Operation;
 use super::page_table::lines_of_access;
 use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
+use super::store_log::Performed;
 use super::store_queue::StoreEntry;
 use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
+use crate::kernel::Time;
 use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
 
 /// Non-temporal stores to one line, being combined.
@@ -234,6 +236,10 @@ impl Core {
         is_oldest.then(|| self.commit_cycle.max(self.store_cycle).max(head.ready) + 1)
     }
 
+    fn time(&self, cycle: u64) -> Time {
+        Time::ZERO + self.period * cycle
+    }
+
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
         let cycle = self.own(entry, turn, env)?;
@@ -288,6 +294,7 @@ impl Core {
             env.observe(cycle, line, version, Access::Store);
             head.lines_written += 1;
             head.lines_ready = cycle;
+            env.log_store(self.time(cycle), line, Performed::Store(version), (entry.address, entry.size));
         }
         self.stats.l1d_hits += if entry.has_missed { 0 } else { lines };
         self.watch(entry.physical, entry.size, cycle);
@@ -342,6 +349,7 @@ impl Core {
                 Some(open) => (open.mask.0, open.youngest) = (open.mask.0 | mask.0, turn),
                 None => self.combining.open.push(Combined { line, mask, youngest: turn }),
             }
+            env.log_store(self.time(turn), line, Performed::Combined, (entry.address, entry.size));
         }
         self.stats.non_temporal_stores += 1;
         self.watch(entry.physical, entry.size, turn);
@@ -356,6 +364,7 @@ impl Core {
         let Combined { line, mask, youngest } = self.combining.open.remove(index);
         let id = self.combining.send(line, cycle.max(self.now));
         let issued = if mask.is_full() { youngest.min(cycle) } else { closes };
+        env.log_store(self.time(cycle), line, Performed::SentCombined(id), (0, 0));
         env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id, issued }));
         Some(cycle)
     }
@@ -444,6 +453,7 @@ impl Core {
         let reaches = cycle + self.l1_latency;
         let id = self.combining.send(line, reaches.max(self.now));
         self.stats.flushes += 1;
+        env.log_store(self.time(reaches), line, Performed::SentFlush(id), (entry.address, entry.size));
         env.requests.push((reaches, CoreRequest::Flush { line, keep, id, issued: turn }));
         Some(cycle)
     }

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 pub(crate) mod bench;
+mod recorded_order;
 mod regions;
 mod sampling;
 mod scheduler;
@@ -15,6 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use self::recorded_order::RecordedOrder;
 use self::regions::Regions;
 use self::sampling::Sampler;
 use self::scheduler::{CoreState, ThreadState};
@@ -29,13 +31,14 @@ use crate::core::config::{
 use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
+use crate::core::store_log::StoreLog;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::message::{LineAddress, Message, Opcode, Version};
-use crate::record::{Record, RecordError, ThreadId};
+use crate::record::{Clock, Record, RecordError, ThreadId};
 use crate::stats::StatsNode;
 
 pub use self::regions::RegionBoundary;
@@ -121,6 +124,10 @@ pub struct Host {
     departures: Vec<Departure>,
     /// Kept only where somebody asks for it.
     observations: Option<Box<ObservationLog>>,
+    /// Likewise.
+    stores: Option<Box<StoreLog>>,
+    /// Set if synchronisation happens in the order in which it was recorded.
+    recorded_order: Option<Box<RecordedOrder>>,
     is_powered: bool,
     /// What could not be read of the record; the simulation ends with it.
     pub error: Option<RecordError>,
@@ -209,6 +216,8 @@ impl Host {
             served: Vec::new(),
             departures: Vec::new(),
             observations: None,
+            stores: None,
+            recorded_order: None,
             is_powered: true,
             error: None,
         }
@@ -238,11 +247,18 @@ impl Host {
             return true;
         }
         self.end_blocked_at_their_limits();
+        if self.force_order(cycle, context) {
+            self.forced_waits += u64::from(!self.is_limited);
+            return true;
+        }
         let unstarted = || self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted));
         let Some(thread) = self.synchronisation.force().map(|thread| thread.0 as usize).or_else(unstarted) else {
             return false;
         };
         self.spins.give_up(thread);
+        if let Some(order) = &mut self.recorded_order {
+            order.forced(thread);
+        }
         // Where threads stop at a position, others may wait for what comes behind it: that says nothing about the record.
         self.forced_waits += u64::from(!self.is_limited);
         self.make_ready(thread, cycle, context);
@@ -386,6 +402,26 @@ impl Host {
     pub fn log_observations(&mut self) {
         let period = self.period;
         self.observations.get_or_insert_with(|| Box::new(ObservationLog::new(period)));
+    }
+
+    /// Takes down from now on which store makes which version of a PM line.
+    pub fn log_stores(&mut self) {
+        self.stores.get_or_insert_default();
+    }
+
+    /// What has been taken down of stores, if it is.
+    pub fn stores(&self) -> Option<&StoreLog> {
+        self.stores.as_deref()
+    }
+
+    /// Everything is timed, whatever regions of interest the program has; to be called before the start.
+    pub fn ignore_regions(&mut self) {
+        self.regions = Regions::new(false);
+    }
+
+    /// Synchronisation happens in the order in which it was recorded, instead of being arbitrated again; to be called before the start.
+    pub fn keep_recorded_order(&mut self, clocks: Vec<Clock>) {
+        self.recorded_order = Some(Box::new(RecordedOrder::new(clocks)));
     }
 
     /// What has been taken down, if it is.
@@ -542,6 +578,7 @@ impl Host {
             requests: &mut self.scratch,
             core,
             observations: self.observations.as_deref_mut(),
+            stores: self.stores.as_deref_mut(),
         };
         (&mut self.cores[core], env)
     }

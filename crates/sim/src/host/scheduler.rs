@@ -157,14 +157,10 @@ impl Host {
                 if self.thread_states.get(created) == Some(&ThreadState::Unstarted) {
                     self.make_ready(created, now, context);
                 }
-                true
+                self.synchronise(thread, &event, now, context)
             }
             Event::SpinWait { clock, object, .. } => self.wait_for_store(thread, clock, object),
-            _ => {
-                let decision = self.synchronisation.apply(ThreadId(thread as u32), &event);
-                self.wake_all(&decision.woken, now, context);
-                decision.proceeds
-            }
+            _ => self.synchronise(thread, &event, now, context),
         };
         if self.synchronisation.remembers_many() {
             self.synchronisation.forget_before(self.clock_passed_by_all());

@@ -72,6 +72,12 @@ impl fmt::Display for PmSelector {
 }
 
 impl PmSelector {
+    /// Whether it is a `file:` selector that means the file of this path.
+    #[must_use]
+    pub fn means_file(&self, path: &str) -> bool {
+        matches!(self, Self::File(pattern) if Self::matches_file(pattern, path))
+    }
+
     /// Whether the pattern of a `file:` selector matches this path.
     pub(super) fn matches_file(pattern: &glob::Pattern, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);

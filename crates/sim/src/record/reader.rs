@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::code::Program;
 use super::error::{FramePlace, Problem, RecordError};
-use super::event::ThreadId;
+use super::event::{Event, ThreadId};
 use super::frame::{Decompressor, HEADER_BYTES};
 use super::info::Info;
 use super::memory_map::MemoryMap;
@@ -172,6 +172,19 @@ impl Record {
     pub fn memory_map(&self) -> Result<&MemoryMap, RecordError> {
         let map = self.contents.memory_map.get_or_init(|| MemoryMap::read(self));
         map.as_ref().map_err(Clone::clone)
+    }
+
+    /// Hands all events to `visit`, thread by thread, each thread's in order; what stands between them is not unpacked.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn visit_events(&self, mut visit: impl FnMut(ThreadId, &Event)) -> Result<(), RecordError> {
+        let mut frame = Frame::default();
+        self.visit_trace(|thread, decoder, _| {
+            decoder.events(&mut frame)?;
+            frame.events.iter().for_each(|event| visit(thread, event));
+            Ok(())
+        })
     }
 
     pub(super) fn refuse(&self, frame: Option<FramePlace>, problem: Problem) -> RecordError {

@@ -1,0 +1,182 @@
+//! From two stores, of which the first should have been durable before the second, to what is missing in the program between them.
+//!
+//! It goes by the program order of the thread that made the lost store: what was flushed there, and what the flushes waited for.
+
+use std::ops::Range;
+
+use fencepost_sim::core::micro_op::Operation;
+use serde::Serialize;
+
+use super::content_hash::LINE;
+use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The line of the store is not flushed before the other store, or at all.
+    MissingFlush,
+    /// Its flush comes before the store, with no other one after it.
+    FlushBeforeStore,
+    /// It is flushed, but no fence comes before the other store.
+    MissingFence,
+    /// The fence comes before the flush.
+    FenceBeforeFlush,
+    /// Both stores are flushed together and wait for one fence: either may be durable first.
+    OneFenceForBoth,
+    /// The lost store comes after the durable one in the program, which should have waited for it.
+    LaterStore,
+    /// Everything visible is durable, and still the check fails: the cut fell between two stores that belong together.
+    BetweenStores,
+    /// Another thread's store depends on it, and nothing in this one says when.
+    AcrossThreads,
+}
+
+/// What is wrong, and where. Instructions by their addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The flush that comes too early or too late, if there is one.
+    pub flush: Option<u64>,
+    /// The fence that comes too early, or that both wait for.
+    pub fence: Option<u64>,
+}
+
+/// What a thread did, seen from one of its stores.
+struct View<'a> {
+    recorded: &'a RecordedStores,
+    acts: &'a [PlacedAct],
+    line: u64,
+}
+
+impl View<'_> {
+    fn first(&self, range: Range<usize>, is_meant: impl Fn(&Self, Act) -> bool) -> Option<usize> {
+        range.into_iter().find(|&place| is_meant(self, self.acts[place].act))
+    }
+
+    fn flushes_line(&self, act: Act) -> bool {
+        matches!(act, Act::Flush { address, .. } if address / LINE as u64 == self.line)
+    }
+
+    fn stores_to_line(&self, act: Act) -> bool {
+        matches!(act, Act::Store(store) if self.recorded.stores[store as usize].address / LINE as u64 == self.line)
+    }
+
+    fn is_fence(&self, act: Act) -> bool {
+        matches!(act, Act::Fence { .. })
+    }
+
+    /// Whether somebody wrote a fence there; locked instructions and locks order too, and are there for something else.
+    fn is_fence_instruction(&self, act: Act) -> bool {
+        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence })
+    }
+
+    /// A flush of what was in the line before the store at `place`, with nothing between them that it was for.
+    fn early_flush(&self, place: usize) -> Option<usize> {
+        let group = self.acts[..place].iter().rposition(|act| self.is_fence(act.act)).map_or(0, |fence| fence + 1);
+        let flush = (group..place).rfind(|&place| self.flushes_line(self.acts[place].act))?;
+        self.first(flush + 1..place, Self::stores_to_line).is_none().then_some(flush)
+    }
+
+    /// The line's flush behind `from`, if it comes before the line is stored to again.
+    fn late_flush(&self, from: usize) -> Option<usize> {
+        let flush = self.first(from..self.acts.len(), Self::flushes_line)?;
+        self.first(from + 1..flush, Self::stores_to_line).is_none().then_some(flush)
+    }
+}
+
+/// Looks for what should have made `lost` durable before `durable`, or at all if there is no other store.
+pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreId>) -> Diagnosis {
+    let store = &recorded.stores[lost as usize];
+    let acts = &recorded.threads[store.thread as usize][..];
+    let view = View { recorded, acts, line: store.address / LINE as u64 };
+    let place = store.place as usize;
+    let own = durable.map(|durable| &recorded.stores[durable as usize]).filter(|other| other.thread == store.thread);
+    let other = own.map(|other| other.place as usize);
+    let (fault, flush, fence) = if other.is_some_and(|other| other < place) {
+        (Fault::LaterStore, None, None)
+    } else {
+        view_from(&view, place, other)
+    };
+    let instruction = |place: usize| acts[place].instruction;
+    Diagnosis { fault, flush: flush.map(instruction), fence: fence.map(instruction) }
+}
+
+/// What lies between the store at `place` and the other one, which comes later if it is this thread's.
+fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Option<usize>, Option<usize>) {
+    let until = other.unwrap_or(view.acts.len());
+    if let Some(flush) = view.first(place + 1..until, View::flushes_line) {
+        let fence = view.first(flush + 1..until, View::is_fence);
+        let early_fence = view.first(place + 1..flush, View::is_fence_instruction);
+        return match (fence, early_fence) {
+            (None, None) => (Fault::MissingFence, Some(flush), None),
+            (None, Some(early)) => (Fault::FenceBeforeFlush, Some(flush), Some(early)),
+            (Some(fence), _) => (Fault::AcrossThreads, Some(flush), Some(fence)),
+        };
+    }
+    if let Some(early) = view.early_flush(place) {
+        return (Fault::FlushBeforeStore, Some(early), None);
+    }
+    let late = other.and_then(|other| view.late_flush(other));
+    match late {
+        Some(late) if view.first(place + 1..late, View::is_fence_instruction).is_none() => {
+            (Fault::OneFenceForBoth, Some(late), view.first(late + 1..view.acts.len(), View::is_fence))
+        }
+        _ => (Fault::MissingFlush, late, view.first(place + 1..until, View::is_fence_instruction)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recorded_stores::RecordedStore;
+    use super::*;
+
+    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions are numbered from 100.
+    fn thread(acts: &str) -> RecordedStores {
+        let mut recorded = RecordedStores::default();
+        let mut placed = Vec::new();
+        for (place, act) in acts.split_whitespace().enumerate() {
+            let address = act[1..].parse::<u64>().unwrap_or_default() * LINE as u64;
+            let act = match &act[..1] {
+                "s" => {
+                    recorded.stores.push(RecordedStore::plain(0, place as u32, address, 8));
+                    Act::Store(recorded.stores.len() as StoreId - 1)
+                }
+                "f" => Act::Flush { address, operation: Operation::Clwb },
+                "F" => Act::Fence { operation: Operation::Sfence },
+                _ => Act::Fence { operation: Operation::Atomic },
+            };
+            placed.push(PlacedAct { act, instruction: 100 + place as u64 });
+        }
+        recorded.threads.push(placed);
+        recorded
+    }
+
+    #[test]
+    fn what_is_missing_between_two_stores_has_a_name_and_a_place() {
+        use Fault::*;
+        // The lost store is the first to line 0, the durable one the first to line 1.
+        let cases = [
+            ("s0 s1 f1 F", MissingFlush, None, None),
+            ("s0 F s1 f1 F", MissingFlush, None, Some(101)),
+            ("s0 F s1 f1 F f0 F", MissingFlush, Some(105), Some(101)),
+            ("f0 s0 F s1 f1 F", FlushBeforeStore, Some(100), None),
+            ("s0 f0 s1 f1 F", MissingFence, Some(101), None),
+            ("s0 L f0 s1 f1 F", MissingFence, Some(102), None),
+            ("s0 F f0 s1 f1 F", FenceBeforeFlush, Some(102), Some(101)),
+            ("s0 s1 f0 f1 F", OneFenceForBoth, Some(102), Some(104)),
+            ("s0 L s1 f1 f0 F", OneFenceForBoth, Some(104), Some(105)),
+            ("s1 s0 f0 f1 F", LaterStore, None, None),
+            // The flush belongs to the line's next store.
+            ("s0 F s1 f1 F s0 f0 F", MissingFlush, None, Some(101)),
+        ];
+        for (acts, fault, flush, fence) in cases {
+            let recorded = thread(acts);
+            let of_line = |line: u64| recorded.stores.iter().position(|store| store.address == line * 64);
+            let lost = of_line(0).expect("there is one") as StoreId;
+            let found = diagnose(&recorded, lost, of_line(1).map(|store| store as StoreId));
+            assert_eq!(found, Diagnosis { fault, flush, fence }, "{acts}");
+        }
+    }
+}

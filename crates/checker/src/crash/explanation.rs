@@ -1,0 +1,138 @@
+//! What a failing image depends on, and what is missing in the program: from two stores, one durable and one not, to a flush or fence.
+
+use serde::Serialize;
+
+use super::choices::Choice;
+use super::content_hash::LINE;
+use super::diagnosis::{Diagnosis, Fault, diagnose};
+use super::exploration::Exploration;
+use super::recorded_stores::{Act, StoreId};
+use super::replay::{Change, LineId};
+
+/// A store, as a reader finds it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExplainedStore {
+    /// The thread that made it.
+    pub thread: u32,
+    /// The address of its instruction.
+    pub instruction: u64,
+    /// Where in the file its first byte lies.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Why an image fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// What is wrong.
+    pub fault: Fault,
+    /// A store that is durable in the image.
+    pub durable: Option<ExplainedStore>,
+    /// One that is not, and should have been.
+    pub lost: Option<ExplainedStore>,
+    /// The flush that comes too early or too late, if there is one.
+    pub flush: Option<u64>,
+    /// The fence that comes too early, or that both wait for.
+    pub fence: Option<u64>,
+    /// A flush that comes with the lost store and had nothing to write back: it may have been meant for its line.
+    pub idle_flush: Option<u64>,
+}
+
+impl Exploration {
+    /// Explains a failing image of the present instant. The check passes if any line of `early` is as old as promised, or any line of `lost` as new
+    /// as visible; both are numbers of lines in doubt.
+    pub fn explain(&self, choice: &Choice, early: &[usize], lost: &[usize]) -> Explanation {
+        let included = |doubtful: usize| self.doubtful()[doubtful].contents[usize::from(choice[doubtful])].0;
+        let line = |doubtful: usize| self.doubtful()[doubtful].line;
+        let missing = lost.iter().map(|&doubtful| (line(doubtful), included(doubtful)));
+        let missing = missing.min_by_key(|&(line, version)| self.change_of(line, version));
+        let newest = early.iter().map(|&doubtful| (line(doubtful), included(doubtful) - 1));
+        let newest = newest.max_by_key(|&(line, version)| self.change_of(line, version));
+        let durable = newest.or_else(|| self.newest_durable(missing.map(|(line, _)| line)));
+        let Some((line, version)) = missing else { return self.between_stores(choice) };
+        let store = self.replayed.lines[line as usize].versions[version as usize].stores[0];
+        let durable = durable.map(|(line, version)| self.last_store(line, version));
+        let Diagnosis { fault, flush, fence } = diagnose(&self.recorded, store, durable);
+        Explanation {
+            fault,
+            durable: durable.map(|store| self.explained(store)),
+            lost: Some(self.explained(store)),
+            flush,
+            fence,
+            idle_flush: self.idle_flush(store),
+        }
+    }
+
+    /// The lines in doubt that are older than visible in an image of the present instant, each with the instruction of its first store that is lost.
+    pub fn missing(&self, choice: &Choice) -> Vec<(usize, u64)> {
+        let lines = self.doubtful().iter().zip(choice).enumerate();
+        let lost = lines.filter(|(_, (doubtful, content))| usize::from(**content) + 1 < doubtful.contents.len());
+        lost.map(|(number, (doubtful, &content))| {
+            let version = doubtful.contents[usize::from(content)].0;
+            let store = self.replayed.lines[doubtful.line as usize].versions[version as usize].stores[0];
+            (number, self.recorded.instruction_of(store))
+        })
+        .collect()
+    }
+
+    fn change_of(&self, line: LineId, version: u32) -> usize {
+        self.replayed.lines[line as usize].versions[version as usize].change
+    }
+
+    fn last_store(&self, line: LineId, version: u32) -> StoreId {
+        *self.replayed.lines[line as usize].versions[version as usize].stores.last().expect("a version has stores")
+    }
+
+    /// The newest store that is promised, of another line than `but`.
+    fn newest_durable(&self, but: Option<LineId>) -> Option<(LineId, u32)> {
+        let lines = (0..self.replayed.lines.len() as LineId).filter(|line| Some(*line) != but);
+        let durable = lines.filter_map(|line| Some((line, self.versions(line).0.checked_sub(1)?)));
+        durable.max_by_key(|&(line, version)| self.change_of(line, version))
+    }
+
+    /// Nothing that is visible is lost: the cut fell between the last visible store and the next one.
+    fn between_stores(&self, choice: &Choice) -> Explanation {
+        let mut last: Option<(LineId, u32)> = self.newest_durable(None);
+        for (doubtful, &content) in self.doubtful().iter().zip(choice) {
+            let versions = doubtful.contents[usize::from(content)].0;
+            let own = versions.checked_sub(1).map(|version| (doubtful.line, version));
+            last = last.into_iter().chain(own).max_by_key(|&(line, version)| self.change_of(line, version));
+        }
+        let next = self.changes_ahead().find_map(|change| match change {
+            Change::Visible(line) => Some((line, self.versions(line).1)),
+            _ => None,
+        });
+        Explanation {
+            fault: Fault::BetweenStores,
+            durable: last.map(|(line, version)| self.explained(self.last_store(line, version))),
+            lost: next.map(|(line, version)| self.explained(self.last_store(line, version))),
+            flush: None,
+            fence: None,
+            idle_flush: None,
+        }
+    }
+
+    fn explained(&self, store: StoreId) -> ExplainedStore {
+        let recorded = &self.recorded.stores[store as usize];
+        let line = self.replayed.file.line_of(recorded.address / LINE as u64).unwrap_or_default();
+        ExplainedStore {
+            thread: recorded.thread,
+            instruction: self.recorded.instruction_of(store),
+            offset: line * LINE as u64 + recorded.address % LINE as u64,
+            size: recorded.size,
+        }
+    }
+
+    /// A flush between the store and the next fence that had nothing to write back.
+    fn idle_flush(&self, store: StoreId) -> Option<u64> {
+        let store = &self.recorded.stores[store as usize];
+        let acts = &self.recorded.threads[store.thread as usize];
+        let from = store.place as usize + 1;
+        let group = acts[from..].iter().take_while(|act| !matches!(act.act, Act::Fence { .. })).count();
+        let in_group = |place: u32| (from..from + group).contains(&(place as usize));
+        let idle = self.replayed.flushes.iter();
+        let idle = idle.filter(|flush| flush.is_clean && flush.thread == store.thread && in_group(flush.place));
+        idle.map(|flush| acts[flush.place as usize].instruction).next()
+    }
+}

@@ -1,0 +1,311 @@
+//! From instant to instant through a replay: what a power cut can leave at each of them.
+//!
+//! At any moment each line may have any version from the last one promised durable to the newest visible one. Visible stores only add versions and
+//! promises only take them away, so what is possible at any moment is possible right before the next promise: the instants that are looked at are
+//! those right before a promise that takes a version away, if a store became visible since the last such instant, and the end. Together they
+//! have every state of every moment.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use fencepost_sim::kernel::Time;
+
+use super::choices::{Choice, Doubt};
+use super::content_hash::{ContentHash, LINE, LineBytes};
+use super::recorded_stores::{RecordedStores, lines_of};
+use super::replay::{Change, LineId, Replayed};
+
+/// A line of the file and its content.
+pub type Patch = (u64, LineBytes);
+
+/// A line in doubt at the present instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoubtfulLine {
+    /// Which.
+    pub line: LineId,
+    /// Its contents, each with how many of the line's versions it has; the first is what was promised.
+    pub contents: Vec<(u32, LineBytes)>,
+}
+
+/// One image: how it differs from what was promised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its content.
+    pub hash: ContentHash,
+    /// The content of each line in doubt.
+    pub choice: Choice,
+}
+
+/// The images of an instant that were not made at an earlier one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Images {
+    /// The images.
+    pub images: Vec<Image>,
+    /// How many were made before.
+    pub duplicates: u64,
+    /// How many combinations of versions there are.
+    pub combinations: f64,
+    /// Whether all of them are among those.
+    pub is_all: bool,
+}
+
+/// A way through a replay.
+#[derive(Clone)]
+pub struct Exploration {
+    /// What the program did.
+    pub recorded: Arc<RecordedStores>,
+    /// When it took effect.
+    pub replayed: Arc<Replayed>,
+    next_change: usize,
+    now: Time,
+    /// By line: how many of its versions are promised, and how many are visible.
+    durable: Vec<u32>,
+    visible: Vec<u32>,
+    in_doubt: BTreeSet<LineId>,
+    /// By line of the file: what is promised.
+    base: HashMap<u64, LineBytes>,
+    base_hash: ContentHash,
+    /// Lines of the file that `base` has changed in since [`Exploration::take_changes`].
+    changed: BTreeSet<u64>,
+    /// By line of the file: bytes that came otherwise, with their time; they lie over older stores.
+    foreign: HashMap<u64, Vec<(usize, u32)>>,
+    has_grown: bool,
+    doubtful: Vec<DoubtfulLine>,
+    doubt: Doubt,
+    seen: HashSet<ContentHash>,
+}
+
+impl Exploration {
+    /// At the start, before the first instant.
+    pub fn new(recorded: Arc<RecordedStores>, replayed: Arc<Replayed>) -> Exploration {
+        let lines = replayed.lines.len();
+        Exploration {
+            recorded,
+            replayed,
+            next_change: 0,
+            now: Time::ZERO,
+            durable: vec![0; lines],
+            visible: vec![0; lines],
+            in_doubt: BTreeSet::new(),
+            base: HashMap::new(),
+            base_hash: ContentHash::default(),
+            changed: BTreeSet::new(),
+            foreign: HashMap::new(),
+            has_grown: true,
+            doubtful: Vec::new(),
+            doubt: Doubt::default(),
+            seen: HashSet::new(),
+        }
+    }
+
+    /// How many instants there are from here on.
+    pub fn instants(&self) -> usize {
+        let mut ahead = self.clone();
+        let mut instants = 0;
+        while ahead.advance() {
+            instants += 1;
+        }
+        instants
+    }
+
+    /// Goes on to the next instant; whether there is one.
+    pub fn advance(&mut self) -> bool {
+        let replayed = Arc::clone(&self.replayed);
+        while let Some(&(time, change)) = replayed.changes.get(self.next_change) {
+            if let Change::Durable(line, versions) = change
+                && self.has_grown
+                && versions > self.durable[line as usize]
+            {
+                self.has_grown = false;
+                self.look_around();
+                return true;
+            }
+            self.now = time;
+            self.next_change += 1;
+            self.apply(change);
+        }
+        let is_end = std::mem::take(&mut self.has_grown);
+        if is_end {
+            self.look_around();
+        }
+        is_end
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The lines in doubt at the present instant.
+    pub fn doubtful(&self) -> &[DoubtfulLine] {
+        &self.doubtful
+    }
+
+    /// What happens after the present instant.
+    pub fn changes_ahead(&self) -> impl Iterator<Item = Change> {
+        self.replayed.changes[self.next_change..].iter().map(|(_, change)| *change)
+    }
+
+    /// How many versions of a line are promised, and how many are visible.
+    pub fn versions(&self, line: LineId) -> (u32, u32) {
+        (self.durable[line as usize], self.visible[line as usize])
+    }
+
+    /// What has changed of what is promised since the last call.
+    pub fn take_changes(&mut self) -> Vec<Patch> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|line| (line, self.base[&line])).collect()
+    }
+
+    /// The images of the present instant that were not given before, at most `bound` combinations. Of lines of the file that are not in `read`, if
+    /// that is given, only what is promised is taken.
+    pub fn images(&mut self, bound: usize, seed: u64, read: Option<&HashSet<u64>>) -> Images {
+        let is_fixed = |doubtful: &DoubtfulLine| {
+            read.is_some_and(|read| !read.contains(&self.replayed.lines[doubtful.line as usize].file_line))
+        };
+        let fixed: Vec<bool> = self.doubtful.iter().map(is_fixed).collect();
+        let free: Vec<usize> = (0..fixed.len()).filter(|&line| !fixed[line]).collect();
+        let doubt = self.doubt.only(&free);
+        let (choices, is_all) = doubt.choices(bound.max(2), seed ^ self.now.as_ps());
+        let mut images = Images { combinations: doubt.combinations(), is_all, ..Images::default() };
+        for chosen in choices {
+            let mut choice = vec![0; fixed.len()];
+            free.iter().zip(chosen).for_each(|(&line, content)| choice[line] = content);
+            let hash = self.hash_of(&choice);
+            if self.seen.insert(hash) {
+                images.images.push(Image { hash, choice });
+            } else {
+                images.duplicates += 1;
+            }
+        }
+        images
+    }
+
+    /// The content hash of an image of the present instant.
+    pub fn hash_of(&self, choice: &Choice) -> ContentHash {
+        self.patches(choice).iter().fold(self.base_hash, |hash, (line, bytes)| {
+            hash.exchange(*line, self.base.get(line).unwrap_or(&[0; LINE]), bytes)
+        })
+    }
+
+    /// How an image of the present instant differs from what is promised.
+    pub fn patches(&self, choice: &Choice) -> Vec<Patch> {
+        let chosen = self.doubtful.iter().zip(choice).filter(|(_, content)| **content != 0);
+        chosen
+            .map(|(doubtful, &content)| {
+                let line = &self.replayed.lines[doubtful.line as usize];
+                (line.file_line, doubtful.contents[usize::from(content)].1)
+            })
+            .collect()
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Foreign(number) => self.apply_foreign(number),
+            Change::Visible(line) => {
+                self.visible[line as usize] += 1;
+                self.has_grown = true;
+                self.in_doubt.insert(line);
+            }
+            Change::Durable(line, versions) => {
+                let before = self.durable[line as usize];
+                if versions <= before {
+                    return;
+                }
+                let mut bytes = self.base_of(line);
+                for version in before..versions {
+                    self.store_version(line, version, &mut bytes);
+                }
+                self.set_base(self.replayed.lines[line as usize].file_line, bytes);
+                self.durable[line as usize] = versions;
+                self.visible[line as usize] = self.visible[line as usize].max(versions);
+                if self.visible[line as usize] == versions {
+                    self.in_doubt.remove(&line);
+                }
+            }
+        }
+    }
+
+    fn apply_foreign(&mut self, number: u32) {
+        let recorded = Arc::clone(&self.recorded);
+        let foreign = &recorded.foreign[number as usize];
+        for line in lines_of(foreign.address, foreign.bytes.len() as u64) {
+            let Some(file_line) = self.file_line_of(line) else { continue };
+            self.foreign.entry(file_line).or_default().push((self.next_change, number));
+            let mut bytes = self.base.get(&file_line).copied().unwrap_or([0; LINE]);
+            self.lay_foreign(number, line, &mut bytes);
+            self.set_base(file_line, bytes);
+            self.has_grown = true;
+        }
+    }
+
+    fn lay_foreign(&self, number: u32, line: u64, bytes: &mut LineBytes) {
+        let foreign = &self.recorded.foreign[number as usize];
+        let start = foreign.address.max(line * LINE as u64);
+        let end = (foreign.address + foreign.bytes.len() as u64).min((line + 1) * LINE as u64);
+        if start < end {
+            let from = (start - foreign.address) as usize;
+            let length = (end - start) as usize;
+            let place = (start % LINE as u64) as usize;
+            bytes[place..place + length].copy_from_slice(&foreign.bytes[from..from + length]);
+        }
+    }
+
+    fn file_line_of(&self, line: u64) -> Option<u64> {
+        self.replayed.file.line_of(line)
+    }
+
+    fn base_of(&self, line: LineId) -> LineBytes {
+        let file_line = self.replayed.lines[line as usize].file_line;
+        self.base.get(&file_line).copied().unwrap_or([0; LINE])
+    }
+
+    fn set_base(&mut self, file_line: u64, bytes: LineBytes) {
+        let before = self.base.insert(file_line, bytes).unwrap_or([0; LINE]);
+        self.base_hash = self.base_hash.exchange(file_line, &before, &bytes);
+        self.changed.insert(file_line);
+    }
+
+    /// Lays version number `version` of a line over `bytes`; what came otherwise since lies over it.
+    fn store_version(&self, line: LineId, version: u32, bytes: &mut LineBytes) {
+        let history = &self.replayed.lines[line as usize];
+        let made = &history.versions[version as usize];
+        for &store in &made.stores {
+            if let Some((place, stored)) = self.recorded.bytes_in_line(store, history.virtual_line) {
+                bytes[place..place + stored.len()].copy_from_slice(stored);
+            }
+        }
+        for &(change, number) in self.foreign.get(&history.file_line).into_iter().flatten() {
+            if change > made.change {
+                self.lay_foreign(number, history.virtual_line, bytes);
+            }
+        }
+    }
+
+    /// Finds the contents that each line in doubt may have.
+    fn look_around(&mut self) {
+        self.doubtful.clear();
+        self.doubt = Doubt::default();
+        let mut order = Vec::new();
+        for &line in &self.in_doubt {
+            let (durable, visible) = self.versions(line);
+            let mut bytes = self.base_of(line);
+            let mut contents = vec![(durable, bytes)];
+            for version in durable..visible {
+                self.store_version(line, version, &mut bytes);
+                let is_new = contents.last().is_some_and(|(_, content)| *content != bytes);
+                if is_new && contents.len() < usize::from(u16::MAX) {
+                    let change = self.replayed.lines[line as usize].versions[version as usize].change;
+                    order.push((change, self.doubtful.len() as u32, contents.len() as u16));
+                    contents.push((version + 1, bytes));
+                }
+            }
+            if contents.len() > 1 {
+                self.doubt.contents.push(contents.len() as u16);
+                self.doubtful.push(DoubtfulLine { line, contents });
+            }
+        }
+        order.sort_unstable();
+        self.doubt.order = order.into_iter().map(|(_, line, content)| (line, content)).collect();
+    }
+}

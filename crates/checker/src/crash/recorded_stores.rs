@@ -1,0 +1,301 @@
+//! What the threads of a record did to persistent memory, in program order: stores with their bytes, flushes, fences.
+
+use std::collections::HashMap;
+
+use fencepost_sim::core::events::{Access, Meaning, meaning};
+use fencepost_sim::core::micro_op::{DecodedBlock, MicroOp, Operation};
+use fencepost_sim::record::{AddressRanges, Event, Frame, RecordError, ThreadId};
+use fencepost_sim::simulation::Program;
+
+use super::CrashError;
+use super::content_hash::LINE;
+
+/// Number of a store among all of a [`RecordedStores`].
+pub type StoreId = u32;
+
+/// One store to persistent memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedStore {
+    /// By which thread.
+    pub thread: u32,
+    /// Its place among what the thread did.
+    pub place: u32,
+    /// Virtual address of the first byte.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Where its bytes are, if the record has them: it has none of a `cmpxchg` that did not exchange.
+    value: Option<usize>,
+    /// Whether it goes around the caches.
+    pub is_non_temporal: bool,
+}
+
+#[cfg(test)]
+impl RecordedStore {
+    /// An ordinary store of which the record has no bytes.
+    pub fn plain(thread: u32, place: u32, address: u64, size: u64) -> RecordedStore {
+        RecordedStore { thread, place, address, size, value: None, is_non_temporal: false }
+    }
+}
+
+#[cfg(test)]
+impl RecordedStores {
+    /// Adds a store of the first thread with its bytes.
+    pub fn add_store(&mut self, address: u64, bytes: &[u8]) -> StoreId {
+        if self.threads.is_empty() {
+            self.threads.push(Vec::new());
+        }
+        let (number, place) = (self.stores.len() as StoreId, self.threads[0].len() as u32);
+        let value = Some(self.values.len());
+        self.values.extend_from_slice(bytes);
+        let size = bytes.len() as u64;
+        self.stores.push(RecordedStore { value, ..RecordedStore::plain(0, place, address, size) });
+        self.threads[0].push(PlacedAct { act: Act::Store(number), instruction: 100 + u64::from(place) });
+        number
+    }
+}
+
+/// What a thread did that concerns durability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A store to persistent memory.
+    Store(StoreId),
+    /// A flush of the line of this address.
+    Flush {
+        /// The virtual address.
+        address: u64,
+        /// Which instruction.
+        operation: Operation,
+    },
+    /// A fence, or what orders as one: a locked instruction, a synchronisation function.
+    Fence {
+        /// Which instruction; [`Operation::Atomic`] also stands for a synchronisation function.
+        operation: Operation,
+    },
+}
+
+/// An act, and the address of its instruction; 0 for a synchronisation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedAct {
+    /// What was done.
+    pub act: Act,
+    /// Virtual address of the instruction.
+    pub instruction: u64,
+}
+
+/// Bytes that came into the pool otherwise: what it held when it was mapped, and what the kernel wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignBytes {
+    /// The thread in whose record they stand.
+    pub thread: u32,
+    /// How many acts of that thread come before.
+    pub acts_before: u32,
+    /// Virtual address.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: Box<[u8]>,
+}
+
+/// All of a record.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedStores {
+    /// By thread, in program order.
+    pub threads: Vec<Vec<PlacedAct>>,
+    /// By number.
+    pub stores: Vec<RecordedStore>,
+    /// In the order of threads, each thread's in order.
+    pub foreign: Vec<ForeignBytes>,
+    values: Vec<u8>,
+}
+
+impl RecordedStores {
+    /// Walks through the record of `program`; what lies in `persistent` is persistent memory.
+    ///
+    /// # Errors
+    /// If the record cannot be read, or has more stores than can be numbered.
+    pub fn read(program: &Program, persistent: &AddressRanges) -> Result<RecordedStores, CrashError> {
+        let blocks = program.blocks().iter().enumerate();
+        let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
+        let mut walk =
+            Walk { program, persistent, relevant, found: RecordedStores::default(), values_of_frame: HashMap::new() };
+        for thread in 0..program.record().threads() {
+            walk.thread(thread as u32)?;
+        }
+        if walk.found.stores.len() > StoreId::MAX as usize {
+            return Err(CrashError::Unsuitable("the record has more than 4 billion stores to PM".into()));
+        }
+        Ok(walk.found)
+    }
+
+    /// The bytes that a store left in line `line` (virtual address / 64), and where in it they begin; none if the record does not have them.
+    pub fn bytes_in_line(&self, store: StoreId, line: u64) -> Option<(usize, &[u8])> {
+        let store = &self.stores[store as usize];
+        let value = store.value?;
+        let start = store.address.max(line * LINE as u64);
+        let end = (store.address + store.size).min((line + 1) * LINE as u64);
+        let first = value + (start - store.address) as usize;
+        Some(((start % LINE as u64) as usize, &self.values[first..first + (end - start) as usize]))
+    }
+
+    /// The instruction that made a store.
+    pub fn instruction_of(&self, store: StoreId) -> u64 {
+        let store = &self.stores[store as usize];
+        self.threads[store.thread as usize][store.place as usize].instruction
+    }
+}
+
+/// The lines (virtual address / 64) that these bytes lie in.
+pub fn lines_of(address: u64, size: u64) -> std::ops::RangeInclusive<u64> {
+    address / LINE as u64..=(address + size.max(1) - 1) / LINE as u64
+}
+
+/// A micro-operation of a block that concerns durability.
+struct RelevantOperation {
+    micro_op: MicroOp,
+    /// Number of its instruction in the block.
+    index: u64,
+    instruction: u64,
+}
+
+impl RelevantOperation {
+    fn of_block(program: &Program, id: u32, decoded: &DecodedBlock) -> Vec<RelevantOperation> {
+        if decoded.instructions == 0 {
+            return Vec::new();
+        }
+        let block = program.record().program().block(id);
+        let addresses: Vec<u64> = block.instructions().map(|(address, _)| address).collect();
+        let mut index = 0;
+        let mut relevant = Vec::new();
+        for micro_op in &decoded.micro_ops {
+            let is_string = micro_op.operation == Operation::String && micro_op.string.writes;
+            if micro_op.operation.uses_store_queue() || is_string {
+                let instruction = addresses[index as usize];
+                relevant.push(RelevantOperation { micro_op: *micro_op, index, instruction });
+            }
+            index += u64::from(micro_op.ends_instruction);
+        }
+        relevant
+    }
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    persistent: &'a AddressRanges,
+    relevant: Vec<Vec<RelevantOperation>>,
+    found: RecordedStores,
+    /// The frame's values: by slot index, where their bytes begin in `found.values`.
+    values_of_frame: HashMap<u32, usize>,
+}
+
+impl Walk<'_> {
+    fn thread(&mut self, thread: u32) -> Result<(), RecordError> {
+        self.found.threads.push(Vec::new());
+        let mut reader = self.program.record().reader(ThreadId(thread));
+        let mut frame = Frame::default();
+        while reader.next_frame(&mut frame)? {
+            self.values_of_frame.clear();
+            for written in &frame.written {
+                let start = written.start as usize;
+                self.values_of_frame.insert(written.slot, self.found.values.len());
+                self.found.values.extend_from_slice(&frame.values[start..start + written.length as usize]);
+            }
+            self.frame(thread, &frame);
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, thread: u32, frame: &Frame) {
+        let (mut slot, mut event) = (0, 0);
+        for (step, &block) in frame.steps.iter().enumerate() {
+            if block == 0 {
+                self.event(thread, &frame.events[event]);
+                event += 1;
+                continue;
+            }
+            let executed = match (frame.steps.get(step + 1), frame.events.get(event)) {
+                (Some(0), Some(Event::Interrupted { instructions })) => *instructions,
+                _ => u64::MAX,
+            };
+            self.block(thread, block, slot, frame, executed);
+            slot += self.program.blocks()[block as usize].slots as usize;
+        }
+    }
+
+    fn event(&mut self, thread: u32, event: &Event) {
+        match event {
+            Event::KernelWrite { address, bytes } | Event::InitialBytes { address, bytes } => {
+                let acts_before = self.found.threads[thread as usize].len() as u32;
+                let foreign = ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() };
+                self.found.foreign.push(foreign);
+            }
+            _ => {
+                if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
+                    self.store(thread, 0, object, 4, None, false);
+                    self.act(thread, Act::Fence { operation: Operation::Atomic }, 0);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {
+        for number in 0..self.relevant[block as usize].len() {
+            let RelevantOperation { micro_op, index, instruction } = self.relevant[block as usize][number];
+            if index >= executed {
+                return;
+            }
+            let operation = micro_op.operation;
+            let slot = first_slot + usize::from(micro_op.slot);
+            let address = || frame.slots[slot];
+            match operation {
+                Operation::Clflush | Operation::Clflushopt | Operation::Clwb => {
+                    if self.persistent.contains(address()) {
+                        self.act(thread, Act::Flush { address: address(), operation }, instruction);
+                    }
+                }
+                Operation::Sfence | Operation::Mfence => self.act(thread, Act::Fence { operation }, instruction),
+                Operation::String => {
+                    let slot = slot + if micro_op.string.source { 2 } else { 0 };
+                    let (before, after) = (frame.slots[slot], frame.slots[slot + 1]);
+                    let start = if after >= before { before } else { after + u64::from(micro_op.size) };
+                    if before != after {
+                        let value = self.values_of_frame.get(&(slot as u32)).copied();
+                        self.store(thread, instruction, start, before.abs_diff(after), value, false);
+                    }
+                }
+                _ => {
+                    let value = self.values_of_frame.get(&(slot as u32)).copied();
+                    let is_non_temporal = operation == Operation::NonTemporalStore;
+                    if address() != 0 {
+                        self.store(thread, instruction, address(), micro_op.size.into(), value, is_non_temporal);
+                    }
+                    if operation == Operation::Atomic {
+                        self.act(thread, Act::Fence { operation }, instruction);
+                    }
+                }
+            }
+        }
+    }
+
+    fn store(
+        &mut self,
+        thread: u32,
+        instruction: u64,
+        address: u64,
+        size: u64,
+        value: Option<usize>,
+        is_non_temporal: bool,
+    ) {
+        let last = address + size.max(1) - 1;
+        if self.persistent.contains(address) || self.persistent.contains(last) {
+            let place = self.found.threads[thread as usize].len() as u32;
+            let store = RecordedStore { thread, place, address, size: size.max(1), value, is_non_temporal };
+            self.found.stores.push(store);
+            let number = (self.found.stores.len() - 1) as StoreId;
+            self.act(thread, Act::Store(number), instruction);
+        }
+    }
+
+    fn act(&mut self, thread: u32, act: Act, instruction: u64) {
+        self.found.threads[thread as usize].push(PlacedAct { act, instruction });
+    }
+}

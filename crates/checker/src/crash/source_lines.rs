@@ -1,0 +1,79 @@
+//! From instruction addresses to source lines, by the DWARF of the modules that were loaded; to function names where there is none.
+
+use std::collections::HashMap;
+
+use addr2line::Loader;
+use fencepost_sim::record::{LoadedModule, Record, RecordError};
+use serde::Serialize;
+
+/// A place in the source; of an inlined function first, then of what it was inlined into.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceFrame {
+    /// The function, if it is known.
+    pub function: Option<String>,
+    /// Path of the source file, if it is known.
+    pub file: Option<String>,
+    /// Line in it, counted from 1.
+    pub line: Option<u32>,
+}
+
+/// Where an instruction comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourcePlace {
+    /// Its address.
+    pub address: u64,
+    /// Path of its module, if it lies in one.
+    pub module: Option<String>,
+    /// Its address in the module.
+    pub offset: u64,
+    /// Innermost first; empty if nothing is known.
+    pub frames: Vec<SourceFrame>,
+}
+
+/// The modules of a record.
+pub struct SourceLines {
+    modules: Vec<LoadedModule>,
+    loaders: HashMap<Box<str>, Option<Loader>>,
+}
+
+impl SourceLines {
+    /// Those that `record` loaded.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn of_record(record: &Record) -> Result<SourceLines, RecordError> {
+        Ok(SourceLines { modules: record.memory_map()?.modules().to_vec(), loaders: HashMap::new() })
+    }
+
+    /// Where the instruction at `address` comes from.
+    pub fn place(&mut self, address: u64) -> SourcePlace {
+        let is_in = |module: &&LoadedModule| (module.range.start..module.range.end).contains(&address);
+        let Some(module) = self.modules.iter().find(is_in) else {
+            return SourcePlace { address, ..SourcePlace::default() };
+        };
+        let path = module.path.clone();
+        let offset = address - module.range.start;
+        let loader = self.loaders.entry(path.clone()).or_insert_with(|| Loader::new(&*path).ok());
+        let frames = loader.as_ref().map(|loader| frames(loader, offset)).unwrap_or_default();
+        SourcePlace { address, module: Some(path.into()), offset, frames }
+    }
+}
+
+fn frames(loader: &Loader, offset: u64) -> Vec<SourceFrame> {
+    let probe = offset + loader.relative_address_base();
+    let mut found = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(probe) {
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref().and_then(|name| name.demangle().ok()).map(|name| name.into_owned());
+            let file = frame.location.as_ref().and_then(|location| location.file).map(str::to_owned);
+            let line = frame.location.as_ref().and_then(|location| location.line);
+            found.push(SourceFrame { function, file, line });
+        }
+    }
+    if found.is_empty()
+        && let Some(symbol) = loader.find_symbol(probe)
+    {
+        found.push(SourceFrame { function: Some(symbol.to_owned()), ..SourceFrame::default() });
+    }
+    found
+}

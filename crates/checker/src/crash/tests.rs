@@ -1,0 +1,142 @@
+//! What a power cut can leave, from stores and promises that are written down by hand.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fencepost_sim::kernel::{Duration, Time};
+use fencepost_sim::message::LineAddress;
+
+use super::Exploration;
+use super::content_hash::LINE;
+use super::pool_file::PoolFile;
+use super::recorded_stores::{ForeignBytes, RecordedStores};
+use super::replay::{Change, LineHistory, MadeVersion, Replayed};
+
+/// The pool is mapped here, from its beginning.
+const PAGE: u64 = 0x7000;
+const POOL: u64 = PAGE << 12;
+
+/// Writes down what happened, one picosecond after the other.
+struct Script {
+    recorded: RecordedStores,
+    replayed: Replayed,
+}
+
+impl Script {
+    fn new(lines: u32) -> Script {
+        let line = |number: u32| LineHistory {
+            virtual_line: POOL / LINE as u64 + u64::from(number),
+            file_line: number.into(),
+            physical: LineAddress(number.into()),
+            versions: Vec::new(),
+        };
+        let file = PoolFile::of_pages([(PAGE, 0)]);
+        let replayed = Replayed { file, lines: (0..lines).map(line).collect(), ..Replayed::default() };
+        Script { recorded: RecordedStores::default(), replayed }
+    }
+
+    /// A store of one byte to the beginning of a line becomes visible.
+    fn store(mut self, line: u32, byte: u8) -> Script {
+        let store = self.recorded.add_store(POOL + u64::from(line) * LINE as u64, &[byte]);
+        let versions = &mut self.replayed.lines[line as usize].versions;
+        let version = versions.len() as u32 + 1;
+        versions.push(MadeVersion { version, stores: vec![store], change: self.replayed.changes.len() });
+        self.happens(Change::Visible(line))
+    }
+
+    /// So many stores to the line are promised to be durable.
+    fn promise(self, line: u32, stores: u32) -> Script {
+        self.happens(Change::Durable(line, stores))
+    }
+
+    /// The kernel writes a byte to the beginning of a line.
+    fn kernel(mut self, line: u32, byte: u8) -> Script {
+        let address = POOL + u64::from(line) * LINE as u64;
+        self.recorded.foreign.push(ForeignBytes { thread: 0, acts_before: 0, address, bytes: Box::new([byte]) });
+        let number = self.recorded.foreign.len() as u32 - 1;
+        self.happens(Change::Foreign(number))
+    }
+
+    fn happens(mut self, change: Change) -> Script {
+        let now = Time::ZERO + Duration::from_ps(self.replayed.changes.len() as u64);
+        self.replayed.changes.push((now, change));
+        self
+    }
+
+    fn explore(self) -> Exploration {
+        Exploration::new(Arc::new(self.recorded), Arc::new(self.replayed))
+    }
+
+    /// The first bytes of all lines in each image, by instant.
+    fn images(self) -> Vec<BTreeSet<Vec<u8>>> {
+        let lines = self.replayed.lines.len();
+        let mut exploration = self.explore();
+        let (mut found, mut base) = (Vec::new(), vec![0; lines]);
+        while exploration.advance() {
+            exploration.take_changes().iter().for_each(|(line, bytes)| base[*line as usize] = bytes[0]);
+            let images = exploration.images(1000, 0, None);
+            assert!(images.is_all);
+            let image = |choice| {
+                let mut image = base.clone();
+                exploration.patches(choice).iter().for_each(|(line, bytes)| image[*line as usize] = bytes[0]);
+                image
+            };
+            found.push(images.images.iter().map(|made| image(&made.choice)).collect());
+        }
+        found
+    }
+}
+
+fn set<const N: usize>(images: [&[u8]; N]) -> BTreeSet<Vec<u8>> {
+    images.into_iter().map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn lines_that_nobody_flushed_may_be_durable_in_any_combination() {
+    let images = Script::new(2).store(0, 1).store(1, 2).images();
+    assert_eq!(images, [set([&[0, 0], &[1, 0], &[0, 2], &[1, 2]])]);
+}
+
+#[test]
+fn stores_to_one_line_become_durable_in_their_order() {
+    let images = Script::new(1).store(0, 1).store(0, 2).store(0, 3).images();
+    assert_eq!(images, [set([&[0], &[1], &[2], &[3]])], "and never the third without the second");
+}
+
+#[test]
+fn what_was_promised_is_in_every_image_from_then_on() {
+    let images = Script::new(2).store(0, 1).promise(0, 1).store(1, 2).promise(1, 1).images();
+    assert_eq!(images, [set([&[0, 0], &[1, 0]]), set([&[1, 2]])], "never the second line without the first");
+}
+
+#[test]
+fn an_instant_is_right_before_a_promise_if_something_became_visible() {
+    let script = Script::new(2).store(0, 1).store(1, 2).promise(0, 1).promise(1, 1).promise(1, 1);
+    assert_eq!(script.explore().instants(), 1, "what is possible between the promises was so before the first");
+    assert_eq!(Script::new(1).explore().instants(), 1, "a program that stores nothing leaves one state");
+}
+
+#[test]
+fn the_same_content_is_one_image_however_it_came_about() {
+    let images = Script::new(1).store(0, 7).promise(0, 1).store(0, 8).store(0, 7).promise(0, 3).images();
+    assert_eq!(images, [set([&[0], &[7]]), set([&[8]])]);
+    let mut exploration = Script::new(1).store(0, 7).store(0, 0).explore();
+    assert!(exploration.advance());
+    let images = exploration.images(1000, 0, None);
+    assert_eq!((images.images.len(), images.duplicates, images.combinations), (2, 1, 3.0));
+}
+
+#[test]
+fn what_the_kernel_wrote_is_durable_and_lies_over_older_stores() {
+    let images = Script::new(1).store(0, 1).kernel(0, 5).promise(0, 1).store(0, 6).images();
+    assert_eq!(images, [set([&[5]]), set([&[6]])]);
+}
+
+#[test]
+fn lines_that_the_check_does_not_read_stay_as_promised() {
+    let mut exploration = Script::new(2).store(0, 1).store(1, 2).explore();
+    assert!(exploration.advance());
+    let images = exploration.images(1000, 0, Some(&[1].into()));
+    let choices: Vec<_> = images.images.iter().map(|image| image.choice.clone()).collect();
+    assert_eq!((choices, images.combinations), (vec![vec![0, 0], vec![0, 1]], 2.0));
+}

@@ -1,0 +1,252 @@
+//! The crash states of a record. Writing images and running checks on them is Python's part.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use fencepost_checker::crash::choices::Choice;
+use fencepost_checker::crash::content_hash::LINE;
+use fencepost_checker::crash::explanation::ExplainedStore;
+use fencepost_checker::crash::exploration::Patch;
+use fencepost_checker::crash::mapped_reads::mapped_lines_read;
+use fencepost_checker::crash::pool_file::PoolFile;
+use fencepost_checker::crash::recorded_stores::RecordedStores;
+use fencepost_checker::crash::redundant_flushes::{cost, redundant_flushes};
+use fencepost_checker::crash::replay::{Setting, replay};
+use fencepost_checker::crash::source_lines::SourceLines;
+use fencepost_checker::crash::{CrashError, Exploration};
+use fencepost_sim::config::Machine;
+use fencepost_sim::record::{AddressRanges, CutPolicy, PmSelector, Record};
+use fencepost_sim::simulation::{self, Program, Progress, SimulationError};
+use fencepost_sim::switch::Scheme;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::{Value, json};
+
+use crate::faults::{InternalError, caught, input};
+use crate::machine;
+use crate::options::{Options, scheme_of};
+use crate::record::{OpenRecord, source};
+
+/// A way through the instants of a record's replay, with the images that a power cut can leave at each.
+#[pyclass(frozen, module = "fencepost._core")]
+pub struct CrashStates {
+    name: String,
+    machine: Machine,
+    scheme: Scheme,
+    options: simulation::Options,
+    persistent: AddressRanges,
+    selector: PmSelector,
+    program: Program,
+    progress: Progress,
+    state: Mutex<Option<(Exploration, SourceLines)>>,
+}
+
+type FilePatch<'py> = (u64, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl CrashStates {
+    /// `options` has one PM selector, that of the pool's file.
+    #[new]
+    fn new(
+        machine_name: &str,
+        machine: &str,
+        record: PyRef<'_, OpenRecord>,
+        scheme: &str,
+        options: &str,
+    ) -> PyResult<Self> {
+        let machine = machine::from_json(machine_name, machine)?;
+        let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
+        let program = record.program().clone();
+        let [selector] = &options.pm[..] else { return Err(input("one --pm file:PATTERN is needed")) };
+        let (persistent, _) = options.persistent(program.record()).map_err(input)?;
+        if !program.record().info().options.values {
+            let name = program.record().source().name();
+            return Err(input(format!("{name}: it has no values; record with --values --pm {selector}")));
+        }
+        Ok(Self {
+            name: format!("{machine_name} {scheme}"),
+            machine,
+            scheme,
+            options: simulation::Options {
+                persist: options.persist,
+                pm_writes_limit: None,
+                instructions_limit: None,
+                seed: options.seed,
+                sample: None,
+            },
+            persistent,
+            selector: selector.clone(),
+            program,
+            progress: Progress::default(),
+            state: Mutex::new(None),
+        })
+    }
+
+    /// Replays the record; gives what is known of it then, as JSON.
+    fn replay(&self, py: Python<'_>) -> PyResult<String> {
+        let run = || -> Result<Exploration, CrashError> {
+            let file = PoolFile::of_record(self.program.record(), &self.selector)?;
+            let recorded = RecordedStores::read(&self.program, &self.persistent)?;
+            let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
+            Ok(Exploration::new(Arc::new(recorded), Arc::new(replayed)))
+        };
+        let exploration = caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
+        let replayed = &exploration.replayed;
+        let summary = json!({
+            "path": replayed.file.path,
+            "mapped_bytes": replayed.file.mapped_bytes,
+            "lines": replayed.lines.len(),
+            "stores": exploration.recorded.stores.len(),
+            "flushes": replayed.flushes.len(),
+            "threads": exploration.recorded.threads.len(),
+            "instants": exploration.instants(),
+            "duration_ps": replayed.duration_ps,
+            "warnings": replayed.warnings,
+        });
+        let sources = SourceLines::of_record(self.program.record()).map_err(input)?;
+        *self.state.lock().expect("no panic holds it") = Some((exploration, sources));
+        Ok(summary.to_string())
+    }
+
+    /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
+    fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    /// Goes on to the next instant; its time in picoseconds, None after the last.
+    fn advance(&self) -> PyResult<Option<u64>> {
+        self.with(|exploration, _| exploration.advance().then(|| exploration.now().as_ps()))
+    }
+
+    /// What has changed since the last call of what is promised durable: (offset, bytes).
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with(|exploration, _| in_file(py, exploration.take_changes()))
+    }
+
+    /// The lines in doubt: (offset in the file, how many contents each may have).
+    fn doubtful(&self) -> PyResult<Vec<(u64, usize)>> {
+        self.with(|exploration, _| {
+            let lines = exploration.doubtful().iter();
+            let offset = |line: u32| exploration.replayed.lines[line as usize].file_line * LINE as u64;
+            lines.map(|doubtful| (offset(doubtful.line), doubtful.contents.len())).collect()
+        })
+    }
+
+    /// The images of this instant that were not given before: ((hash, choice) of each, duplicates, combinations, whether these are all).
+    #[allow(clippy::type_complexity, reason = "a tuple is all that crosses the border")]
+    fn images(
+        &self,
+        bound: usize,
+        seed: u64,
+        read: Option<HashSet<u64>>,
+    ) -> PyResult<(Vec<(String, Choice)>, u64, f64, bool)> {
+        self.with(|exploration, _| {
+            let images = exploration.images(bound, seed, read.as_ref());
+            let listed = images.images.into_iter().map(|image| (format!("{:032x}", image.hash.0), image.choice));
+            (listed.collect(), images.duplicates, images.combinations, images.is_all)
+        })
+    }
+
+    /// The hash of an image of this instant.
+    fn hash(&self, choice: Choice) -> PyResult<String> {
+        self.with(|exploration, _| format!("{:032x}", exploration.hash_of(&choice).0))
+    }
+
+    /// How an image of this instant differs from what is promised: (offset, bytes).
+    fn patches<'py>(&self, py: Python<'py>, choice: Choice) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with(|exploration, _| in_file(py, exploration.patches(&choice)))
+    }
+
+    /// Of an image of this instant, the lines in doubt that are older than visible: (number, instruction of the first store that is lost).
+    fn missing(&self, choice: Choice) -> PyResult<Vec<(usize, u64)>> {
+        self.with(|exploration, _| exploration.missing(&choice))
+    }
+
+    /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on.
+    fn explain(&self, choice: Choice, early: Vec<usize>, lost: Vec<usize>) -> PyResult<String> {
+        self.with(|exploration, sources| {
+            let explanation = exploration.explain(&choice, &early, &lost);
+            let mut place = |instruction: Option<u64>| match instruction {
+                Some(0) | None => Value::Null,
+                Some(address) => json!(sources.place(address)),
+            };
+            let mut store = |store: &Option<ExplainedStore>| match store {
+                Some(store) => json!({
+                    "thread": store.thread, "offset": store.offset, "size": store.size,
+                    "instruction": store.instruction, "source": place(Some(store.instruction)),
+                }),
+                None => Value::Null,
+            };
+            let (durable, lost) = (store(&explanation.durable), store(&explanation.lost));
+            json!({
+                "fault": explanation.fault,
+                "durable": durable,
+                "lost": lost,
+                "flush": place(explanation.flush),
+                "fence": place(explanation.fence),
+                "idle_flush": place(explanation.idle_flush),
+            })
+            .to_string()
+        })
+    }
+
+    /// The flushes that never mattered, and what they cost, as JSON.
+    fn redundant(&self, py: Python<'_>) -> PyResult<String> {
+        let (recorded, replayed) =
+            self.with(|exploration, _| (Arc::clone(&exploration.recorded), Arc::clone(&exploration.replayed)))?;
+        let measure = || cost(&self.program, &self.setting(), &recorded, &replayed.flushes, &self.progress);
+        let cost = caught(|| self.name.clone(), || py.detach(measure).map_err(|error| self.explain_error(&error)))?;
+        let found = redundant_flushes(&recorded, &replayed.flushes);
+        self.with(|_, sources| {
+            let flushes = found.iter().map(|flush| {
+                json!({
+                    "executions": flush.executions, "redundant": flush.redundant,
+                    "source": sources.place(flush.instruction),
+                })
+            });
+            let flushes: Vec<Value> = flushes.collect();
+            let cost = cost.map(|(with, without)| json!({ "with_ps": with, "without_ps": without }));
+            json!({ "flushes": flushes, "cost": cost }).to_string()
+        })
+    }
+}
+
+impl CrashStates {
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            machine: &self.machine,
+            scheme: self.scheme,
+            options: self.options.clone(),
+            persistent: self.persistent.clone(),
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Exploration, &mut SourceLines) -> T) -> PyResult<T> {
+        let mut state = self.state.lock().expect("no panic holds it");
+        let (exploration, sources) = state.as_mut().ok_or_else(|| input("replay() comes first"))?;
+        Ok(act(exploration, sources))
+    }
+
+    fn explain_error(&self, error: &CrashError) -> PyErr {
+        match error {
+            CrashError::Simulation(SimulationError::Cancelled) => PyKeyboardInterrupt::new_err(()),
+            CrashError::Simulation(SimulationError::Deadlock { .. } | SimulationError::Livelock { .. }) => {
+                InternalError::new_err(format!("{}: {error}", self.name))
+            }
+            _ => input(error),
+        }
+    }
+}
+
+/// The lines (offset / 64) that a recorded program read of the mapping of the file at `path`; None if it mapped no such file.
+#[pyfunction]
+pub fn mapped_reads(py: Python<'_>, record: &str, path: &str) -> PyResult<Option<Vec<u64>>> {
+    let source = source(record)?;
+    let read = || py.detach(|| mapped_lines_read(&Record::open(source, CutPolicy::Allow)?, path)).map_err(input);
+    caught(|| record.to_owned(), read)
+}
+
+fn in_file(py: Python<'_>, patches: Vec<Patch>) -> Vec<FilePatch<'_>> {
+    patches.into_iter().map(|(line, bytes)| (line * LINE as u64, PyBytes::new(py, &bytes))).collect()
+}

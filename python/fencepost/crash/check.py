@@ -1,0 +1,78 @@
+"""The user's check: a command that says of an image whether the program could go on from it."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost._core import InputError
+
+# What is kept of what a check printed.
+OUTPUT_BYTES_MAX = 2000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check said: `outcome` is `ok`, `exit N`, `signal N` or `timeout`."""
+
+    outcome: str
+    output: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A command, split as a shell would; `{image}` in it stands for the image's path."""
+
+    command: str
+    timeout: float
+
+    def arguments(self, image: Path) -> list[str]:
+        return [part.replace("{image}", str(image)) for part in shlex.split(self.command)]
+
+    def validate(self) -> None:
+        """Refuses a command that cannot be right."""
+        try:
+            parts = shlex.split(self.command)
+        except ValueError as error:
+            raise InputError(f"--check '{self.command}': {error}") from error
+        if not any("{image}" in part for part in parts):
+            raise InputError(
+                f"--check '{self.command}': {{image}} has to stand for the image in it"
+            )
+        if shutil.which(parts[0]) is None:
+            raise InputError(f"--check '{self.command}': there is no program {parts[0]}")
+
+    def run(self, image: Path) -> Verdict:
+        """Runs it in a session of its own, so that a time-out ends all that it has started."""
+        process = subprocess.Popen(
+            self.arguments(image),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            return Verdict("timeout", _shown(output))
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        code = process.returncode
+        if code == 0:
+            return Verdict("ok")
+        return Verdict(f"signal {-code}" if code < 0 else f"exit {code}", _shown(output))
+
+
+def _shown(output: bytes) -> str:
+    return output[-OUTPUT_BYTES_MAX:].decode(errors="replace").strip()

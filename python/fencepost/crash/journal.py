@@ -1,0 +1,62 @@
+"""What has been checked already, by content: a run that was stopped goes on from there."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from fencepost._core import InputError
+from fencepost.crash.check import Verdict
+
+FORMAT = 1
+
+
+class Journal:
+    """A file of one JSON object a line: what was asked, then one verdict after the other."""
+
+    def __init__(self, path: Path, asked: dict[str, Any]) -> None:
+        self._verdicts: dict[str, Verdict] = {}
+        header = {"format": FORMAT, **asked}
+        kept = _whole_lines(path)
+        if kept:
+            _compare(path, json.loads(kept[0]), header)
+            for line in kept[1:]:
+                entry = json.loads(line)
+                self._verdicts[entry["image"]] = Verdict(entry["outcome"], entry.get("output", ""))
+        # Rewritten without what a kill may have left half-written.
+        temporary = path.with_suffix(".new")
+        temporary.write_text("".join(line + "\n" for line in kept or [json.dumps(header)]))
+        temporary.rename(path)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self.resumed = len(self._verdicts)
+
+    def get(self, image: str) -> Verdict | None:
+        return self._verdicts.get(image)
+
+    def add(self, image: str, verdict: Verdict) -> None:
+        """Kept from now on, whatever happens to this process."""
+        self._verdicts[image] = verdict
+        entry = {"image": image, "outcome": verdict.outcome}
+        if verdict.output:
+            entry["output"] = verdict.output
+        os.write(self._file, (json.dumps(entry) + "\n").encode())
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _whole_lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    text = path.read_text(errors="replace")
+    lines = text.split("\n")
+    return lines[:-1]
+
+
+def _compare(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    for key in now:
+        if before.get(key) != now[key]:
+            raise InputError(
+                f"{path.parent}: an exploration with another {key} was begun there "
+                f"({before.get(key)}, not {now[key]}); choose another --out, or delete it"
+            )

@@ -1,0 +1,144 @@
+"""An exploration's result as text."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FAULTS = {
+    "missing_flush": "missing flush",
+    "flush_before_store": "flush before the store",
+    "missing_fence": "missing fence",
+    "fence_before_flush": "fence before the flush",
+    "one_fence_for_both": "one fence for two stores that depend on each other",
+    "later_store": "a store is durable before a later one that it needs",
+    "between_stores": "stores that belong together, and a power cut between them",
+    "across_threads": "nothing orders two threads' stores",
+}
+
+
+def place(source: dict[str, Any] | None) -> str:
+    """A source place: innermost line, and what it was inlined into."""
+    if not source:
+        return "(synchronisation)"
+    frames = source["frames"]
+    if not frames:
+        module = Path(source["module"]).name if source["module"] else "?"
+        return f"{module}+{source['offset']:#x}"
+    return " ← ".join(_frame(frame) for frame in frames)
+
+
+def _frame(frame: dict[str, Any]) -> str:
+    function = frame["function"] or "?"
+    if not frame["file"]:
+        return function
+    name = os.path.relpath(frame["file"]) if Path(frame["file"]).exists() else frame["file"]
+    if name.startswith(".."):
+        name = frame["file"]
+    return f"{function} ({name}:{frame['line']})"
+
+
+def lines(result: dict[str, Any]) -> Iterator[str]:
+    """The whole result."""
+    for number, violation in enumerate(result["violations"], 1):
+        yield from _violation(number, violation, result["out"])
+    yield from _redundant(result["redundant_flushes"])
+    yield from _summary(result)
+
+
+def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str]:
+    yield f"violation {number}: {FAULTS[violation['fault']]}"
+    for label, store in (("durable", violation["durable"]), ("lost", violation["lost"])):
+        if store:
+            what = f"{store['size']} bytes at {store['offset']:#x}"
+            yield f"  {label:8} {place(store['source'])}: {what}, thread {store['thread']}"
+    advice = _advice(violation)
+    if advice:
+        yield f"  {'mend':8} {advice}"
+    if violation["idle_flush"]:
+        idle = place(violation["idle_flush"])
+        yield f"  {'hint':8} the flush at {idle} had nothing to write back: is it the wrong line?"
+    first_line = violation["output"].split("\n")[-1]
+    said = f": {first_line}" if first_line else ""
+    yield f"  {'check':8} {violation['outcome']}{said}"
+    newer = violation["lines_newer_than_promised"]
+    where = "as promised" if newer == 0 else f"{_many(newer, 'line')} newer than promised"
+    at = violation["instant_ps"] / 1e6
+    yield f"  {'image':8} {out}/{violation['image']} ({where}; power cut at {at:.3f} us)"
+    seen, instants = violation["images"], violation["instants"]
+    yield f"  {'seen':8} in {_many(seen, 'image')} at {_many(instants, 'instant')}"
+    yield f"  {'show':8} {violation['show']}"
+    yield ""
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _advice(violation: dict[str, Any]) -> str:
+    lost, durable = violation["lost"], violation["durable"]
+    flush, fence = violation["flush"], violation["fence"]
+    store = place(lost["source"]) if lost else ""
+    match violation["fault"]:
+        case "missing_flush":
+            if flush:
+                return f"its flush at {place(flush)} comes too late"
+            until = f" before the fence at {place(fence)}" if fence else ""
+            return f"flush the line of {store}{until}"
+        case "later_store":
+            return "make the lost store durable first; if both are one change, log it"
+        case "flush_before_store":
+            return f"the flush at {place(flush)} comes before the store; it has to follow it"
+        case "missing_fence":
+            other = f" before {place(durable['source'])}" if durable else ""
+            return f"a fence behind the flush at {place(flush)}{other}"
+        case "fence_before_flush":
+            return f"the fence at {place(fence)} comes before the flush at {place(flush)}"
+        case "one_fence_for_both":
+            other = place(durable["source"]) if durable else "the other store"
+            return f"flush and fence between {store} and {other}"
+        case "between_stores":
+            return "log what is changed, or change it with one store of at most 8 bytes"
+    return ""
+
+
+def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
+    for flush in redundant["flushes"]:
+        share = f"{flush['redundant']} of {flush['executions']} executions"
+        yield f"redundant flush: {place(flush['source'])}: nothing to write back in {share}"
+    if cost := redundant["cost"]:
+        more = (cost["with_ps"] - cost["without_ps"]) / 1e6
+        of = cost["with_ps"] / 1e6
+        yield f"  those redundant each time cost {more:.3f} us of {of:.3f} us of simulated time"
+    if redundant["flushes"]:
+        yield ""
+
+
+def _summary(result: dict[str, Any]) -> Iterator[str]:
+    counts = result["counts"]
+    minutes = counts["seconds"] / 60
+    rate = f", {counts['checked'] / minutes:,.0f} a minute" if counts["checked"] else ""
+    resumed = f", {counts['resumed']:,} known from before" if counts["resumed"] else ""
+    yield (
+        f"{counts['instants']:,} of {result['instants']:,} instants; {counts['images']:,} images, "
+        f"{counts['duplicates']:,} more had the same content; "
+        f"{counts['checked']:,} checks{resumed}{rate}"
+    )
+    if counts["reduced_instants"]:
+        yield (
+            f"at {counts['reduced_instants']:,} instants only lines count that the check reads "
+            "of the oldest and the newest image"
+        )
+    if counts["bounded_instants"]:
+        yield (
+            f"not all: at {counts['bounded_instants']:,} instants there were more combinations of "
+            f"versions than --images {result['bound']} (up to {counts['combinations_max']:.3g}); "
+            f"a choice of them was made, drawn with --seed {result['seed']}"
+        )
+    if result["unexplained_images"]:
+        yield f"{result['unexplained_images']:,} failing images were not looked into one by one"
+    if result["interrupted"]:
+        yield "interrupted; the same command goes on from here"
+    faults = len(result["violations"])
+    verdict = "no violation" if faults == 0 else _many(faults, "violation")
+    yield f"crash: {verdict} in {counts['images']:,} images"
