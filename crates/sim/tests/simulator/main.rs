@@ -1,5 +1,6 @@
 //! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the schemes against each other.
 
+mod global_flush;
 mod machine;
 mod machine_generator;
 mod power_cut;
