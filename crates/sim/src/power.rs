@@ -35,7 +35,9 @@ pub struct PowerReport {
     pub buffer_bytes: Vec<(String, u64)>,
     /// The most of each switch, whenever that was.
     pub fullest: Vec<FullestBuffer>,
-    /// The flush that was begun then.
+    /// The flush that was begun then, without limits: what a hold-up source has to last for.
+    pub needed: FlushReport,
+    /// The same within the limits.
     pub flush: FlushReport,
 }
 
@@ -57,8 +59,9 @@ impl Simulation {
         let system = again.system();
         let (time_ps, cache_bytes, buffer_bytes) =
             (system.now().as_ps(), global_flush::cache_bytes(system), global_flush::buffered_bytes(system));
+        let needed = again.clone().global_persistent_flush(FlushLimits::AMPLE);
         let flush = again.global_persistent_flush(limits);
-        Ok(PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, flush })
+        Ok(PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush })
     }
 
     /// The number of the look at which the most had to be saved, how many there were, and the most of each switch.

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fencepost import __version__, _core, documents, machines
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 FORMAT_VERSION = 1
@@ -55,6 +55,7 @@ def litmus(
     names = _core.litmus_tests()
     if name is not None and name not in names:
         raise InputError(f"there is no litmus test `{name}`; there are: {', '.join(names)}")
+    outputs.check({"--json": json_file, "--docs": docs})
     fabrics = _fabrics(only or [])
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
 

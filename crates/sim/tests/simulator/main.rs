@@ -3,6 +3,7 @@
 mod global_flush;
 mod machine;
 mod machine_generator;
+mod power;
 mod power_cut;
 mod program;
 mod program_generator;
