@@ -52,7 +52,21 @@ def test_an_error_of_the_flush_is_a_dirty_shutdown() -> None:
 
 def test_a_record_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["power", "pcs-table1"]) == 2
-    assert "either a record or" in capsys.readouterr().err
+    assert "a record is needed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--budget-uj", "--phase-1-us", "--phase-2-us", "--nj-per-byte"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "much"])
+def test_a_budget_is_a_number_that_is_not_negative(
+    option: str, value: str, fft_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["power", "pcs-table1", str(fft_record), option, value]) == 2
+    assert option in capsys.readouterr().err
+
+
+def test_an_unknown_scheme_is_named(fft_record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "pcs-table1", str(fft_record), "--scheme", "pbx"]) == 2
+    assert "there is no scheme `pbx`; there are: nopb, pb, pb_rf" in capsys.readouterr().err
 
 
 def test_a_run_with_flushes_has_something_to_save(
@@ -66,8 +80,8 @@ def test_a_run_with_flushes_has_something_to_save(
     assert found["cache_bytes"] > 0 and found["cache_bytes"] % 64 == 0
     assert found["needed"]["phase_1"]["bytes"] == found["cache_bytes"]
     assert 0 < found["fullest"][0]["bytes"] <= 16 * 64
-    with pytest.raises(SystemExit, match="1"):
-        main(["power", "pcs-table1", str(fft_record), "--quiet", "--phase-1-us", "0.01"])
+    limit = ["--phase-1-us", "0.01"]
+    assert main(["power", "pcs-table1", str(fft_record), "--quiet", *limit]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1] == "shutdown: dirty"
     assert printed[-2].startswith("error: GPF phase 1: host0 has")

@@ -41,11 +41,11 @@ def power(
     scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
     nj_per_byte: Annotated[
         float,
-        typer.Option(min=0, metavar="NJ", help="Energy to bring a byte to the media, in nJ."),
+        typer.Option(min=0, max=1e6, metavar="NJ", help="Energy to bring a byte to the media, nJ."),
     ] = NJ_PER_BYTE,
     budget_uj: Annotated[
         float | None,
-        typer.Option(min=0, metavar="UJ", help="Energy that the hold-up source has, in uJ."),
+        typer.Option(min=0, max=1e15, metavar="UJ", help="Energy of the hold-up source, in uJ."),
     ] = None,
     phase_1_us: Annotated[
         float | None,
@@ -67,9 +67,12 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """Bytes, energy and hold-up time to save what is volatile; exit 1 for a dirty shutdown."""
-    records = records_of(None, record, hosts)
+    records = records_of(None, record, hosts) if record or hosts else None
     if records is None:
-        raise InputError("a record is missing; type: fencepost power MACHINE RECORD")
+        raise InputError(
+            "a record is needed, or --host N=RECORD for each host;"
+            " type: fencepost power MACHINE RECORD"
+        )
     outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
     chosen = json.loads(_core.options_resolve(json.dumps(chosen)))

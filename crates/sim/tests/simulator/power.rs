@@ -13,7 +13,8 @@ use super::program::{Instruction, ProgramBuilder, options, persistent_line};
 fn report(most: u64, scheme: Scheme, limits: FlushLimits) -> PowerReport {
     let mut builder = ProgramBuilder::new();
     (0..most).for_each(|number| builder.one(0, Instruction::Store, persistent_line(number)));
-    // Long enough for a look.
+    // All of them are performed, and then it is long enough for a look.
+    builder.one(0, Instruction::Mfence, 0);
     (0..400).for_each(|number| builder.one(0, Instruction::Load, persistent_line(10_000 + 64 * number)));
     (0..most).for_each(|number| builder.one(0, Instruction::Clwb, persistent_line(number)));
     builder.one(0, Instruction::Mfence, 0);
