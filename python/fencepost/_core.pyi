@@ -199,8 +199,13 @@ class CrashStates:
         `warnings`.
         """
 
+    def left(self) -> list[tuple[int, bytes]]:
+        """The pool as the program left it, everything visible: (offset, bytes); before the first
+        call of `advance`.
+        """
+
     def cancel(self) -> None:
-        """Makes `replay` end soon, with KeyboardInterrupt; from any thread."""
+        """Makes `replay` or `redundant` end soon, with KeyboardInterrupt; from any thread."""
 
     def advance(self) -> int | None:
         """Goes on to the next instant; its time in picoseconds, None after the last."""
