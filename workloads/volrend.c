@@ -299,10 +299,11 @@ static uint8_t cast_ray_plainly(const struct volume *volume, const struct ray *r
   return pixel_of_light(light);
 }
 
-// How many of the pixels are wrong: every `SAMPLING`-th is computed plainly, the others must be
+// How many pixels are wrong: about `SAMPLES` are computed plainly, the others must be
 // there.
 static uint64_t wrong_pixels(const struct volrend *volrend) {
-  enum { SAMPLING = 61 };
+  enum { SAMPLES = 4096 };
+  size_t distance = picture_bytes(volrend) / SAMPLES + 1;
   uint64_t wrong = 0;
   for (uint64_t frame = 0; frame < volrend->frames; frame++) {
     struct view view = view_of_frame(volrend, frame);
@@ -310,7 +311,7 @@ static uint64_t wrong_pixels(const struct volrend *volrend) {
       size_t row = index / volrend->pixels, column = index % volrend->pixels;
       uint8_t pixel = *pixel_at(volrend, frame, row, column);
       struct ray ray = ray_of_pixel(&view, row, column);
-      wrong += (index + frame) % SAMPLING == 0
+      wrong += (index + frame) % distance == 0
                    ? pixel != cast_ray_plainly(&volrend->volume, &ray, view.steps)
                    : pixel == 0;
     }
