@@ -4,7 +4,7 @@
 #   make test    every test, formatter and linter
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
-#   make validate published figures against ours: docs/validation.md
+#   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 #   make figures the pictures in docs/, made again
 
 SHELL = /bin/sh

@@ -64,6 +64,29 @@ def test_environment_is_as_without_us(recorder: Recorder) -> None:
     assert {"ONE=1", "TWO=two words", "AT_PHDR"} <= set(shown(finished.stdout))
 
 
+def test_stack_begins_where_arguments_and_environment_say(recorder: Recorder) -> None:
+    """Not where the recorder is installed, nor what the engine and the kernel put above it."""
+    elsewhere = recorder.folder / "a-folder-with-a-rather-long-name" / "recorder"
+    shutil.copytree(LAUNCHER.parent, elsewhere, ignore=shutil.ignore_patterns("objects"))
+
+    def stack(launcher: Path, environment: dict[str, str]) -> int:
+        # proc(5): startstack is field 28, and the name in field 2 has no spaces here.
+        command = [launcher, "-o", "stat.fencepost", "--", "/bin/cat", "/proc/self/stat"]
+        finished = subprocess.run(
+            command,
+            env=environment,
+            cwd=recorder.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return int(finished.stdout.split()[27])
+
+    here = stack(LAUNCHER, {"A": "1"})
+    assert stack(elsewhere / LAUNCHER.name, {"A": "1"}) == here
+    assert stack(LAUNCHER, {"A": "1" * 513}) == here - 512
+
+
 def test_record_names_what_was_recorded(recorder: Recorder) -> None:
     launch(recorder, "-o", "x.fencepost", "--", "/bin/echo", 'a"b\\', "µ")
     info = rf.Record(recorder.folder / "x.fencepost").info

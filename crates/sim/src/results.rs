@@ -288,6 +288,8 @@ fn regions(outcome: &Outcome) -> Value {
     let entries = outcome.intervals.iter().enumerate().map(|(index, interval)| {
         let counted = Counted::over(std::slice::from_ref(interval), &interval.stats);
         let mut entry = counted.figures();
+        let l1d_misses: u64 = counted.cores().filter_map(|core| core.get("l1d.misses")).map(StatsNode::total).sum();
+        entry.insert("l1d_misses".into(), json!(l1d_misses));
         entry.insert("index".into(), json!(index));
         entry.insert("start_ns".into(), json!(interval.start.as_ns()));
         entry.insert("end_ns".into(), json!(interval.end.as_ns()));

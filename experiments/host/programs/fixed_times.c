@@ -1,11 +1,21 @@
-// printf for the programs of this folder (linked with --wrap=printf): measured times and what is
-// computed from them are printed as zero. How long printing takes, and what it leaves in the caches
-// for the next point, then does not follow the clock of whoever records.
+// What the programs of this folder have to do with time (linked with --wrap), so that a record does
+// not follow the clock and the kernel of whoever records.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
-// Prints the argument of one conversion, `%` to its letter.
+// The system call itself: the kernel's own code for it in the process (vDSO) is another with each
+// kernel, and takes another way with each time. The reference had none either.
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
+  return (int)syscall(SYS_clock_gettime, clock, time);
+}
+
+// Prints the argument of one conversion, `%` to its letter. Measured times and what is computed from
+// them are printed as zero: how long printing takes, and what it leaves in the caches for the next
+// point, then is always the same.
 static void print_argument(const char *conversion, int is_time, va_list *arguments) {
   char letter = conversion[strlen(conversion) - 1];
   if (letter == 's')

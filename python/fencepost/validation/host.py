@@ -4,10 +4,21 @@ Each program is recorded once and replayed with its arena in DRAM and in PM on `
 and again with real hardware's behaviour (`host_hardware`).
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from fencepost.validation import Comparison, Findings, Row, Work, host_hardware, pictures
-from fencepost.validation.host_programs import ARGUMENTS, measured_points
+from fencepost.validation import (
+    Comparison,
+    Findings,
+    Row,
+    Work,
+    host_hardware,
+    host_moved,
+    host_triad,
+    pictures,
+    recordings,
+)
+from fencepost.validation.host_programs import ARGUMENTS, measured_points, records
 
 QUICK_PROGRAMS = ("mb_persist", "mb_queue")
 
@@ -29,17 +40,45 @@ Point = tuple[str, str, str]  # program, memory, point
 def compare(work: Work) -> Findings:
     """Records and replays everything; rows in the order of the published table."""
     programs = QUICK_PROGRAMS if work.quick else tuple(ARGUMENTS)
-    found = rows(work, programs)
+    points = list(measured_points(work, programs))
+    found = _all_rows(points)
     cycles = [row for row in found if row.metric == "cycles"]
     picture = pictures.ours_against_published(cycles, "cycles")
-    tables = [] if work.quick else [host_hardware.section(work)]
+    tables = []
+    if not work.quick:
+        tables = [
+            recordings.named(records(work, programs)),
+            _first_level_misses(points),
+            host_hardware.section(work),
+            host_moved.section(work, programs),
+            host_triad.section(work),
+        ]
     return Findings(found, tables, {"validation-host.svg": picture})
 
 
 def rows(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Row]:
     """The rows of these programs, whose stack lies `moved_bytes` lower."""
-    points = measured_points(work, programs, moved_bytes)
+    return _all_rows(measured_points(work, programs, moved_bytes))
+
+
+def _all_rows(points: Iterable[tuple[dict[str, str], dict[str, Any]]]) -> list[Row]:
     return [row for published, region in points for row in _rows(published, region)]
+
+
+def _first_level_misses(points: list[tuple[dict[str, str], dict[str, Any]]]) -> str:
+    """Of information only: the reference counts requests that were merged into others too."""
+    lines = [
+        "### Misses of the first level\n",
+        "For information, and no row: the reference counts merged requests too, and while a line "
+        "is under way the next ones for it come in another number there.\n",
+        "| point | published | ours |",
+        "|---|---|---|",
+    ]
+    for published, region in points:
+        name = ", ".join(published[key] for key in ("program", "memory", "point"))
+        figures = f"{int(published['l1d_misses']):,} | {region['l1d_misses']:,}"
+        lines.append(f"| {name} | {figures} |")
+    return "\n".join(lines) + "\n"
 
 
 def _rows(published: dict[str, str], region: dict[str, Any]) -> list[Row]:

@@ -52,8 +52,8 @@ def points_on(
     resolved: Resolved, work: Work, programs: tuple[str, ...], moved_bytes: int = 0
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Each published row of `programs`, in order, with its region on each machine by name."""
-    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    ours = {program: _replay(program, resolved, work, moved_bytes) for program in programs}
+    made = zip(programs, records(work, programs, moved_bytes), strict=True)
+    ours = {program: _replay(record, resolved, work) for program, record in made}
     with REFERENCE.open(encoding="utf-8") as file:
         for published in csv.DictReader(file):
             if published["program"] in programs:
@@ -61,11 +61,17 @@ def points_on(
                 yield published, {name: next(regions[name]) for name in resolved}
 
 
-def _replay(
-    program: str, resolved: Resolved, work: Work, moved_bytes: int
-) -> dict[str, dict[str, Any]]:
+def records(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Path]:
+    """The record of each program, whose stack lies `moved_bytes` lower."""
+    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    return [
+        recorded(work, BUILD / "host" / program, ARGUMENTS[program], moved_bytes)
+        for program in programs
+    ]
+
+
+def _replay(record: Path, resolved: Resolved, work: Work) -> dict[str, dict[str, Any]]:
     """By memory and machine the regions, in the order of the program's points."""
-    record = recorded(work, BUILD / "host" / program, ARGUMENTS[program], moved_bytes)
     regions = {}
     for memory, pm in MEMORIES.items():
         on_machines = _regions_on(resolved, record, pm, work.log)

@@ -63,7 +63,7 @@ def compare(work: Work) -> Findings:
     rows = [*_saturated(port), *_shared(port), *_even(port)]
     work.log(f"{PORT}: under partial load")
     rows.append(_degradation(partial_load(port, LARGE_BYTES), idle))
-    findings_tables = []
+    findings_tables = [_little(port, rows[0].ours)]
     if not work.quick:
         work.log("bandwidths of pools and expanders")
         rows.append(_pool_bandwidth())
@@ -71,6 +71,7 @@ def compare(work: Work) -> Findings:
         rows += expander_rows
         findings_tables.append(table)
         work.log("sensitivity to what is not public")
+        findings_tables.append(sensitivity.table(port, idle))
     pictures = {} if work.quick else sensitivity.pictures(idle)
     return Findings(rows, findings_tables, pictures)
 
@@ -80,27 +81,32 @@ def saturating(cores: int = READER_CORES) -> list[Stream]:
     return [traffic.chase(MEMORY), *[READER] * cores]
 
 
-def shared(port: Machine, lines: int = LINES) -> tuple[float, float]:
+def shared(port: Machine, lines: int = LINES, small: int = FILL_BUFFERS) -> tuple[float, float]:
     """Reads of 64 B beside a 4 KB stream: their slowdown, and the stream's part of the bytes."""
-    alone = traffic.latency(port.measure([SMALL]), 0)
-    result = port.measure([SMALL, large(lines)])
+    reads = Stream(MEMORY, small)
+    alone = traffic.latency(port.measure([reads]), 0)
+    result = port.measure([reads, large(lines)])
     part = traffic.bandwidth(result, 1) / traffic.bandwidth(result)
     return traffic.latency(result, 0) / alone, part
 
 
-def partial_load(port: Machine, request_bytes: int) -> Iterator[tuple[float, float]]:
+def partial_load(
+    port: Machine, request_bytes: int, senders: int = SENDERS
+) -> Iterator[tuple[float, float]]:
     """Rising load, as a part of the saturated bandwidth, and read latency at it in ns."""
     full = traffic.bandwidth(port.measure(saturating()))
     for load in LOADS:
-        delay_ns = SENDERS * request_bytes / (load * full)
+        delay_ns = senders * request_bytes / (load * full)
         sender = Stream(MEMORY, 64, "random", request_bytes, inject_delay_ns=delay_ns)
-        result = port.measure([traffic.chase(MEMORY), *[sender] * SENDERS], measure_ns=200_000.0)
+        result = port.measure([traffic.chase(MEMORY), *[sender] * senders], measure_ns=200_000.0)
         yield traffic.bandwidth(result) / full, traffic.latency(result, 0)
 
 
-def begins_at(curve: Iterable[tuple[float, float]], idle: float) -> float:
-    """The load at which latency is more than DEGRADED times the idle one; 1 if at none."""
-    limit = DEGRADED * idle
+def begins_at(
+    curve: Iterable[tuple[float, float]], idle: float, degraded: float = DEGRADED
+) -> float:
+    """The load at which latency is more than `degraded` times the idle one; 1 if at none."""
+    limit = degraded * idle
     before = (0.0, idle)
     for point in curve:
         if point[1] > limit:
@@ -115,6 +121,24 @@ def _saturated(port: Machine) -> list[Row]:
     value = published("one x8 port idle -> saturated by reads")[1]
     point = f"{PORT}, {READER_CORES} readers"
     return [Row("loaded", point, "latency", value, ours, PART * value, True, unit="ns")]
+
+
+def _little(port: Machine, saturated: float) -> str:
+    """What the law of Little says of the saturated port: no model is needed for it."""
+    full = traffic.bandwidth(port.measure(saturating()))
+    lines = LINES + 1  # and the one whose latency is measured
+    expected = lines * 64 / full
+    return (
+        "### What follows from what\n\n"
+        f"Under saturation the latency is the lines under way over the bandwidth (Little's law): "
+        f"{lines} x 64 B / {full:.1f} GB/s = {expected:,.0f} ns, ours {saturated:,.0f} ns. So that "
+        "row shows that the bandwidth is right, and sets the lines. The stream's part of the bytes "
+        "is about its part of the lines under way, "
+        f"{LINES} / ({LINES} + {FILL_BUFFERS}) = {LINES / (LINES + FILL_BUFFERS):.1%}, and the "
+        "slowdown beside it about that latency over the idle one. None of these is held out; what "
+        "the model adds is that equal streams share evenly, the idle latency, the bandwidths, and "
+        "how waiting spreads to a port that is not loaded (the picture of credits).\n"
+    )
 
 
 def _shared(port: Machine) -> list[Row]:
@@ -197,6 +221,8 @@ LOADED = Comparison(
     f"{READER_CORES} of them (set by the latency under saturation) have {LINES} lines under way; a "
     "4 KB stream has as many; 64 B reads beside it are one core's. "
     "Latencies, slowdown and bandwidth hold within 10 %, parts within 5 points or the published "
-    "range, an even split within 2 points. The pictures vary what was chosen.",
+    "range, an even split within 2 points. The pictures vary what was chosen: lines under way, "
+    "credits (on the right also for reads of another host on a port of its own, whom the stream "
+    "slows down only through the buffers of the switch), and the size of the requests.",
     compare,
 )

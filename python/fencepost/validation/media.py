@@ -69,8 +69,11 @@ MEDIA = Comparison(
     "commands between which a timing gate stands; the time between them is compared with the named "
     "parameter of the machine file in whole clocks (rounding rule of JESD79-4), exactly. Latencies "
     "are compared with sums of parameters, exactly; bandwidths with the limit that the parameters "
-    "set, within 1 % (random addresses: 5 %). PM: the medium that is accessed line by line "
-    "(`pcs-table1`) and the one of 256-byte blocks with buffers (`optane-like`) in the same way. "
-    "Rows that are parameters are marked **set**.",
+    "set, within 1 %, and two kinds with more: random addresses 5 %, since banks stay idle for a "
+    "while, and reads each of another row 1 % and a clock of each tFAW, since the command bus may "
+    "be taken. The time of refreshes may differ by a slot of the bus and a tRRD_S for each. PM: "
+    "the medium that is accessed line by line (`pcs-table1`) and the one of 256-byte blocks with "
+    "buffers (`optane-like`) in the same way. "
+    "Of the two bandwidths that are published of a module, that of reads is held out.",
     compare,
 )

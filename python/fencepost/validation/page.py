@@ -1,6 +1,7 @@
 """docs/validation.md: every row of every comparison, its tables and its pictures."""
 
 from fencepost.validation import REFERENCES, Comparison, Findings, Row, last_line
+from fencepost.validation.recordings import sources_fingerprint, toolchain
 
 _INTRODUCTION = """Made by `make validate`. Every point, *compared with | ours | difference*. What \
 a row is compared with is of several kinds, which no count mixes:
@@ -22,7 +23,13 @@ unexplained.
 def markdown(comparisons: list[tuple[Comparison, Findings]]) -> str:
     """The page. The pictures of the findings lie beside it."""
     everything = [row for _, findings in comparisons for row in findings.rows]
-    parts = ["# Validation\n", _INTRODUCTION, f"{last_line(everything)}\n", _counts(everything)]
+    parts = [
+        "# Validation\n",
+        _INTRODUCTION,
+        made_with(),
+        f"{last_line(everything)}\n",
+        _counts(everything),
+    ]
     for comparison, findings in comparisons:
         parts += [f"## {comparison.title}\n", f"{comparison.description}\n"]
         parts += [f"Again: `fencepost validate {comparison.name}`\n", _summary(findings.rows)]
@@ -32,6 +39,16 @@ def markdown(comparisons: list[tuple[Comparison, Findings]]) -> str:
         if not all(row.holds for row in findings.rows):
             parts += ["### Misses\n", reasons(findings.rows)]
     return "\n".join(parts)
+
+
+def made_with() -> str:
+    """What was recorded, and with what it was compiled."""
+    return (
+        f"The sources of the recorded programs have the fingerprint {sources_fingerprint()}; they "
+        f"were compiled with {toolchain()}. How the C library starts depends on the processor and "
+        "the kernel as well. Where the records have other fingerprints than those below, the rows "
+        "of recorded programs come out a little different.\n"
+    )
 
 
 def figure_text(value: float, unit: str) -> str:
@@ -100,19 +117,19 @@ def _summary(rows: list[Row]) -> str:
 
 
 def _table(rows: list[Row]) -> str:
-    lines = [
-        "| point | metric | compared with | ours | difference | may differ by | |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        figures = [figure_text(value, row.unit) for value in (row.published, row.ours)]
-        mark = marks(row).replace("miss, unexplained", "**miss, unexplained**")
-        if mark.startswith("miss"):
-            mark = mark.replace("miss", "**miss**", 1)
-        allowed = figure_text(float(f"{row.allowed:.3g}"), row.unit)
-        cells = [row.point, row.metric, *figures, difference_text(row), allowed, mark]
-        lines.append(f"| {' | '.join(cells)} |")
-    text = "\n".join(lines) + "\n"
+    head = "| point | metric | compared with | ours | difference | may differ by | |"
+    text = "\n".join([head, "|---" * 7 + "|", *map(line, rows)]) + "\n"
     follows = dict.fromkeys((row.point, row.metric, row.follows) for row in rows if row.follows)
     notes = [f"- {point}, {metric}: follows from {why}" for point, metric, why in follows]
     return "\n".join([text, *notes]) + "\n" if notes else text
+
+
+def line(row: Row) -> str:
+    """A row of the table of every point."""
+    figures = [figure_text(value, row.unit) for value in (row.published, row.ours)]
+    mark = marks(row).replace("miss, unexplained", "**miss, unexplained**")
+    if mark.startswith("miss"):
+        mark = mark.replace("miss", "**miss**", 1)
+    allowed = figure_text(float(f"{row.allowed:.3g}"), row.unit)
+    cells = [row.point, row.metric, *figures, difference_text(row), allowed, mark]
+    return f"| {' | '.join(cells)} |"

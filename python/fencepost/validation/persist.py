@@ -19,7 +19,7 @@ from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import PARAMETERS, RULES, Comparison, Findings, Log, Row, Work
 from fencepost.validation.latencies import published
 from fencepost.validation.persist_rules import path, repetition_ns
-from fencepost.validation.recordings import recorded
+from fencepost.validation.recordings import named, recorded
 
 PROGRAMS = EXPERIMENTS / "persist" / "programs"
 ARENA = "range:0x200000000000-0x210000000000"
@@ -67,19 +67,25 @@ class Point:
 
 def compare(work: Work) -> Findings:
     """Records and replays; rows of every point, and a table for each instruction."""
-    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    loops, chase = records(work)
     chosen = {name: SCHEMES[name] for name in (QUICK if work.quick else SCHEMES)}
-    loops = recorded(work, BUILD / "persist" / "persist_loops", [])
     points = [
         point
         for machine, schemes in chosen.items()
         for run in _runs(loops, machine, schemes, work.log)
         for point in _points(machine, run)
     ]
-    chase = recorded(work, BUILD / "persist" / "read_chase", [])
     rows = [*_latency_rows(points), *_module_rows(points, chase, work.log)]
     rows += [_rule_row(point) for point in points]
-    return Findings(rows, [_table(instruction, points) for instruction in INSTRUCTIONS])
+    tables = [_table(instruction, points) for instruction in INSTRUCTIONS]
+    return Findings(rows, [named([loops, chase]), *tables])
+
+
+def records(work: Work) -> list[Path]:
+    """Of the loops, and of the reads."""
+    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    names = ("persist_loops", "read_chase")
+    return [recorded(work, BUILD / "persist" / name, []) for name in names]
 
 
 def _runs(record: Path, machine: str, schemes: list[str], log: Log) -> list[dict[str, Any]]:

@@ -4,15 +4,20 @@ Where a program's stack and heap lie decides which cache sets they share with it
 the tables would follow whoever runs them. A program is recorded with an environment of its own, by
 a name and from a folder of fixed length, and with the C library's plainest routines; the recorder
 keeps what is its own from moving the stack (recorder/launcher/stack_place.h). What is left is the
-compiler and the C library, whose code is in the program.
+compiler and the C library, whose code is in the program, and how that starts: it asks the processor
+what it has and reads what the kernel maps. Where that differs, rows differ a little, and
+`fingerprint` tells.
 """
 
 import hashlib
+import json
+import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
-from fencepost import documents, recording
-from fencepost.tree import RECORDER
+from fencepost import _core, documents, recording
+from fencepost.tree import EXPERIMENTS, RECORDER
 from fencepost.validation import Work
 
 # Routines of the C library are chosen by what the processor has. These are off everywhere, which
@@ -25,7 +30,9 @@ _FEATURES = (
     *("Fast_Unaligned_Load", "Fast_Unaligned_Copy", "AVX_Fast_Unaligned_Load"),
     *("Prefer_ERMS", "Prefer_FSRM", "Prefer_No_VZEROUPPER", "Prefer_No_AVX512_Probing"),
 )
-ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-{name}" for name in _FEATURES)}
+# Without the last comma glibc 2.36 reads on in the variables behind it, where the recorder's own
+# are: one has the number of a process, and how many digits that has would move the rows.
+ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + "".join(f"-{name}," for name in _FEATURES)}
 
 # The C library puts the path of the program on the heap.
 _FOLDER_BYTES = 256
@@ -57,6 +64,43 @@ def recorded(work: Work, binary: Path, arguments: list[str], moved_bytes: int = 
         record.resolve(), [], command, subprocess.DEVNULL, environment=environment, folder=folder
     )
     return record
+
+
+def toolchain() -> str:
+    """Whose code is in the programs: the compiler and the C library."""
+    version = subprocess.run(
+        ["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True
+    ).stdout
+    return f"gcc {version.strip()} and {' '.join(platform.libc_ver())}"
+
+
+def fingerprint(record: Path) -> str:
+    """Equal for records of which every replay gives the same.
+
+    The code that was executed in its order, and the sizes of what was mapped. How the C library
+    starts depends on the processor and on the kernel too, which moves the rows a little.
+    """
+    summary = json.loads(_core.record_info(str(record)))
+    paths = [thread["path"] for thread in summary["threads"]]
+    # Without access is what the engine keeps free for itself, in another number each time.
+    ranges = [mapping["range"] for mapping in summary["mappings"] if mapping["protection"]]
+    sizes = [mapped["end"] - mapped["start"] for mapped in ranges]
+    return hashlib.sha256(repr((paths, sizes)).encode()).hexdigest()[:12]
+
+
+def named(records: Iterable[Path]) -> str:
+    """A line of the page: what was recorded, so that others can tell whether theirs is the same."""
+    entries = (f"`{record.name.split('-')[0]}` {fingerprint(record)}" for record in records)
+    return f"Recorded (programs and fingerprints of the records): {', '.join(entries)}.\n"
+
+
+def sources_fingerprint() -> str:
+    """Of the programs of experiments/ and of how they are compiled."""
+    digest = hashlib.sha256()
+    for folder in ("host", "persist"):
+        for path in sorted((EXPERIMENTS / folder / "programs").iterdir()):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _key(binary: Path, arguments: list[str], environment: dict[str, str]) -> str:

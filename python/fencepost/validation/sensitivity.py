@@ -1,5 +1,6 @@
 """How far the loaded figures hang on what is not public: what requesters have under way, the
-buffers of ports, the size of the requests that make the load, and whether they share a port."""
+buffers of ports, who makes the load and in which sizes, what counts as slower, and whether they
+share a port."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 CORES = (1, 2, 5, 10, 20, 30, 40, 50, 60)
 CREDITS = (8, 16, 32, 64, 128, 256)
 REQUEST_BYTES = (64, 256, 1024, 4096)
+SMALL_READS = (1, 10, 16, 64)
+DEGRADED = (1.02, 1.05, 1.10, 1.20, 1.50)
+SENDERS = (2, 8, 32)
 CLASSES = ("request", "request_with_data", "no_data_response", "data_response")
 MARK: dict[str, Any] = {"color": "#444", "linewidth": 0.8, "linestyle": (0, (4, 3))}
 
@@ -25,6 +29,34 @@ def pictures(idle: float) -> dict[str, str]:
         "validation-loaded-credits.svg": _by_credits(),
         "validation-loaded-sizes.svg": _by_request_size(idle),
     }
+
+
+def table(port: Machine, idle: float) -> str:
+    """What was chosen for the rows of the shared and of the partly loaded port, varied."""
+    from fencepost.validation import loaded
+
+    lines = [
+        "### What hangs on a choice\n",
+        f"Reads of 64 B beside a 4 KB stream, which are {loaded.FILL_BUFFERS} at a time in the row "
+        "of the table below:\n",
+        "| 64 B reads under way | slowdown | stream's part |",
+        "|---|---|---|",
+    ]
+    for small in SMALL_READS:
+        slowdown, part = loaded.shared(port, small=small)
+        lines.append(f"| {small} | {slowdown:.2f} | {part:.1%} |")
+    lines += [
+        f"\nLoad from which on reads are slower, by how much counts as slower "
+        f"({loaded.DEGRADED - 1:.0%} in the row) and by how many senders make the load "
+        f"({loaded.SENDERS} in the row), in blocks of 4 KB:\n",
+        f"| senders | {' | '.join(f'{degraded - 1:.0%} above idle' for degraded in DEGRADED)} |",
+        "|---" * (1 + len(DEGRADED)) + "|",
+    ]
+    for senders in SENDERS:
+        curve = list(loaded.partial_load(port, loaded.LARGE_BYTES, senders))
+        begins = [loaded.begins_at(curve, idle, degraded) for degraded in DEGRADED]
+        lines.append(f"| {senders} | {' | '.join(f'{load:.1%}' for load in begins)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _with_credits(credits: int, *sets: str) -> Machine:

@@ -114,6 +114,8 @@ UNLOADED = Comparison(
     "Unloaded latency of local, direct and switched memory",
     "Dependent reads of single lines at random places, alone on the machine: the mean, refreshes "
     "included, as LMbench and MLC give it. Each machine is one description for all its rows. It "
-    "holds within 10 %. A second socket is not modelled, so DMSim's remote socket is no row.",
+    "holds within 10 %. The two figures of XConn, of the pool and of one idle port, are one of "
+    "ours, since nothing on the way of a single read differs. A second socket is not modelled, so "
+    "DMSim's remote socket is no row.",
     compare,
 )

@@ -8,7 +8,7 @@ use fencepost_sim::core::micro_op::Operation;
 use serde::Serialize;
 
 use super::content_hash::LINE;
-use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId, lines_of};
+use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -56,11 +56,7 @@ impl View<'_> {
     }
 
     fn flushes_line(&self, act: Act) -> bool {
-        match act {
-            Act::Flush { address, .. } => address / LINE as u64 == self.line,
-            Act::Sync { start, length } => lines_of(start, length).contains(&self.line),
-            _ => false,
-        }
+        matches!(act, Act::Flush { address, .. } if address / LINE as u64 == self.line)
     }
 
     fn stores_to_line(&self, act: Act) -> bool {
@@ -68,12 +64,12 @@ impl View<'_> {
     }
 
     fn is_fence(&self, act: Act) -> bool {
-        matches!(act, Act::Fence { .. } | Act::Sync { .. })
+        matches!(act, Act::Fence { .. })
     }
 
     /// Whether somebody wrote a fence there; locked instructions and locks order too, and are there for something else.
     fn is_fence_instruction(&self, act: Act) -> bool {
-        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence } | Act::Sync { .. })
+        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence })
     }
 
     /// A flush of what was in the line before the store at `place`, with nothing between them that it was for.

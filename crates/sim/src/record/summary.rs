@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use xxhash_rust::xxh64::{Xxh64, xxh64};
 
-use super::code::Marker;
+use super::code::{Block, Marker};
 use super::error::{Problem, RecordError};
 use super::event::{Event, ThreadId};
 use super::info::Info;
@@ -74,6 +75,8 @@ pub struct ThreadSummary {
     pub blocks: u64,
     /// The kernel's number for it, 0 if its start was not recorded.
     pub kernel_tid: u64,
+    /// A hash of the code it executed, in order: equal in two records where it took the same way through the same code at the same place.
+    pub path: String,
 }
 
 impl Summary {
@@ -101,6 +104,7 @@ impl Summary {
             counts.take_in(thread, &frame)
         });
         let (persist_instructions, markers) = counts.of_code(record);
+        counts.finish_paths();
         let map = counts.mapping_events.into_map();
         let (bytes, instructions) = (record.source().len(), record.instructions());
         let explicit_regions = counts.explicit_regions;
@@ -144,6 +148,10 @@ impl EndedSummary {
 /// What is counted while the frames go by.
 struct Counts {
     threads: Vec<ThreadSummary>,
+    /// The path of each thread so far.
+    paths: Vec<Xxh64>,
+    /// The hash of each block's place and bytes: ids follow the order in which blocks were found.
+    block_hashes: Vec<[u8; 8]>,
     /// Complete executions of each block.
     executions: Vec<u64>,
     /// Interrupted executions: block and instructions of it.
@@ -160,6 +168,8 @@ impl Counts {
         let of_thread = |thread| ThreadSummary { instructions: instructions(thread), ..ThreadSummary::default() };
         Self {
             threads: (0..record.threads()).map(of_thread).collect(),
+            paths: vec![Xxh64::new(0); record.threads()],
+            block_hashes: record.program().blocks.iter().map(hash_of_block).collect(),
             executions: vec![0; record.program().blocks.len()],
             interrupted: BTreeMap::new(),
             synchronisation: BTreeMap::new(),
@@ -173,9 +183,11 @@ impl Counts {
         let of_thread = &mut self.threads[thread.0 as usize];
         let mut events = frame.events.iter();
         let mut last = 0;
+        let mut path = Vec::with_capacity(size_of::<u64>() * frame.steps.len());
         for &step in &frame.steps {
             if step != 0 {
                 self.executions[step as usize] += 1;
+                path.extend_from_slice(&self.block_hashes[step as usize]);
                 last = step;
                 continue;
             }
@@ -183,18 +195,26 @@ impl Counts {
                 Some(Event::Interrupted { instructions }) => {
                     self.executions[last as usize] -= 1;
                     *self.interrupted.entry((last, *instructions)).or_default() += 1;
+                    path.extend_from_slice(&instructions.to_le_bytes());
                 }
                 Some(Event::ThreadStart { kernel_tid, .. }) => of_thread.kernel_tid = *kernel_tid,
                 Some(Event::Roi { begin: true }) => self.explicit_regions += 1,
                 _ => {}
             }
         }
+        self.paths[thread.0 as usize].update(&path);
         of_thread.blocks += frame.steps.len() as u64 - frame.events.len() as u64;
         for event in &frame.events {
             let counts = if event.is_synchronisation() { &mut self.synchronisation } else { &mut self.other_events };
             *counts.entry(event.name()).or_default() += 1;
         }
         self.mapping_events.take_in(&frame.events)
+    }
+
+    fn finish_paths(&mut self) {
+        for (thread, path) in self.threads.iter_mut().zip(&self.paths) {
+            thread.path = format!("{:016x}", path.digest());
+        }
     }
 
     /// Persist instructions by kind, and markers that begin a region of interest.
@@ -213,4 +233,8 @@ impl Counts {
         }
         (kinds, markers)
     }
+}
+
+fn hash_of_block(block: &Block) -> [u8; 8] {
+    xxh64(&block.bytes, block.address).to_le_bytes()
 }

@@ -86,6 +86,29 @@ fn everything_is_counted_as_often_as_it_executed() {
     assert_eq!((summary.blocks, summary.frames), (2, 5));
 }
 
+/// The path of the thread that executes blocks at these addresses, of which the first of `found` are known before.
+fn path(found: &[u64], executed: &[u64]) -> String {
+    let mut writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default()).unwrap();
+    let ids: Vec<_> = found
+        .iter()
+        .map(|&address| writer.add_block(BlockBuilder::at(address).instruction(SFENCE, &[]).build()).unwrap())
+        .collect();
+    for address in executed {
+        let id = ids[found.iter().position(|known| known == address).unwrap()];
+        writer.execute(ThreadId(0), id, &[]).unwrap();
+    }
+    inspect(writer.seal("exit 0").unwrap()).threads[0].path.clone()
+}
+
+#[test]
+fn a_path_is_what_was_executed_in_order_however_it_was_found() {
+    let usual = path(&[1, 2, 3], &[1, 2, 1, 3]);
+    assert_eq!(usual, path(&[3, 2, 1], &[1, 2, 1, 3]));
+    for other in [[1, 1, 2, 3], [1, 2, 1, 2], [1, 3, 1, 2]] {
+        assert_ne!(usual, path(&[1, 2, 3], &other));
+    }
+}
+
 #[test]
 fn the_document_names_mappings_and_modules() {
     let json = serde_json::to_value(inspect(record())).unwrap();

@@ -1,0 +1,45 @@
+"""How far the host's rows hang on where the stack lies, which nobody describes of the reference.
+
+The environment of the programs grows, so that their stack moves down; nothing else changes.
+"""
+
+from fencepost.validation import Row, Work, page
+
+MOVED_BYTES = (0, 512, 1024, 1536, 2048, 2560, 3072, 3584)
+SHOWN_FROM = 0.02  # part of the lowest; and more than SHOWN_COUNT of a count
+SHOWN_COUNT = 2
+
+TEXT = """### With the stack elsewhere
+
+The same rows with the stack at {places} places, {step} bytes apart: the least and the most of ours,
+where they differ by more than {percent:g} %, and how often the row holds. The first place is that
+of all other tables.
+
+"""
+
+
+def section(work: Work, programs: tuple[str, ...]) -> str:
+    """Markdown: the rows that move."""
+    from fencepost.validation import host
+
+    at_places = [host.rows(work, programs, moved) for moved in MOVED_BYTES]
+    lines = [
+        "| point | metric | published | ours | least | most | holds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for rows in zip(*at_places, strict=True):
+        if _moves(rows):
+            row, ours = rows[0], [each.ours for each in rows]
+            figures = [row.published, row.ours, min(ours), max(ours)]
+            cells = [row.point, row.metric, *(page.figure_text(value, "") for value in figures)]
+            holding = f"{sum(each.holds for each in rows)} of {len(rows)}"
+            lines.append(f"| {' | '.join(cells)} | {holding} |")
+    step = MOVED_BYTES[1] - MOVED_BYTES[0]
+    return TEXT.format(places=len(MOVED_BYTES), step=step, percent=100 * SHOWN_FROM) + "\n".join(
+        lines
+    )
+
+
+def _moves(rows: tuple[Row, ...]) -> bool:
+    ours = [row.ours for row in rows]
+    return max(ours) - min(ours) > max(SHOWN_FROM * min(ours), SHOWN_COUNT)

@@ -1,0 +1,102 @@
+"""docs/validation.md says what comes out, and its marks are those of the machine files."""
+
+import re
+
+import pytest
+
+from fencepost.tree import MACHINES, ROOT
+from fencepost.validation import Work, host, misses, page, recordings, unloaded
+from fencepost.validation.host_programs import ARGUMENTS
+from fencepost.validation.loaded import LOADED
+from fencepost.validation.media import MEDIA
+from fencepost.validation.persist import PERSIST
+from fencepost.validation.unloaded import UNLOADED
+
+PAGE = (ROOT / "docs" / "validation.md").read_text()
+AGAIN = "make the page again: make validate"
+
+
+def assert_on_page(rows):
+    lines = set(PAGE.splitlines())
+    known = misses.known_misses()
+    for row in misses.explained(rows, known):
+        assert page.line(row) in lines, AGAIN
+
+
+@pytest.mark.parametrize("comparison", [MEDIA, UNLOADED], ids=lambda one: one.name)
+def test_the_page_has_every_row_that_is_computed(comparison, tmp_path):
+    rows = comparison.run(Work(tmp_path, lambda _: None, quick=False)).rows
+    assert_on_page(rows)
+    assert sum(f"| {row.point} | {row.metric} |" in PAGE for row in rows) == len(rows)
+
+
+def test_the_page_has_the_quick_rows_of_loaded_links(tmp_path):
+    assert_on_page(LOADED.run(Work(tmp_path, lambda _: None, quick=True)).rows)
+
+
+@pytest.mark.usefixtures("as_published")
+def test_the_page_has_the_rows_of_recorded_programs(recorded_work):
+    assert_on_page(PERSIST.run(recorded_work).rows)
+    assert_on_page(host.rows(recorded_work, tuple(ARGUMENTS)))
+
+
+def test_the_page_is_of_these_programs():
+    assert f"fingerprint {recordings.sources_fingerprint()};" in PAGE, AGAIN
+
+
+# Which key each row set, in the words of the machine file behind `set by`.
+SET_BY = {
+    ("gem5-o3", "core.taken_branch_cycles"): ("host", "mb_stream, dram, 8 KB copy"),
+    ("gem5-o3", "cache.l1d.latency_cycles"): ("host", "mb_chase, dram, 16 KB"),
+    ("gem5-o3", "cache.l2.response_cycles"): ("host", "mb_chase, dram, 64 KB"),
+    ("gem5-o3", "dram.queue_answer_ns"): ("host", "mb_persist, dram, clflush+mfence same"),
+    ("asic-expander", "host_bridge.latency_ns"): ("unloaded", "LMbench 1 GB local DRAM"),
+    ("asic-expander", "expander.controller_latency_ns"): (
+        "unloaded",
+        "LMbench 1 GB CXL ASIC expander",
+    ),
+    ("fpga-expander", "expander.controller_latency_ns"): (
+        "unloaded",
+        "LMbench 1 GB CXL FPGA expander",
+    ),
+    ("pond-8", "dram.controller_latency_ns"): ("unloaded", "local DRAM total"),
+    ("pond-64", "expander.controller_latency_ns"): (
+        "unloaded",
+        "pool of 8 / 16 / 32-64 sockets, number 2",
+    ),
+    ("xconn-pool", "switch.pipeline_stage_ns"): ("unloaded", "xconn-x8: a hop"),
+    ("optane-like", "pm.controller_latency_ns"): ("persist", "store + clwb + sfence to ADR"),
+    ("optane-like", "pm.send_ns"): ("persist", "sequential read"),
+    ("optane-like", "pm.block.translation_ns"): ("persist", "random read"),
+    ("optane-like", "pm.write_ns"): ("media", "sequential writes, published"),
+}
+
+
+def keys_set_by_a_row():
+    """Machine and key of each line of a machine file that says `set by`."""
+    for path in MACHINES.glob("*.toml"):
+        table = ""
+        for line in path.read_text().splitlines():
+            if header := re.match(r"\[([\w.]+)\]", line):
+                table = header[1]
+            elif key := re.match(r"(\w+)\s*=.*#.*\bset by\b", line):
+                yield path.stem, f"{table}.{key[1]}"
+
+
+def rows_that_set_a_key(tmp_path):
+    yield from (("host", ", ".join(point)) for point in host.SETS)
+    for _, _, quantity, number, sets in unloaded.POINTS:
+        if sets:
+            yield "unloaded", f"{quantity}, number {number}" if number else quantity
+    work = Work(tmp_path, lambda _: None, quick=True)
+    for comparison in (UNLOADED, PERSIST, MEDIA):
+        for row in comparison.run(work).rows:
+            # Published parameters of a DRAM are keys themselves.
+            is_key = row.metric.startswith("parameter t")
+            if row.sets_a_parameter and not is_key and row.metric != unloaded.METRIC:
+                yield comparison.name, row.point if "hop" in row.point else row.metric
+
+
+def test_a_row_is_marked_as_set_where_a_machine_file_says_so_and_only_there(tmp_path):
+    assert set(keys_set_by_a_row()) == set(SET_BY)
+    assert set(rows_that_set_a_key(tmp_path)) == set(SET_BY.values())
