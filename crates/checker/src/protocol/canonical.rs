@@ -21,7 +21,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
         renumber_versions(world);
         if self.bounds.reductions.addresses && self.bounds.addresses > 1 && !self.reads.acknowledged_lines {
-            sort_addresses(world, usize::from(self.bounds.addresses));
+            sort_addresses(world, usize::from(self.bounds.addresses), usize::from(self.bounds.hosts));
         }
         for buffer in 0..B {
             if self.may_permute_slots() {
@@ -41,6 +41,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
 
     fn sort_hosts<const B: usize>(&self, world: &mut World<B, S, I>) {
         let hosts = usize::from(self.bounds.hosts);
+        if hosts == 1 {
+            return;
+        }
         let mut keys = host_keys(world, hosts);
         let mut order: [usize; HOSTS_MAX] = std::array::from_fn(|host| host);
         let mut is_sorted = true;
@@ -270,11 +273,15 @@ fn slot_key(slot: &Slot) -> u64 {
 
 /// A number for each address that does not depend on how addresses, slots and hosts are numbered. Different addresses may have the same by
 /// chance: then they keep their order, and a state more is explored.
-fn address_keys<const B: usize, const S: usize, const I: usize>(world: &World<B, S, I>) -> [u64; ADDRESSES_MAX] {
-    let mut keys: [u64; ADDRESSES_MAX] = std::array::from_fn(|line| {
-        let [memory, promised] = [world.memory[line], world.promised[line]];
-        spread(u64::from(u32::from_le_bytes([memory[0], memory[1], promised[0], promised[1]])))
-    });
+fn address_keys<const B: usize, const S: usize, const I: usize>(
+    world: &World<B, S, I>,
+    addresses: usize,
+    hosts: usize,
+) -> [u64; ADDRESSES_MAX] {
+    let mut keys = [0; ADDRESSES_MAX];
+    for (key, (memory, promised)) in keys.iter_mut().zip(world.memory.iter().zip(&world.promised)) {
+        *key = spread(u64::from(u32::from_le_bytes([memory[0], memory[1], promised[0], promised[1]])));
+    }
     for (buffer, state) in world.buffers.iter().enumerate() {
         let place = |kind: u64, position: usize| (buffer as u64) << 60 | kind << 56 | (position as u64) << 50;
         for slot in state.slots().iter().filter(|slot| slot.is_occupied()) {
@@ -312,9 +319,9 @@ fn address_keys<const B: usize, const S: usize, const I: usize>(world: &World<B,
             *key = key.wrapping_add(spread(place(4, 0) | what));
         }
     }
-    for host in &world.hosts {
+    for host in &world.hosts[..hosts] {
         let budget = u64::from(host.writes_left) << 8 | u64::from(host.reads_left);
-        for (line, write) in host.writes.iter().enumerate() {
+        for (line, write) in host.writes[..addresses].iter().enumerate() {
             let what = match write {
                 WritePlace::None => continue,
                 WritePlace::Travelling { hops, halves } => 1 << 24 | u64::from(*hops) << 16 | u64::from(*halves),
@@ -336,13 +343,17 @@ fn address_keys<const B: usize, const S: usize, const I: usize>(world: &World<B,
     keys
 }
 
-fn sort_addresses<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, addresses: usize) {
-    let keys = address_keys(world);
-    let mut order: [usize; ADDRESSES_MAX] = std::array::from_fn(|line| line);
-    order[..addresses].sort_by_key(|line| keys[*line]);
-    if order.is_sorted() {
+fn sort_addresses<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    addresses: usize,
+    hosts: usize,
+) {
+    let keys = address_keys(world, addresses, hosts);
+    if keys[..addresses].is_sorted() {
         return;
     }
+    let mut order: [usize; ADDRESSES_MAX] = std::array::from_fn(|line| line);
+    order[..addresses].sort_by_key(|line| keys[*line]);
     permute_addresses(world, &order);
 }
 

@@ -70,14 +70,17 @@ struct Found<const K: usize> {
     parent: StateIndex,
 }
 
+/// The last state known on the way to a broken predicate, its name, and where the action led that broke it, if it was an action.
+type Broken<const K: usize> = (StateIndex, &'static str, Option<Words<K>>);
+
 struct Explorer<'a, const B: usize, const S: usize, const I: usize, const K: usize> {
     model: &'a Model<S, I>,
+    first: World<B, S, I>,
     visited: Visited<K>,
     batch: Vec<Found<K>>,
     transitions: u64,
     is_too_wide: bool,
-    /// The last state known on the way to a broken predicate, its name, and where the action led that broke it.
-    broken: Option<(StateIndex, &'static str, Option<Words<K>>)>,
+    broken: Option<Broken<K>>,
 }
 
 /// Explores everything that `model` can do. `observe` is told how far it is now and then, and may stop it.
@@ -112,6 +115,11 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
             break;
         }
     }
+    if matches!(explorer.broken, Some((_, _, Some(_)))) {
+        // An action breaks something at the next level. A state of this level that breaks something is nearer.
+        let rest = (next..level_end as StateIndex).find_map(|index| explorer.broken_state(index));
+        explorer.broken = rest.or(explorer.broken);
+    }
     let ended_early = match (explorer.is_too_wide, was_stopped) {
         (true, _) => Some(EndedEarly::StateTooWide),
         (false, true) => Some(EndedEarly::Stopped),
@@ -125,16 +133,20 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
     fn new(model: &Model<S, I>) -> Explorer<'_, B, S, I, K> {
         let mut first = model.initial::<B>();
         model.make_canonical(&mut first);
-        let words = model.pack(&mut first).expect("the first state is empty");
+        let words = model.pack(&mut first).expect("the first state is nearly empty");
         let mut visited = Visited::new();
         visited.insert(&words, Visited::hash(&words), 0);
-        Explorer { model, visited, batch: Vec::new(), transitions: 0, is_too_wide: false, broken: None }
+        Explorer { model, first, visited, batch: Vec::new(), transitions: 0, is_too_wide: false, broken: None }
     }
 
-    /// Finds the next states of a state.
+    /// Looks at the predicates of a state, and finds its next states.
     fn expand(&mut self, index: StateIndex) {
         let model = self.model;
-        let world: World<B, S, I> = model.unpack(self.visited.get(index));
+        let world = model.unpack_over(&self.first, self.visited.get(index));
+        self.broken = self.broken_in(index, &world);
+        if self.broken.is_some() {
+            return;
+        }
         let work = model.work_left(&world);
         let (batch, transitions, broken) = (&mut self.batch, &mut self.transitions, &mut self.broken);
         let is_too_wide = &mut self.is_too_wide;
@@ -166,19 +178,24 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
         }
     }
 
-    /// Looks up what was found, keeps what is new, and looks at its predicates.
+    /// Looks up what was found, and keeps what is new.
     fn look_up(&mut self) {
         let near = self.batch.iter().fold(0, |sum: u64, found| sum.wrapping_add(self.visited.touch(found.hash)));
         std::hint::black_box(near);
-        for found in std::mem::take(&mut self.batch) {
-            let Some(index) = self.visited.insert(&found.words, found.hash, found.parent) else { continue };
-            let world: World<B, S, I> = self.model.unpack(&found.words);
-            let mut watch = self.model.watch();
-            check_state(&world, self.model.parameters.as_ref(), self.model.bounds.addresses, &mut watch);
-            if let (Some(name), None) = (watch.broken, &self.broken) {
-                self.broken = Some((index, name, None));
-            }
+        for found in self.batch.drain(..) {
+            self.visited.insert(&found.words, found.hash, found.parent);
         }
+    }
+
+    /// What a state breaks.
+    fn broken_state(&self, index: StateIndex) -> Option<Broken<K>> {
+        self.broken_in(index, &self.model.unpack_over(&self.first, self.visited.get(index)))
+    }
+
+    fn broken_in(&self, index: StateIndex, world: &World<B, S, I>) -> Option<Broken<K>> {
+        let mut watch = self.model.watch();
+        check_state(world, self.model.parameters.as_ref(), self.model.bounds.addresses, &mut watch);
+        watch.broken.map(|name| (index, name, None))
     }
 
     /// The shortest way to what is broken.

@@ -75,7 +75,7 @@ const CROWDED: Bounds = Bounds { addresses: 2, hosts: 2, entries: 1, crashes: 0,
 
 macro_rules! rules {
     ($($(#[$text:meta])* $name:ident { $($rule:item)* })*) => {
-        $($(#[$text])* struct $name; impl Rules for $name { $($rule)* })*
+        $($(#[$text])* pub(super) struct $name; impl Rules for $name { $($rule)* })*
     };
 }
 
@@ -100,6 +100,7 @@ rules! {
         fn may_coalesce_into(state: EntryState) -> bool { state != EntryState::Empty }
     }
     ReplacesDrain { fn may_coalesce_into(state: EntryState) -> bool { state != EntryState::Empty } }
+    /// An entry is freed when it is sent to PM.
     FreesWhenSent { const KEEPS_UNTIL_ACKNOWLEDGED: bool = false; }
     TrustsSelector { const LOOKS_UP_AGAIN: bool = false; }
     InputUnseen { const SELECTOR_SEES_WRITES_UNDER_WAY: bool = false; }

@@ -30,36 +30,61 @@ trait Coder {
     /// The field: `value` when writing, what was written when reading.
     fn field(&mut self, value: u64, bits: u32) -> u64;
 
+    #[inline(always)]
     fn flag(&mut self, value: bool) -> bool {
         self.field(value.into(), 1) == 1
     }
 
+    #[inline(always)]
     fn small(&mut self, value: u8, bits: u32) -> u8 {
         self.field(value.into(), bits) as u8
     }
 }
 
+/// Collects fields in a word, and puts it down when it is full.
 struct Writer<const K: usize> {
     words: Words<K>,
-    position: usize,
+    /// Words that were put down, those without a place among them.
+    full: usize,
+    word: u64,
+    bits: u32,
+}
+
+impl<const K: usize> Writer<K> {
+    fn new() -> Self {
+        Writer { words: [0; K], full: 0, word: 0, bits: 0 }
+    }
+
+    #[inline(always)]
+    fn put_down(&mut self) {
+        if let Some(place) = self.words.get_mut(self.full) {
+            *place = self.word;
+        }
+        self.full += 1;
+    }
+
+    /// The words; nothing if there are too many.
+    fn finish(mut self) -> Option<Words<K>> {
+        if self.bits > 0 {
+            self.put_down();
+        }
+        (self.full <= K).then_some(self.words)
+    }
 }
 
 impl<const K: usize> Coder for Writer<K> {
     const READS: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self, value: u64, bits: u32) -> u64 {
         debug_assert!(value < 1 << bits, "{value} has more than {bits} bits");
-        let (word, shift) = (self.position / 64, self.position % 64);
-        self.position += bits as usize;
-        // What does not fit is found at the end.
-        if let Some(word) = self.words.get_mut(word) {
-            *word |= value << shift;
-        }
-        if shift + bits as usize > 64
-            && let Some(word) = self.words.get_mut(word + 1)
-        {
-            *word |= value >> (64 - shift);
+        self.word |= value << self.bits;
+        self.bits += bits;
+        if self.bits >= 64 {
+            self.put_down();
+            self.bits -= 64;
+            // What of the value did not fit.
+            self.word = value >> (bits - self.bits);
         }
         value
     }
@@ -73,8 +98,11 @@ struct Reader<'a, const K: usize> {
 impl<const K: usize> Coder for Reader<'_, K> {
     const READS: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self, _: u64, bits: u32) -> u64 {
+        if bits == 0 {
+            return 0;
+        }
         let (word, shift) = (self.position / 64, self.position % 64);
         let mut value = self.words[word] >> shift;
         if shift + bits as usize > 64 {
@@ -108,9 +136,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
 
     /// `world`, a canonical state, in as few bits as are needed; nothing if they do not fit.
     pub fn pack<const B: usize, const K: usize>(&self, world: &mut World<B, S, I>) -> Option<Words<K>> {
-        let mut writer = Writer { words: [0; K], position: 0 };
+        let mut writer = Writer::new();
         self.code(&mut writer, world);
-        let packed = (writer.position <= K * 64).then_some(writer.words);
+        let packed = writer.finish();
         debug_assert!(
             packed.is_none_or(|words| self.unpack::<B, K>(&words) == *world),
             "the words hold all of the state: {world:#?}"
@@ -120,7 +148,16 @@ impl<const S: usize, const I: usize> Model<S, I> {
 
     /// The state that was packed.
     pub fn unpack<const B: usize, const K: usize>(&self, words: &Words<K>) -> World<B, S, I> {
-        let mut world = self.initial();
+        self.unpack_over(&self.initial(), words)
+    }
+
+    /// The state that was packed, written over the first state.
+    pub fn unpack_over<const B: usize, const K: usize>(
+        &self,
+        first: &World<B, S, I>,
+        words: &Words<K>,
+    ) -> World<B, S, I> {
+        let mut world = first.clone();
         self.code(&mut Reader { words, position: 0 }, &mut world);
         world
     }
@@ -147,10 +184,12 @@ impl<const S: usize, const I: usize> Model<S, I> {
 }
 
 impl Layout {
+    #[inline]
     fn line(self, coder: &mut impl Coder, line: LineAddress) -> LineAddress {
         LineAddress(coder.field(line.0, self.line_bits))
     }
 
+    #[inline]
     fn version(self, coder: &mut impl Coder, version: u8) -> u8 {
         let wide = if version == OWN_WRITE { VERSION_OWN } else { version.into() };
         match coder.field(wide, VERSION_BITS) {
@@ -160,19 +199,23 @@ impl Layout {
     }
 
     /// Without partial writes both halves of a line always have one version.
+    #[inline]
     fn halves(self, coder: &mut impl Coder, versions: Halves) -> Halves {
         let low = self.version(coder, versions[0]);
         [low, if self.has_halves { self.version(coder, versions[1]) } else { low }]
     }
 
+    #[inline]
     fn carried(self, coder: &mut impl Coder, halves: u8) -> u8 {
         if self.has_halves { coder.small(halves, 2) } else { WHOLE }
     }
 
+    #[inline]
     fn slot_index(self, coder: &mut impl Coder, index: SlotIndex) -> SlotIndex {
         SlotIndex(coder.field(index.0.into(), SLOT_BITS) as u16)
     }
 
+    #[inline]
     fn host(self, coder: &mut impl Coder, host: &mut Host, addresses: u8) {
         host.writes_left = coder.small(host.writes_left, 3);
         host.reads_left = coder.small(host.reads_left, 2);
@@ -200,6 +243,7 @@ impl Layout {
         host.read_floor = self.halves(coder, host.read_floor);
     }
 
+    #[inline]
     fn write_place(self, coder: &mut impl Coder, place: WritePlace) -> WritePlace {
         let (kind, number, halves) = match place {
             WritePlace::None => (0, 0, WHOLE),
@@ -244,6 +288,7 @@ impl Layout {
         }
     }
 
+    #[inline]
     fn slot(self, coder: &mut impl Coder, slot: &Slot) -> Slot {
         // A canonical state has one generation for all slots.
         let mut coded = Slot { generation: 1, ..Slot::default() };
@@ -312,6 +357,7 @@ impl Layout {
     }
 
     /// Whoever waits for a packet of `line`.
+    #[inline]
     fn request(self, coder: &mut impl Coder, request: RequestId, line: LineAddress) -> RequestId {
         let line = line.0 as u8;
         let (is_host, number, generation) = match Requester::of(request) {

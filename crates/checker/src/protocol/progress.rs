@@ -51,11 +51,12 @@ impl Weights {
 impl<const S: usize, const I: usize> Model<S, I> {
     /// The work left: what every action but a power cut makes smaller.
     pub fn work_left<const B: usize>(&self, world: &World<B, S, I>) -> i64 {
+        let addresses = usize::from(self.bounds.addresses);
         let mut work = i64::from(world.duplicates_left) * (ACKNOWLEDGEMENT + 1);
-        for host in &world.hosts {
+        for host in &world.hosts[..usize::from(self.bounds.hosts)] {
             work += i64::from(host.writes_left) * Weights::of_issue(B);
             work += i64::from(host.reads_left) * (READ * (B as i64 + 2));
-            work += host.writes.iter().map(|write| write_work(*write, B)).sum::<i64>();
+            work += host.writes[..addresses].iter().map(|write| write_work(*write, B)).sum::<i64>();
             work += match host.read {
                 ReadPlace::None | ReadPlace::Inside { .. } => 0,
                 ReadPlace::Travelling { hops } => READ * (B as i64 + 1) + i64::from(hops),

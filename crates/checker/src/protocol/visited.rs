@@ -77,9 +77,10 @@ impl<const K: usize> Visited<K> {
         hasher.finish() >> 32
     }
 
-    /// Reads the place in the table that a state of this hash goes to, so that it is near when it is inserted.
+    /// Reads what [`Self::insert`] will read of a state of this hash, so that it is near then.
     pub fn touch(&self, hash: u64) -> u64 {
-        self.table[self.place(hash)]
+        let held = self.table[self.place(hash)];
+        if held != 0 && held >> 32 == hash { self.states.get((held as u32 - 1) as usize)[0] } else { held }
     }
 
     fn place(&self, hash: u64) -> usize {

@@ -42,7 +42,7 @@ pub type Halves = [u8; 2];
 pub const OWN_WRITE: u8 = u8::MAX;
 
 /// A message of a persist buffer to what lies below it: a line to be kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Drain {
     /// The slot it came from.
     pub entry: u8,
@@ -61,7 +61,7 @@ pub struct Drain {
 }
 
 /// The acknowledgement of a drain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Acknowledgement {
     /// The slot that was drained.
     pub entry: u8,
@@ -72,7 +72,7 @@ pub struct Acknowledgement {
 }
 
 /// Messages of one class on a link. They arrive in any order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Channel<T> {
     messages: [T; IN_FLIGHT_MAX],
     length: u8,
@@ -121,7 +121,7 @@ impl<T: Copy + Default + Ord> Channel<T> {
 }
 
 /// The link below a persist buffer. Its reads are with the hosts that wait for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
     /// M2S RwD.
     pub drains: Channel<Drain>,
@@ -130,7 +130,7 @@ pub struct Link {
 }
 
 /// Where a host's write to a line is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WritePlace {
     /// There is none without `Cmp`.
     #[default]
@@ -154,7 +154,7 @@ pub enum WritePlace {
 }
 
 /// Where a host's read is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReadPlace {
     /// There is none.
     #[default]
@@ -177,7 +177,7 @@ pub enum ReadPlace {
 }
 
 /// A host with its bridge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
     /// Writes that it may still issue.
     pub writes_left: u8,
@@ -194,7 +194,7 @@ pub struct Host {
 }
 
 /// Everything, between two actions. `B` persist buffers, the one next to PM first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World<const B: usize, const S: usize, const I: usize> {
     /// The persist buffers.
     pub buffers: [State<S, I>; B],
@@ -275,9 +275,11 @@ pub fn drain_id(acknowledgement: &Acknowledgement) -> DrainId {
 
 impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
     /// Lets `visit` see, and change, every version that exists, with its line. [`OWN_WRITE`] is none.
+    #[inline]
     pub fn each_version(&mut self, mut visit: impl FnMut(u8, &mut u8)) {
-        for (line, versions) in self.memory.iter_mut().enumerate().chain(self.promised.iter_mut().enumerate()) {
-            versions.iter_mut().for_each(|version| visit(line as u8, version));
+        for (line, (held, promised)) in self.memory.iter_mut().zip(&mut self.promised).enumerate() {
+            held.iter_mut().for_each(|version| visit(line as u8, version));
+            promised.iter_mut().for_each(|version| visit(line as u8, version));
         }
         let mut visit_wide = |line: LineAddress, version: &mut Version| {
             let mut narrow = version.0 as u8;

@@ -2,6 +2,9 @@
 
 mod counts;
 mod killing;
+mod reductions;
+mod second_count;
+mod walks;
 
 use std::ops::ControlFlow;
 

@@ -1,0 +1,51 @@
+//! The reductions change how much is explored, and nothing of what is found.
+
+use super::super::bounds::Reductions;
+use super::super::mutants;
+use super::*;
+
+/// Each reduction alone left out.
+fn each_left_out() -> [(&'static str, Reductions); 5] {
+    [
+        ("slots", Reductions { slots: false, ..Reductions::ALL }),
+        ("hosts", Reductions { hosts: false, ..Reductions::ALL }),
+        ("addresses", Reductions { addresses: false, ..Reductions::ALL }),
+        ("invisible_steps", Reductions { invisible_steps: false, ..Reductions::ALL }),
+        ("arrival", Reductions { arrival: false, ..Reductions::ALL }),
+    ]
+}
+
+#[test]
+fn what_is_proved_with_reductions_is_proved_without_each_of_them_and_takes_more_states() {
+    let bounds = Bounds { entries: 2, ..small(Scheme::Pb) };
+    let [reduced, ..] = proved(bounds);
+    let counts = each_left_out().map(|(name, reductions)| (name, proved(Bounds { reductions, ..bounds })[0]));
+    for (name, states) in counts {
+        assert!(states > reduced, "{name}: {states} and {reduced}");
+    }
+    let [unreduced, ..] = proved(Bounds { reductions: Reductions::NONE, ..tiny(Scheme::Pb, Topology::Single) });
+    assert_eq!(unreduced, 2420);
+}
+
+#[test]
+fn interchangeable_slots_hosts_and_addresses_leave_counterexamples_as_short_as_they_are() {
+    for mutant in &mutants::ALL {
+        let mut model = mutant.model();
+        let length = explored(&model).counterexample.unwrap().steps.len();
+        model.bounds.reductions =
+            Reductions { slots: false, hosts: false, addresses: false, ..model.bounds.reductions };
+        let story = explored(&model).counterexample.unwrap_or_else(|| panic!("{} survives", mutant.name));
+        assert_eq!(story.steps.len(), length, "{}: {:#?}", mutant.name, story.steps);
+    }
+}
+
+#[test]
+fn every_mutant_is_killed_without_any_reduction() {
+    for mutant in &mutants::ALL {
+        // Without reads in flight on the way there, reads and writes of one host would overtake each other only where a mutant says so.
+        let mut model = mutant.model();
+        model.bounds.reductions = Reductions::NONE;
+        let report = explored(&model);
+        assert_eq!(report.counterexample.map(|story| story.predicate), Some(mutant.predicate), "{}", mutant.name);
+    }
+}

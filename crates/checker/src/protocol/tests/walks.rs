@@ -1,0 +1,111 @@
+//! Random walks through configurations that are too large to be explored. A failing walk is shrunk to a short one; the seeds of walks that
+//! failed are kept beside this file by proptest and walked first the next time.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+
+use super::super::action::Action;
+use super::super::model::Model;
+use super::super::mutants;
+use super::super::predicates::check_state;
+use super::super::world::World;
+use super::*;
+use fencepost_sim::switch::persist_buffer::{Rules, Sound};
+
+const SLOTS: usize = 17;
+const INPUTS: usize = 9;
+
+type Large<const B: usize> = World<B, SLOTS, INPUTS>;
+
+fn large() -> impl Strategy<Value = Bounds> {
+    let sizes = (1..=16u16, 1..=4u8, 2..=4u8, 1..=4u8, 1..=8u16);
+    let drains = (prop::sample::select(vec![Scheme::Pb, Scheme::PbRf]), 0..=16u16, 0..=16u16);
+    let sizes = (sizes, drains, any::<bool>(), prop::sample::select(Topology::ALL.to_vec()));
+    sizes.prop_map(
+        |((entries, addresses, hosts, in_flight, inputs), (scheme, threshold, preset), partial, topology)| Bounds {
+            scheme,
+            topology,
+            entries,
+            addresses,
+            hosts,
+            writes: 7,
+            reads: 3,
+            in_flight,
+            crashes: 3,
+            duplicates: 3,
+            inputs,
+            threshold: threshold.min(entries),
+            preset: preset.min(threshold).min(entries),
+            partial_writes: partial,
+            ..Bounds::default()
+        },
+    )
+}
+
+/// Takes, at each step, the action that the next number chooses; then goes on without power cuts until nothing can happen.
+fn walk<const B: usize>(model: &Model<SLOTS, INPUTS>, choices: &[u16]) -> Result<(), String> {
+    let mut world: Large<B> = model.initial();
+    let mut choices = choices.iter();
+    for step in 0.. {
+        let mut next_ones: Vec<(Action, Large<B>, Option<&'static str>)> = Vec::new();
+        model.each_next(&world, &mut |action: Action, next: &mut Large<B>, broken: Option<&'static str>| {
+            next_ones.push((action, next.clone(), broken));
+        });
+        let choice = choices.next();
+        if choice.is_none() {
+            next_ones.retain(|(action, ..)| !matches!(action, Action::PowerCut { .. }));
+        }
+        if next_ones.is_empty() {
+            return if model.is_at_rest(&world) { Ok(()) } else { Err(format!("step {step}: stuck")) };
+        }
+        let chosen = usize::from(*choice.unwrap_or(&0)) % next_ones.len();
+        let (action, next, broken) = next_ones.swap_remove(chosen);
+        let is_cut = matches!(action, Action::PowerCut { .. });
+        if !is_cut && model.work_left(&next) >= model.work_left(&world) {
+            return Err(format!("step {step}: {action:?} brings nothing nearer"));
+        }
+        let mut watch = model.watch();
+        watch.broken = broken;
+        check_state(&next, model.parameters.as_ref(), model.bounds.addresses, &mut watch);
+        if let Some(name) = watch.broken {
+            return Err(format!("step {step}: {action:?} breaks {name}"));
+        }
+        world = next;
+    }
+    unreachable!("every walk ends")
+}
+
+fn walk_any<R: Rules>(bounds: Bounds, choices: &[u16]) -> Result<(), String> {
+    let model: Model<SLOTS, INPUTS> = Model::with_rules::<R>(bounds);
+    match model.buffers() {
+        1 => walk::<1>(&model, choices),
+        _ => walk::<2>(&model, choices),
+    }
+}
+
+fn choices() -> impl Strategy<Value = Vec<u16>> {
+    prop::collection::vec(any::<u16>(), 0..300)
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 96, ..Config::default() })]
+
+    #[test]
+    fn nothing_breaks_on_random_walks_through_large_configurations(bounds in large(), choices in choices()) {
+        prop_assert_eq!(walk_any::<Sound>(bounds, &choices), Ok(()));
+    }
+}
+
+#[test]
+fn a_walk_that_breaks_something_shrinks_to_a_short_one_that_replays() {
+    let rng = || TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, rng());
+    let outcome = runner.run(&(large(), choices()), |(bounds, choices)| {
+        walk_any::<mutants::FreesWhenSent>(bounds, &choices).map_err(TestCaseError::fail)
+    });
+    let Err(TestError::Fail(reason, (bounds, choices))) = outcome else { panic!("the mutant survives: {outcome:?}") };
+    assert!(choices.len() <= 12, "{} choices are not short", choices.len());
+    assert_eq!(walk_any::<mutants::FreesWhenSent>(bounds, &choices), Err(reason.message().to_owned()));
+    assert_eq!(walk_any::<Sound>(bounds, &choices), Ok(()));
+}
