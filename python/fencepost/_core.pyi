@@ -166,6 +166,13 @@ class Job:
         `from_ps` and `until_ps`; with none of these from the first persist on.
         """
 
+    def power(self, phase_1_ns: float | None, phase_2_ns: float | None) -> str:
+        """What there is to save at the worst instant of the replay, and a flush of it, as JSON.
+
+        The limits are those of the two phases of a Global Persistent Flush; None: no limit. Gives
+        `report` (docs/crash-consistency.md), `errors` and `warnings`.
+        """
+
     def progress(self) -> tuple[int, int, int]:
         """(simulated picoseconds, instructions, instructions in all); from any thread."""
 
@@ -192,8 +199,13 @@ class CrashStates:
         `warnings`.
         """
 
+    def left(self) -> list[tuple[int, bytes]]:
+        """The pool as the program left it, everything visible: (offset, bytes); before the first
+        call of `advance`.
+        """
+
     def cancel(self) -> None:
-        """Makes `replay` end soon, with KeyboardInterrupt; from any thread."""
+        """Makes `replay` or `redundant` end soon, with KeyboardInterrupt; from any thread."""
 
     def advance(self) -> int | None:
         """Goes on to the next instant; its time in picoseconds, None after the last."""

@@ -109,6 +109,11 @@ impl CrashStates {
         Ok(summary.to_string())
     }
 
+    /// The pool as the program left it, everything visible: (offset, bytes); before the first call of `advance`.
+    fn left<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with(|exploration, _| in_file(py, exploration.left()))
+    }
+
     /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
     fn cancel(&self) {
         self.progress.cancel();

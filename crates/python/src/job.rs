@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fencepost_sim::config::Machine;
+use fencepost_sim::global_flush::FlushLimits;
+use fencepost_sim::kernel::Duration as SimulatedDuration;
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{self, HostProgram, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
@@ -96,6 +98,26 @@ impl Job {
         };
         let (perfetto, json) = caught(|| self.name(), follow)?;
         Ok((PyBytes::new(py, &perfetto), json))
+    }
+
+    /// Replays to find the instant at which the most would have to be saved if power failed, and saves it there within time limits in ns (none: as
+    /// long as it takes); gives a report as JSON.
+    fn power(&self, py: Python<'_>, phase_1_ns: Option<f64>, phase_2_ns: Option<f64>) -> PyResult<String> {
+        let ample = FlushLimits::AMPLE;
+        let limits = FlushLimits {
+            phase_1: phase_1_ns.map_or(ample.phase_1, SimulatedDuration::from_ns),
+            phase_2: phase_2_ns.map_or(ample.phase_2, SimulatedDuration::from_ns),
+        };
+        let find = || {
+            py.detach(|| {
+                Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
+                    .and_then(|simulation| simulation.find_worst_power_cut(limits, &self.progress))
+                    .map_err(|error| self.explain(&error))
+            })
+        };
+        let report = caught(|| self.name(), find)?;
+        let said: Vec<String> = report.flush.errors.iter().map(ToString::to_string).collect();
+        Ok(json!({"report": report, "errors": said, "warnings": self.warnings}).to_string())
     }
 
     /// (simulated picoseconds, instructions, instructions in all); from any thread.

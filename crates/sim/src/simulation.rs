@@ -473,6 +473,11 @@ impl Simulation {
         self.system.durable_version(line)
     }
 
+    /// The components, for what happens to all of them at once.
+    pub(crate) fn system_mut(&mut self) -> &mut System {
+        &mut self.system
+    }
+
     /// The components.
     pub fn system(&self) -> &System {
         &self.system
@@ -553,7 +558,7 @@ impl Simulation {
         }
     }
 
-    fn look(&mut self, progress: &Progress) -> Result<(), SimulationError> {
+    pub(crate) fn look(&mut self, progress: &Progress) -> Result<(), SimulationError> {
         self.check_error()?;
         let instructions = self.instructions();
         progress.simulated_ps.store(self.system.now().as_ps(), Ordering::Relaxed);
@@ -588,7 +593,7 @@ impl Simulation {
         SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
     }
 
-    fn finish(&mut self) -> Result<Outcome, SimulationError> {
+    pub(crate) fn finish(&mut self) -> Result<Outcome, SimulationError> {
         // What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
         if !self.system.is_finished() || !self.system.is_idle() {
             return Err(self.deadlock());

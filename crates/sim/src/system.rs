@@ -384,6 +384,40 @@ impl System {
         }
     }
 
+    /// Phase 1 of a Global Persistent Flush begins at all hosts.
+    pub fn begin_flush_of_hosts(&mut self) {
+        self.all_hosts(|host, context| {
+            host.begin_global_flush(context);
+            true
+        });
+    }
+
+    /// Phase 2 of a Global Persistent Flush begins at all switches. Devices write what is in their queues anyway.
+    pub fn begin_flush_of_switches(&mut self) {
+        for id in 0..self.components.len() {
+            let mut context = Context::new(self.now, ComponentId(id as u32), &mut self.queue, &self.wires);
+            if let AnyComponent::Switch(switch) = &mut self.components[id] {
+                switch.begin_global_flush(&mut context);
+            }
+        }
+    }
+
+    /// The switches, with their names.
+    pub fn switches(&self) -> impl Iterator<Item = (&str, &Switch)> {
+        self.names.iter().zip(&self.components).filter_map(|(name, component)| match component {
+            AnyComponent::Switch(switch) => Some((name.as_str(), switch.as_ref())),
+            _ => None,
+        })
+    }
+
+    /// Whether no memory device has anything under way.
+    pub fn are_devices_idle(&self) -> bool {
+        self.components.iter().all(|component| match component {
+            AnyComponent::Device(device) => device.is_idle(),
+            _ => true,
+        })
+    }
+
     /// The version of a PM line that the persistent domain holds: what a persist buffer keeps, else what the device does.
     pub fn durable_version(&self, line: LineAddress) -> Version {
         let buffered = self.components.iter().filter_map(|component| match component {

@@ -1,5 +1,6 @@
 """`fencepost crash`: every crash state of a program's run, and whether its recovery survives it."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -7,17 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import crash, documents, machines, recording
+from fencepost import _core, crash, documents, machines, recording
 from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts
 from fencepost.cli.invocation import program_of
 from fencepost.crash import text
-from fencepost.crash.check import Check
+from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts
 
 RECORD = "record.fencepost"
+PROGRAM = "program.json"
 RESULT = "crash.json"
 INTERRUPTED = 130
 
@@ -104,6 +106,8 @@ def crash_command(
     check_hosts(f"crash {machine}", resolved, 1)
     name = Path(program[0]).name if program else record.name.removesuffix(".fencepost")  # type: ignore[union-attr]
     folder = out or Path(f"{name}.crash")
+    _make_folder(folder)
+    _forget_finished(folder, is_recorded_again=program is not None)
     if program is not None:
         record = _recorded(program, pm, folder)
     assert record is not None
@@ -144,28 +148,59 @@ def _explore(request: crash.Request, quiet: bool) -> dict[str, Any]:
                     f"{counts.instants} instants, {counts.images} images, {counts.failing} fail"
                 )
 
-        result = crash.explore(request, watch)
+        try:
+            result = crash.explore(request, watch)
+        except OSError as error:
+            raise InputError(f"{error.filename or request.out}: {error.strerror}") from error
     for warning in result["warnings"]:
         console.complain(warning)
     return result
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"--out {folder}: nothing can be written there")
 
 
 def _recorded(program: list[str], pm: str | None, folder: Path) -> Path:
     """The record of the program's run; the one that an exploration there was begun with, if any."""
     if pm is None:
         raise InputError("--pm file:POOL is missing: which file the program keeps its data in")
-    path = folder / RECORD
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        recording.record_to(path, ["--values", "--pm", pm], program)
+    if not pm.startswith("file:"):
+        raise InputError(f"--pm {pm}: crash states are images of a file; it has to be file:POOL")
+    path, made_by = folder / RECORD, folder / PROGRAM
+    made = {"program": program, "pm": pm, "executable": executable(program[0])}
+    if path.exists():
+        if not made_by.exists() or json.loads(made_by.read_text()) != made:
+            raise InputError(
+                f"{folder}: an exploration of another program, or of other arguments of it, was "
+                "begun there and not finished; choose another --out, or delete it"
+            )
+        return path
+    pool = Path(pm.removeprefix("file:"))
+    if pool.exists():
+        console.complain(f"{pool}: it is there already, and the program goes on with what it holds")
+    documents.write_json(made_by, made)
+    recording.record_to(path, ["--values", "--pm", pm], program)
     return path
 
 
+def _forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
+    """An exploration that was finished is begun anew: program or check may have been mended."""
+    result = folder / RESULT
+    if not result.exists() or json.loads(result.read_text()).get("interrupted"):
+        return
+    for name in (crash.JOURNAL, RESULT, *((RECORD, PROGRAM) if is_recorded_again else ())):
+        (folder / name).unlink(missing_ok=True)
+    for image in folder.glob("*.image"):
+        image.unlink()
+
+
 def _recorded_pm(record: Path) -> str:
-    import json
-
-    from fencepost import _core
-
     info = json.loads(_core.record_info(str(record)))
     selector = info["options"]["pm"] if "options" in info else None
     if selector is None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fencepost import __version__, _core, documents, machines
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 FORMAT_VERSION = 1
@@ -55,6 +55,7 @@ def litmus(
     names = _core.litmus_tests()
     if name is not None and name not in names:
         raise InputError(f"there is no litmus test `{name}`; there are: {', '.join(names)}")
+    outputs.check({"--json": json_file, "--docs": docs})
     fabrics = _fabrics(only or [])
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
 
@@ -87,9 +88,23 @@ def litmus(
     console.output().print(_table(rows), markup=False)
     for line in offences(rows):
         print(line)
+    print(reached(rows))
     print(last_line(rows))
     if not all(row["holds"] for row in rows):
         raise typer.Exit(1)
+
+
+def reached(rows: list[Finding]) -> str:
+    """How much of what the models allow some power cut has left; what no host can run left out."""
+    run = [row for row in rows if row["cells"]]
+    allowed = [row for row in run if row["verdict"] == "allowed"]
+    hit = sum(any(cell["is_reached"] for cell in row["cells"]) for row in allowed)
+    states = sum(len(row["states"]) for row in run)
+    left = states - sum(len(row["never_left"]) for row in run)
+    return (
+        f"{len(run)} tests run: {hit} of {len(allowed)} allowed outcomes reached,"
+        f" {left} of {states} states of the models left"
+    )
 
 
 def last_line(rows: list[Finding]) -> str:
@@ -124,7 +139,7 @@ def with_table(page: Path, rows: list[Finding]) -> str:
     _, end, after = rest.partition(TABLE_ENDS)
     if not (begin and end):
         raise InputError(f"{page}: has no place for the table: {TABLE_BEGINS} and {TABLE_ENDS}")
-    return f"{before}{begin}\n{markdown(rows)}\n{last_line(rows)}\n{end}{after}"
+    return f"{before}{begin}\n{markdown(rows)}\n{reached(rows)}\n{last_line(rows)}\n{end}{after}"
 
 
 def markdown(rows: list[Finding]) -> str:

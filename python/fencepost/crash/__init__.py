@@ -5,6 +5,6 @@ the files (`images`), the command (`check`), what was done before (`journal`), a
 (`minimise`, `violations`). `text` is what a user reads of it.
 """
 
-from fencepost.crash.session import Request, explore
+from fencepost.crash.session import JOURNAL, Request, explore
 
-__all__ = ["Request", "explore"]
+__all__ = ["JOURNAL", "Request", "explore"]

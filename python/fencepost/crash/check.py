@@ -49,15 +49,23 @@ class Check:
         if shutil.which(parts[0]) is None:
             raise InputError(f"--check '{self.command}': there is no program {parts[0]}")
 
+    def _start(self, image: Path) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                self.arguments(image),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise InputError(
+                f"--check '{self.command}': it cannot be run: {error.strerror}"
+            ) from error
+
     def run(self, image: Path) -> Verdict:
         """Runs it in a session of its own, so that a time-out ends all that it has started."""
-        process = subprocess.Popen(
-            self.arguments(image),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = self._start(image)
         try:
             output, _ = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
@@ -72,6 +80,15 @@ class Check:
         if code == 0:
             return Verdict("ok")
         return Verdict(f"signal {-code}" if code < 0 else f"exit {code}", _shown(output))
+
+
+def executable(name: str) -> list[str | int]:
+    """What tells one version of a program from another: its path, size and time."""
+    path = Path(shutil.which(name) or name).resolve()
+    if not path.exists():
+        return [str(path)]
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns]
 
 
 def _shown(output: bytes) -> str:

@@ -1,5 +1,6 @@
 """What has been checked already, by content: a run that was stopped goes on from there."""
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -16,10 +17,13 @@ class Journal:
 
     def __init__(self, path: Path, asked: dict[str, Any]) -> None:
         self._verdicts: dict[str, Verdict] = {}
+        self._lock = _locked(path.with_suffix(".lock"))
         header = {"format": FORMAT, **asked}
         kept = _whole_lines(path)
+        if len(kept) < 2:  # nothing was checked: whatever was asked, this is the beginning
+            kept = []
         if kept:
-            _compare(path, json.loads(kept[0]), header)
+            _compare(path, _header(path, kept[0]), header)
             for line in kept[1:]:
                 entry = json.loads(line)
                 self._verdicts[entry["image"]] = Verdict(entry["outcome"], entry.get("output", ""))
@@ -43,6 +47,18 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._file)
+        os.close(self._lock)
+
+
+def _locked(path: Path) -> int:
+    """A lock that goes with the process that has it, however that ends."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError(f"{path.parent}: another exploration is at work there") from None
+    return lock
 
 
 def _whole_lines(path: Path) -> list[str]:
@@ -51,6 +67,16 @@ def _whole_lines(path: Path) -> list[str]:
     text = path.read_text(errors="replace")
     lines = text.split("\n")
     return lines[:-1]
+
+
+def _header(path: Path, line: str) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or "format" not in header:
+        raise InputError(f"{path}: it is not a journal of fencepost crash")
+    return header
 
 
 def _compare(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -1,14 +1,17 @@
 """One call of `fencepost crash`: from a record and a check to the result document."""
 
 import json
+import shlex
+import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError
-from fencepost.crash.check import Check
+from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer, ReadLines
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
@@ -39,7 +42,6 @@ class Request:
 
 def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]:
     """Explores; the result is whole also if the user interrupts (`interrupted` says so)."""
-    request.check.validate()
     record = _core.Record(str(request.record), request.allow_cut)
     chosen = options([request.scheme], [request.pm])
     states = _core.CrashStates(
@@ -49,15 +51,16 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         request.scheme,
         json.dumps(chosen),
     )
-    known: dict[str, Any] = json.loads(states.replay())
+    known: dict[str, Any] = json.loads(_interruptible(states, states.replay))
     size = request.pool_size or _size_of(known)
-    request.out.mkdir(parents=True, exist_ok=True)
     provenance = json.loads(record.provenance())
     journal = Journal(request.out / JOURNAL, _asked(request, provenance["hash"], size))
     violations = Violations(request.out)
     interrupted = False
     try:
+        _discard_images(request.out)
         with ImageFiles(request.out, size) as files:
+            _check_without_power_cut(request, files, states)
             explorer = Explorer(
                 states,
                 request.check,
@@ -75,7 +78,9 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 interrupted = True
     finally:
         journal.close()
-    redundant = {"flushes": [], "cost": None} if interrupted else json.loads(states.redundant())
+    redundant: dict[str, Any] = {"flushes": [], "cost": None}
+    if not interrupted:
+        redundant = json.loads(_interruptible(states, states.redundant))
     return {
         "out": str(request.out),
         "machine": request.machine_name,
@@ -98,12 +103,44 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     }
 
 
+def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:
+    """Ctrl-C ends `work`, which does not look at signals itself."""
+    with ThreadPoolExecutor(1) as thread:
+        future = thread.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            states.cancel()
+            raise
+
+
+def _discard_images(folder: Path) -> None:
+    """What an exploration that was killed left of its images; the journal says that none runs."""
+    for pattern in ("images-*", "reads-*"):
+        for left in folder.glob(pattern):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _check_without_power_cut(
+    request: Request, files: ImageFiles, states: _core.CrashStates
+) -> None:
+    """A check that refuses even the pool as the program left it says nothing about power cuts."""
+    verdict = request.check.run(files.make(states.left()))
+    if not verdict.is_ok:
+        said = f": {verdict.output}" if verdict.output else ""
+        raise InputError(
+            f"--check '{request.check.command}': it fails without any power cut, on the pool as "
+            f"the program left it ({verdict.outcome}{said}); is it the right command?"
+        )
+
+
 def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
     """What verdicts depend on: with another of these, an exploration is another one. (An image's
     verdict depends on neither machine nor bounds.)"""
     return {
         "record": record,
         "check": request.check.command,
+        "check program": executable(shlex.split(request.check.command)[0]),
         "timeout": request.check.timeout,
         "pool_bytes": size,
     }

@@ -6,6 +6,18 @@ from typing import Any
 
 Explanation = dict[str, Any]
 
+# What is easiest to understand and surest to be the fault comes first.
+ORDER = (
+    "flush_before_store",
+    "fence_before_flush",
+    "missing_fence",
+    "one_fence_for_both",
+    "missing_flush",
+    "across_threads",
+    "later_store",
+    "between_stores",
+)
+
 # What makes two violations the same.
 Signature = tuple[Any, ...]
 
@@ -61,7 +73,12 @@ class Violations:
         return len(self._found)
 
     def all(self) -> list[Violation]:
-        return list(self._found.values())
+        """Those that name what is missing first; of these, what was seen in most images."""
+
+        def rank(violation: Violation) -> tuple[int, int]:
+            return ORDER.index(violation.explanation["fault"]), -violation.images
+
+        return sorted(self._found.values(), key=rank)
 
     def lost_instructions(self) -> dict[int, Violation]:
         """By the instruction whose store was lost, the violation."""
@@ -70,8 +87,10 @@ class Violations:
 
     def path_for(self, explanation: Explanation) -> Path:
         """Where the image of such a violation is kept."""
-        number = list(self._found).index(signature_of(explanation)) + 1
-        return self._folder / f"violation-{number}.image"
+        fault = explanation["fault"]
+        alike = [signature for signature in self._found if signature[0] == fault]
+        number = alike.index(signature_of(explanation)) + 1
+        return self._folder / f"{fault}-{number}.image"
 
     def add(
         self, explanation: Explanation, outcome: str, output: str, at: tuple[int, int, str]

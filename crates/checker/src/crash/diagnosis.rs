@@ -8,7 +8,7 @@ use fencepost_sim::core::micro_op::Operation;
 use serde::Serialize;
 
 use super::content_hash::LINE;
-use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId};
+use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId, lines_of};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -56,7 +56,11 @@ impl View<'_> {
     }
 
     fn flushes_line(&self, act: Act) -> bool {
-        matches!(act, Act::Flush { address, .. } if address / LINE as u64 == self.line)
+        match act {
+            Act::Flush { address, .. } => address / LINE as u64 == self.line,
+            Act::Sync { start, length } => lines_of(start, length).contains(&self.line),
+            _ => false,
+        }
     }
 
     fn stores_to_line(&self, act: Act) -> bool {
@@ -64,12 +68,12 @@ impl View<'_> {
     }
 
     fn is_fence(&self, act: Act) -> bool {
-        matches!(act, Act::Fence { .. })
+        matches!(act, Act::Fence { .. } | Act::Sync { .. })
     }
 
     /// Whether somebody wrote a fence there; locked instructions and locks order too, and are there for something else.
     fn is_fence_instruction(&self, act: Act) -> bool {
-        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence })
+        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence } | Act::Sync { .. })
     }
 
     /// A flush of what was in the line before the store at `place`, with nothing between them that it was for.

@@ -108,6 +108,17 @@ impl Exploration {
         instants
     }
 
+    /// What is visible at the end; to be asked for at the start.
+    pub fn left(&self) -> Vec<Patch> {
+        let mut ahead = self.clone();
+        ahead.seen.clear();
+        while ahead.advance() {}
+        let newest = ahead.doubtful.iter().map(|doubtful| (doubtful.contents.len() - 1) as u16).collect();
+        let mut left = ahead.take_changes();
+        left.extend(ahead.patches(&newest));
+        left
+    }
+
     /// Goes on to the next instant; whether there is one.
     pub fn advance(&mut self) -> bool {
         let replayed = Arc::clone(&self.replayed);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fencepost_sim::core::events::{Access, Meaning, meaning};
 use fencepost_sim::core::micro_op::{DecodedBlock, MicroOp, Operation};
-use fencepost_sim::record::{AddressRanges, Event, Frame, RecordError, ThreadId};
+use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::simulation::Program;
 
 use super::CrashError;
@@ -66,6 +66,13 @@ pub enum Act {
         address: u64,
         /// Which instruction.
         operation: Operation,
+    },
+    /// A call that returned when all stores to these addresses were durable: `msync`, `fsync`, `fdatasync`.
+    Sync {
+        /// The virtual address of the first byte.
+        start: u64,
+        /// Bytes.
+        length: u64,
     },
     /// A fence, or what orders as one: a locked instruction, a synchronisation function.
     Fence {
@@ -227,6 +234,9 @@ impl Walk<'_> {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
                 let foreign = ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() };
                 self.found.foreign.push(foreign);
+            }
+            Event::PersistCall { call, start, length, .. } if *call != PersistCall::Truncate => {
+                self.act(thread, Act::Sync { start: *start, length: *length }, 0);
             }
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {

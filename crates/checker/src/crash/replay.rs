@@ -18,7 +18,7 @@ use fencepost_sim::switch::Scheme;
 use super::CrashError;
 use super::content_hash::LINE;
 use super::pool_file::PoolFile;
-use super::recorded_stores::{Act, ForeignBytes, RecordedStores, StoreId, lines_of};
+use super::recorded_stores::{Act, RecordedStores, StoreId, lines_of};
 
 /// Number of a line among those that were written.
 pub type LineId = u32;
@@ -305,7 +305,8 @@ impl<'a> Matching<'a> {
             changes.push((time, Change::Visible(line)));
         }
         for (number, foreign) in recorded.foreign.iter().enumerate() {
-            changes.push((self.time_of(foreign), Change::Foreign(number as u32)));
+            let time = self.time_of(foreign.thread, foreign.acts_before);
+            changes.push((time, Change::Foreign(number as u32)));
         }
         let log = self.host.caches().persist_log().expect("it is kept");
         for logged in log.acknowledged() {
@@ -315,13 +316,14 @@ impl<'a> Matching<'a> {
                 changes.push((logged.time, Change::Durable(line, durable as u32)));
             }
         }
-        // What is visible at the instant of a promise is visible before it.
+        // What is visible at the instant of a promise is visible before it; what the kernel wrote comes after the store by which its time is known.
         let rank = |change: &Change| match change {
-            Change::Foreign(_) => 0,
-            Change::Visible(_) => 1,
+            Change::Visible(_) => 0,
+            Change::Foreign(_) => 1,
             Change::Durable(..) => 2,
         };
         changes.sort_by_key(|(time, change)| (*time, rank(change)));
+        let changes = self.with_syncs(changes);
         let mut made = vec![0; self.lines.len()];
         for (place, (_, change)) in changes.iter().enumerate() {
             if let Change::Visible(line) = change {
@@ -332,9 +334,45 @@ impl<'a> Matching<'a> {
         Replayed { file: self.file.clone(), lines: self.lines, changes, flushes: self.flushes, ..Replayed::default() }
     }
 
-    /// When bytes came that are in the record between two acts: with the last store before them.
-    fn time_of(&self, foreign: &ForeignBytes) -> Time {
-        let acts = &self.recorded.threads[foreign.thread as usize][..foreign.acts_before as usize];
+    /// With what calls promised that wait for all stores to a range: what is visible in it by then is durable.
+    fn with_syncs(&self, changes: Vec<(Time, Change)>) -> Vec<(Time, Change)> {
+        let mut syncs = Vec::new();
+        for (thread, acts) in self.recorded.threads.iter().enumerate() {
+            for (place, act) in acts.iter().enumerate() {
+                if let Act::Sync { start, length } = act.act {
+                    syncs.push((self.time_of(thread as u32, place as u32), lines_of(start, length)));
+                }
+            }
+        }
+        syncs.sort_by_key(|(time, _)| *time);
+        let mut syncs = syncs.into_iter().peekable();
+        let (mut visible, mut durable) = (vec![0; self.lines.len()], vec![0; self.lines.len()]);
+        let mut all = Vec::with_capacity(changes.len());
+        for next in changes.into_iter().map(Some).chain([None]) {
+            while let Some((time, range)) = syncs.next_if(|(time, _)| next.is_none_or(|(next, _)| *time < next)) {
+                let lines = (0..self.lines.len()).filter(|line| range.contains(&self.lines[*line].virtual_line));
+                for line in lines {
+                    if visible[line] > durable[line] {
+                        durable[line] = visible[line];
+                        all.push((time, Change::Durable(line as LineId, visible[line])));
+                    }
+                }
+            }
+            match next {
+                Some((_, Change::Visible(line))) => visible[line as usize] += 1,
+                Some((_, Change::Durable(line, versions))) => {
+                    durable[line as usize] = versions.max(durable[line as usize]);
+                }
+                _ => {}
+            }
+            all.extend(next);
+        }
+        all
+    }
+
+    /// When something happened that is in the record between two acts of a thread: with the last store before it.
+    fn time_of(&self, thread: u32, acts_before: u32) -> Time {
+        let acts = &self.recorded.threads[thread as usize][..acts_before as usize];
         let stores = acts.iter().rev().filter_map(|act| match act.act {
             Act::Store(store) => self.times.get(&store).copied(),
             _ => None,

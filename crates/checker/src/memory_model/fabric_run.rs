@@ -1,13 +1,16 @@
 //! The tests of the fabric's own model that a host's instructions can express, run through the whole simulator.
 //!
 //! `LStore` is a store, `RFlush` is `clflush` and `mfence`, `MStore` a non-temporal store and `sfence`. Behind the last of them the program stores to
-//! a line of its own: once that is visible, all is done, and a power cut may come, which here takes host and fabric together.
+//! a line of its own: once that is visible, all is done, and a power cut may come, which here takes host and fabric together. `GPF` is what the
+//! simulated platform does before the cut; half of the time it is given half of the time that it needs, and what it reports as a dirty shutdown
+//! says nothing.
 
 use std::collections::BTreeSet;
 
 use fencepost_sim::cache::observation_log::Access;
 use fencepost_sim::config::Machine;
-use fencepost_sim::kernel::Time;
+use fencepost_sim::global_flush::FlushLimits;
+use fencepost_sim::kernel::{Duration, Time};
 use fencepost_sim::simulation::{HostProgram, Simulation};
 use fencepost_sim::switch::Scheme;
 
@@ -15,7 +18,7 @@ use super::cxl0::{FabricOperation, FabricTest};
 use super::fabrics::varied;
 use super::litmus_test::Fence;
 use super::recording::{Recording, address_of_line};
-use super::run::{cut_everywhere, durable, host, simulation};
+use super::run::{at_every_event, cut, durable, host, simulation};
 use super::variation::{Outline, Variation};
 
 /// The line that is stored to when all is done: none of a test's own.
@@ -26,16 +29,18 @@ const DONE: u64 = 1000;
 pub struct FabricRun {
     /// How often the power was cut.
     pub cuts: u64,
+    /// How many of these cuts a flush that failed had reported as dirty shutdowns.
+    pub dirty_shutdowns: u64,
     /// What was read then, of all locations.
     pub read: BTreeSet<Vec<u32>>,
 }
 
 impl FabricTest {
-    /// Whether a host has instructions for all that the test does.
+    /// Whether a host or its platform can do all that the test does.
     pub fn can_be_run(&self) -> bool {
         let is_instruction = |operation: &FabricOperation| {
-            use FabricOperation::{LStore, MStore, RFlush};
-            matches!(operation, LStore(_) | MStore(_) | RFlush(_))
+            use FabricOperation::{Gpf, LStore, MStore, RFlush};
+            matches!(operation, LStore(_) | MStore(_) | RFlush(_) | Gpf)
         };
         self.operations.iter().all(is_instruction)
     }
@@ -56,14 +61,37 @@ impl FabricTest {
         while whole.step() {}
         let done = done_at(&whole).ok_or("the program did not come to its end")?;
         let addresses: Vec<u64> = variation.places.iter().map(|place| address_of_line(*place)).collect();
-        let mut run = FabricRun { cuts: 0, read: BTreeSet::new() };
-        cut_everywhere(start, |now, cut| {
-            if now >= done {
-                run.cuts += 1;
-                run.read.insert(durable(cut, &addresses).iter().map(|version| (*version).min(1)).collect());
+        let mut run = FabricRun { cuts: 0, dirty_shutdowns: 0, read: BTreeSet::new() };
+        at_every_event(start, |simulation| {
+            if simulation.system().now() < done {
+                return Ok(());
             }
+            for (last, is_dirty) in self.last_moments(simulation)? {
+                run.cuts += 1;
+                run.dirty_shutdowns += u64::from(is_dirty);
+                if !is_dirty {
+                    run.read.insert(durable(&cut(last)?, &addresses).iter().map(|version| (*version).min(1)).collect());
+                }
+            }
+            Ok(())
         })?;
         Ok(run)
+    }
+
+    /// What the platform makes of a power cut that is about to come, and whether it reports a dirty shutdown.
+    fn last_moments(&self, simulation: &Simulation) -> Result<Vec<(Simulation, bool)>, String> {
+        if !self.operations.contains(&FabricOperation::Gpf) {
+            return Ok(vec![(simulation.clone(), false)]);
+        }
+        let mut in_time = simulation.clone();
+        let whole = in_time.global_persistent_flush(FlushLimits::AMPLE);
+        if let Some(error) = whole.errors.first() {
+            return Err(error.to_string());
+        }
+        let mut too_late = simulation.clone();
+        let half = Duration::from_ps(whole.phase_1.duration_ps / 2);
+        let cut_short = too_late.global_persistent_flush(FlushLimits { phase_1: half, ..FlushLimits::AMPLE });
+        Ok(vec![(in_time, false), (too_late, cut_short.is_dirty_shutdown())])
     }
 
     fn record(&self, variation: &Variation) -> HostProgram {
@@ -82,7 +110,9 @@ impl FabricTest {
                     recording.clflush(0, address(location));
                     recording.fence(0, Fence::Mfence);
                 }
-                FabricOperation::RStore(_) | FabricOperation::LFlush(_) | FabricOperation::Gpf => {
+                // The platform does it when power is about to fail.
+                FabricOperation::Gpf => {}
+                FabricOperation::RStore(_) | FabricOperation::LFlush(_) => {
                     unreachable!("no host has an instruction for it")
                 }
             }

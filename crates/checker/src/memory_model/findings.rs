@@ -38,6 +38,8 @@ pub struct Cell {
     pub not_judged: u64,
     /// Power cuts.
     pub cuts: u64,
+    /// Power cuts among them that a Global Persistent Flush had reported as dirty shutdowns: they say nothing.
+    pub dirty_shutdowns: u64,
     /// The states that were left.
     pub states: Vec<String>,
     /// Whether one of them is what the test asks for.
@@ -109,6 +111,7 @@ impl Tally {
             judged: 0,
             not_judged: 0,
             cuts: 0,
+            dirty_shutdowns: 0,
             states: Vec::new(),
             is_reached: false,
             offences: Vec::new(),
@@ -196,6 +199,7 @@ fn examine_fabric(
             let run = run.map_err(|error| format!("{} on {name} under {scheme}, seed {seed}: {error}", test.id))?;
             tally.cell.judged += 1;
             tally.cell.cuts += run.cuts;
+            tally.cell.dirty_shutdowns += run.dirty_shutdowns;
             for state in run.read {
                 tally.left.entry(state).or_insert((seed, None));
             }

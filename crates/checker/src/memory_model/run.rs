@@ -48,8 +48,10 @@ pub fn run(test: &LitmusTest, machine: &Machine, scheme: Scheme, seed: u64) -> R
         return Ok(Run { is_judged: false, cuts: 0, states: BTreeMap::new() });
     }
     let mut left: BTreeMap<Vec<u32>, Time> = BTreeMap::new();
-    let cuts = cut_everywhere(start, |now, cut| {
-        left.entry(durable(cut, &addresses)).or_insert(now);
+    let cuts = at_every_event(start, |simulation| {
+        let left_now = durable(&cut(simulation.clone())?, &addresses);
+        left.entry(left_now).or_insert(simulation.system().now());
+        Ok(())
     })?;
     let mut states: BTreeMap<NvmState, Time> = BTreeMap::new();
     for (versions, time) in left {
@@ -73,23 +75,27 @@ pub(super) fn simulation(machine: &Machine, scheme: Scheme, program: HostProgram
     Ok(simulation)
 }
 
-/// Runs to the end; before every event, and at the end, a snapshot loses its power and recovers, and `look` gets it. How many there were.
-pub(super) fn cut_everywhere(
+/// Runs to the end; `look` gets the simulation before every event, and at the end. How often that was.
+pub(super) fn at_every_event(
     mut simulation: Simulation,
-    mut look: impl FnMut(Time, &Simulation),
+    mut look: impl FnMut(&Simulation) -> Result<(), String>,
 ) -> Result<u64, String> {
-    let mut cuts = 0;
+    let mut events = 0;
     loop {
-        let mut cut = simulation.clone();
-        cut.power_fail();
-        cut.recover()
-            .map_err(|error| format!("recovery from a power cut at {}: {error}", simulation.system().now()))?;
-        look(simulation.system().now(), &cut);
-        cuts += 1;
+        look(&simulation)?;
+        events += 1;
         if !simulation.step() {
-            return is_at_its_end(&simulation).map(|()| cuts);
+            return is_at_its_end(&simulation).map(|()| events);
         }
     }
+}
+
+/// What there is after a power cut and a recovery.
+pub(super) fn cut(mut simulation: Simulation) -> Result<Simulation, String> {
+    let now = simulation.system().now();
+    simulation.power_fail();
+    simulation.recover().map_err(|error| format!("recovery from a power cut at {now}: {error}"))?;
+    Ok(simulation)
 }
 
 fn is_at_its_end(simulation: &Simulation) -> Result<(), String> {

@@ -85,6 +85,7 @@ fn alternatives() -> Vec<(&'static str, Vec<Value>)> {
         ("cache.l2.write_buffers", vec![json!(1), json!(64)]),
         ("host_bridge.latency_ns", vec![json!(5.0), json!(20.0), json!(200.0)]),
         ("link.latency_ns", vec![json!(5.0), json!(25.0), json!(500.0)]),
+        ("fabric.link.switch1 -> pm0.latency_ns", vec![json!(500.0), json!(5000.0)]),
         ("link.request_with_data_credits", vec![json!(1), json!(16)]),
         ("switch.persist_buffer.entries", vec![json!(1), json!(2), json!(16)]),
         ("switch.persist_buffer.data_access_ns", vec![json!(0.785), json!(100.0)]),
@@ -127,7 +128,8 @@ impl Variation {
         for thread in &mut variation.delays {
             for (index, delay) in thread.iter_mut().enumerate() {
                 if *delay > 0 {
-                    *delay = random.below(u64::from(LONG)) as u32;
+                    let is_long = random.below(2) == 0;
+                    *delay = if is_long { random.below(u64::from(LONG)) as u32 } else { random_delay(&mut random) };
                 } else if random.below(if index == 0 { 2 } else { 4 }) == 0 {
                     // Before a thread's first statement it shifts the whole thread against the others.
                     *delay = random_delay(&mut random);
@@ -162,7 +164,7 @@ fn preparation(random: &mut Random, threads: u64) -> Preparation {
 /// Lines that are forced out: a few at any time, and half the time at last all of them.
 fn evictions(random: &mut Random, lines: usize) -> Vec<Eviction> {
     let any = |random: &mut Random| random.below(lines as u64) as usize;
-    let during: Vec<LineNumber> = (0..random.below(5)).map(|_| any(random)).collect();
+    let during: Vec<LineNumber> = (0..random.below(7)).map(|_| any(random)).collect();
     let first = any(random);
     let at_last = (0..lines).map(|line| (first + line) % lines).filter(|_| during.len().is_multiple_of(2));
     let all: Vec<LineNumber> = during.iter().copied().chain(at_last).collect();

@@ -5,6 +5,8 @@
 //! may be one that is stored only in a cycle to come: whoever takes it starts from that cycle. Only what leaves the last level is a message. The
 //! last level is inclusive and holds the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
 
+mod global_flush;
+
 use std::collections::{HashMap, VecDeque};
 
 use super::array::{CacheArray, Line, State};
@@ -225,6 +227,8 @@ pub struct Hierarchy {
     warm_writes: HashMap<LineAddress, (Version, u64), rustc_hash::FxBuildHasher>,
     warm_writes_made: u64,
     departures: Vec<Departure>,
+    /// Set once a Global Persistent Flush has begun.
+    global_flush: Option<global_flush::GlobalFlush>,
     /// Kept only where somebody asks for it.
     persist_log: Option<Box<PersistLog>>,
     stats: HierarchyStats,
@@ -279,6 +283,7 @@ impl Hierarchy {
             warm_writes: HashMap::default(),
             warm_writes_made: 0,
             departures: Vec::new(),
+            global_flush: None,
             persist_log: None,
             stats: HierarchyStats::default(),
         }
@@ -626,6 +631,7 @@ impl Hierarchy {
         self.writes.clear();
         self.writes_under_way = 0;
         self.departures.clear();
+        self.global_flush = None;
         if let Some(log) = &mut self.persist_log {
             log.power_fail();
         }

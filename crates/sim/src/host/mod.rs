@@ -129,6 +129,8 @@ pub struct Host {
     /// Set if synchronisation happens in the order in which it was recorded.
     recorded_order: Option<Box<RecordedOrder>>,
     is_powered: bool,
+    /// A Global Persistent Flush has begun: cores stand still.
+    is_flushing: bool,
     /// What could not be read of the record; the simulation ends with it.
     pub error: Option<RecordError>,
 }
@@ -219,6 +221,7 @@ impl Host {
             stores: None,
             recorded_order: None,
             is_powered: true,
+            is_flushing: false,
             error: None,
         }
     }
@@ -427,6 +430,18 @@ impl Host {
     /// What has been taken down, if it is.
     pub fn observations(&self) -> Option<&ObservationLog> {
         self.observations.as_deref()
+    }
+
+    /// Stops all cores, and begins to write back what the caches have of PM: phase 1 of a Global Persistent Flush.
+    pub fn begin_global_flush(&mut self, context: &mut Context<'_>) {
+        self.is_flushing = true;
+        self.caches.begin_global_flush(self.cycle(context.now()));
+        self.send_departures(context);
+    }
+
+    /// Writes nothing more back: the time for it is over.
+    pub fn abandon_global_flush(&mut self) {
+        self.caches.abandon_global_flush();
     }
 
     /// The caches of this host.
@@ -705,6 +720,15 @@ impl Component for Host {
             return;
         }
         let now = self.cycle(context.now());
+        if self.is_flushing {
+            if let Event::Arrival { message, .. } = event
+                && message.opcode == Opcode::Cmp
+            {
+                self.caches.write_flushed(&message, now);
+                self.send_departures(context);
+            }
+            return;
+        }
         match event {
             Event::Arrival { message, .. } => self.handle_message(&message, now, context),
             Event::Wake { token } => match Wake::from_token(token) {
@@ -724,6 +748,7 @@ impl Component for Host {
 
     fn power_fail(&mut self) {
         self.is_powered = false;
+        self.is_flushing = false;
         self.caches.power_fail();
         for core in &mut self.cores {
             core.power_fail();

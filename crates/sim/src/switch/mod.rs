@@ -130,6 +130,15 @@ impl Switch {
         self.persist_buffer.as_mut().filter(|_| is_here).map(|buffer| buffer.write_functionally(line, version, now))
     }
 
+    /// The persist buffer drains all that it holds: phase 2 of a Global Persistent Flush.
+    pub fn begin_global_flush(&mut self, context: &mut Context<'_>) {
+        if let Some(buffer) = &mut self.persist_buffer {
+            buffer.begin_global_flush();
+            self.run_controller(context);
+            self.allocate(context);
+        }
+    }
+
     /// The persist buffer, if this switch has one.
     pub fn persist_buffer(&self) -> Option<&PersistBuffer> {
         self.persist_buffer.as_deref()

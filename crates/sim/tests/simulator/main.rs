@@ -1,7 +1,9 @@
 //! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the schemes against each other.
 
+mod global_flush;
 mod machine;
 mod machine_generator;
+mod power;
 mod power_cut;
 mod program;
 mod program_generator;

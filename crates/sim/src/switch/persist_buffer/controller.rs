@@ -54,6 +54,8 @@ struct Work {
 #[derive(Clone, Debug)]
 pub struct PersistBuffer {
     parameters: Parameters,
+    /// The policy of the scheme, while a Global Persistent Flush has another.
+    usual_policy: DrainPolicy,
     tag_access: Duration,
     data_access: Duration,
     state: State<SLOTS_MAX, INPUTS_MAX>,
@@ -76,6 +78,7 @@ impl PersistBuffer {
             policy: DrainPolicy::of(scheme, config)?,
         };
         Some(PersistBuffer {
+            usual_policy: parameters.policy,
             parameters,
             tag_access: Duration::from_ns(config.tag_access_ns),
             data_access: Duration::from_ns(config.data_access_ns),
@@ -311,8 +314,14 @@ impl PersistBuffer {
         self.tag_access * u64::from(accesses.tag) + self.data_access * u64::from(accesses.data)
     }
 
+    /// Every entry is to be drained now, whatever the scheme says: phase 2 of a Global Persistent Flush.
+    pub fn begin_global_flush(&mut self) {
+        self.parameters.policy = DrainPolicy::AtOnce;
+    }
+
     /// Power is gone: what is durable stays, everything else is lost.
     pub fn power_fail(&mut self) {
+        self.parameters.policy = self.usual_policy;
         self.apply(Input::PowerFail);
         self.held = HeldRequests::default();
         self.output.clear();

@@ -1,0 +1,147 @@
+"""`fencepost power`: what a power cut at the worst instant of a run would have to save."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fencepost import _core, documents, machines
+from fencepost._core import InputError
+from fencepost.cli import console, outputs
+from fencepost.cli.application import app
+from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
+from fencepost.experiment import options
+
+# Energy to move a byte from the last-level cache to persistent memory: Alshboul et al., "BBB:
+# Simplifying Persistent Programming using Battery-Backed Buffers" (HPCA 2021); recalled. The same
+# is taken for a byte in a switch, for which nobody has published a figure.
+NJ_PER_BYTE = 11.228
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What the hold-up source gives; None where it is no limit."""
+
+    nj_per_byte: float
+    energy_uj: float | None
+    phase_1_ns: float | None
+    phase_2_ns: float | None
+
+
+@app.command()
+def power(
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    record: Annotated[Path | None, typer.Argument(metavar="RECORD", help="A record.")] = None,
+    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    nj_per_byte: Annotated[
+        float,
+        typer.Option(min=0, max=1e6, metavar="NJ", help="Energy to bring a byte to the media, nJ."),
+    ] = NJ_PER_BYTE,
+    budget_uj: Annotated[
+        float | None,
+        typer.Option(min=0, max=1e15, metavar="UJ", help="Energy of the hold-up source, in uJ."),
+    ] = None,
+    phase_1_us: Annotated[
+        float | None,
+        typer.Option("--phase-1-us", min=0, max=1e8, help="Time limit of GPF phase 1, in us."),
+    ] = None,
+    phase_2_us: Annotated[
+        float | None,
+        typer.Option("--phase-2-us", min=0, max=1e8, help="Time limit of GPF phase 2, in us."),
+    ] = None,
+    hosts: Hosts = None,
+    pm: Pm = None,
+    persist: Persist = "program",
+    sets: Set = None,
+    seed: Seed = 0,
+    allow_cut: AllowCut = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all that was found.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bytes, energy and hold-up time to save what is volatile; exit 1 for a dirty shutdown."""
+    records = records_of(None, record, hosts) if record or hosts else None
+    if records is None:
+        raise InputError(
+            "a record is needed, or --host N=RECORD for each host;"
+            " type: fencepost power MACHINE RECORD"
+        )
+    outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
+    chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
+    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
+    check_hosts(f"power {name}", resolved, len(records))
+    opened = [_core.Record(str(path), allow_cut) for path in records]
+    job = _core.Job(name, json.dumps(resolved), opened, scheme, json.dumps(chosen), [])
+    limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
+    budget = Budget(nj_per_byte, budget_uj, *limits)
+    with console.messages().status("" if quiet else f"{name} {scheme}"):
+        found = json.loads(job.power(budget.phase_1_ns, budget.phase_2_ns))
+    document = judged(found["report"], found["errors"], budget)
+    for warning in found["warnings"]:
+        console.messages().print(f"warning: {warning}", markup=False, soft_wrap=True)
+    if json_file is not None:
+        provenance = {"machine": name, "resolved": resolved, "options": chosen}
+        documents.write_json(json_file, {"provenance": provenance, **document})
+    for line in lines(document):
+        print(line)
+    if document["is_dirty_shutdown"]:
+        raise typer.Exit(1)
+
+
+def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[str, Any]:
+    """The report with energies, and whether the shutdown would be dirty."""
+    caches = report["cache_bytes"]
+    buffers = dict(report["buffer_bytes"])
+    needed_uj = microjoules(caches + sum(buffers.values()), budget.nj_per_byte)
+    if budget.energy_uj is not None and needed_uj > budget.energy_uj:
+        errors = [
+            *errors,
+            f"hold-up: {needed_uj:.3f} uJ are needed and {budget.energy_uj:g} uJ there",
+        ]
+    needed = report["needed"]
+    return {
+        **report,
+        "nj_per_byte": budget.nj_per_byte,
+        "cache_uj": microjoules(caches, budget.nj_per_byte),
+        "buffer_uj": {
+            name: microjoules(held, budget.nj_per_byte) for name, held in buffers.items()
+        },
+        "needed_uj": needed_uj,
+        "hold_up_ns": (needed["phase_1"]["duration_ps"] + needed["phase_2"]["duration_ps"]) / 1000,
+        "errors": errors,
+        "is_dirty_shutdown": bool(errors),
+    }
+
+
+def microjoules(held: int, nj_per_byte: float) -> float:
+    """Energy to bring so many bytes to the media."""
+    return held * nj_per_byte / 1000
+
+
+def lines(document: dict[str, Any]) -> Iterable[str]:
+    """What a person reads."""
+    yield f"worst instant: {document['time_ps'] / 1000:.1f} ns (of {document['looks']} looks)"
+    caches = document["cache_bytes"]
+    yield f"{'caches':12} {caches:10} bytes {document['cache_uj']:10.3f} uJ"
+    for name, held in document["buffer_bytes"]:
+        yield f"{name:12} {held:10} bytes {document['buffer_uj'][name]:10.3f} uJ"
+    for fullest in document["fullest"]:
+        uj = microjoules(fullest["bytes"], document["nj_per_byte"])
+        at = fullest["time_ps"] / 1000
+        held = f"{fullest['bytes']:10} bytes {uj:10.3f} uJ"
+        yield f"{fullest['switch']:12} {held} at its fullest ({at:.1f} ns)"
+    for phase, title in (("phase_1", "GPF phase 1"), ("phase_2", "GPF phase 2")):
+        of = document["needed"][phase]
+        yield f"{title:12} {of['bytes']:10} bytes {of['duration_ps'] / 1000:10.1f} ns"
+    yield f"hold-up      {document['needed_uj']:.3f} uJ, {document['hold_up_ns']:.1f} ns"
+    for error in document["errors"]:
+        yield f"error: {error}"
+    yield "shutdown: dirty" if document["is_dirty_shutdown"] else "shutdown: clean"

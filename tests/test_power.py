@@ -1,0 +1,87 @@
+"""`fencepost power`: bytes, energy and hold-up time at the worst instant of a run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.cli import main, power
+
+
+def _report(**changes: Any) -> dict[str, Any]:
+    phase = {"bytes": 6400, "duration_ps": 2_000_000, "bytes_left": 0}
+    flush = {"phase_1": phase, "phase_2": phase | {"bytes": 128, "duration_ps": 500_000}}
+    report = {
+        "time_ps": 1000,
+        "looks": 5,
+        "cache_bytes": 6400,
+        "buffer_bytes": [["switch0", 128]],
+        "fullest": [{"switch": "switch0", "bytes": 256, "time_ps": 2000}],
+        "needed": flush,
+        "flush": flush,
+    }
+    return report | changes
+
+
+def test_energy_is_bytes_times_what_a_byte_costs() -> None:
+    found = power.judged(_report(), [], power.Budget(10.0, None, None, None))
+    assert (found["cache_uj"], found["buffer_uj"]) == (64.0, {"switch0": 1.28})
+    assert found["needed_uj"] == pytest.approx(65.28)
+    assert found["hold_up_ns"] == 2500.0
+    assert not found["is_dirty_shutdown"]
+    printed = list(power.lines(found))
+    assert printed[-1] == "shutdown: clean"
+    assert "hold-up      65.280 uJ, 2500.0 ns" in printed
+
+
+def test_a_budget_that_is_too_small_is_a_dirty_shutdown() -> None:
+    found = power.judged(_report(), [], power.Budget(10.0, 65.0, None, None))
+    assert found["errors"] == ["hold-up: 65.280 uJ are needed and 65 uJ there"]
+    assert list(power.lines(found))[-1] == "shutdown: dirty"
+    enough = power.judged(_report(), [], power.Budget(10.0, 66.0, None, None))
+    assert not enough["is_dirty_shutdown"]
+
+
+def test_an_error_of_the_flush_is_a_dirty_shutdown() -> None:
+    said = "GPF phase 1: host0 has 64 bytes left when its time is over"
+    found = power.judged(_report(), [said], power.Budget(10.0, None, 1.0, None))
+    assert f"error: {said}" in list(power.lines(found))
+    assert found["is_dirty_shutdown"]
+
+
+def test_a_record_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "pcs-table1"]) == 2
+    assert "a record is needed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--budget-uj", "--phase-1-us", "--phase-2-us", "--nj-per-byte"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "much"])
+def test_a_budget_is_a_number_that_is_not_negative(
+    option: str, value: str, fft_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["power", "pcs-table1", str(fft_record), option, value]) == 2
+    assert option in capsys.readouterr().err
+
+
+def test_an_unknown_scheme_is_named(fft_record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "pcs-table1", str(fft_record), "--scheme", "pbx"]) == 2
+    assert "there is no scheme `pbx`; there are: nopb, pb, pb_rf" in capsys.readouterr().err
+
+
+def test_a_run_with_flushes_has_something_to_save(
+    fft_record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = tmp_path / "power.json"
+    options = ["--quiet", "--json", str(document)]
+    assert main(["power", "pcs-table1", str(fft_record), *options]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "shutdown: clean"
+    found = json.loads(document.read_text())
+    assert found["cache_bytes"] > 0 and found["cache_bytes"] % 64 == 0
+    assert found["needed"]["phase_1"]["bytes"] == found["cache_bytes"]
+    assert 0 < found["fullest"][0]["bytes"] <= 16 * 64
+    limit = ["--phase-1-us", "0.01"]
+    assert main(["power", "pcs-table1", str(fft_record), "--quiet", *limit]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == "shutdown: dirty"
+    assert printed[-2].startswith("error: GPF phase 1: host0 has")

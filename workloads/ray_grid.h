@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A hierarchical uniform grid over a scene: a cell of the grid lists the triangles that its box may
+// meet, and one with many of them is a grid itself. A ray visits the cells that it crosses in
+// order.
+#ifndef RAY_GRID_H
+#define RAY_GRID_H
+
+#include <float.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "teapot.h"
+
+enum {
+  GRID_AXES = 3,
+  GRID_DEPTH_MAX = 3,
+  GRID_EDGE_MAX = 128,
+  TRIANGLES_PER_CELL = 2,
+  CELL_TRIANGLES_MAX = 12 // more than that make a grid of a cell, as long as it is not too deep
+};
+
+static const uint32_t no_triangle = UINT32_MAX;
+
+struct box {
+  double low[GRID_AXES], high[GRID_AXES];
+};
+
+struct grid {
+  struct box box;
+  int cells_along[GRID_AXES];
+  double cell[GRID_AXES], cells_per_length[GRID_AXES];
+  struct grid_cell *cells;
+};
+
+struct grid_cell {
+  struct grid *grid; // or NULL
+  uint32_t *triangles;
+  uint32_t count;
+};
+
+static inline size_t cell_index(const struct grid *grid, int x, int y, int z) {
+  return (size_t)((z * grid->cells_along[1] + y) * grid->cells_along[0] + x);
+}
+
+struct hit {
+  double distance;
+  uint32_t triangle; // `no_triangle` if there is none
+  double weights[2]; // of the second and third corner
+};
+
+// A ray, and which triangles it has been tested against already: those marked with its number.
+struct tracer {
+  const struct scene *scene;
+  const struct grid *grid;
+  uint32_t *mailbox;
+  uint32_t number;
+};
+
+struct ray {
+  double start[GRID_AXES], direction[GRID_AXES], inverse[GRID_AXES];
+  struct vector start_point, direction_vector;
+};
+
+static inline struct ray ray_from(struct vector start, struct vector direction) {
+  struct ray ray = {.start = {start.x, start.y, start.z},
+                    .direction = {direction.x, direction.y, direction.z},
+                    .start_point = start,
+                    .direction_vector = direction};
+  for (int axis = 0; axis < GRID_AXES; axis++)
+    ray.inverse[axis] = ray.direction[axis] != 0 ? 1 / ray.direction[axis] : DBL_MAX;
+  return ray;
+}
+
+// The intersection of Moeller and Trumbore. Of two at the same distance the first triangle counts,
+// in whatever order they are tested.
+static inline void intersect(const struct scene *scene, uint32_t index, const struct ray *ray,
+                             struct hit *hit) {
+  const struct triangle *triangle = &scene->triangles[index];
+  struct vector across = vector_cross(ray->direction_vector, triangle->edges[1]);
+  double determinant = vector_dot(triangle->edges[0], across);
+  if (fabs(determinant) < 1e-14)
+    return;
+  double inverse = 1 / determinant;
+  struct vector offset = vector_difference(ray->start_point, triangle->corner);
+  double first = vector_dot(offset, across) * inverse;
+  if (first < 0 || first > 1)
+    return;
+  struct vector other = vector_cross(offset, triangle->edges[0]);
+  double second = vector_dot(ray->direction_vector, other) * inverse;
+  if (second < 0 || first + second > 1)
+    return;
+  double distance = vector_dot(triangle->edges[1], other) * inverse;
+  if (distance < 1e-9 || distance > hit->distance ||
+      (distance == hit->distance && index >= hit->triangle))
+    return;
+  *hit = (struct hit){distance, index, {first, second}};
+}
+
+// Where a ray enters and leaves a box; false if it misses it.
+static inline bool cross_box(const struct box *box, const struct ray *ray, double range[2]) {
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    double start = ray->start[axis];
+    if (ray->direction[axis] == 0) {
+      if (start < box->low[axis] || start > box->high[axis])
+        return false;
+      continue;
+    }
+    double one = (box->low[axis] - start) * ray->inverse[axis];
+    double other = (box->high[axis] - start) * ray->inverse[axis];
+    double enter = one < other ? one : other, leave = one < other ? other : one;
+    range[0] = enter > range[0] ? enter : range[0];
+    range[1] = leave < range[1] ? leave : range[1];
+  }
+  return range[0] <= range[1];
+}
+
+static inline bool trace_grid(struct tracer *tracer, const struct grid *grid, const struct ray *ray,
+                              struct hit *hit);
+
+// Tests what a cell lists; whether the nearest hit lies before the ray leaves it, at `leave`.
+static inline bool trace_cell(struct tracer *tracer, const struct grid_cell *cell,
+                              const struct ray *ray, double leave, struct hit *hit) {
+  if (cell->grid != NULL)
+    return trace_grid(tracer, cell->grid, ray, hit);
+  for (uint32_t i = 0; i < cell->count; i++) {
+    uint32_t triangle = cell->triangles[i];
+    if (tracer->mailbox[triangle] == tracer->number)
+      continue;
+    tracer->mailbox[triangle] = tracer->number;
+    intersect(tracer->scene, triangle, ray, hit);
+  }
+  return hit->distance <= leave;
+}
+
+// Visits the cells of a grid on the way of a ray (Amanatides and Woo); whether it has found the
+// nearest hit.
+static inline bool trace_grid(struct tracer *tracer, const struct grid *grid, const struct ray *ray,
+                              struct hit *hit) {
+  double range[2] = {0, hit->distance};
+  if (!cross_box(&grid->box, ray, range))
+    return false;
+  int at[GRID_AXES], step[GRID_AXES];
+  double next[GRID_AXES], way[GRID_AXES];
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    double place = ray->start[axis] + ray->direction[axis] * range[0] - grid->box.low[axis];
+    int cell = (int)(place * grid->cells_per_length[axis]);
+    at[axis] = cell < 0 ? 0 : cell >= grid->cells_along[axis] ? grid->cells_along[axis] - 1 : cell;
+    bool is_forward = ray->direction[axis] > 0;
+    step[axis] = ray->direction[axis] == 0 ? 0 : is_forward ? 1 : -1;
+    double border = grid->box.low[axis] + (at[axis] + is_forward) * grid->cell[axis];
+    next[axis] = step[axis] == 0 ? DBL_MAX : (border - ray->start[axis]) * ray->inverse[axis];
+    way[axis] = grid->cell[axis] * fabs(ray->inverse[axis]);
+  }
+  for (;;) {
+    int axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : (next[1] < next[2] ? 1 : 2);
+    const struct grid_cell *cell = &grid->cells[cell_index(grid, at[0], at[1], at[2])];
+    if ((cell->count > 0 && trace_cell(tracer, cell, ray, next[axis], hit)) ||
+        hit->distance <= next[axis])
+      return hit->triangle != no_triangle;
+    at[axis] += step[axis];
+    if (at[axis] < 0 || at[axis] >= grid->cells_along[axis] || next[axis] == DBL_MAX)
+      return false;
+    next[axis] += way[axis];
+  }
+}
+
+// The nearest triangle on a ray, no farther than `distance`.
+static inline struct hit trace(struct tracer *tracer, const struct ray *ray, double distance) {
+  struct hit hit = {.distance = distance, .triangle = no_triangle};
+  tracer->number++;
+  trace_grid(tracer, tracer->grid, ray, &hit);
+  return hit;
+}
+
+// Building
+
+static inline struct box box_of_triangle(const struct triangle *triangle) {
+  static const double margin = 1e-9; // for rounding
+  struct vector corners[3] = {triangle->corner, vector_sum(triangle->corner, triangle->edges[0]),
+                              vector_sum(triangle->corner, triangle->edges[1])};
+  struct box box;
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    box.low[axis] = DBL_MAX;
+    box.high[axis] = -DBL_MAX;
+    for (size_t i = 0; i < 3; i++) {
+      const double at[] = {corners[i].x, corners[i].y, corners[i].z};
+      box.low[axis] = fmin(box.low[axis], at[axis] - margin);
+      box.high[axis] = fmax(box.high[axis], at[axis] + margin);
+    }
+  }
+  return box;
+}
+
+// Cells that a box meets along each axis, first and last; false if it meets none.
+static inline bool cells_of_box(const struct grid *grid, const struct box *box,
+                                int cells[GRID_AXES][2]) {
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    if (box->high[axis] < grid->box.low[axis] || box->low[axis] > grid->box.high[axis])
+      return false;
+    const double ends[] = {box->low[axis], box->high[axis]};
+    const int last = grid->cells_along[axis] - 1;
+    for (int end = 0; end < 2; end++) {
+      double place = (ends[end] - grid->box.low[axis]) * grid->cells_per_length[axis];
+      cells[axis][end] = place < 0 ? 0 : place >= last ? last : (int)place;
+    }
+  }
+  return true;
+}
+
+// Counts the triangles of each cell, or also lists them once there is room.
+static inline void deal_triangles(const struct scene *scene, struct grid *grid,
+                                  const uint32_t *triangles, uint32_t count, bool is_listing) {
+  for (uint32_t i = 0; i < count; i++) {
+    struct box box = box_of_triangle(&scene->triangles[triangles[i]]);
+    int range[GRID_AXES][2];
+    if (!cells_of_box(grid, &box, range))
+      continue;
+    for (int z = range[2][0]; z <= range[2][1]; z++)
+      for (int y = range[1][0]; y <= range[1][1]; y++)
+        for (int x = range[0][0]; x <= range[0][1]; x++) {
+          struct grid_cell *cell = &grid->cells[cell_index(grid, x, y, z)];
+          if (is_listing)
+            cell->triangles[cell->count] = triangles[i];
+          cell->count++;
+        }
+  }
+}
+
+// Where the cell number `index` lies in a grid.
+static inline struct box box_of_cell(const struct grid *grid, size_t index) {
+  struct box box;
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    size_t along = (size_t)grid->cells_along[axis];
+    box.low[axis] = grid->box.low[axis] + (double)(index % along) * grid->cell[axis];
+    box.high[axis] = box.low[axis] + grid->cell[axis];
+    index /= along;
+  }
+  return box;
+}
+
+// Over `triangles` in `box`, in cubes as far as they fit: about one for each TRIANGLES_PER_CELL.
+static inline struct grid *build_grid(const struct scene *scene, struct box box,
+                                      const uint32_t *triangles, uint32_t count, int depth) {
+  struct grid *grid = scene_memory(1, sizeof *grid);
+  grid->box = box;
+  double volume = 1, cells = 1;
+  for (int axis = 0; axis < GRID_AXES; axis++)
+    volume *= box.high[axis] - box.low[axis];
+  double edge = cbrt(volume * TRIANGLES_PER_CELL / count);
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    double length = box.high[axis] - box.low[axis], along = fmax(2, round(length / edge));
+    grid->cells_along[axis] = (int)fmin(along, GRID_EDGE_MAX);
+    grid->cell[axis] = length / grid->cells_along[axis];
+    grid->cells_per_length[axis] = 1 / grid->cell[axis];
+    cells *= grid->cells_along[axis];
+  }
+  grid->cells = scene_memory((size_t)cells, sizeof *grid->cells);
+  deal_triangles(scene, grid, triangles, count, false);
+  for (size_t i = 0; i < (size_t)cells; i++)
+    if (grid->cells[i].count > 0) {
+      grid->cells[i].triangles = scene_memory(grid->cells[i].count, sizeof(uint32_t));
+      grid->cells[i].count = 0;
+    }
+  deal_triangles(scene, grid, triangles, count, true);
+  for (size_t i = 0; i < (size_t)cells && depth < GRID_DEPTH_MAX; i++) {
+    struct grid_cell *cell = &grid->cells[i];
+    if (cell->count <= CELL_TRIANGLES_MAX || cell->count == count)
+      continue;
+    struct box own = box_of_cell(grid, i);
+    cell->grid = build_grid(scene, own, cell->triangles, cell->count, depth + 1);
+    free(cell->triangles);
+    cell->triangles = NULL;
+  }
+  return grid;
+}
+
+static inline struct grid *grid_of_scene(const struct scene *scene) {
+  uint32_t *all = scene_memory(scene->count, sizeof *all);
+  struct box box;
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    box.low[axis] = DBL_MAX;
+    box.high[axis] = -DBL_MAX;
+  }
+  for (uint32_t i = 0; i < scene->count; i++) {
+    struct box own = box_of_triangle(&scene->triangles[i]);
+    all[i] = i;
+    for (int axis = 0; axis < GRID_AXES; axis++) {
+      box.low[axis] = fmin(box.low[axis], own.low[axis]);
+      box.high[axis] = fmax(box.high[axis], own.high[axis]);
+    }
+  }
+  struct grid *grid = build_grid(scene, box, all, (uint32_t)scene->count, 1);
+  free(all);
+  return grid;
+}
+
+#endif
