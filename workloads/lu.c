@@ -270,17 +270,19 @@ static void repair_thread(struct lu *lu, unsigned thread, const char *path) {
     pool_mismatch(path, "damaged: a loop index is beyond the end");
 }
 
+// Makes a pool that an earlier run has left ready to go on from; returns how many regions that run
+// had finished. Even if there were none, their first blocks may be half written.
 static uint64_t resume(struct lu *lu, const char *path) {
   uint64_t finished = 0;
   for (unsigned thread = 0; thread < lu->threads; thread++)
     finished += lu->indices[thread].regions_finished;
-  if (finished > 0)
-    for (unsigned thread = 0; thread < lu->threads; thread++)
-      repair_thread(lu, thread, path);
+  for (unsigned thread = 0; thread < lu->threads; thread++)
+    repair_thread(lu, thread, path);
   return finished;
 }
 
-static void open_pool(struct lu *lu, const char *path) {
+// Opens or formats the pool; whether an earlier run has left it.
+static bool open_pool(struct lu *lu, const char *path) {
   size_t matrix_bytes = lu->size * lu->size * sizeof(double);
   size_t index_bytes = lu->threads * sizeof(struct loop_index);
   char *base = pool_open(
@@ -290,7 +292,7 @@ static void open_pool(struct lu *lu, const char *path) {
   lu->matrix = (double *)((char *)(lu->indices + lu->threads) + MISALIGNMENT);
   const uint64_t parameters[POOL_PARAMETERS] = {lu->size, lu->block, lu->threads, lu->level};
   if (pool_is_formatted(header, path, magic, parameters))
-    return;
+    return true;
   memset(lu->indices, 0, index_bytes);
   flush_range(lu->flush, lu->indices, index_bytes);
   for (size_t column = 0; column < lu->blocks; column++)
@@ -298,6 +300,7 @@ static void open_pool(struct lu *lu, const char *path) {
       make_again(lu, task_of(0, row, column));
   persist(lu->flush, lu->matrix, matrix_bytes);
   pool_finish_format(header, magic, parameters, lu->flush);
+  return false;
 }
 
 // The answer
@@ -414,8 +417,8 @@ int main(int count, char **values) {
     if (lu.threads % rows == 0)
       lu.thread_rows = rows;
   lu.thread_columns = lu.threads / lu.thread_rows;
-  open_pool(&lu, arguments.pool);
-  uint64_t resumed = resume(&lu, arguments.pool);
+  bool is_left = open_pool(&lu, arguments.pool);
+  uint64_t resumed = is_left ? resume(&lu, arguments.pool) : 0;
   pthread_barrier_init(&lu.barrier, NULL, lu.threads);
 
   team_run(lu.threads, factorise, &lu);

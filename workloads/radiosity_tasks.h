@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queues of tasks, one for each thread, from which others steal: the owner takes the oldest task, a
+// thief the youngest. A task is a number. They are volatile: which tasks are left after a crash
+// follows from what is durable.
+#ifndef RADIOSITY_TASKS_H
+#define RADIOSITY_TASKS_H
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "persist.h"
+
+struct task_queue {
+  alignas(LINE_BYTES) pthread_mutex_t lock;
+  uint32_t first, end; // of the tasks that are waiting
+  uint32_t *tasks;
+};
+
+struct task_queues {
+  unsigned threads;
+  struct task_queue *queues;
+};
+
+// Each with room for all tasks that a phase may have.
+static inline struct task_queues new_task_queues(unsigned threads, uint32_t capacity) {
+  struct task_queues queues = {.threads = threads};
+  queues.queues = aligned_alloc(LINE_BYTES, threads * sizeof *queues.queues);
+  uint32_t *tasks = calloc(threads, capacity * sizeof *tasks);
+  if (queues.queues == NULL || tasks == NULL) {
+    perror("no memory for the queues");
+    exit(EXIT_FAILURE);
+  }
+  for (unsigned thread = 0; thread < threads; thread++) {
+    queues.queues[thread] = (struct task_queue){.tasks = tasks + (size_t)thread * capacity};
+    pthread_mutex_init(&queues.queues[thread].lock, NULL);
+  }
+  return queues;
+}
+
+// The queue begins again at its start when it is empty, as it is between phases.
+static inline void put_task(struct task_queues *queues, unsigned thread, uint32_t task) {
+  struct task_queue *queue = &queues->queues[thread];
+  pthread_mutex_lock(&queue->lock);
+  if (queue->first == queue->end)
+    queue->first = queue->end = 0;
+  queue->tasks[queue->end++] = task;
+  pthread_mutex_unlock(&queue->lock);
+}
+
+// Takes a task of the thread's own or of the next thread that has one; false if none has.
+static inline bool take_task(struct task_queues *queues, unsigned thread, uint32_t *task) {
+  for (unsigned i = 0; i < queues->threads; i++) {
+    struct task_queue *queue = &queues->queues[(thread + i) % queues->threads];
+    pthread_mutex_lock(&queue->lock);
+    bool is_found = queue->first < queue->end;
+    if (is_found)
+      *task = i == 0 ? queue->tasks[queue->first++] : queue->tasks[--queue->end];
+    pthread_mutex_unlock(&queue->lock);
+    if (is_found)
+      return true;
+  }
+  return false;
+}
+
+#endif
