@@ -51,6 +51,7 @@ def test_every_target_reads_figures_that_the_bench_has():
             "hosts_1": {"messages_per_second": 2.4e6},
             "hosts_1024": {"messages_per_second": 2.0e6},
         },
+        "crash": {"hashmap_8mb": {"images_per_minute": 1200.0}},
         "record": {"fft": {"slowdown": 26.0}},
         "memory": {"short": {"peak_mb": 100.0}, "long": {"peak_mb": 105.0}},
         "seconds": 300.0,

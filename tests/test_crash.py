@@ -226,6 +226,19 @@ def test_wrong_input_has_one_clear_message(case, fencepost, tmp_path):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_a_record_with_values_does_as_well(fencepost, tmp_path):
+    fencepost("record", "--values", "--pm", "file:pool", "-o", "r", *PROGRAM, check=True)
+    done = fencepost("crash", "pcs-table1", "r", "--check", CHECK, "--out", "found")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "pool").unlink()
+    gone = fencepost("crash", "pcs-table1", "r", "--check", CHECK, "--out", "again")
+    assert gone.returncode == 2 and "give it with --pool-size" in gone.stderr
+    size = json.loads((tmp_path / "found" / "crash.json").read_text())["pool"]["bytes"]
+    own = ["--pool-size", size, "--out", "again"]
+    again = fencepost("crash", "pcs-table1", "r", "--check", CHECK, *own, check=True)
+    assert again.stdout.split(" a minute")[1:] == done.stdout.split(" a minute")[1:]
+
+
 def test_a_record_without_values_is_refused(fencepost, fft_record):
     done = fencepost("crash", "pcs-table1", fft_record, "--check", CHECK)
     assert done.returncode == 2

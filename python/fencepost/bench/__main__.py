@@ -8,6 +8,7 @@ from pathlib import Path
 from fencepost import documents
 from fencepost.bench import (
     Figures,
+    crash,
     fabric,
     history,
     noise,
@@ -33,6 +34,7 @@ def main(output: Path) -> None:
             "memory": replay.measure_lengths(folder),
             "reference": reference.measure(folder),
             "fabric": fabric.measure(),
+            "crash": crash.measure(folder),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():

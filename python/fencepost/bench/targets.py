@@ -51,6 +51,8 @@ def targets(document: Figures) -> Iterator[Target]:
     one, most = (fabric[f"hosts_{hosts}"]["messages_per_second"] for hosts in (1, 1024))
     name = "cost of a fabric message, 1,024 hosts over one"
     yield Target(name, one / most, 1.2, at_most=True)
+    images = document["crash"]["hashmap_8mb"]["images_per_minute"]
+    yield Target("crash states checked in a minute, 8 MB, 2 cores", images, 1000)
     for name, figures in document["record"].items():
         yield Target(f"recording {name}, times native", figures["slowdown"], 25, at_most=True)
     peaks = [figures["peak_mb"] for figures in document["memory"].values()]

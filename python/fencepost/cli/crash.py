@@ -201,8 +201,8 @@ def _forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
 
 
 def _recorded_pm(record: Path) -> str:
-    info = json.loads(_core.record_info(str(record)))
-    selector = info["options"]["pm"] if "options" in info else None
-    if selector is None:
+    info = json.loads(_core.record_info(str(record))).get("info") or {}
+    selector = info.get("options", {}).get("pm")
+    if not selector:
         raise InputError(f"{record}: it has no values; record with --values --pm file:POOL")
     return str(selector)
