@@ -96,6 +96,25 @@ def test_the_parts_of_a_bar_are_as_long_as_the_whole(result):
         assert widths == pytest.approx(expected, abs=0.01)
 
 
+def test_the_fullest_of_each_persist_buffer_is_what_a_power_cut_leaves_to_drain(result):
+    assert "If power fails" not in Page(report.html(result)).text
+    levels = {"0": 5, "1": 7, "12": 3, "13": 0}
+    last = result["runs"][-1]
+    last["statistics"]["switch0"] = {"persist_buffer": {"occupancy": {"level_ps": levels}}}
+    machine = result["provenance"]["machines"][last["machine"]]
+    machine["fabric"] = {**machine["fabric"], "hosts": ["host0", "host1"]}
+    machine["cache"] = {
+        "l1d": {"shared": False, "size_kib": 32},
+        "l2": {"shared": True, "size_kib": 256},
+    }
+    text = Page(report.html(result)).text
+    at = text.index("switch0, its persist buffer at its fullest")
+    row = [cell for cell in text[at:] if cell][: 1 + len(result["runs"])]
+    # 12 lines of 64 bytes, 11.228 nJ for each byte.
+    assert row[1:] == ["–"] * (len(result["runs"]) - 1) + ["768 bytes, 8.6 µJ"]
+    assert "524,288 bytes, 5,886.7 µJ" in text
+
+
 def test_several_hosts_have_a_table_of_their_own(result):
     assert "Hosts" not in Page(report.html(result)).text
     for run in result["runs"]:

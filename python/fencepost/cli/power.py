@@ -15,11 +15,7 @@ from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
 from fencepost.experiment import options
-
-# Energy to move a byte from the last-level cache to persistent memory: Alshboul et al., "BBB:
-# Simplifying Persistent Programming using Battery-Backed Buffers" (HPCA 2021); recalled. The same
-# is taken for a byte in a switch, for which nobody has published a figure.
-NJ_PER_BYTE = 11.228
+from fencepost.hold_up import NJ_PER_BYTE, microjoules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,11 +115,6 @@ def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[st
         "errors": errors,
         "is_dirty_shutdown": bool(errors),
     }
-
-
-def microjoules(held: int, nj_per_byte: float) -> float:
-    """Energy to bring so many bytes to the media."""
-    return held * nj_per_byte / 1000
 
 
 def lines(document: dict[str, Any]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost import figures, table
 from fencepost.figures import Run
-from fencepost.report import topology
+from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
 
 View = dict[str, Any]
@@ -89,6 +89,7 @@ def view(result: dict[str, Any]) -> View:
         "stacks": _stacks(runs, columns),
         "explanation": _explanation(runs),
         "links": _links(runs),
+        "power": power.rows(runs, result["provenance"]["machines"]),
         "hosts": _hosts(runs, names),
         "regions": _regions(runs, names),
         "topologies": [

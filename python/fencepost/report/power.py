@@ -1,0 +1,51 @@
+"""What there was to save if power had failed, as far as a result document says it."""
+
+from typing import Any
+
+from fencepost import hold_up
+from fencepost.figures import Run
+
+LINE_BYTES = 64
+
+
+def rows(runs: list[Run], machines: dict[str, Any]) -> list[dict[str, Any]]:
+    """For each persist buffer its fullest in each run, and what the caches of all hosts hold."""
+    fullest = [_fullest(run) for run in runs]
+    switches = list(dict.fromkeys(name for found in fullest for name in found))
+    found = [
+        {
+            "label": f"{name}, its persist buffer at its fullest",
+            "cells": [_amount(of_run.get(name)) for of_run in fullest],
+        }
+        for name in switches
+    ]
+    if switches:
+        cells = [_amount(_cache_bytes(machines[run["machine"]])) for run in runs]
+        found.append({"label": "last-level caches, if all of it were dirty", "cells": cells})
+    return found
+
+
+def _fullest(run: Run) -> dict[str, int]:
+    """Bytes in the persist buffer of each switch, when they were most."""
+    found = {}
+    for name, node in run["statistics"].items():
+        levels = node.get("persist_buffer", {}).get("occupancy", {}).get("level_ps")
+        if levels is not None:
+            held = max((int(level) for level, ps in levels.items() if ps > 0), default=0)
+            found[name] = held * LINE_BYTES
+    return found
+
+
+def _cache_bytes(machine: dict[str, Any]) -> int | None:
+    """The size of the last-level caches of all hosts; none if the machine says nothing of them."""
+    shared = [level for level in machine.get("cache", {}).values() if level["shared"]]
+    if not shared:
+        return None
+    largest = max(level["size_kib"] for level in shared)
+    return int(largest * 1024) * len(machine["fabric"]["hosts"])
+
+
+def _amount(held: int | None) -> str:
+    if held is None:
+        return "–"
+    return f"{held:,} bytes, {hold_up.microjoules(held):,.1f} µJ"
