@@ -1,6 +1,12 @@
 """`fencepost prove`: counts, mutants, stories, and what it refuses."""
 
 import json
+import signal
+import subprocess
+
+import pytest
+
+from installed import FENCEPOST
 
 SMALL = ["--entries", 1, "--addresses", 1, "--hosts", 1, "--writes", 2, "--crashes", 1]
 
@@ -49,6 +55,38 @@ def _numbers(text):
     return [part for part in text.replace(",", " ").split() if part.isdigit()]
 
 
+def test_without_memory_enough_nothing_is_proved(fencepost, tmp_path):
+    bounds = ["--entries", 1, "--hosts", 2, "--writes", 1, "--crashes", 1]
+    done = fencepost("prove", *bounds, "--memory-gib", 0.00233, "--json", "p.json", "--quiet")
+    assert done.returncode == 1
+    assert "pb: more than 2 MiB would be needed, and " in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("not proved: ")
+    assert (
+        json.loads((tmp_path / "p.json").read_text())["proofs"][0]["ended_early"] == "out_of_memory"
+    )
+
+
+def test_an_interrupt_ends_it_at_once_and_leaves_no_file(tmp_path):
+    command = [FENCEPOST, "prove", "--json", "p.json"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    # It explores as soon as it says how far it is.
+    assert "states at depth" in running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    _, rest = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in rest
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("topology", ["chain", "shared"])
+def test_two_switches_are_proved_too(fencepost, topology):
+    hosts = 2 if topology == "shared" else 1
+    bounds = ["--entries", 1, "--addresses", 1, "--hosts", hosts, "--writes", 1, "--crashes", 1]
+    done = fencepost("prove", *bounds, "--topology", topology, "--scheme", "pb_rf", check=True)
+    assert done.stdout.splitlines()[-1].startswith("proved: ")
+
+
 def test_what_cannot_be_explored_is_refused(fencepost):
     for arguments, message in (
         (["--entries", 9], "entries: 9 is not 1 to 4"),
@@ -56,6 +94,9 @@ def test_what_cannot_be_explored_is_refused(fencepost):
         (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),
         (["--without", "luck"], "there is no reduction `luck`"),
         (["--mutant", "gremlin"], "there is no mutant `gremlin`; there are: all, "),
+        (["--memory-gib", "nan"], "Invalid value for '--memory-gib'"),
+        (["--writes", -1], "Invalid value for '--writes'"),
+        (["--crashes", 300], "Invalid value for '--crashes'"),
         (["--mutant", "all", "--entries", 2], "a mutant has bounds of its own"),
     ):
         done = fencepost("prove", *arguments)

@@ -102,12 +102,12 @@ def medium_probe(machine: str, medium: str, script: str) -> str:
 def options_resolve(options: str) -> str:
     """Checks `provenance.options` of docs/results.md (JSON) and gives them back; or InputError."""
 
-def prove_bounds(bounds: str, observe: Callable[[str], None]) -> str:
-    """Explores the protocol within `bounds` (JSON); gives a report as JSON.
+def prove_bounds(bounds: str, memory_max: int, observe: Callable[[str], None]) -> str:
+    """Explores the protocol within `bounds` (JSON) and so many bytes; gives a report as JSON.
 
     `observe` is called every few seconds with how far it is, as JSON. Gives `bounds`, `states`,
-    `transitions`, `depth`, `seconds`, `bytes`, and `counterexample` (null, or `predicate`,
-    `invariants`, `says`, `steps`).
+    `transitions`, `depth`, `seconds`, `bytes`, `counterexample` (null, or `predicate`,
+    `invariants`, `says`, `steps`) and `ended_early` (null, or `out_of_memory`).
     """
 
 def prove_mutant(name: str, observe: Callable[[str], None] | None) -> str:

@@ -15,19 +15,19 @@ use crate::faults::{caught, input};
 /// How often the callback is told.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is explored within `bounds` (JSON), as JSON. `observe` is called now and then with how far it is, as JSON, and with signals handled.
+/// What is explored within `bounds` (JSON), as JSON, with `memory_max` bytes for the set of states. `observe` is called now and then with how far it is, as JSON, and with signals handled.
 #[pyfunction]
-pub fn prove_bounds(py: Python<'_>, bounds: &str, observe: Py<PyAny>) -> PyResult<String> {
+pub fn prove_bounds(py: Python<'_>, bounds: &str, memory_max: u64, observe: Py<PyAny>) -> PyResult<String> {
     let bounds: Bounds = serde_json::from_str(bounds).map_err(input)?;
     let model = prove::sound(bounds).map_err(input)?;
-    run(py, "the protocol", &model, &observe)
+    run(py, "the protocol", &model, memory_max, &observe)
 }
 
 /// The attempt to kill the mutant `name`, as JSON.
 #[pyfunction]
 pub fn prove_mutant(py: Python<'_>, name: &str, observe: Py<PyAny>) -> PyResult<String> {
     let mutant = Mutant::named(name).map_err(input)?;
-    run(py, name, &mutant.model(), &observe)
+    run(py, name, &mutant.model(), u64::MAX, &observe)
 }
 
 /// All predicates, all mutants and the default bounds, as JSON.
@@ -40,7 +40,7 @@ pub fn prove_catalogue() -> String {
     json!({"predicates": all, "mutants": mutants, "bounds": Bounds::default()}).to_string()
 }
 
-fn run(py: Python<'_>, what: &str, model: &Explored, observe: &Py<PyAny>) -> PyResult<String> {
+fn run(py: Python<'_>, what: &str, model: &Explored, memory_max: u64, observe: &Py<PyAny>) -> PyResult<String> {
     let mut failed = None;
     let explore = || {
         let tell = |progress: &Progress| {
@@ -53,7 +53,7 @@ fn run(py: Python<'_>, what: &str, model: &Explored, observe: &Py<PyAny>) -> PyR
                 }
             }
         };
-        let report = py.detach(|| prove::prove(model, &mut every(INTERVAL, tell)));
+        let report = py.detach(|| prove::prove(model, memory_max, &mut every(INTERVAL, tell)));
         Ok(serde_json::to_string(&report).expect("a report is JSON"))
     };
     let report = caught(|| what.to_owned(), explore)?;

@@ -1,6 +1,7 @@
 """`fencepost prove`: the persist-buffer protocol, explored exhaustively, and its mutants."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from fencepost import _core, documents
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
@@ -19,7 +20,7 @@ TOPOLOGIES = ("single", "chain", "shared")
 
 
 def _bound(what: str, key: str) -> Any:
-    return typer.Option(metavar="N", help=f"{what} (default: {BOUNDS[key]}).")
+    return typer.Option(min=0, max=255, metavar="N", help=f"{what} (default: {BOUNDS[key]}).")
 
 
 @app.command()
@@ -64,6 +65,16 @@ def prove(
     list_all: Annotated[
         bool, typer.Option("--list", help="List predicates and mutants, and do nothing.")
     ] = False,
+    memory_gib: Annotated[
+        float | None,
+        typer.Option(
+            "--memory-gib",
+            min=0.001,
+            max=1e6,
+            metavar="GIB",
+            help="Memory for states (default: three quarters of what is free).",
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
     ] = None,
@@ -73,6 +84,7 @@ def prove(
     if list_all:
         _list()
         return
+    outputs.check({"--json": json_file})
     if topology not in (None, *TOPOLOGIES):
         raise InputError(f'"{topology}" is no topology; there are {", ".join(TOPOLOGIES)}')
     given = {
@@ -97,7 +109,16 @@ def prove(
             raise InputError("a mutant has bounds of its own; leave the others out")
         _kill(mutant, json_file, quiet)
         return
-    _prove(bounds, schemes or [BOUNDS["scheme"]], json_file, quiet)
+    memory = _free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
+    _prove(bounds, schemes or [BOUNDS["scheme"]], memory, json_file, quiet)
+
+
+def _free_bytes() -> int:
+    """What can be had without swapping."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _reductions(without: list[str]) -> dict[str, bool]:
@@ -123,30 +144,38 @@ def _observer(what: str, quiet: bool) -> Any:
     return observe
 
 
-def _prove(bounds: dict[str, Any], schemes: list[str], json_file: Path | None, quiet: bool) -> None:
+def _prove(
+    bounds: dict[str, Any], schemes: list[str], memory: int, json_file: Path | None, quiet: bool
+) -> None:
     for scheme in schemes:
         if scheme not in SCHEMES:
             raise InputError(f'"{scheme}" is no scheme; there are {", ".join(SCHEMES)}')
     reports = []
     for scheme in schemes:
         text = json.dumps({**bounds, "scheme": scheme})
-        reports.append(json.loads(_core.prove_bounds(text, _observer(scheme, quiet))))
+        report = json.loads(_core.prove_bounds(text, memory, _observer(scheme, quiet)))
+        reports.append(report)
+        _print_report(report)
     total = _total(reports)
     if json_file is not None:
         documents.write_json(json_file, {**total, "proofs": reports})
-    for report in reports:
-        _print_report(report)
     broken = [report for report in reports if report["counterexample"] is not None]
     for report in broken:
         _print_story(report["counterexample"])
-    verb = "broken" if broken else "proved"
+    cut_short = [report for report in reports if report["ended_early"] is not None]
+    for report in cut_short:
+        said = f"{report['bounds']['scheme']}: more than {memory / 2**20:.0f} MiB would be needed"
+        left = report["states"] - report["expanded"]
+        hint = "lower the bounds, or give more with --memory-gib"
+        print(f"{said}, and {left} states are left to be expanded; {hint}")
+    verb = "broken" if broken else "not proved" if cut_short else "proved"
     rate = total["transitions"] / total["seconds"]
     print(
         f"{verb}: {total['states']} states, {total['transitions']} transitions, depth"
         f" {total['depth']}, {total['seconds']:.1f} s, {rate:.0f} transitions/s,"
         f" {total['bytes'] / 2**20:.0f} MiB"
     )
-    if broken:
+    if broken or cut_short:
         raise typer.Exit(1)
 
 

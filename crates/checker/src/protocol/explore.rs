@@ -50,12 +50,15 @@ pub struct Exploration<const K: usize> {
 }
 
 /// Why an exploration ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndedEarly {
     /// It was told to.
     Stopped,
     /// A state has more bits than the words have.
     StateTooWide,
+    /// The next states would take more memory than they may, or cannot be numbered any more.
+    OutOfMemory,
 }
 
 /// States whose next states are found between two looks at the clock.
@@ -83,14 +86,16 @@ struct Explorer<'a, const B: usize, const S: usize, const I: usize, const K: usi
     broken: Option<Broken<K>>,
 }
 
-/// Explores everything that `model` can do. `observe` is told how far it is now and then, and may stop it.
+/// Explores everything that `model` can do, with `memory_max` bytes for the set of states. `observe` is told how far it is now and then, and may
+/// stop it.
 pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
     model: &Model<S, I>,
+    memory_max: u64,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Exploration<K> {
     let start = Instant::now();
     let mut explorer: Explorer<'_, B, S, I, K> = Explorer::new(model);
-    let (mut depth, mut level_end, mut was_stopped) = (0, 1, false);
+    let (mut depth, mut level_end, mut ended_early) = (0, 1, None);
     let mut next: StateIndex = 0;
     let progress = |explorer: &Explorer<'_, B, S, I, K>, expanded: StateIndex, depth| Progress {
         states: explorer.visited.len() as u64,
@@ -100,19 +105,25 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
         bytes: explorer.visited.bytes() as u64,
         seconds: start.elapsed().as_secs_f64(),
     };
-    while (next as usize) < explorer.visited.len() && explorer.broken.is_none() && !explorer.is_too_wide {
+    while (next as usize) < explorer.visited.len() && explorer.broken.is_none() && ended_early.is_none() {
         explorer.expand(next);
         next += 1;
         if explorer.batch.len() >= BATCH || next as usize == level_end {
-            explorer.look_up();
+            if explorer.has_room(memory_max) {
+                explorer.look_up();
+            } else {
+                ended_early = Some(EndedEarly::OutOfMemory);
+            }
         }
         if next as usize == level_end && explorer.visited.len() > level_end {
             depth += 1;
             level_end = explorer.visited.len();
         }
         if next.is_multiple_of(BETWEEN_LOOKS) && observe(&progress(&explorer, next, depth)).is_break() {
-            was_stopped = true;
-            break;
+            ended_early = Some(EndedEarly::Stopped);
+        }
+        if explorer.is_too_wide {
+            ended_early = Some(EndedEarly::StateTooWide);
         }
     }
     if matches!(explorer.broken, Some((_, _, Some(_)))) {
@@ -120,11 +131,6 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
         let rest = (next..level_end as StateIndex).find_map(|index| explorer.broken_state(index));
         explorer.broken = rest.or(explorer.broken);
     }
-    let ended_early = match (explorer.is_too_wide, was_stopped) {
-        (true, _) => Some(EndedEarly::StateTooWide),
-        (false, true) => Some(EndedEarly::Stopped),
-        (false, false) => None,
-    };
     Exploration { progress: progress(&explorer, next, depth), counterexample: explorer.counterexample(), ended_early }
 }
 
@@ -176,6 +182,12 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
             watch.require(predicate, false);
             self.broken = watch.broken.map(|name| (index, name, None));
         }
+    }
+
+    /// Whether all that was found fits into so many bytes if it is new.
+    fn has_room(&self, memory_max: u64) -> bool {
+        let (found, known) = (self.batch.len(), self.visited.len());
+        known + found < StateIndex::MAX as usize && self.visited.bytes_with(found) as u64 <= memory_max
     }
 
     /// Looks up what was found, and keeps what is new.

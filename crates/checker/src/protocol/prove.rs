@@ -21,8 +21,8 @@ pub struct Report {
     pub progress: Progress,
     /// What is broken, if something is.
     pub counterexample: Option<Story>,
-    /// Whether it was told to stop before it was through.
-    pub was_stopped: bool,
+    /// Why it ended before it was through, if it did.
+    pub ended_early: Option<EndedEarly>,
 }
 
 /// A counterexample to be read.
@@ -38,13 +38,13 @@ pub struct Story {
     pub steps: Vec<String>,
 }
 
-/// Explores all of `model`. `observe` is told how far it is now and then, and may stop it.
-pub fn prove(model: &Explored, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
+/// Explores all of `model`, with `memory_max` bytes for the set of states. `observe` is told how far it is now and then, and may stop it.
+pub fn prove(model: &Explored, memory_max: u64, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
     // As few words as the states of these bounds fit into: they are what memory is needed for.
     let report = match model.buffers() {
-        0 => with_words::<0, 4>(model, observe),
-        1 => with_words::<1, 4>(model, observe).or_else(|| with_words::<1, 8>(model, observe)),
-        _ => with_words::<2, 6>(model, observe).or_else(|| with_words::<2, 12>(model, observe)),
+        0 => with_words::<0, 4>(model, memory_max, observe),
+        1 => with_words::<1, 4>(model, memory_max, observe).or_else(|| with_words::<1, 8>(model, memory_max, observe)),
+        _ => with_words::<2, 6>(model, memory_max, observe).or_else(|| with_words::<2, 12>(model, memory_max, observe)),
     };
     report.expect("no state within the limits of the bounds is wider")
 }
@@ -52,9 +52,10 @@ pub fn prove(model: &Explored, observe: &mut dyn FnMut(&Progress) -> ControlFlow
 /// Nothing if some state does not fit into `K` words.
 fn with_words<const B: usize, const K: usize>(
     model: &Explored,
+    memory_max: u64,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Option<Report> {
-    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, observe);
+    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, memory_max, observe);
     if exploration.ended_early == Some(EndedEarly::StateTooWide) {
         return None;
     }
@@ -66,7 +67,7 @@ fn with_words<const B: usize, const K: usize>(
         bounds: model.bounds,
         progress: exploration.progress,
         counterexample,
-        was_stopped: exploration.ended_early == Some(EndedEarly::Stopped),
+        ended_early: exploration.ended_early,
     })
 }
 

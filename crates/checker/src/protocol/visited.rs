@@ -69,6 +69,14 @@ impl<const K: usize> Visited<K> {
         of_states + self.table.len() * size_of::<u64>()
     }
 
+    /// Bytes in use at most while some `more` states are added.
+    pub fn bytes_with(&self, more: usize) -> usize {
+        let is_full = (self.len() + more) * 4 > self.table.len() * 3;
+        let grown = if is_full { self.table.len() * 2 * size_of::<u64>() } else { 0 };
+        let chunks = (self.len() + more).div_ceil(CHUNK) - self.states.chunks.len();
+        self.bytes() + grown + chunks * CHUNK * (size_of::<Words<K>>() + size_of::<StateIndex>())
+    }
+
     /// What [`Self::insert`] looks a state up by.
     pub fn hash(words: &Words<K>) -> u64 {
         let mut hasher = FxHasher::default();

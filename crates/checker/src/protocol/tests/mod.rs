@@ -16,7 +16,7 @@ use super::prove::{Report, prove, sound};
 
 /// Explores without being told to stop.
 fn explored(model: &Explored) -> Report {
-    prove(model, &mut |_| ControlFlow::Continue(()))
+    prove(model, u64::MAX, &mut |_| ControlFlow::Continue(()))
 }
 
 /// One address, one host, one entry: two writes and a read, a power cut and a repeated acknowledgement.
