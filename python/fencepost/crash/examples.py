@@ -27,7 +27,7 @@ TABLE_END = "<!-- end of the table of examples -->"
 SIZES = {
     "hashmap": ["-n", "12", "-k", "6"],
     "queue": ["-t", "1", "-c", "1", "-n", "5"],
-    "ledger": ["-n", "2"],
+    "ledger": ["-n", "3"],
 }
 
 
