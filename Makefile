@@ -5,7 +5,7 @@
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
-#   make figures the pictures in docs/, made again
+#   make figures docs/report.png, made again (other pages name the commands of their pictures)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:

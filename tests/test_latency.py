@@ -116,3 +116,12 @@ def test_a_chain_that_gets_no_read_through_is_said_and_is_no_number(fencepost, t
     [curve] = json.loads((tmp_path / "l.json").read_text())["curves"]
     assert curve["points"][0]["latency_ns"]["mean"] is None
     assert " 00000\t      –\t" in done.stdout
+
+
+def test_the_page_shows_what_is_printed(fencepost, pytestconfig):
+    page = (pytestconfig.rootpath / "docs" / "latency.md").read_text()
+    shown = page.partition("Measuring Loaded")[2].partition("```")[0].splitlines()[1:]
+    ends = ["--delay", "0", "--delay", "20000", "--mix", "1:0"]
+    printed = fencepost("latency", "xconn-x8", *ends, "-q", check=True).stdout.splitlines()
+    assert [line for line in shown if line != " …"] == [line for line in printed if line in shown]
+    assert sum(ROW.fullmatch(line) is not None for line in shown) == 2

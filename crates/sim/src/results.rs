@@ -15,10 +15,12 @@ use crate::system::LinkEnd;
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
     let whole = Counted::over(&outcome.intervals, &outcome.stats);
+    let persists = sample::exact_count(&whole, "persists");
     let total = match &outcome.sample {
         Some(sample) => Counted::measured(&sample.measured(), whole.time),
         None => whole,
     };
+    let persists_timed = total.histogram("memory_border.persists.latency").count();
     let mips = (host_seconds > 0.0).then(|| outcome.instructions as f64 / host_seconds / 1e6);
     let mut entry = Map::new();
     entry.insert("scheme".into(), json!(scheme.to_string()));
@@ -34,7 +36,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("latency_stacks".into(), total.latency_stacks());
     entry.insert("regions".into(), regions(outcome));
     entry.insert("sampling".into(), Value::Null);
-    entry.insert("warnings".into(), json!(warnings(outcome, &total)));
+    entry.insert("warnings".into(), json!(warnings(outcome, persists, persists_timed)));
     entry.insert("statistics".into(), total.stats.to_json());
     if let Some(sample) = &outcome.sample {
         sample::estimate(&mut entry, outcome, sample);
@@ -300,12 +302,17 @@ fn regions(outcome: &Outcome) -> Value {
     entries.collect()
 }
 
-fn warnings(outcome: &Outcome, total: &Counted) -> Vec<String> {
+/// What a reader has to know; of all `persists`, so many were timed.
+fn warnings(outcome: &Outcome, persists: u64, timed: u64) -> Vec<String> {
     let mut warnings = outcome.warnings.clone();
-    if total.histogram("memory_border.persists.latency").count() == 0 {
+    if persists == 0 {
         warnings.push(
             "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),
         );
+    } else if timed == 0 {
+        warnings.push(format!(
+            "no interval met a persist, and the program makes about {persists}: what they cost is not known; take a shorter period (see --sample)"
+        ));
     }
     warnings
 }

@@ -17,7 +17,7 @@ use crate::core::persist::PersistMode;
 use crate::host::{Host, Workload};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
-use crate::livelock::LivelockWatch;
+use crate::livelock::{self, EVENTS_PER_LOOK, LivelockWatch};
 use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Clock, Event, Record, RecordError};
 use crate::sampling::SamplePlan;
@@ -29,9 +29,6 @@ use crate::timeline::Timeline;
 
 #[cfg(doc)]
 use crate::config::topology::Topology;
-
-/// How many events are handled between two looks at cancellation and progress.
-const EVENTS_PER_LOOK: u32 = 4096;
 
 /// What can be chosen for a replay besides machine, records and scheme.
 #[derive(Clone, Debug)]
@@ -297,7 +294,7 @@ impl Simulation {
         system.start();
         let region_start = (!has_regions).then(|| RegionStart::noticed_now(&system, Time::ZERO));
         Ok(Simulation {
-            livelock: LivelockWatch::new(system.names().len()),
+            livelock: LivelockWatch::new(&system),
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
             shared_instructions_limit: options.instructions_limit.filter(|_| hosts > 1),
             has_reached_shared_pm_writes: false,
@@ -349,7 +346,13 @@ impl Simulation {
                 let now = self.system.now();
                 let trace = self.system.trace_mut().expect("it has just been given");
                 trace.in_region(region);
-                if trace.is_over(now) || !self.step() {
+                let is_over = trace.is_over(now);
+                let is_at_end = !is_over && !self.step();
+                if is_at_end {
+                    self.look(progress)?;
+                    self.check_rest()?;
+                }
+                if is_over || is_at_end {
                     let trace = self.system.take_trace().expect("it is there");
                     return Ok(Timeline::new(trace, self.system.names(), self.system.wires()));
                 }
@@ -401,14 +404,19 @@ impl Simulation {
     /// Handles all events up to `time`; whether any are left.
     ///
     /// # Errors
-    /// If the record cannot be read.
+    /// If the record cannot be read, or nothing comes of the events.
     pub fn run_until(&mut self, time: Time) -> Result<bool, SimulationError> {
-        while self.system.next_time().is_none_or(|next| next <= time) {
-            if !self.step() {
-                return self.check_error().map(|()| false);
+        loop {
+            self.livelock.look(&self.system)?;
+            for _ in 0..EVENTS_PER_LOOK {
+                if self.system.next_time().is_some_and(|next| next > time) {
+                    return Ok(true);
+                }
+                if !self.step() {
+                    return self.check_error().map(|()| false);
+                }
             }
         }
-        Ok(true)
     }
 
     /// Cuts the power now.
@@ -422,7 +430,8 @@ impl Simulation {
     /// If recovery does not come to an end.
     pub fn recover(&mut self) -> Result<(), SimulationError> {
         self.start_recovery();
-        while self.system.step() != Stepped::Nowhere {}
+        let mut watch = LivelockWatch::new(&self.system);
+        livelock::run_until(&mut self.system, &mut watch, Time::NEVER)?;
         if self.system.is_idle() {
             return Ok(());
         }
@@ -566,11 +575,7 @@ impl Simulation {
         if progress.is_cancelled.load(Ordering::Relaxed) {
             return Err(SimulationError::Cancelled);
         }
-        let work = self.system.hosts().map(Host::work_done).sum();
-        if self.livelock.is_stuck(self.system.events(), work) {
-            return Err(SimulationError::Livelock { time: self.system.now(), waiting: self.system.waiting() });
-        }
-        Ok(())
+        self.livelock.look(&self.system)
     }
 
     fn check_error(&mut self) -> Result<(), SimulationError> {
@@ -593,11 +598,13 @@ impl Simulation {
         SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
     }
 
+    /// No event is left. What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
+    fn check_rest(&self) -> Result<(), SimulationError> {
+        if self.system.is_finished() && self.system.is_idle() { Ok(()) } else { Err(self.deadlock()) }
+    }
+
     pub(crate) fn finish(&mut self) -> Result<Outcome, SimulationError> {
-        // What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
-        if !self.system.is_finished() || !self.system.is_idle() {
-            return Err(self.deadlock());
-        }
+        self.check_rest()?;
         self.close_region();
         let sample = self.sampling.take().map(|sampling| sampling.finish()).transpose()?;
         let stats = self.system.stats();

@@ -12,6 +12,7 @@ use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
+use crate::livelock::HostActivity;
 use crate::message::{LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
@@ -30,6 +31,9 @@ pub enum AnyComponent {
     Switch(Box<Switch>),
     /// A memory device: a host's DRAM, a PM device, a memory expander.
     Device(Box<Device>),
+    /// Something that does what no component may do.
+    #[cfg(test)]
+    Broken(crate::livelock::broken::Broken),
 }
 
 impl AnyComponent {
@@ -40,6 +44,8 @@ impl AnyComponent {
             AnyComponent::HostBridge(bridge) => bridge.as_ref(),
             AnyComponent::Switch(switch) => switch.as_ref(),
             AnyComponent::Device(device) => device.as_ref(),
+            #[cfg(test)]
+            AnyComponent::Broken(broken) => broken,
         }
     }
 
@@ -50,6 +56,8 @@ impl AnyComponent {
             AnyComponent::HostBridge(bridge) => bridge.as_mut(),
             AnyComponent::Switch(switch) => switch.as_mut(),
             AnyComponent::Device(device) => device.as_mut(),
+            #[cfg(test)]
+            AnyComponent::Broken(broken) => broken,
         }
     }
 
@@ -61,6 +69,8 @@ impl AnyComponent {
             AnyComponent::HostBridge(bridge) => bridge.handle(event, context),
             AnyComponent::Switch(switch) => switch.handle(event, context),
             AnyComponent::Device(device) => device.handle(event, context),
+            #[cfg(test)]
+            AnyComponent::Broken(broken) => broken.handle(event, context),
         }
     }
 }
@@ -153,6 +163,18 @@ impl System {
             links: Vec::new(),
             ranges: Vec::new(),
         }
+    }
+
+    /// Puts something broken in the place of the component `name`; there is none under way yet.
+    #[cfg(test)]
+    pub fn break_component(&mut self, name: &str, fault: crate::livelock::broken::Fault) {
+        let index = self.names.iter().position(|own| own == name).expect("there is such a component");
+        let id = ComponentId(index as u32);
+        let is_host = self.hosts.contains(&id) || self.generators.contains(&id);
+        self.hosts.retain(|host| *host != id);
+        self.generators.retain(|generator| *generator != id);
+        self.components[index] = AnyComponent::Broken(crate::livelock::broken::Broken::new(fault, is_host));
+        Context::new(self.now, id, &mut self.queue, &self.wires).wake_at(self.now, 0);
     }
 
     /// Starts the programs, or the traffic, of all hosts.
@@ -278,6 +300,20 @@ impl System {
     /// How many events were ever sent; a measure of the work done.
     pub fn events(&self) -> u64 {
         self.queue.sent()
+    }
+
+    /// What each host, or the traffic in its place, has done so far, by its name.
+    pub fn activities(&self) -> impl Iterator<Item = (&str, HostActivity)> {
+        self.names.iter().zip(&self.components).filter_map(|(name, component)| {
+            let activity = match component {
+                AnyComponent::Host(host) => Some(host.activity()),
+                AnyComponent::Generator(generator) => Some(generator.activity()),
+                #[cfg(test)]
+                AnyComponent::Broken(broken) => broken.activity(),
+                _ => None,
+            };
+            Some((name.as_str(), activity?))
+        })
     }
 
     /// Whether nothing is under way anywhere, persist buffers and write queues included.

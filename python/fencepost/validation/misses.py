@@ -61,15 +61,22 @@ def _reason(row: Row, known: dict[Key, KnownMiss]) -> str:
     return miss.reason if miss and not row.holds and miss.explains(row) else ""
 
 
+VARYING = ("sample",)  # several threads run otherwise each time they are recorded
+
+
 def not_needed(
     rows: list[Row], known: dict[Key, KnownMiss], comparisons: set[str], *, whole: bool
 ) -> list[Key]:
-    """The lines of these comparisons whose row holds or, where all rows are here, is none."""
+    """The lines of these comparisons whose row holds or, where all rows are here, is none.
+
+    Of what differs from one recording to the next only the latter.
+    """
     ours = {_key(row): row for row in rows}
     return [
         key
         for key in known
-        if key[0] in comparisons and (ours[key].holds if key in ours else whole)
+        if key[0] in comparisons
+        and (ours[key].holds and key[0] not in VARYING if key in ours else whole)
     ]
 
 

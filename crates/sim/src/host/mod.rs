@@ -37,6 +37,7 @@ use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
+use crate::livelock::HostActivity;
 use crate::message::{LineAddress, Message, Opcode, Version};
 use crate::record::{Clock, Record, RecordError, ThreadId};
 use crate::stats::StatsNode;
@@ -116,6 +117,7 @@ pub struct Host {
     has_reached_pm_writes: bool,
     finished_at: Time,
     forced_waits: u64,
+    events: u64,
     requests: Vec<Option<(usize, CoreRequest)>>,
     free_requests: Vec<u32>,
     scratch: Vec<(u64, CoreRequest)>,
@@ -212,6 +214,7 @@ impl Host {
             has_reached_pm_writes: false,
             finished_at: Time::ZERO,
             forced_waits: 0,
+            events: 0,
             requests: Vec::new(),
             free_requests: Vec::new(),
             scratch: Vec::new(),
@@ -295,10 +298,11 @@ impl Host {
         self.threads.iter().map(|thread| thread.instructions).sum()
     }
 
-    /// Grows with everything that comes of what this host does: instructions, their micro-operations, answered requests.
-    pub fn work_done(&self) -> u64 {
+    /// How many events it has handled, and what came of them: instructions, their micro-operations, answered requests.
+    pub fn activity(&self) -> HostActivity {
         let micro_ops: u64 = self.cores.iter().map(|core| core.stats.micro_ops).sum();
-        self.instructions() + micro_ops + self.caches.counters().completed()
+        let progress = self.instructions() + micro_ops + self.caches.counters().completed();
+        HostActivity { progress, events: self.events, cores: self.cores.len() as u64 }
     }
 
     /// Where each thread is, in instructions.
@@ -719,6 +723,7 @@ impl Component for Host {
         if !self.is_powered {
             return;
         }
+        self.events += 1;
         let now = self.cycle(context.now());
         if self.is_flushing {
             if let Event::Arrival { message, .. } = event

@@ -79,15 +79,22 @@ fn estimates(sample: &Sample, whole: &Counted, time: &Total) -> Value {
         let latencies: Vec<Pair> = sample.intervals.iter().map(|interval| interval.latencies[index]).collect();
         add(format!("{name}.latency_ns.mean"), ratio(&latencies));
         if *name == "fence_stall" {
+            // Nothing is known of fences if there are some and no interval met one.
+            let has_met = fences(&Counted::measured(&sample.measured(), whole.time)) > 0 || fences(whole) == 0;
             let total = sample.total(None, &known_of(&whole.stats), |interval| interval.latencies[index].numerator);
-            add("fence_stall.total_ns".into(), total.map(|total| total.estimate()));
+            add("fence_stall.total_ns".into(), total.filter(|_| has_met).map(|total| total.estimate()));
         }
     }
     Value::Object(estimates)
 }
 
+/// What may wait for stores and flushes.
+fn fences(counted: &Counted) -> u64 {
+    counted.cores().map(|core| core.counter("fences") + core.counter("atomics")).sum()
+}
+
 /// How many requests of a class there were, timed or not.
-fn exact_count(whole: &Counted, counters: &str) -> u64 {
+pub(super) fn exact_count(whole: &Counted, counters: &str) -> u64 {
     let timed = whole.histogram(&format!("memory_border.{counters}.latency")).count();
     timed + whole.sum(&format!("memory_border.functional.{counters}"))
 }
@@ -116,11 +123,11 @@ fn regions(outcome: &Outcome, sample: &Sample) -> Value {
             }
         };
         set_exact_counts(&mut entry, &whole);
-        let time = sample.total(Some(index), &known_of(&whole.stats), |interval| interval.time.as_ns());
+        let time = sample.value(Some(index), &known_of(&whole.stats), |interval| interval.time.as_ns());
         entry.insert("index".into(), json!(index));
         entry.insert("start_ns".into(), Value::Null);
         entry.insert("end_ns".into(), Value::Null);
-        entry.insert("simulated_ns".into(), json!(time.map(|time| time.value)));
+        entry.insert("simulated_ns".into(), json!(time));
         entry.insert("host_seconds".into(), json!(interval.host_seconds));
         entry["fence_stall"]["total_ns"] = Value::Null;
         Value::Object(entry)

@@ -72,10 +72,24 @@ impl Sample {
         totals: &[f64],
         value: impl Fn(&MeasuredInterval) -> f64,
     ) -> Option<Total> {
+        regression::total(&self.observations(region, value), totals)
+    }
+
+    /// The same without its error, which takes much longer.
+    pub fn value(
+        &self,
+        region: Option<usize>,
+        totals: &[f64],
+        value: impl Fn(&MeasuredInterval) -> f64,
+    ) -> Option<f64> {
+        regression::value(&self.observations(region, value), totals)
+    }
+
+    fn observations(&self, region: Option<usize>, value: impl Fn(&MeasuredInterval) -> f64) -> Vec<Observation> {
         let intervals = self.intervals.iter().filter(|interval| region.is_none_or(|region| region == interval.region));
         let observation =
             |interval: &MeasuredInterval| Observation { value: value(interval), known: interval.known.clone() };
-        regression::total(&intervals.map(observation).collect::<Vec<_>>(), totals)
+        intervals.map(observation).collect()
     }
 
     /// What was counted in all intervals.

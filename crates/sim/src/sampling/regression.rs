@@ -2,7 +2,11 @@
 //!
 //! Functional warming counts persists, misses and mispredictions of the whole program. Where an interval's time follows from its counts, the time of
 //! the whole follows from the whole's counts, whether or not the few bursts of a program fell into intervals as often as they should: the generalised
-//! regression estimator (Särndal, Swensson, Wretman: Model Assisted Survey Sampling, chapter 6). Its error is what the counts do not explain.
+//! regression estimator (Särndal, Swensson, Wretman: Model Assisted Survey Sampling, chapter 6).
+//!
+//! Which counts help is chosen from the same intervals, and what was chosen because it narrows the residuals makes them look narrower than they are. So
+//! the error is not computed from the residuals but by the jackknife (Efron and Tibshirani: An Introduction to the Bootstrap, chapter 11): the whole
+//! estimate, choice included, again without each interval.
 
 use super::estimate::{Estimate, student_t_975};
 
@@ -20,7 +24,7 @@ pub struct Observation {
 pub struct Total {
     /// The total.
     pub value: f64,
-    /// What each interval contributes to its error.
+    /// What each interval contributes to its error: by how much the estimate changes without it.
     pub errors: Vec<f64>,
     /// How many coefficients the intervals had to determine.
     pub coefficients: usize,
@@ -31,6 +35,9 @@ const INTERVALS_PER_COEFFICIENT: usize = 10;
 
 /// By how much a further coefficient has to narrow the confidence interval.
 const WORTH_IT: f64 = 0.95;
+
+/// Times that the estimate is made again at most. Of more intervals several are left out at a time.
+const JACKKNIFE_GROUPS_MAX: usize = 200;
 
 /// The part of a column that has to be its own, not explained by those before it.
 const OWN_PART: f64 = 1e-9;
@@ -49,10 +56,36 @@ pub fn half_width(errors: &[f64], coefficients: usize) -> Option<f64> {
     Some(student_t_975(degrees) * (squares * errors.len() as f64 / degrees as f64).sqrt())
 }
 
-/// Estimates the total of the values where everything known adds up to `totals`; none without intervals. The first column always helps; of the others
-/// those, one after the other, that make the confidence interval narrowest, as long as they do: a count that the sample has met too rarely, or
-/// another proportion of, widens it.
+/// Estimates the total of the values where everything known adds up to `totals`; none without intervals.
 pub fn total(observations: &[Observation], totals: &[f64]) -> Option<Total> {
+    let chosen = fit_of_choice(observations, totals)?;
+    Some(Total { errors: jackknife(observations, totals).unwrap_or(chosen.errors), ..chosen })
+}
+
+/// The same without its error.
+pub fn value(observations: &[Observation], totals: &[f64]) -> Option<f64> {
+    fit_of_choice(observations, totals).map(|total| total.value)
+}
+
+/// What each interval contributes to the error of the whole estimate; none if there is but one.
+fn jackknife(observations: &[Observation], totals: &[f64]) -> Option<Vec<f64>> {
+    let (all, groups) = (observations.len(), observations.len().min(JACKKNIFE_GROUPS_MAX));
+    let without = |group: usize| {
+        let rest = observations.iter().enumerate().filter(|(index, _)| index % groups != group);
+        value(&rest.map(|(_, observation)| observation.clone()).collect::<Vec<_>>(), totals)
+    };
+    let values: Vec<f64> = (0..groups).map(without).collect::<Option<_>>()?;
+    let mean = values.iter().sum::<f64>() / groups as f64;
+    // So that `half_width` of them with one coefficient is that of the jackknife.
+    let scale = ((groups - 1) as f64 / groups as f64 * (all - 1) as f64 / all as f64).sqrt();
+    let members = |group: usize| (all - group).div_ceil(groups) as f64;
+    let error = |index: usize| (mean - values[index % groups]) * scale / members(index % groups).sqrt();
+    Some((0..all).map(error).collect())
+}
+
+/// The first column always helps; of the others those, one after the other, that make the residuals' confidence interval narrowest, as long as they do:
+/// a count that the sample has met too rarely, or another proportion of, widens it.
+fn fit_of_choice(observations: &[Observation], totals: &[f64]) -> Option<Total> {
     let most = observations.len() / INTERVALS_PER_COEFFICIENT;
     let mut columns = vec![0];
     let mut best = fit(observations, totals, &columns)?;
@@ -78,18 +111,19 @@ pub fn total(observations: &[Observation], totals: &[f64]) -> Option<Total> {
 /// The estimate by some of the columns; none if one of them is made up by the others.
 fn fit(observations: &[Observation], totals: &[f64], columns: &[usize]) -> Option<Total> {
     let inverse = inverse_of_products(observations, columns)?;
-    let known = |observation: &Observation| columns.iter().map(|&column| observation.known[column]).collect::<Vec<_>>();
+    let weighed = |weights: &[f64], observation: &Observation| -> f64 {
+        weights.iter().zip(columns).map(|(weight, &column)| weight * observation.known[column]).sum()
+    };
     let wanted: Vec<f64> = columns.iter().map(|&column| totals[column]).collect();
     let mut products = vec![0.0; columns.len()];
     for observation in observations {
-        for (product, x) in products.iter_mut().zip(known(observation)) {
-            *product += x * observation.value;
+        for (product, &column) in products.iter_mut().zip(columns) {
+            *product += observation.known[column] * observation.value;
         }
     }
     let (coefficients, calibration) = (times(&inverse, &products), times(&inverse, &wanted));
     let error = |observation: &Observation| {
-        let x = known(observation);
-        dot(&calibration, &x) * (observation.value - dot(&coefficients, &x))
+        weighed(&calibration, observation) * (observation.value - weighed(&coefficients, observation))
     };
     Some(Total {
         value: dot(&coefficients, &wanted),
@@ -218,5 +252,47 @@ mod tests {
             covered += u32::from((total.value - (0.5e6 + 30.0 * 15_000.0)).abs() <= half);
         }
         assert!((360..=396).contains(&covered), "{covered} of 400 intervals cover the total");
+    }
+
+    #[test]
+    fn what_is_chosen_because_it_narrows_the_residuals_does_not_narrow_the_confidence() {
+        // Twenty to thirty intervals and seven counts that have nothing to do with their time.
+        let mut state = 7u64;
+        let mut uniform = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let (mut covered, mut covered_by_residuals, mut chosen) = (0, 0, 0);
+        for round in 0..600 {
+            let observations: Vec<_> = (0..20 + round % 11)
+                .map(|_| {
+                    let known = [100.0].into_iter().chain((0..7).map(|_| (uniform() * 6.0).floor())).collect();
+                    let noise: f64 = (0..6).map(|_| uniform() - 0.5).sum();
+                    Observation { value: 70.0 + 20.0 * noise, known }
+                })
+                .collect();
+            let totals: Vec<f64> = [1e6].into_iter().chain([25_000.0; 7]).collect();
+            let covers = |total: &Total| (total.value - 0.7e6).abs() <= total.estimate().half_width.unwrap();
+            let residuals = fit_of_choice(&observations, &totals).unwrap();
+            let total = total(&observations, &totals).unwrap();
+            assert_eq!((total.value, total.coefficients), (residuals.value, residuals.coefficients));
+            covered += u32::from(covers(&total));
+            covered_by_residuals += u32::from(covers(&residuals));
+            chosen += u32::from(total.coefficients > 1);
+        }
+        println!("{covered} by the jackknife, {covered_by_residuals} by the residuals, {chosen} with a choice");
+        assert!(chosen > 200, "only {chosen} have chosen a count");
+        assert!(covered_by_residuals < 552, "{covered_by_residuals} of 600 by the residuals: they would do");
+        assert!((560..=597).contains(&covered), "{covered} of 600 intervals cover the total");
+    }
+
+    #[test]
+    fn of_many_intervals_several_are_left_out_at_a_time_and_the_error_stays_the_same() {
+        let noisy = |index: usize| 40.0 + (index * 7919 % 1009) as f64 / 100.0;
+        let all: Vec<_> = (0..1700).map(|index| Observation { value: noisy(index), known: vec![100.0] }).collect();
+        let total = total(&all, &[1e6]).unwrap();
+        let plain = half_width(&fit_of_choice(&all, &[1e6]).unwrap().errors, 1).unwrap();
+        let half = total.estimate().half_width.unwrap();
+        assert!((half / plain - 1.0).abs() < 0.15, "{half} against {plain}");
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::config::StreamConfig;
 use crate::config::Machine;
 use crate::kernel::{Duration, Time};
+use crate::livelock::{self, LivelockWatch};
 use crate::message::Stage;
 use crate::results;
 use crate::simulation::SimulationError;
@@ -69,13 +70,18 @@ impl Experiment {
     /// # Errors
     /// If the machine cannot run it, or nothing can go on.
     pub fn run(&self, machine: &Machine, scheme: Scheme) -> Result<Measurement, SimulationError> {
-        let mut system = self.system(machine, scheme)?;
+        self.measure(machine, self.system(machine, scheme)?)
+    }
+
+    /// Runs `system`, which [`Experiment::system`] made of `machine`.
+    pub(crate) fn measure(&self, machine: &Machine, mut system: System) -> Result<Measurement, SimulationError> {
         system.start();
         let begin = Time::ZERO + Duration::from_ns(self.warm_up_ns);
         let end = begin + Duration::from_ns(self.measure_ns);
-        run_until(&mut system, begin)?;
+        let mut watch = LivelockWatch::new(&system);
+        run_until(&mut system, &mut watch, begin)?;
         let before = system.stats_at(begin);
-        run_until(&mut system, end)?;
+        run_until(&mut system, &mut watch, end)?;
         Ok(Measurement {
             interval: end.since(begin),
             hosts: machine.topology().hosts.iter().map(|host| host.name.clone()).collect(),
@@ -87,12 +93,10 @@ impl Experiment {
 }
 
 /// Handles all events up to `time`.
-fn run_until(system: &mut System, time: Time) -> Result<(), SimulationError> {
-    while system.next_time().is_some_and(|next| next <= time) {
-        system.step();
-    }
+fn run_until(system: &mut System, watch: &mut LivelockWatch, time: Time) -> Result<(), SimulationError> {
+    let has_more = livelock::run_until(system, watch, time)?;
     // A stream that is not at its end has an event to come, unless something that it waits for cannot.
-    if system.next_time().is_none() && !system.is_finished() {
+    if !has_more && !system.is_finished() {
         return Err(SimulationError::Deadlock { time: system.now(), waiting: system.waiting() });
     }
     Ok(())

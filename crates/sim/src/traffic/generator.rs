@@ -5,6 +5,7 @@ use super::footprint::Footprint;
 use super::random::Random;
 use super::stream::{Shared, Stream, named_by};
 use crate::kernel::{Component, Context, Duration, Event, Time};
+use crate::livelock::HostActivity;
 use crate::message::Version;
 use crate::stats::StatsNode;
 
@@ -13,6 +14,7 @@ use crate::stats::StatsNode;
 pub struct Generator {
     streams: Vec<Stream>,
     shared: Shared,
+    events: u64,
 }
 
 impl Generator {
@@ -25,6 +27,7 @@ impl Generator {
         Generator {
             streams: streams.iter().enumerate().map(stream).collect(),
             shared: Shared { cache_latency, version: Version(0) },
+            events: 0,
         }
     }
 
@@ -38,6 +41,12 @@ impl Generator {
         self.streams.len()
     }
 
+    /// How many events it has handled, and what came of them: lines that were sent, and lines that were answered.
+    pub fn activity(&self) -> HostActivity {
+        let progress = self.streams.iter().map(Stream::progress).sum();
+        HostActivity { progress, events: self.events, cores: self.streams.len() as u64 }
+    }
+
     /// Whether every stream has come to the end of its requests.
     pub fn is_finished(&self) -> bool {
         self.streams.iter().all(Stream::is_at_end)
@@ -46,6 +55,7 @@ impl Generator {
 
 impl Component for Generator {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        self.events += 1;
         match event {
             Event::Arrival { message, .. } => {
                 let (stream, request) = named_by(message.tag);

@@ -37,6 +37,11 @@ impl StreamStats {
         }
     }
 
+    /// Lines that were answered.
+    pub(super) fn lines(&self) -> u64 {
+        (self.reads.bytes + self.writes.bytes) / LINE_BYTES
+    }
+
     fn direction(&mut self, is_write: bool) -> &mut DirectionStats {
         if is_write { &mut self.writes } else { &mut self.reads }
     }

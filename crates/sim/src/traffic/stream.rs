@@ -229,6 +229,11 @@ impl Stream {
         self.lines_in_flight += 1;
     }
 
+    /// Lines that were sent, and those that were answered besides.
+    pub fn progress(&self) -> u64 {
+        2 * self.stats.lines() + u64::from(self.lines_in_flight)
+    }
+
     /// Whether nothing is under way and nothing more will begin.
     pub fn is_at_end(&self) -> bool {
         self.in_flight == 0 && self.left == 0

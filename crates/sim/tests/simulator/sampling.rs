@@ -97,6 +97,29 @@ fn counts_are_those_of_full_detail_and_time_lies_in_its_confidence_interval() {
 }
 
 #[test]
+fn persists_that_no_interval_met_are_counted_and_their_cost_is_not_known() {
+    let mut builder = ProgramBuilder::new();
+    work(&mut builder, 0, 12);
+    for round in 0..40_000 {
+        builder
+            .execute(0, &[(Instruction::Load, vec![VOLATILE + 64 * (round * 37 % 9000)]), (Instruction::Add, vec![])]);
+    }
+    let program = builder.finish();
+    let sample = replay(&program, Scheme::Pb, sampled("4k:100:100")).unwrap();
+    let whole = replay(&program, Scheme::Pb, options()).unwrap();
+    assert!(sample["persist"]["count"].as_u64().unwrap() > 12, "flushes and non-temporal stores");
+    assert_eq!(sample["persist"]["count"], whole["persist"]["count"]);
+    let warnings = sample["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let said = format!("no interval met a persist, and the program makes about {}", whole["persist"]["count"]);
+    assert!(warnings[0].as_str().unwrap().starts_with(&said), "{warnings:?}");
+    assert_eq!(sample["persist"]["latency_ns"]["mean"], Json::Null);
+    assert_eq!(sample["fence_stall"]["total_ns"], Json::Null, "no fence was met either");
+    assert!(whole["fence_stall"]["total_ns"].as_f64().unwrap() > 0.0);
+    assert_eq!(whole["warnings"], serde_json::json!([]));
+}
+
+#[test]
 fn the_same_sample_comes_out_bit_for_bit() {
     let program = program(1500);
     let without_clock = |mut entry: Json| {
