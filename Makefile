@@ -94,7 +94,7 @@ test: setup
 
 # LibFuzzer with the coverage that the stable compiler gives; build scripts are not instrumented, hence `--target`. What makes a target fail
 # stays in out/fuzz.
-FUZZ_TARGETS = record machine persist_buffer
+FUZZ_TARGETS = record machine persist_buffer crash
 FUZZ_SECONDS = 60
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table

@@ -228,9 +228,12 @@ impl CrashStates {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Exploration, &mut SourceLines) -> T) -> PyResult<T> {
-        let mut state = self.state.lock().expect("no panic holds it");
-        let (exploration, sources) = state.as_mut().ok_or_else(|| input("replay() comes first"))?;
-        Ok(act(exploration, sources))
+        let work = || {
+            let mut state = self.state.lock().expect("no panic was in it");
+            let (exploration, sources) = state.as_mut().ok_or_else(|| input("replay() comes first"))?;
+            Ok(act(exploration, sources))
+        };
+        caught(|| self.name.clone(), work)
     }
 
     fn explain_error(&self, error: &CrashError) -> PyErr {

@@ -253,7 +253,8 @@ impl Exploration {
     fn lay_foreign(&self, number: u32, line: u64, bytes: &mut LineBytes) {
         let foreign = &self.recorded.foreign[number as usize];
         let start = foreign.address.max(line * LINE as u64);
-        let end = (foreign.address + foreign.bytes.len() as u64).min((line + 1) * LINE as u64);
+        let end =
+            foreign.address.saturating_add(foreign.bytes.len() as u64).min((line + 1).saturating_mul(LINE as u64));
         if start < end {
             let from = (start - foreign.address) as usize;
             let length = (end - start) as usize;

@@ -38,8 +38,9 @@ pub fn mapped_lines_read(record: &Record, path: &str) -> Result<Option<Vec<u64>>
 }
 
 fn note(windows: &[Window], address: u64, size: u64, lines: &mut BTreeSet<u64>) {
-    for window in windows.iter().filter(|window| address < window.end && address + size > window.start) {
-        let (first, last) = (address.max(window.start), (address + size).min(window.end));
+    let end = address.saturating_add(size);
+    for window in windows.iter().filter(|window| address < window.end && end > window.start) {
+        let (first, last) = (address.max(window.start), end.min(window.end));
         lines.extend(lines_of(first - window.start + window.offset, last - first));
     }
 }

@@ -139,7 +139,7 @@ impl RecordedStores {
         let store = &self.stores[store as usize];
         let value = store.value?;
         let start = store.address.max(line * LINE as u64);
-        let end = (store.address + store.size).min((line + 1) * LINE as u64);
+        let end = store.address.saturating_add(store.size).min((line + 1).saturating_mul(LINE as u64));
         let first = value + (start - store.address) as usize;
         Some(((start % LINE as u64) as usize, &self.values[first..first + (end - start) as usize]))
     }
@@ -153,7 +153,7 @@ impl RecordedStores {
 
 /// The lines (virtual address / 64) that these bytes lie in.
 pub fn lines_of(address: u64, size: u64) -> std::ops::RangeInclusive<u64> {
-    address / LINE as u64..=(address + size.max(1) - 1) / LINE as u64
+    address / LINE as u64..=address.saturating_add(size.max(1) - 1) / LINE as u64
 }
 
 /// A micro-operation of a block that concerns durability.
@@ -295,7 +295,7 @@ impl Walk<'_> {
         value: Option<usize>,
         is_non_temporal: bool,
     ) {
-        let last = address + size.max(1) - 1;
+        let last = address.saturating_add(size.max(1) - 1);
         if self.persistent.contains(address) || self.persistent.contains(last) {
             let place = self.found.threads[thread as usize].len() as u32;
             let store = RecordedStore { thread, place, address, size: size.max(1), value, is_non_temporal };

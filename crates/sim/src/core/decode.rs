@@ -35,7 +35,7 @@ fn decode_block(block: &Block, info: &mut InstructionInfoFactory) -> DecodedBloc
         cracker.crack(&mut micro_ops);
         exit = exit_of(&instruction);
         last_instruction = address;
-        address += u64::from(length);
+        address = address.wrapping_add(length.into());
     }
     DecodedBlock {
         warm: WarmBlock::of(&micro_ops),
