@@ -160,7 +160,8 @@ pub(crate) fn cache_bytes(system: &System) -> u64 {
 
 /// Bytes of PM in the caches of a host and on their way from there that no acknowledgement has come for.
 fn unsaved_bytes(host: &Host) -> u64 {
-    (host.caches().dirty_pm_lines() + host.caches().pm_writes_under_way()) as u64 * LINE_BYTES
+    let caches = host.caches();
+    (caches.dirty_pm_lines() + caches.pm_writes_waiting() + caches.pm_writes_under_way()) as u64 * LINE_BYTES
 }
 
 /// Bytes in the persist buffer of each switch that has one.

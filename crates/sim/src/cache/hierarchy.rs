@@ -472,8 +472,7 @@ impl Hierarchy {
 
     /// The same for one that may have had to wait.
     fn write_around_since(&mut self, write: WriteAround, now: u64) {
-        let WriteAround { by, line, mask, arrived } = write;
-        if self.mshrs.find(line).is_some() {
+        if self.mshrs.find(write.line).is_some() {
             // A read that is under way would bring back what was there before, and leave it in the caches.
             self.writes_behind_reads.push(write);
             return;
@@ -483,6 +482,12 @@ impl Hierarchy {
             self.blocked_writes.push_back(BlockedWrite::NonTemporal(write));
             return;
         }
+        self.send_around(write, now);
+    }
+
+    /// Sends one for which there is room.
+    fn send_around(&mut self, write: WriteAround, now: u64) {
+        let WriteAround { by, line, mask, arrived } = write;
         let (newest, _) = self.collect(line, Some(by.core), false);
         let (before, stored) = newest.unwrap_or_else(|| (self.written.get(&line).copied().unwrap_or_default(), now));
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };

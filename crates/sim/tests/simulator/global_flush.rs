@@ -120,3 +120,95 @@ fn a_machine_with_nothing_to_save_is_done_at_once() {
     assert_eq!((report.phase_2.bytes, report.phase_2.duration_ps), (0, 0));
     assert!(!report.is_dirty_shutdown());
 }
+
+/// Stores to lines with every instruction that can, loads others, and flushes a part.
+fn stores_in_every_way(host: u64) -> LittleProgram {
+    let mut builder = ProgramBuilder::new();
+    for number in 0..24 {
+        let line = |place: u64| persistent_line(1000 * host + 100 * place + number);
+        builder.one(0, Instruction::Store, line(0));
+        builder.one(0, Instruction::NonTemporalLine, line(1));
+        builder.one(0, Instruction::Load, line(2));
+        builder.one(0, Instruction::NonTemporalLine, line(2));
+        match number % 4 {
+            0 => builder.one(0, Instruction::Clflushopt, line(0)),
+            1 => builder.one(0, Instruction::Clwb, line(0)),
+            2 => builder.one(0, Instruction::Sfence, 0),
+            _ => builder.one(0, Instruction::Store, line(1)),
+        }
+    }
+    builder.finish()
+}
+
+/// At every event of a run: a flush, the power cut, a recovery, and no version that had been performed is lost.
+fn nothing_is_lost_at_any_event(machine_name: &str, scheme: Scheme, sets: &[&str], hosts: u64) {
+    let machine = machine(machine_name, sets);
+    let programs: Vec<LittleProgram> = (0..hosts).map(stores_in_every_way).collect();
+    let on_hosts: Vec<_> = programs.iter().map(LittleProgram::on_host).collect();
+    let mut simulation = Simulation::new(&machine, scheme, &on_hosts, options()).expect("it can be run");
+    let (mut events, mut saved_most) = (0, 0);
+    loop {
+        let mut cut = simulation.clone();
+        let durable = |simulation: &Simulation, index: usize, address: u64| {
+            let host = simulation.system().hosts().nth(index).expect("there is one");
+            host.line_of(address)
+                .map(|line| (line, host.caches().newest_version(line), simulation.durable_version(line)))
+        };
+        let without = {
+            let mut lost = simulation.clone();
+            lost.power_fail();
+            lost.recover().expect("it comes to an end");
+            lost
+        };
+        let report = cut.global_persistent_flush(AMPLE);
+        assert!(!report.is_dirty_shutdown(), "event {events}: {report:?}");
+        let flushed = cut.clone();
+        cut.power_fail();
+        cut.recover().expect("it comes to an end");
+        let mut saved = 0;
+        for (index, number) in (0..hosts as usize).flat_map(|index| (0..300).map(move |number| (index, number))) {
+            let address = persistent_line(1000 * index as u64 + number);
+            let Some((line, performed, _)) = durable(&flushed, index, address) else { continue };
+            assert_eq!(cut.durable_version(line), performed, "{scheme}, event {events}, {line:?} of host {index}");
+            saved += u64::from(cut.durable_version(line) != without.durable_version(line));
+        }
+        saved_most = saved_most.max(saved);
+        if !simulation.step() {
+            break;
+        }
+        events += 1;
+    }
+    assert!(saved_most >= 4, "at no event were there more than {saved_most} lines to save");
+}
+
+#[test]
+fn a_flush_in_the_middle_of_a_run_saves_all_that_was_performed() {
+    for scheme in Scheme::ALL {
+        nothing_is_lost_at_any_event("pcs-table1", scheme, &["core.count=1"], 1);
+    }
+    nothing_is_lost_at_any_event("pcs-table1", Scheme::PbRf, &["core.count=1", "cache.l2.write_buffers=1"], 1);
+    nothing_is_lost_at_any_event("pcs-table1-2sw", Scheme::Pb, &["core.count=1", "pm.ack_at=\"media\""], 1);
+}
+
+#[test]
+fn non_temporal_stores_that_wait_for_room_are_saved() {
+    let machine = machine("pcs-table1", &["core.count=1", "cache.l2.write_buffers=1"]);
+    let mut builder = ProgramBuilder::new();
+    (0..20).for_each(|number| builder.one(0, Instruction::NonTemporalLine, persistent_line(number)));
+    let mut simulation =
+        Simulation::new(&machine, Scheme::Nopb, &[builder.finish().on_host()], options()).expect("it can be run");
+    let kept = |mut simulation: Simulation| {
+        simulation.power_fail();
+        simulation.recover().expect("it comes to an end");
+        let host = simulation.system().hosts().next().expect("there is one");
+        let lines = (0..20).filter_map(|number| host.line_of(persistent_line(number)));
+        lines.filter(|line| simulation.durable_version(*line).0 == 1).count()
+    };
+    let mut saved_most = 0;
+    while simulation.step() {
+        let mut flushed = simulation.clone();
+        flushed.global_persistent_flush(AMPLE);
+        saved_most = saved_most.max(kept(flushed) - kept(simulation.clone()));
+    }
+    assert!(saved_most > 2, "with one write buffer {saved_most} were saved at most: those that waited were not");
+}

@@ -1,8 +1,9 @@
 //! The caches' part in a Global Persistent Flush: every dirty line of PM is written back, as fast as the write buffers allow.
 //!
-//! Nothing else leaves the caches from then on. What waited for room is forgotten: no core is told of anything any more.
+//! So is every non-temporal store that has left its core and waits for room or for a read of its line. Nothing else leaves the caches from then
+//! on: reads that waited are forgotten, the lines of flushes that waited are written back with all others, and no core is told of anything any more.
 
-use super::{Hierarchy, SharedLevel, Way};
+use super::{BlockedWrite, Hierarchy, SharedLevel, Way, WriteAround};
 use crate::cache::array::State;
 use crate::host_bridge::address_map::is_pm;
 use crate::message::{ByteMask, Cause, LineAddress, Message};
@@ -12,6 +13,8 @@ use crate::message::{ByteMask, Cause, LineAddress, Message};
 pub(super) struct GlobalFlush {
     /// Lines that have not been looked at yet.
     waiting: Vec<LineAddress>,
+    /// Non-temporal stores that have not been sent yet, the oldest last.
+    waiting_around: Vec<WriteAround>,
 }
 
 impl Hierarchy {
@@ -32,18 +35,41 @@ impl Hierarchy {
     pub fn begin_global_flush(&mut self, now: u64) {
         self.blocked.clear();
         self.between.clear();
+        let mut waiting_around: Vec<WriteAround> = self.waiting_around().collect();
+        waiting_around.sort_by_key(|write| std::cmp::Reverse(write.arrived));
         self.blocked_writes.clear();
         self.writes_behind_reads.clear();
         let last = self.shared.len() - 1;
         let mut waiting: Vec<LineAddress> =
             self.shared[last].array.iter().map(|(line, _)| line).filter(|line| is_pm(*line)).collect();
         waiting.reverse();
-        self.global_flush = Some(GlobalFlush { waiting });
+        self.global_flush = Some(GlobalFlush { waiting, waiting_around });
         self.continue_global_flush(now);
+    }
+
+    /// Non-temporal stores to PM that have left their cores and not yet the caches.
+    fn waiting_around(&self) -> impl Iterator<Item = WriteAround> {
+        let blocked = self.blocked_writes.iter().filter_map(|blocked| match blocked {
+            BlockedWrite::NonTemporal(write) => Some(*write),
+            BlockedWrite::Flush { .. } => None,
+        });
+        let flushed = self.global_flush.iter().flat_map(|flush| &flush.waiting_around).copied();
+        self.writes_behind_reads.iter().copied().chain(blocked).chain(flushed).filter(|write| is_pm(write.line))
+    }
+
+    /// How many they are.
+    pub fn pm_writes_waiting(&self) -> usize {
+        self.waiting_around().count()
     }
 
     /// Sends what there is room for.
     fn continue_global_flush(&mut self, now: u64) {
+        while self.writes_under_way < self.write_buffers
+            && let Some(flush) = &mut self.global_flush
+            && let Some(write) = flush.waiting_around.pop()
+        {
+            self.send_around(write, now);
+        }
         while self.writes_under_way < self.write_buffers
             && let Some(flush) = &mut self.global_flush
             && let Some(line) = flush.waiting.pop()
@@ -76,6 +102,7 @@ impl Hierarchy {
 
     /// Whether the flush has written back everything, or was abandoned, and all completions have come back.
     pub fn is_globally_flushed(&self) -> bool {
-        self.global_flush.as_ref().is_some_and(|flush| flush.waiting.is_empty()) && self.pm_writes_under_way() == 0
+        let has_sent = |flush: &GlobalFlush| flush.waiting.is_empty() && flush.waiting_around.is_empty();
+        self.global_flush.as_ref().is_some_and(has_sent) && self.pm_writes_under_way() == 0
     }
 }
