@@ -1,17 +1,22 @@
 //! What would have to be saved if power failed at the worst instant of a replay, and how long that takes.
 //!
-//! The replay is looked at every so many events. It then goes once more, up to the look at which the most was volatile or buffered, and a
-//! [Global Persistent Flush](crate::global_flush) there says how long a hold-up source has to last.
+//! Persist buffers are looked at after every event, caches every so many: each such look goes through all their lines. The replay then goes once more,
+//! up to the look at which the most was volatile or buffered, and a [Global Persistent Flush](crate::global_flush) there says how long a hold-up
+//! source has to last.
 
 use serde::Serialize;
 
 use crate::global_flush::{self, FlushLimits, FlushReport};
+use crate::message::LINE_BYTES;
 use crate::simulation::{Progress, Simulation, SimulationError};
+use crate::system::System;
 
-/// Events between two looks at what would have to be saved.
-pub const EVENTS_PER_LOOK: u64 = 1024;
+/// Events between two looks at the caches: of the first `LOOKS_AT_DISTANCE` looks, of as many after them twice as many, and so on up to the most.
+const EVENTS_PER_LOOK_LEAST: u64 = 16;
+const EVENTS_PER_LOOK_MOST: u64 = 1024;
+const LOOKS_AT_DISTANCE: u64 = 1024;
 
-/// The most that a switch's persist buffer held at any look.
+/// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FullestBuffer {
     /// The switch.
@@ -27,7 +32,7 @@ pub struct FullestBuffer {
 pub struct PowerReport {
     /// When that was.
     pub time_ps: u64,
-    /// How often was looked.
+    /// How often the caches were looked at.
     pub looks: u64,
     /// Bytes of PM that were dirty in the caches of all hosts then, or on their way.
     pub cache_bytes: u64,
@@ -52,8 +57,8 @@ impl Simulation {
         progress: &Progress,
     ) -> Result<PowerReport, SimulationError> {
         let mut again = self.clone();
-        let (worst_look, looks, fullest) = self.find_worst_look(progress)?;
-        for _ in 0..worst_look * EVENTS_PER_LOOK {
+        let (worst_event, looks, fullest) = self.find_worst_event(progress)?;
+        for _ in 0..worst_event {
             again.step();
         }
         let system = again.system();
@@ -64,32 +69,42 @@ impl Simulation {
         Ok(PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush })
     }
 
-    /// The number of the look at which the most had to be saved, how many there were, and the most of each switch.
-    fn find_worst_look(mut self, progress: &Progress) -> Result<(u64, u64, Vec<FullestBuffer>), SimulationError> {
-        let (mut worst, mut looks) = ((0, 0), 0);
+    /// After how many events the most had to be saved, how many looks there were, and the most of each switch.
+    fn find_worst_event(mut self, progress: &Progress) -> Result<(u64, u64, Vec<FullestBuffer>), SimulationError> {
+        let (mut worst, mut looks, mut events) = ((0, 0), 0, 0);
         let mut fullest: Vec<FullestBuffer> = Vec::new();
         loop {
             self.look(progress)?;
             let system = self.system();
-            let (now, buffers) = (system.now().as_ps(), global_flush::buffered_bytes(system));
-            let bytes = global_flush::cache_bytes(system) + buffers.iter().map(|(_, bytes)| bytes).sum::<u64>();
+            let buffered: u64 = global_flush::buffered_bytes(system).iter().map(|(_, bytes)| bytes).sum();
+            let bytes = global_flush::cache_bytes(system) + buffered;
             if bytes > worst.0 {
-                worst = (bytes, looks);
+                worst = (bytes, events);
             }
-            for (index, (switch, bytes)) in buffers.into_iter().enumerate() {
-                match fullest.get_mut(index) {
-                    Some(most) if most.bytes < bytes => (most.bytes, most.time_ps) = (bytes, now),
-                    Some(_) => {}
-                    None => fullest.push(FullestBuffer { switch, bytes, time_ps: now }),
-                }
-            }
+            let distance = EVENTS_PER_LOOK_LEAST << (looks / LOOKS_AT_DISTANCE).min(16);
             looks += 1;
-            for _ in 0..EVENTS_PER_LOOK {
+            for _ in 0..distance.min(EVENTS_PER_LOOK_MOST) {
                 if !self.step() {
                     self.look(progress)?;
                     return self.finish().map(|_| (worst.1, looks, fullest));
                 }
+                events += 1;
+                note_fullest(self.system(), &mut fullest);
             }
+        }
+    }
+}
+
+/// Compares what each persist buffer holds with the most that it held.
+fn note_fullest(system: &System, fullest: &mut Vec<FullestBuffer>) {
+    let buffers = system.switches().filter_map(|(name, switch)| Some((name, switch.persist_buffer()?)));
+    for (index, (switch, buffer)) in buffers.enumerate() {
+        let bytes = buffer.state().occupied() as u64 * LINE_BYTES;
+        if index == fullest.len() {
+            fullest.push(FullestBuffer { switch: switch.to_owned(), bytes: 0, time_ps: 0 });
+        }
+        if bytes > fullest[index].bytes {
+            (fullest[index].bytes, fullest[index].time_ps) = (bytes, system.now().as_ps());
         }
     }
 }
