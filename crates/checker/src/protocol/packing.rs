@@ -48,11 +48,13 @@ struct Writer<const K: usize> {
     full: usize,
     word: u64,
     bits: u32,
+    /// Not 0 if a value had more bits than its field.
+    overflow: u64,
 }
 
 impl<const K: usize> Writer<K> {
     fn new() -> Self {
-        Writer { words: [0; K], full: 0, word: 0, bits: 0 }
+        Writer { words: [0; K], full: 0, word: 0, bits: 0, overflow: 0 }
     }
 
     #[inline(always)]
@@ -63,12 +65,12 @@ impl<const K: usize> Writer<K> {
         self.full += 1;
     }
 
-    /// The words; nothing if there are too many.
+    /// The words; nothing if there are too many, or a value was too large for its field.
     fn finish(mut self) -> Option<Words<K>> {
         if self.bits > 0 {
             self.put_down();
         }
-        (self.full <= K).then_some(self.words)
+        (self.full <= K && self.overflow == 0).then_some(self.words)
     }
 }
 
@@ -77,7 +79,7 @@ impl<const K: usize> Coder for Writer<K> {
 
     #[inline(always)]
     fn field(&mut self, value: u64, bits: u32) -> u64 {
-        debug_assert!(value < 1 << bits, "{value} has more than {bits} bits");
+        self.overflow |= value >> bits;
         self.word |= value << self.bits;
         self.bits += bits;
         if self.bits >= 64 {
@@ -477,4 +479,21 @@ fn no_write() -> Write {
 
 fn no_read() -> Read {
     Read { request: RequestId(0), line: LineAddress(0), seen: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_too_large_for_its_field_gives_no_words() {
+        let packed = |value| {
+            let mut writer = Writer::<1>::new();
+            writer.field(3, 2);
+            writer.field(value, 4);
+            writer.finish()
+        };
+        assert_eq!(packed(15), Some([0b11_1111]));
+        assert_eq!(packed(16), None);
+    }
 }
