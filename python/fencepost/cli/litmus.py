@@ -36,7 +36,12 @@ def litmus(
     ] = 0,
     only: Annotated[
         list[str] | None,
-        typer.Option("--machine", metavar="NAME", help="Of the machines it runs on; repeatable."),
+        typer.Option(
+            "--machine",
+            metavar="MACHINE",
+            help="One of local, switch, chain2, chain4, tree (default: all of these), or any "
+            "machine; repeatable.",
+        ),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all that was found.")
@@ -204,12 +209,23 @@ def _where(row: Finding) -> str:
 
 
 def _fabrics(only: list[str]) -> list[dict[str, Any]]:
+    """The machines to run on: those of the litmus tests, or any other by its name or file."""
     fabrics: list[dict[str, Any]] = json.loads(_core.litmus_fabrics())
-    names = [fabric["name"] for fabric in fabrics]
-    for name in only:
-        if name not in names:
-            raise InputError(f"--machine {name}: litmus tests run on {', '.join(names)}")
-    return [fabric for fabric in fabrics if not only or fabric["name"] in only]
+    if not only:
+        return fabrics
+    known = {fabric["name"]: fabric for fabric in fabrics}
+    return [known[name] if name in known else _fabric_of_machine(name, known) for name in only]
+
+
+def _fabric_of_machine(machine: str, known: dict[str, Any]) -> dict[str, Any]:
+    try:
+        name = machines.name_of(machine)
+        machines.resolve(machine, [])
+    except InputError as error:
+        raise InputError(
+            f"--machine {machine}: neither one of {', '.join(known)} nor a machine: {error}"
+        ) from error
+    return {"name": machine, "description": name, "machine": machine, "sets": []}
 
 
 def _resolved(fabric: dict[str, Any]) -> dict[str, Any]:
