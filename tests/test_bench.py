@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from fencepost.bench import history, repeated
+from fencepost.bench import history, page, repeated
 from fencepost.bench.rooms import costs
 from fencepost.bench.targets import Target, targets
 
@@ -78,3 +78,33 @@ def test_rooms_counts_each_line_once_and_inlined_code_where_it_was_written(tmp_p
     for room, instructions in costs(output):
         counted[room] += instructions
     assert counted == {"core": 10, "cache": 7, "device": 900, "libraries": 100}
+
+
+def test_the_page_gets_every_figure_and_keeps_the_rest(tmp_path):
+    document = {
+        "host": {"processor": "P", "processors": 2},
+        "noise": {"before": {"spread": 0.1}, "after": {"spread": 0.25}},
+        "replay": {"fft_8core": {"mips": 12.34, "mips_spread": 0.05, "peak_mb": 68.0}},
+        "memory": {"queue_1": {"peak_mb": 97.0, "instructions": 10**8}},
+        "record": {"fft": {"slowdown": 17.1, "bytes_per_instruction": 0.006}},
+        "reference": {"geometric_mean_ratio": 36.0},
+        "fabric": {"hosts_1": {"messages_per_second": 2.5e6, "requests_per_second": 6.25e5}},
+        "crash": {"hashmap_8mb": {"images_per_minute": 2500.0}},
+        "targets": [Target("cost", 1.3, 1.2, at_most=True).to_json()],
+    }
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{page.BEGINS}old\n{page.ENDS}\nafter\n")
+    page.write(document, path)
+    text = path.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    for cell in (
+        "2 × P; the same work took up to 25% longer",
+        "| fft on 8 cores | 12.3 | 5% | 68 |",
+        "97 MB for 100 million instructions",
+        "2,500 images a minute",
+        "| million requests a second | 0.62 |",
+        "| cost | 1.3 | at most 1.2 | **missed** |",
+    ):
+        assert cell in text
+    page.write(document, path)
+    assert path.read_text() == text

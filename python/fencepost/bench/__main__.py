@@ -1,4 +1,4 @@
-"""Measures everything, says it line by line, writes the file that is named."""
+"""Measures everything, says it line by line, and writes the named file and the docs' figures."""
 
 import sys
 import tempfile
@@ -12,6 +12,7 @@ from fencepost.bench import (
     fabric,
     history,
     noise,
+    page,
     recording,
     reference,
     replay,
@@ -21,7 +22,7 @@ from fencepost.bench import (
 
 
 def main(output: Path) -> None:
-    """Measures; `output` is the document, the history gets its line."""
+    """Measures; `output` is the document, the history gets its line, the page its tables."""
     start = time.perf_counter()
     before = noise.measure()
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
@@ -44,6 +45,7 @@ def main(output: Path) -> None:
     document["targets"] = [target.to_json() for target in reached]
     documents.write_json(output, document)
     history.append(document)
+    page.write(document)
     for target in reached:
         print(target.line())
     print(output)
