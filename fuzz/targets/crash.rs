@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fencepost_checker::crash::Exploration;
 use fencepost_checker::crash::content_hash::LINE;
 use fencepost_checker::crash::diagnosis::diagnose;
-use fencepost_checker::crash::mapped_reads::mapped_lines_read;
+use fencepost_checker::crash::mapped_reads::MappedReads;
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::{RecordedStores, StoreId, lines_of};
 use fencepost_checker::crash::replay::{Change, LineHistory, LineId, MadeVersion, Replayed};
@@ -27,7 +27,7 @@ const IMAGES_MAX: usize = 16;
 fuzz_target!(|input: &[u8]| {
     let source = Arc::new(Bytes::new("input", with_right_checksums(input)));
     let Ok(record) = Record::open(source, CutPolicy::Allow) else { return };
-    let _ = mapped_lines_read(&record, "pool");
+    let _ = MappedReads::of_record(&record, "pool");
     let selector: PmSelector = "file:pool".parse().expect("it is a selector");
     let Ok(file) = PoolFile::of_record(&record, &selector) else { return };
     let Ok(persistent) = record.memory_map().and_then(|map| Ok(map.select(&selector))) else { return };

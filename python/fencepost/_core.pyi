@@ -74,10 +74,9 @@ def machine_resolve(machine: str, directories: list[str], sets: list[str]) -> st
     `machine` is the path of a file, or a name to be looked for in `directories`.
     """
 
-def mapped_reads(record: str, path: str) -> list[int] | None:
-    """The lines (offset / 64) that a recorded program read of its mapping of the file at `path`.
-
-    None if it mapped no such file.
+def mapped_reads(record: str, path: str) -> tuple[list[int] | None, int, bool]:
+    """What a recorded process read of its mapping of the file at `path`: lines (offset / 64), None
+    if it mapped no such file; how many children it had; whether its record is whole.
     """
 
 def matched_ratio(
@@ -196,7 +195,8 @@ class CrashStates:
     def replay(self) -> str:
         """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
         the pool, `lines` written, `stores`, `flushes`, `threads`, `instants`, `duration_ps`,
-        `warnings`.
+        `warnings`, `is_order_known` (nothing shows that threads told each other something through
+        memory alone), `kernel_writes` (pieces that system calls wrote to the pool).
         """
 
     def left(self) -> list[tuple[int, bytes]]:
@@ -215,6 +215,9 @@ class CrashStates:
 
     def doubtful(self) -> list[tuple[int, int]]:
         """The lines in doubt: (offset in the file, how many contents each may have)."""
+
+    def choices(self, bound: int, seed: int, read: set[int] | None) -> tuple[list[list[int]], bool]:
+        """What `images` would look at: the choices, and whether these are all combinations."""
 
     def images(
         self, bound: int, seed: int, read: set[int] | None

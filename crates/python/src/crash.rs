@@ -7,7 +7,7 @@ use fencepost_checker::crash::choices::Choice;
 use fencepost_checker::crash::content_hash::LINE;
 use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
-use fencepost_checker::crash::mapped_reads::mapped_lines_read;
+use fencepost_checker::crash::mapped_reads::MappedReads;
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::RecordedStores;
 use fencepost_checker::crash::redundant_flushes::{cost, redundant_flushes};
@@ -100,6 +100,8 @@ impl CrashStates {
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
             "threads": exploration.recorded.threads.len(),
+            "is_order_known": exploration.recorded.is_order_known,
+            "kernel_writes": exploration.recorded.foreign.iter().filter(|foreign| !foreign.is_initial).count(),
             "instants": exploration.instants(),
             "duration_ps": replayed.duration_ps,
             "warnings": replayed.warnings,
@@ -135,6 +137,14 @@ impl CrashStates {
             let lines = exploration.doubtful().iter();
             let offset = |line: u32| exploration.replayed.lines[line as usize].file_line * LINE as u64;
             lines.map(|doubtful| (offset(doubtful.line), doubtful.contents.len())).collect()
+        })
+    }
+
+    /// Which images `images` would look at: (choices, whether these are all combinations).
+    fn choices(&self, bound: usize, seed: u64, read: Option<HashSet<u64>>) -> PyResult<(Vec<Choice>, bool)> {
+        self.with(|exploration, _| {
+            let (choices, _, is_all) = exploration.choices(bound, seed, read.as_ref());
+            (choices, is_all)
         })
     }
 
@@ -247,12 +257,14 @@ impl CrashStates {
     }
 }
 
-/// The lines (offset / 64) that a recorded program read of the mapping of the file at `path`; None if it mapped no such file.
+/// What a recorded process read of the mapping of the file at `path`: the lines (offset / 64), None if it mapped no such file; how many children it
+/// had; whether its record is whole.
 #[pyfunction]
-pub fn mapped_reads(py: Python<'_>, record: &str, path: &str) -> PyResult<Option<Vec<u64>>> {
+pub fn mapped_reads(py: Python<'_>, record: &str, path: &str) -> PyResult<(Option<Vec<u64>>, u64, bool)> {
     let source = source(record)?;
-    let read = || py.detach(|| mapped_lines_read(&Record::open(source, CutPolicy::Allow)?, path)).map_err(input);
-    caught(|| record.to_owned(), read)
+    let read = || MappedReads::of_record(&Record::open(source, CutPolicy::Allow)?, path);
+    let MappedReads { lines, children, is_whole } = caught(|| record.to_owned(), || py.detach(read).map_err(input))?;
+    Ok((lines, children, is_whole))
 }
 
 fn in_file(py: Python<'_>, patches: Vec<Patch>) -> Vec<FilePatch<'_>> {

@@ -46,7 +46,12 @@ def crash_command(
         str | None,
         typer.Option("--pm", metavar="file:POOL", help="The pool (default: as recorded)."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            help="nopb, pb or pb_rf (default: pb_rf; nopb on a machine without a switch)."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -114,7 +119,7 @@ def crash_command(
     request = crash.Request(
         machines.name_of(machine),
         resolved,
-        scheme,
+        scheme or ("pb_rf" if resolved["fabric"]["switches"] else "nopb"),
         record,
         pm or _recorded_pm(record),
         examined,
@@ -135,7 +140,7 @@ def crash_command(
         print(line)
     if result["interrupted"]:
         raise typer.Exit(INTERRUPTED)
-    if result["violations"]:
+    if result["counts"]["failing"]:
         raise typer.Exit(1)
 
 

@@ -3,9 +3,8 @@
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from fencepost._core import CrashStates
@@ -13,10 +12,15 @@ from fencepost.crash.check import Check, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice, Minimal, minimise
+from fencepost.crash.reduction import ReadLines, Reduction
 from fencepost.crash.violations import Violations
 
 # Of failing images that no violation found so far accounts for, how many are minimised.
 EXPLAINED_MAX = 40
+# And so many of the instant at which the exploration was interrupted.
+EXPLAINED_LATE_MAX = 5
+
+Image = tuple[str, Choice]
 
 
 @dataclass
@@ -25,6 +29,7 @@ class Counts:
 
     instants: int = 0
     images: int = 0
+    unchecked: int = 0
     checked: int = 0
     resumed: int = 0
     duplicates: int = 0
@@ -32,6 +37,7 @@ class Counts:
     bounded_instants: int = 0
     combinations_max: float = 1
     reduced_instants: int = 0
+    unsure_instants: int = 0
     seconds: float = 0.0
 
 
@@ -41,10 +47,6 @@ class Bounds:
 
     images: int
     seed: int
-
-
-# Gives the lines of the file (offset / 64) that a check reads of an image; None if unknown.
-ReadLines = Callable[[Path], set[int] | None]
 
 
 @dataclass
@@ -62,6 +64,9 @@ class Explorer:
     watch: Callable[[Counts], None]
     counts: Counts = field(default_factory=Counts)
     _explained: int = 0
+    _now: int = 0
+    # Failing images of the present instant that nothing was made of yet.
+    _failing: list[Image] = field(default_factory=list)
 
     def run(self) -> None:
         """Goes through all instants."""
@@ -70,58 +75,90 @@ class Explorer:
         try:
             while (instant := self.states.advance()) is not None:
                 self.files.advance(self.states.changes())
-                self._instant(pool, instant)
+                self._now = instant
+                self._instant(pool)
                 self.counts.instants += 1
                 self.counts.seconds = time.monotonic() - begun
                 self.watch(self.counts)
+        except KeyboardInterrupt:
+            self._give_up()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             self.counts.seconds = time.monotonic() - begun
 
-    def _instant(self, pool: ThreadPoolExecutor, instant: int) -> None:
+    def _instant(self, pool: ThreadPoolExecutor) -> None:
         images, duplicates = self._images()
         self.counts.duplicates += duplicates
-        self.counts.images += len(images)
-        verdicts = list(pool.map(self._verdict, images))
-        failing = [
-            image for image, verdict in zip(images, verdicts, strict=True) if not verdict.is_ok
-        ]
-        self.counts.failing += len(failing)
-        # Small ones first: they are minimised soonest.
-        for image in sorted(failing, key=lambda image: sum(map(bool, image[1]))):
-            self._blame(image[1], instant)
+        self.counts.unchecked = len(images)
+        places = {image[0]: place for place, image in enumerate(images)}
+        futures: dict[Future[Verdict], Image] = {
+            pool.submit(self._verdict, image): image for image in images
+        }
+        try:
+            for future in as_completed(futures):
+                self._count(futures.pop(future), future.result())
+        except BaseException:
+            for future, image in futures.items():
+                if not future.cancel() and future.done() and not future.exception():
+                    self._count(image, future.result())
+            raise
+        # Small ones first: they are minimised soonest. In an order that no timing changes.
+        self._failing.sort(key=lambda image: (sum(map(bool, image[1])), places[image[0]]))
+        while self._failing:
+            self._blame(self._failing[0][1])
+            self._failing.pop(0)
 
-    def _images(self) -> tuple[list[tuple[str, Choice]], int]:
+    def _count(self, image: Image, verdict: Verdict) -> None:
+        self.counts.images += 1
+        self.counts.unchecked -= 1
+        if not verdict.is_ok:
+            self.counts.failing += 1
+            self._failing.append(image)
+
+    def _give_up(self) -> None:
+        """Makes something of failing images that were found at the instant of an interruption; a
+        second interruption ends that too."""
+        explained_max = self._explained + EXPLAINED_LATE_MAX
+        self._failing.sort(key=lambda image: sum(map(bool, image[1])))
+        try:
+            while self._failing and self._explained < explained_max:
+                self._blame(self._failing[0][1])
+                self._failing.pop(0)
+        except KeyboardInterrupt:
+            pass
+        self.violations.unexplained += len(self._failing)
+        self._failing.clear()
+
+    def _images(self) -> tuple[list[Image], int]:
         """The new images of the present instant. If there are too many combinations, lines that the
         check does not read do not count."""
-        newest = self._newest()
         read: set[int] | None = None
+        is_sure = True
         combinations = 1.0
         for _, contents in self.states.doubtful():
             combinations *= contents
         if combinations > self.bounds.images:
-            read = self._read_here(newest)
-            self.counts.reduced_instants += read is not None
+            bounds = self.bounds
+            reduction = Reduction(
+                self.states, self.files, self.read_lines, bounds.images, bounds.seed
+            )
+            reduced = reduction.here()
+            if reduced is not None:
+                read, is_sure = reduced.lines, reduced.is_sure
+                self.counts.reduced_instants += 1
+                self.counts.unsure_instants += not is_sure
         images, duplicates, combinations, is_all = self.states.images(
             self.bounds.images, self.bounds.seed, read
         )
         self.counts.combinations_max = max(self.counts.combinations_max, combinations)
-        self.counts.bounded_instants += not is_all
+        self.counts.bounded_instants += not is_all or not is_sure
         return images, duplicates
-
-    def _read_here(self, newest: Choice) -> set[int] | None:
-        read: set[int] = set()
-        for choice in ([0] * len(newest), newest):
-            lines = self.read_lines(self.files.make(self.states.patches(choice)))
-            if lines is None:
-                return None
-            read |= lines
-        return read
 
     def _newest(self) -> Choice:
         return [contents - 1 for _, contents in self.states.doubtful()]
 
-    def _verdict(self, image: tuple[str, Choice]) -> Verdict:
+    def _verdict(self, image: Image) -> Verdict:
         content, choice = image
         known = self.journal.get(content)
         if known is not None:
@@ -139,7 +176,7 @@ class Explorer:
     def _fails(self, choice: Choice) -> bool:
         return not self._verdict_of(choice).is_ok
 
-    def _blame(self, choice: Choice, instant: int) -> None:
+    def _blame(self, choice: Choice) -> None:
         """Finds out what a failing image fails because of, unless that is known already."""
         newest = self._newest()
         known = self.violations.lost_instructions()
@@ -149,13 +186,13 @@ class Explorer:
             if repaired and not self._fails(self._without(choice, repaired, newest)):
                 violation = known[min(repaired)]
                 violation.images += 1
-                violation.instants.add(instant)
+                violation.instants.add(self._now)
                 return
         if self._explained >= EXPLAINED_MAX:
             self.violations.unexplained += 1
             return
         self._explained += 1
-        self._explain(minimise(choice, newest, self._fails), instant)
+        self._explain(minimise(choice, newest, self._fails))
 
     def _without(self, choice: Choice, instructions: set[int], newest: Choice) -> Choice:
         """The image in which no store of these instructions is lost."""
@@ -165,7 +202,7 @@ class Explorer:
                 repaired[line] = newest[line]
         return repaired
 
-    def _explain(self, minimal: Minimal, instant: int) -> None:
+    def _explain(self, minimal: Minimal) -> None:
         explanation: dict[str, Any] = json.loads(
             self.states.explain(minimal.choice, minimal.early, minimal.lost)
         )
@@ -173,7 +210,7 @@ class Explorer:
         newer = sum(map(bool, minimal.smallest))
         content = self.states.hash(minimal.smallest)
         if self.violations.add(
-            explanation, verdict.outcome, verdict.output, (instant, newer, content)
+            explanation, verdict.outcome, verdict.output, (self._now, newer, content)
         ):
             patches = self.states.patches(minimal.smallest)
             self.files.save(patches, self.violations.path_for(explanation))

@@ -1,12 +1,12 @@
 """Which lines of an image a check reads: the check is recorded, and its loads are looked at."""
 
-import shlex
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost import _core
+from fencepost.crash.accesses import Accesses
 from fencepost.crash.check import Check
 from fencepost.recording import LAUNCHER
 
@@ -14,39 +14,65 @@ from fencepost.recording import LAUNCHER
 SLOWDOWN_MAX = 30
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordedReads:
-    """Records checks into `folder`."""
+    """Records checks, with all processes that they start, into `folder`."""
 
     check: Check
     folder: Path
+    # Why it is not known what the check reads, once that is so of one image.
+    obstacle: str | None = None
 
     def __call__(self, image: Path) -> set[int] | None:
-        """Lines (offset / 64) that the check reads of `image`; None if it does not map it, or
-        cannot be recorded: then nothing is known."""
-        if not LAUNCHER.exists():
+        """Lines (offset / 64) that the check reads of `image`; None if not all are known."""
+        if self.obstacle is None and not LAUNCHER.exists():
+            self.obstacle = "the recorder is not built"
+        if self.obstacle is not None:
             return None
         with tempfile.TemporaryDirectory(prefix="reads-", dir=self.folder) as folder:
-            record = Path(folder) / "check.fencepost"
-            arguments = self.check.arguments(image)
-            command = [str(LAUNCHER), "-o", str(record), "--", *arguments]
             try:
-                subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    timeout=self.check.timeout * SLOWDOWN_MAX,
-                    check=False,
-                )
+                with Accesses(image) as accesses:
+                    self._record(Path(folder), image)
+                    if accesses.any():
+                        self.obstacle = "the check reads the image by system calls"
+                        return None
+                return self._lines(Path(folder), image)
             except subprocess.TimeoutExpired:
-                return None
-            if not record.exists():
-                return None
-            lines = _core.mapped_reads(str(record), str(image))
-        return set(lines) if lines is not None else None
+                self.obstacle = (
+                    f"recorded, the check takes more than {SLOWDOWN_MAX} times --timeout"
+                )
+            except OSError as error:
+                self.obstacle = f"what reads the image cannot be watched ({error.strerror})"
+        return None
 
+    def _record(self, folder: Path, image: Path) -> None:
+        arguments = self.check.arguments(image)
+        subprocess.run(
+            [str(LAUNCHER), "--children", "-o", str(folder / "check.fencepost"), "--", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=self.check.timeout * SLOWDOWN_MAX,
+            check=False,
+        )
 
-def show(check: Check, image: Path) -> str:
-    """The one command that shows a violation again."""
-    return shlex.join(check.arguments(image))
+    def _lines(self, folder: Path, image: Path) -> set[int] | None:
+        """What all processes read together."""
+        records = list(folder.iterdir())
+        lines: set[int] = set()
+        children, is_mapped = 0, False
+        for record in records:
+            own, begun, is_whole = _core.mapped_reads(str(record), str(image))
+            children += begun
+            is_mapped |= own is not None
+            lines.update(own or ())
+            if not is_whole:
+                self.obstacle = "not all that the check does could be recorded"
+                return None
+        if len(records) != children + 1:
+            self.obstacle = "not all processes that the check starts could be recorded"
+            return None
+        if not is_mapped:
+            self.obstacle = "the check does not map the image"
+            return None
+        return lines

@@ -3,7 +3,7 @@
 import json
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,17 @@ from typing import Any
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.crash.check import Check, executable
-from fencepost.crash.exploration import Bounds, Counts, Explorer, ReadLines
+from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
-from fencepost.crash.reads import RecordedReads, show
+from fencepost.crash.reads import RecordedReads
+from fencepost.crash.reduction import ReadLines
 from fencepost.crash.violations import Violations
 from fencepost.experiment import options
 
 JOURNAL = "journal.jsonl"
+# The copy of a failing image that it is shown again with.
+SHOWN = "shown.image"
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,11 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     provenance = json.loads(record.provenance())
     journal = Journal(request.out / JOURNAL, _asked(request, provenance["hash"], size))
     violations = Violations(request.out)
+    reads = RecordedReads(request.check, request.out.resolve())
     interrupted = False
     try:
         _discard_images(request.out)
-        with ImageFiles(request.out, size) as files:
+        with ImageFiles(request.out.resolve(), size) as files:
             _check_without_power_cut(request, files, states)
             explorer = Explorer(
                 states,
@@ -69,7 +73,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 violations,
                 request.bounds,
                 request.jobs,
-                _reader(request),
+                reads if request.uses_reads else _not_at_all,
                 watch,
             )
             try:
@@ -88,14 +92,14 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "check": request.check.command,
         "record": provenance,
         "pool": {"path": known["path"], "bytes": size},
-        "warnings": known["warnings"],
+        "warnings": [*known["warnings"], *_warnings(request, known, provenance)],
         "instants": known["instants"],
         "bound": request.bounds.images,
         "seed": request.bounds.seed,
+        "not_reduced_because": reads.obstacle,
         "counts": vars(explorer.counts),
         "violations": [
-            violation.as_json(show(request.check, violation.image))
-            for violation in violations.all()
+            violation.as_json(_show(request, violation.image)) for violation in violations.all()
         ],
         "unexplained_images": violations.unexplained,
         "redundant_flushes": redundant,
@@ -140,16 +144,51 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
     return {
         "record": record,
         "check": request.check.command,
-        "check program": executable(shlex.split(request.check.command)[0]),
+        "check program": _files_of(request.check.command),
         "timeout": request.check.timeout,
         "pool_bytes": size,
     }
 
 
-def _reader(request: Request) -> ReadLines:
-    if request.uses_reads:
-        return RecordedReads(request.check, request.out)
-    return lambda image: None
+_not_at_all: ReadLines = lambda image: None  # noqa: E731
+
+
+def _show(request: Request, image: Path) -> str:
+    """The one command that shows a violation again: on a copy, since a check may write."""
+    kept = (request.out / image.name).resolve()
+    copy = kept.with_name(SHOWN)
+    command = shlex.join(["cp", "--sparse=always", str(kept), str(copy)])
+    return f"{command} && {shlex.join(request.check.arguments(copy))}"
+
+
+def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any]) -> Iterator[str]:
+    """What makes this exploration say less, or more, than it seems to."""
+    ended = str(provenance["ended"] or "exit")
+    if not ended.startswith("exit"):
+        yield f"the program ended by {ended}: only what it did until then is explored"
+    if known["threads"] > 1 and not known["is_order_known"]:
+        yield (
+            "threads of this program tell each other something through memory alone (a spin loop, "
+            "or locked instructions on one word), and the order of that is not in the record: it "
+            "may be replayed in another one, so false alarms and missed states are possible"
+        )
+    if pieces := known["kernel_writes"]:
+        yield (
+            f"system calls wrote to the pool ({pieces} piece{'s' * (pieces != 1)}): that is taken "
+            "for durable at once, so a flush that is missing there is not found"
+        )
+    if request.machine["core"].get("flush_acknowledged_by") == "memory_bus":
+        yield (
+            f"{request.machine_name} acknowledges flushes on the memory bus, before they are "
+            "durable (core.flush_acknowledged_by): correct programs lose data on it"
+        )
+
+
+def _files_of(command: str) -> list[list[str | int]]:
+    """Programs and files that a command names, also inside of what it hands to a shell."""
+    first, *others = shlex.split(command)
+    words = (word for part in others for word in part.split())
+    return [executable(first), *(executable(word) for word in words if Path(word).is_file())]
 
 
 def _size_of(known: dict[str, Any]) -> int:

@@ -14,6 +14,7 @@ FAULTS = {
     "later_store": "a store is durable before a later one that it needs",
     "between_stores": "stores that belong together, and a power cut between them",
     "across_threads": "nothing orders two threads' stores",
+    "acknowledged_early": "flushed and fenced, but this machine acknowledges before it is durable",
 }
 
 
@@ -32,10 +33,13 @@ def _frame(frame: dict[str, Any]) -> str:
     function = frame["function"] or "?"
     if not frame["file"]:
         return function
-    name = os.path.relpath(frame["file"]) if Path(frame["file"]).exists() else frame["file"]
-    if name.startswith(".."):
-        name = frame["file"]
+    name = _shortest(frame["file"]) if Path(frame["file"]).exists() else frame["file"]
     return f"{function} ({name}:{frame['line']})"
+
+
+def _shortest(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
@@ -117,6 +121,7 @@ def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
 def _summary(result: dict[str, Any]) -> Iterator[str]:
     counts = result["counts"]
     minutes = counts["seconds"] / 60
+    yield f"machine {result['machine']}, scheme {result['scheme']}"
     rate = f", {counts['checked'] / minutes:,.0f} a minute" if counts["checked"] else ""
     resumed = f", {counts['resumed']:,} known from before" if counts["resumed"] else ""
     yield (
@@ -127,18 +132,37 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     if counts["reduced_instants"]:
         yield (
             f"at {counts['reduced_instants']:,} instants only lines count that the check reads "
-            "of the oldest and the newest image"
+            "of some image"
         )
-    if counts["bounded_instants"]:
+    if counts["unsure_instants"]:
         yield (
-            f"not all: at {counts['bounded_instants']:,} instants there were more combinations of "
+            f"not all: at {counts['unsure_instants']:,} of these, what the check reads differs "
+            "from image to image, and it was not recorded on all of them"
+        )
+    if result["not_reduced_because"]:
+        yield (
+            "where there were too many combinations, lines that the check does not read were not "
+            f"left out: {result['not_reduced_because']}"
+        )
+    if bounded := counts["bounded_instants"] - counts["unsure_instants"]:
+        yield (
+            f"not all: at {bounded:,} instants there were more combinations of "
             f"versions than --images {result['bound']} (up to {counts['combinations_max']:.3g}); "
             f"a choice of them was made, drawn with --seed {result['seed']}"
         )
     if result["unexplained_images"]:
         yield f"{result['unexplained_images']:,} failing images were not looked into one by one"
-    if result["interrupted"]:
-        yield "interrupted; the same command goes on from here"
     faults = len(result["violations"])
-    verdict = "no violation" if faults == 0 else _many(faults, "violation")
-    yield f"crash: {verdict} in {counts['images']:,} images"
+    verdict = _many(faults, "violation") if faults else "no violation"
+    if counts["failing"] and not faults:
+        verdict = f"{_many(counts['failing'], 'image')} failed"
+    if not result["interrupted"]:
+        yield f"crash: {verdict} in {counts['images']:,} images"
+        return
+    yield "interrupted; the same command goes on from here"
+    left = result["instants"] - counts["instants"]
+    yield (
+        f"crash: not finished, so far {'none failed' if verdict == 'no violation' else verdict} in "
+        f"{counts['images']:,} images; {_many(left, 'instant')} not done, "
+        f"{_many(counts['unchecked'], 'image')} of this one not checked"
+    )

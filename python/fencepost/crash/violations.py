@@ -13,6 +13,7 @@ ORDER = (
     "missing_fence",
     "one_fence_for_both",
     "missing_flush",
+    "acknowledged_early",
     "across_threads",
     "later_store",
     "between_stores",

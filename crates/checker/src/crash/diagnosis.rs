@@ -30,6 +30,8 @@ pub enum Fault {
     BetweenStores,
     /// Another thread's store depends on it, and nothing in this one says when.
     AcrossThreads,
+    /// It is flushed and fenced before the thread's other store: the machine acknowledges a flush before it is durable.
+    AcknowledgedEarly,
 }
 
 /// What is wrong, and where. Instructions by their addresses.
@@ -116,6 +118,7 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
         return match (fence, early_fence) {
             (None, None) => (Fault::MissingFence, Some(flush), None),
             (None, Some(early)) => (Fault::FenceBeforeFlush, Some(flush), Some(early)),
+            (Some(fence), _) if other.is_some() => (Fault::AcknowledgedEarly, Some(flush), Some(fence)),
             (Some(fence), _) => (Fault::AcrossThreads, Some(flush), Some(fence)),
         };
     }
@@ -172,6 +175,7 @@ mod tests {
             ("s0 s1 f0 f1 F", OneFenceForBoth, Some(102), Some(104)),
             ("s0 L s1 f1 f0 F", OneFenceForBoth, Some(104), Some(105)),
             ("s1 s0 f0 f1 F", LaterStore, None, None),
+            ("s0 f0 F s1 f1 F", AcknowledgedEarly, Some(101), Some(102)),
             // The flush belongs to the line's next store.
             ("s0 F s1 f1 F s0 f0 F", MissingFlush, None, Some(101)),
         ];

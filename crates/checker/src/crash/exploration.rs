@@ -2,8 +2,8 @@
 //!
 //! At any moment each line may have any version from the last one promised durable to the newest visible one. Visible stores only add versions and
 //! promises only take them away, so what is possible at any moment is possible right before the next promise: the instants that are looked at are
-//! those right before a promise that takes a version away, if a store became visible since the last such instant, and the end. Together they
-//! have every state of every moment.
+//! those right before a promise that takes a version away, or before the kernel writes into the pool, if a store became visible since the last such
+//! instant, and the end. Together they have every state of every moment.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -123,10 +123,12 @@ impl Exploration {
     pub fn advance(&mut self) -> bool {
         let replayed = Arc::clone(&self.replayed);
         while let Some(&(time, change)) = replayed.changes.get(self.next_change) {
-            if let Change::Durable(line, versions) = change
-                && self.has_grown
-                && versions > self.durable[line as usize]
-            {
+            let takes_away = match change {
+                Change::Durable(line, versions) => versions > self.durable[line as usize],
+                Change::Foreign(number) => !self.recorded.foreign[number as usize].is_initial,
+                Change::Visible(_) => false,
+            };
+            if takes_away && self.has_grown {
                 self.has_grown = false;
                 self.look_around();
                 return true;
@@ -171,17 +173,9 @@ impl Exploration {
     /// The images of the present instant that were not given before, at most `bound` combinations. Of lines of the file that are not in `read`, if
     /// that is given, only what is promised is taken.
     pub fn images(&mut self, bound: usize, seed: u64, read: Option<&HashSet<u64>>) -> Images {
-        let is_fixed = |doubtful: &DoubtfulLine| {
-            read.is_some_and(|read| !read.contains(&self.replayed.lines[doubtful.line as usize].file_line))
-        };
-        let fixed: Vec<bool> = self.doubtful.iter().map(is_fixed).collect();
-        let free: Vec<usize> = (0..fixed.len()).filter(|&line| !fixed[line]).collect();
-        let doubt = self.doubt.only(&free);
-        let (choices, is_all) = doubt.choices(bound.max(2), seed ^ self.now.as_ps());
-        let mut images = Images { combinations: doubt.combinations(), is_all, ..Images::default() };
-        for chosen in choices {
-            let mut choice = vec![0; fixed.len()];
-            free.iter().zip(chosen).for_each(|(&line, content)| choice[line] = content);
+        let (choices, combinations, is_all) = self.choices(bound, seed, read);
+        let mut images = Images { combinations, is_all, ..Images::default() };
+        for choice in choices {
             let hash = self.hash_of(&choice);
             if self.seen.insert(hash) {
                 images.images.push(Image { hash, choice });
@@ -190,6 +184,23 @@ impl Exploration {
             }
         }
         images
+    }
+
+    /// What [`Exploration::images`] looks at, whether it was given before or not: the choices, how many combinations there are, and whether these are all.
+    pub fn choices(&self, bound: usize, seed: u64, read: Option<&HashSet<u64>>) -> (Vec<Choice>, f64, bool) {
+        let is_fixed = |doubtful: &DoubtfulLine| {
+            read.is_some_and(|read| !read.contains(&self.replayed.lines[doubtful.line as usize].file_line))
+        };
+        let fixed: Vec<bool> = self.doubtful.iter().map(is_fixed).collect();
+        let free: Vec<usize> = (0..fixed.len()).filter(|&line| !fixed[line]).collect();
+        let doubt = self.doubt.only(&free);
+        let (choices, is_all) = doubt.choices(bound.max(2), seed ^ self.now.as_ps());
+        let whole = choices.into_iter().map(|chosen| {
+            let mut choice = vec![0; fixed.len()];
+            free.iter().zip(chosen).for_each(|(&line, content)| choice[line] = content);
+            choice
+        });
+        (whole.collect(), doubt.combinations(), is_all)
     }
 
     /// The content hash of an image of the present instant.

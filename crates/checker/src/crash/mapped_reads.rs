@@ -1,10 +1,14 @@
-//! Which lines of a file a recorded program read through its mapping: what a check looks at in an image.
+//! Which lines of a file a recorded program read through its mapping: what a check looks at in an image. Reads of the file itself are not in a record.
 
 use std::collections::BTreeSet;
 
-use fencepost_sim::record::{Frame, MappingKind, Record, RecordError, SlotKind, ThreadId};
+use fencepost_sim::core::events::{Access, Meaning, meaning};
+use fencepost_sim::record::{Ended, Event, Frame, MappingKind, Record, RecordError, SlotKind, ThreadId};
 
 use super::recorded_stores::lines_of;
+
+/// No synchronisation object of the C library is larger (`pthread_rwlock_t` has 56 bytes).
+const OBJECT_BYTES: u64 = 64;
 
 /// A part of the file in the address space.
 struct Window {
@@ -13,28 +17,50 @@ struct Window {
     offset: u64,
 }
 
-/// The lines (offset / 64) that `record` read of its mappings of the file at `path`; none if it mapped no such file.
-///
-/// # Errors
-/// If the record cannot be read.
-pub fn mapped_lines_read(record: &Record, path: &str) -> Result<Option<Vec<u64>>, RecordError> {
-    let mappings = record.memory_map()?.mappings().iter();
-    let of_file = mappings.filter(|mapping| mapping.kind == MappingKind::File && &*mapping.name == path);
-    let windows: Vec<Window> = of_file
-        .map(|mapping| Window { start: mapping.range.start, end: mapping.range.end, offset: mapping.offset })
-        .collect();
-    if windows.is_empty() {
-        return Ok(None);
-    }
-    let mut lines = BTreeSet::new();
-    for thread in 0..record.threads() {
-        let mut reader = record.reader(ThreadId(thread as u32));
-        let mut frame = Frame::default();
-        while reader.next_frame(&mut frame)? {
-            visit_reads(record, &frame, |address, size| note(&windows, address, size, &mut lines));
+/// What a recorded process read of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedReads {
+    /// The lines (offset / 64) that it read through its mappings of the file; none if it mapped no such file.
+    pub lines: Option<Vec<u64>>,
+    /// How many processes it began, each of which has a record of its own or none.
+    pub children: u64,
+    /// Whether its record has all that it did.
+    pub is_whole: bool,
+}
+
+impl MappedReads {
+    /// Looks for what `record` read of the file at `path`.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn of_record(record: &Record, path: &str) -> Result<MappedReads, RecordError> {
+        let mappings = record.memory_map()?.mappings().iter();
+        let of_file = mappings.filter(|mapping| mapping.kind == MappingKind::File && &*mapping.name == path);
+        let windows: Vec<Window> = of_file
+            .map(|mapping| Window { start: mapping.range.start, end: mapping.range.end, offset: mapping.offset })
+            .collect();
+        let mut lines = BTreeSet::new();
+        let mut children = 0;
+        for thread in 0..record.threads() {
+            let mut reader = record.reader(ThreadId(thread as u32));
+            let mut frame = Frame::default();
+            while reader.next_frame(&mut frame)? {
+                visit_reads(record, &frame, |address, size| note(&windows, address, size, &mut lines));
+                for event in &frame.events {
+                    children += u64::from(matches!(event, Event::Fork { .. }));
+                    // What a synchronisation function does inside is not in a record; it reads its object.
+                    if let Meaning::Synchronisation { access: Access::Atomic(object) | Access::Read(object), .. } =
+                        meaning(event)
+                    {
+                        note(&windows, object, OBJECT_BYTES, &mut lines);
+                    }
+                }
+            }
         }
+        let lines = (!windows.is_empty()).then(|| lines.into_iter().collect());
+        let is_whole = matches!(record.ended(), Ended::Sealed { lost: 0, .. });
+        Ok(MappedReads { lines, children, is_whole })
     }
-    Ok(Some(lines.into_iter().collect()))
 }
 
 fn note(windows: &[Window], address: u64, size: u64, lines: &mut BTreeSet<u64>) {

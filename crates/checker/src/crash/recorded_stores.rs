@@ -1,6 +1,7 @@
 //! What the threads of a record did to persistent memory, in program order: stores with their bytes, flushes, fences.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use fencepost_sim::core::events::{Access, Meaning, meaning};
 use fencepost_sim::core::micro_op::{DecodedBlock, MicroOp, Operation};
@@ -101,6 +102,8 @@ pub struct ForeignBytes {
     pub address: u64,
     /// The bytes.
     pub bytes: Box<[u8]>,
+    /// Whether the pool held them when it was mapped.
+    pub is_initial: bool,
 }
 
 /// All of a record.
@@ -112,6 +115,9 @@ pub struct RecordedStores {
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
     pub foreign: Vec<ForeignBytes>,
+    /// Whether nothing shows that threads told each other something through memory alone, the order of which no record has: a spin loop, or a word that
+    /// several threads access by locked instructions outside the C library.
+    pub is_order_known: bool,
     values: Vec<u8>,
 }
 
@@ -123,8 +129,11 @@ impl RecordedStores {
     pub fn read(program: &Program, persistent: &AddressRanges) -> Result<RecordedStores, CrashError> {
         let blocks = program.blocks().iter().enumerate();
         let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
-        let mut walk =
-            Walk { program, persistent, relevant, found: RecordedStores::default(), values_of_frame: HashMap::new() };
+        let is_order_known = true;
+        let found = RecordedStores { is_order_known, ..RecordedStores::default() };
+        let values_of_frame = HashMap::new();
+        let (c_library, atomic_words) = (c_library(program)?, HashMap::new());
+        let mut walk = Walk { program, persistent, relevant, found, values_of_frame, c_library, atomic_words };
         for thread in 0..program.record().threads() {
             walk.thread(thread as u32)?;
         }
@@ -154,6 +163,16 @@ impl RecordedStores {
 /// The lines (virtual address / 64) that these bytes lie in.
 pub fn lines_of(address: u64, size: u64) -> std::ops::RangeInclusive<u64> {
     address / LINE as u64..=address.saturating_add(size.max(1) - 1) / LINE as u64
+}
+
+/// Where the code of the C library and of its loader lies.
+fn c_library(program: &Program) -> Result<Vec<Range<u64>>, RecordError> {
+    let map = program.record().memory_map()?;
+    let of_c = map.mappings().iter().filter(|mapping| {
+        let name = mapping.name.rsplit('/').next().unwrap_or_default();
+        ["libc.so", "libc-", "libpthread", "ld-"].iter().any(|start| name.starts_with(start))
+    });
+    Ok(of_c.map(|mapping| mapping.range.start..mapping.range.end).collect())
 }
 
 /// A micro-operation of a block that concerns durability.
@@ -192,6 +211,10 @@ struct Walk<'a> {
     found: RecordedStores,
     /// The frame's values: by slot index, where their bytes begin in `found.values`.
     values_of_frame: HashMap<u32, usize>,
+    /// Where the C library's code lies: what it locks is its own, or has an event.
+    c_library: Vec<Range<u64>>,
+    /// Words that locked instructions access, with the first thread that did.
+    atomic_words: HashMap<u64, u32>,
 }
 
 impl Walk<'_> {
@@ -232,12 +255,14 @@ impl Walk<'_> {
         match event {
             Event::KernelWrite { address, bytes } | Event::InitialBytes { address, bytes } => {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
-                let foreign = ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() };
+                let is_initial = matches!(event, Event::InitialBytes { .. });
+                let foreign = ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone(), is_initial };
                 self.found.foreign.push(foreign);
             }
             Event::PersistCall { call, start, length, .. } if *call != PersistCall::Truncate => {
                 self.act(thread, Act::Sync { start: *start, length: *length }, 0);
             }
+            Event::SpinWait { .. } => self.found.is_order_known = false,
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
                     self.store(thread, 0, object, 4, None, false);
@@ -279,6 +304,7 @@ impl Walk<'_> {
                         self.store(thread, instruction, address(), micro_op.size.into(), value, is_non_temporal);
                     }
                     if operation == Operation::Atomic {
+                        self.note_atomic(thread, instruction, address());
                         self.act(thread, Act::Fence { operation }, instruction);
                     }
                 }
@@ -302,6 +328,12 @@ impl Walk<'_> {
             self.found.stores.push(store);
             let number = (self.found.stores.len() - 1) as StoreId;
             self.act(thread, Act::Store(number), instruction);
+        }
+    }
+
+    fn note_atomic(&mut self, thread: u32, instruction: u64, address: u64) {
+        if self.found.is_order_known && !self.c_library.iter().any(|code| code.contains(&instruction)) {
+            self.found.is_order_known = *self.atomic_words.entry(address).or_insert(thread) == thread;
         }
     }
 
