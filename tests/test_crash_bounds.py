@@ -208,7 +208,7 @@ def test_what_shows_a_violation_leaves_its_image_as_it_is(explore, tmp_path):
     [
         ("ends", "pcs-table1", "the program ended by signal 6"),
         ("hands over", "pcs-table1", "false alarms and missed states are possible"),
-        ("kernel", "pcs-table1", "system calls wrote to the pool (1 piece)"),
+        ("kernel", "pcs-table1", "wrote to the pool (1 piece)"),
         ("x", "gem5-o3", "acknowledges flushes on the memory bus, before they are durable"),
     ],
 )

@@ -174,8 +174,9 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
         )
     if pieces := known["kernel_writes"]:
         yield (
-            f"system calls wrote to the pool ({pieces} piece{'s' * (pieces != 1)}): that is taken "
-            "for durable at once, so a flush that is missing there is not found"
+            f"system calls or synchronisation functions wrote to the pool ({pieces} "
+            f"piece{'s' * (pieces != 1)}): that is taken for durable at once, so a flush that is "
+            "missing there is not found"
         )
     if request.machine["core"].get("flush_acknowledged_by") == "memory_bus":
         yield (
