@@ -4,7 +4,6 @@ import copy
 import json
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import pytest
 
 from fencepost.validation import Work, host_programs, persist
 from fencepost.validation.recordings import fingerprint
-from installed import FENCEPOST, FFT, ROOT
+from installed import FENCEPOST, FFT, ROOT, Fencepost
 
 Result = dict[str, Any]
-Fencepost = Callable[..., subprocess.CompletedProcess[str]]
 
 # Whoever runs the tests in the background may have had interrupts ignored, and what the tests start
 # would inherit that.

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from conftest import Fencepost
 from fencepost.crash import examples
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
-from installed import FENCEPOST, WORKLOADS
+from installed import FENCEPOST, WORKLOADS, Fencepost
 
 HASHMAP = f"{WORKLOADS / 'hashmap'} -n 6 -k 3 --flush clwb"
 CHECK = f"{HASHMAP} --pool {{image}} --check"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Fencepost
+from installed import Fencepost
 
 # Its second argument names what it does, a third one makes it the check.
 PROGRAM = r"""
