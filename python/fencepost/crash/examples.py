@@ -43,10 +43,15 @@ class Example:
     faults: tuple[str, ...] = ()
     where: str = ""
     extras: frozenset[str] = frozenset()
+    threads: int = 1  # of the hash map
+
+    @property
+    def binary(self) -> str:
+        return f"{self.program}-{self.variant}" if self.variant else self.program
 
     @property
     def name(self) -> str:
-        return f"{self.program}-{self.variant}" if self.variant else self.program
+        return self.binary if self.threads == 1 else f"{self.binary}-{self.threads}-threads"
 
     @property
     def is_correct(self) -> bool:
@@ -57,8 +62,9 @@ class Example:
         if self.program == "ledger":
             mistake = ["--mistake", self.variant] if self.variant else []
             return [str(WORKLOADS / "ledger"), *SIZES["ledger"], *mistake, "--pool", pool]
-        program = programs / self.name if self.variant else WORKLOADS / self.program
-        return [str(program), *SIZES[self.program], "--flush", "clwb", "--pool", pool]
+        program = programs / self.binary if self.variant else WORKLOADS / self.program
+        threads = ["-t", str(self.threads)] if self.threads > 1 else []
+        return [str(program), *SIZES[self.program], *threads, "--flush", "clwb", "--pool", pool]
 
     def check(self, programs: Path) -> str:
         """The command that examines an image."""
@@ -83,7 +89,7 @@ class Example:
         return [*own, "--", *self.command(programs, str(pool))]
 
 
-# The queue's two threads take turns as they come: a mistake may show at other moments, too.
+# Several threads take turns as they come: a mistake may show at other moments, too.
 TURNS = ("across_threads", "later_store", "between_stores")
 
 
@@ -103,6 +109,7 @@ EXAMPLES = (
     Example("hashmap", "", "as it is"),
     Example("hashmap", "TWO_LINES", "records of two lines"),
     Example("hashmap", "TWICE_IN_ONE_LINE", "two stores to one line, one flush"),
+    Example("hashmap", "", "two threads, a lock for each bucket", threads=2),
     Example("queue", "", "as it is"),
     Example("queue", "TWO_LINES", "records of two lines"),
     _broken("hashmap", "NODE_NOT_FLUSHED", "only the link is flushed", "missing_flush", "put"),
@@ -151,6 +158,15 @@ EXAMPLES = (
         "write_intent",
     ),
     _broken("hashmap", "IN_PLACE", "records overwritten in place", "later_store", "put"),
+    Example(
+        "hashmap",
+        "NO_FENCE",
+        "no fence between record and link, two threads",
+        ("missing_fence",),
+        "put",
+        frozenset(TURNS),
+        threads=2,
+    ),
     _broken(
         "queue",
         "NODE_NOT_FLUSHED",
@@ -217,7 +233,7 @@ EXAMPLES = (
 def build(folder: Path, *settings: str) -> Path:
     """Builds the variants that are shown, with these of make; gives the folder where they lie."""
     of_own = [e for e in EXAMPLES if e.variant and e.program != "ledger"]
-    wanted = [str(folder / "broken" / example.name) for example in of_own]
+    wanted = sorted({str(folder / "broken" / example.binary) for example in of_own})
     make = ["make", "--silent", "-j2", "-C", str(ROOT / "workloads"), f"BIN={folder}", *settings]
     subprocess.run([*make, *wanted], check=True, stdout=subprocess.DEVNULL)
     return folder / "broken"
