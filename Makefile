@@ -9,7 +9,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo test fuzz bench validate figures clean workloads
+.PHONY: setup demo test rust-tests python-tests fuzz bench validate figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -78,6 +78,7 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 C_SOURCES = $(shell find recorder workloads experiments/persist -name '*.c' -o -name '*.h')
 
+# Rust's tests and Python's keep one core each busy, so they run side by side; what each says is printed when it is done.
 test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -86,9 +87,14 @@ test: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-tests python-tests
+
+rust-tests:
 	cargo test --quiet --locked --workspace --exclude fencepost-python
-	$(BIN)/pytest
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
+
+python-tests:
+	$(BIN)/pytest
 
 # --- fuzz ----------------------------------------------------------------------------------
 
