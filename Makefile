@@ -89,8 +89,9 @@ test: setup
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-tests python-tests
 
+# MAKEFLAGS: cargo would look for make's job server, which is not handed on to it.
 rust-tests:
-	cargo test --quiet --locked --workspace --exclude fencepost-python
+	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 
 python-tests:
@@ -107,7 +108,7 @@ FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 fuzz:
-	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target $(HOST)
+	MAKEFLAGS= RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target $(HOST)
 	@for target in $(FUZZ_TARGETS); do sh fuzz/run fuzz/target/$(HOST)/release $$target $(FUZZ_SECONDS) || exit 1; done
 
 # --- bench ---------------------------------------------------------------------------------
