@@ -22,6 +22,13 @@ def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
     assert document["proofs"][0]["bounds"]["entries"] == 1
 
 
+def test_pm_may_declare_a_failure(fencepost):
+    done = fencepost("prove", *SMALL, "--failures", 1, check=True)
+    first, last = done.stdout.splitlines()
+    assert "1 power cuts, a declared failure of PM: 2460 states" in first
+    assert last.startswith("proved: 2460 states, 6082 transitions, depth 28, ")
+
+
 def test_several_schemes_are_added_up(fencepost):
     schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
     done = fencepost("prove", *SMALL, *schemes, check=True)
@@ -91,6 +98,7 @@ def test_what_cannot_be_explored_is_refused(fencepost):
     for arguments, message in (
         (["--entries", 9], "entries: 9 is not 1 to 4"),
         (["--scheme", "pbrf"], '"pbrf" is no scheme; there are nopb, pb, pb_rf'),
+        (["--failures", 2], "failures: 2 is not 0 to 1"),
         (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),
         (["--without", "luck"], "there is no reduction `luck`"),
         (["--mutant", "gremlin"], "there is no mutant `gremlin`; there are: all, "),

@@ -35,6 +35,7 @@ def prove(
     duplicates: Annotated[
         int | None, _bound("Acknowledgements that PM repeats", "duplicates")
     ] = None,
+    failures: Annotated[int | None, _bound("Failures that PM declares, 0 or 1", "failures")] = None,
     inputs: Annotated[int | None, _bound("Places in a controller's input", "inputs")] = None,
     threshold: Annotated[
         int | None, _bound("Entries above which pb_rf drains", "threshold")
@@ -96,6 +97,7 @@ def prove(
         "in_flight": in_flight,
         "crashes": crashes,
         "duplicates": duplicates,
+        "failures": failures,
         "inputs": inputs,
         "threshold": threshold,
         "preset": preset,
@@ -187,12 +189,13 @@ def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _print_report(report: dict[str, Any]) -> None:
     bounds = report["bounds"]
+    failure = ", a declared failure of PM" if bounds["failures"] else ""
     print(
         f"{bounds['scheme']}, {bounds['topology']}: {bounds['entries']} entries,"
         f" {bounds['addresses']} addresses, {bounds['hosts']} hosts with {bounds['writes']} writes"
         f" and {bounds['reads']} reads each, {bounds['in_flight']} in flight, {bounds['crashes']}"
-        f" power cuts: {report['states']} states, {report['transitions']} transitions, depth"
-        f" {report['depth']}"
+        f" power cuts{failure}: {report['states']} states, {report['transitions']} transitions,"
+        f" depth {report['depth']}"
     )
 
 

@@ -83,11 +83,28 @@ pub enum Action {
         /// Which of those on the link.
         index: usize,
     },
+    /// PM declares its failure: from now on it takes nothing, answers nothing and acknowledges nothing.
+    DeclareFailure {
+        /// Which drains on their way to PM it kept before, without an acknowledgement, as bits.
+        kept: u8,
+    },
+    /// PM, which has failed, drops a drain.
+    Drop {
+        /// Which of those on the link.
+        index: usize,
+    },
     /// Power is cut, and comes back.
     PowerCut {
         /// Which drains on their way to PM arrive all the same, as bits.
         arrived: u8,
     },
+}
+
+impl Action {
+    /// Whether this is done to the protocol, which must not need it to go on.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Action::PowerCut { .. } | Action::DeclareFailure { .. })
+    }
 }
 
 /// What a piece of a [`Action::Step`] did, for the story.
@@ -124,6 +141,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
         self.each_of_links(world, sink);
         self.each_of_hosts(world, sink);
+        self.each_failure(world, sink);
         self.each_power_cut(world, sink);
     }
 }

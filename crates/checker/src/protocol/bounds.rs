@@ -57,6 +57,8 @@ pub struct Bounds {
     pub crashes: u8,
     /// Acknowledgements that the PM device sends a second time.
     pub duplicates: u8,
+    /// Failures that the PM device declares. It fails for good, so one at most.
+    pub failures: u8,
     /// Places for reads and writes in the controller's input.
     pub inputs: u16,
     /// Occupied entries up to which `pb_rf` drains nothing.
@@ -113,6 +115,7 @@ impl Default for Bounds {
             in_flight: 2,
             crashes: 2,
             duplicates: 1,
+            failures: 0,
             inputs: 1,
             threshold: 1,
             preset: 0,
@@ -132,7 +135,7 @@ const ACKNOWLEDGEMENT_PLACES: u16 = 1;
 impl Bounds {
     /// Refuses what cannot be explored, and says what could be.
     pub fn check(&self) -> Result<(), String> {
-        let limits: [(&str, u64, u64, u64); 10] = [
+        let limits: [(&str, u64, u64, u64); 11] = [
             ("entries", self.entries.into(), 1, SLOTS as u64 - 1),
             ("addresses", self.addresses.into(), 1, ADDRESSES_MAX as u64),
             ("hosts", self.hosts.into(), 1, HOSTS_MAX as u64),
@@ -141,6 +144,7 @@ impl Bounds {
             ("in flight", self.in_flight.into(), 1, IN_FLIGHT_MAX as u64),
             ("crashes", self.crashes.into(), 0, 3),
             ("duplicates", self.duplicates.into(), 0, 3),
+            ("failures", self.failures.into(), 0, 1),
             ("inputs", self.inputs.into(), 1, INPUTS as u64 - u64::from(ACKNOWLEDGEMENT_PLACES)),
             ("preset", self.preset.into(), 0, self.threshold.into()),
         ];

@@ -17,6 +17,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
     /// Replaces `world` by the representative of all that behave like it.
     pub fn make_canonical<const B: usize>(&self, world: &mut World<B, S, I>) {
         for buffer in 0..B {
+            tag_what_is_written(world, buffer);
             renumber_generations(world, buffer);
         }
         renumber_versions(world);
@@ -60,30 +61,39 @@ impl<const S: usize, const I: usize> Model<S, I> {
         if is_sorted {
             return;
         }
-        let old = world.hosts;
-        let mut renamed = [0; HOSTS_MAX];
-        for (new, was) in order.into_iter().enumerate() {
-            world.hosts[new] = old[was];
-            renamed[was] = new;
-        }
-        for buffer in 0..B {
-            each_request(world, buffer, |request| {
-                if let Requester::Host { host, line } = Requester::of(*request) {
-                    *request = Requester::Host { host: renamed[host], line }.id();
-                }
-            });
-        }
+        permute_hosts(world, &order);
     }
 }
 
-/// Everything there is to say of each host, so that equal keys are equal hosts: its own state, and where its requests are in the buffers.
+/// Host number `order[new]` becomes host number `new`.
+pub(super) fn permute_hosts<const B: usize, const S: usize, const I: usize>(
+    world: &mut World<B, S, I>,
+    order: &[usize; HOSTS_MAX],
+) {
+    let old = world.hosts;
+    let mut renamed = [0; HOSTS_MAX];
+    for (new, was) in order.iter().copied().enumerate() {
+        world.hosts[new] = old[was];
+        renamed[was] = new;
+    }
+    for buffer in 0..B {
+        each_request(world, buffer, |request| {
+            if let Requester::Host { host, line } = Requester::of(*request) {
+                *request = Requester::Host { host: renamed[host], line }.id();
+            }
+        });
+    }
+}
+
+/// What there is to say of each host: its own state, and where its requests are in the buffers. Hosts that differ only in the writes that they
+/// may still issue keep their order, and a state more is explored.
 fn host_keys<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
     hosts: usize,
 ) -> [(u64, u64, u64); HOSTS_MAX] {
     let mut keys = [(0, 0, 0); HOSTS_MAX];
     for (key, host) in keys.iter_mut().zip(&world.hosts[..hosts]) {
-        let mut places = u64::from(host.writes_left) << 8 | u64::from(host.reads_left);
+        let mut places = u64::from(host.reads_left);
         for write in host.writes {
             let code = match write {
                 WritePlace::None => 0,
@@ -212,7 +222,7 @@ pub(super) fn exchange_slots<const B: usize, const S: usize, const I: usize>(
 }
 
 /// Slot number `order[new]` becomes slot number `new`.
-fn permute_slots<const B: usize, const S: usize, const I: usize>(
+pub(super) fn permute_slots<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
     buffer: usize,
     order: &[usize; S],
@@ -227,6 +237,16 @@ fn permute_slots<const B: usize, const S: usize, const I: usize>(
     }
     each_name(world, buffer, |_, entry, _| *entry = renamed[usize::from(*entry)] as u8);
     each_reference(world, buffer, |slot| *slot = SlotIndex(renamed[slot.index()] as u16));
+}
+
+/// An Empty slot that is being written has the line of the write: nothing reads its tag before it is written.
+fn tag_what_is_written<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
+    let state = &mut world.buffers[buffer];
+    let Some((line, target)) = write_under_way(state).map(|(write, target)| (write.line, target)) else { return };
+    let slot = &mut state.slots_mut()[target.index()];
+    if !slot.is_occupied() {
+        slot.line = line;
+    }
 }
 
 /// A name is of the present generation of its slot (1) or of a past one (0): no rule sees more of it.
@@ -392,7 +412,7 @@ fn rename_addresses<const B: usize, const S: usize, const I: usize>(
         let state = &mut world.buffers[buffer];
         let target = write_under_way(state).map(|(write, target)| (write.line, target.index()));
         for (index, slot) in state.slots_mut().iter_mut().enumerate() {
-            // An Empty slot has a line if its tag has been written: that of the write.
+            // An Empty slot has a line if it is being written: that of the write.
             if slot.is_occupied() || target == Some((slot.line, index)) {
                 rename(&mut slot.line);
             }

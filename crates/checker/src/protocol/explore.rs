@@ -160,7 +160,7 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
         let mut has_way_on = false;
         let mut sink = |action: Action, next: &mut World<B, S, I>, breaks: Option<&'static str>| {
             let is_cut = matches!(action, Action::PowerCut { .. });
-            has_way_on |= !is_cut;
+            has_way_on |= !action.is_fault();
             *transitions += 1;
             let mut watch = model.watch();
             watch.broken = breaks;
@@ -176,7 +176,7 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
             batch.push(Found { words, hash: Visited::hash(&words), parent: index });
         };
         model.each_next(&world, &mut sink);
-        if !has_way_on && !model.is_at_rest(&world) && self.broken.is_none() {
+        if !has_way_on && !model.may_end_in(&world) && self.broken.is_none() {
             let mut watch = model.watch();
             let predicate = if model.has_anything_under_way(&world) { &NO_DEADLOCK } else { &PROGRESS };
             watch.require(predicate, false);

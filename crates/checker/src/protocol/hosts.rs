@@ -169,6 +169,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
     ) -> bool {
         let version = next.next_version(line);
         match self.buffers_of(host) {
+            0 if next.pm_has_failed => return false,
             0 => {
                 self.pm_takes(next, line, halves, version, watch);
                 next.hosts[host].writes[usize::from(line)] = WritePlace::Written { version, halves };
@@ -203,6 +204,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
         watch: &mut Watch,
     ) -> bool {
         let Some(buffer) = above.checked_sub(1) else {
+            if next.pm_has_failed {
+                return false;
+            }
             let line = next.hosts[host].read_line;
             let seen = next.memory[usize::from(line)];
             self.read_answered(next, host, seen, watch);

@@ -21,11 +21,14 @@ impl<const S: usize, const I: usize> Model<S, I> {
         self.read_below(world, sink);
     }
 
-    fn has_room_for_acknowledgement<const B: usize>(&self, world: &World<B, S, I>, buffer: usize) -> bool {
+    pub(super) fn has_room_for_acknowledgement<const B: usize>(&self, world: &World<B, S, I>, buffer: usize) -> bool {
         world.links[buffer].acknowledgements.len() < usize::from(self.bounds.in_flight)
     }
 
     fn take_drains<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, sink: &mut impl Sink<B, S, I>) {
+        if buffer == 0 && world.pm_has_failed {
+            return;
+        }
         for (index, drain) in world.links[buffer].drains.messages().iter().enumerate() {
             let mut next = world.clone();
             let mut watch = self.watch();
@@ -51,7 +54,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             }
             watch.require(&WHOLE_LINES, !drain.is_torn && drain.halves != 0);
             self.pm_takes(next, drain.line, drain.halves, drain.version, watch);
-            if !drain.is_acknowledged {
+            if !drain.is_acknowledged && self.surroundings.pm_acknowledges_in_the_end {
                 self.acknowledge_drain(next, buffer, &drain);
             }
             return true;
@@ -72,7 +75,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         true
     }
 
-    fn acknowledge_drain<const B: usize>(&self, next: &mut World<B, S, I>, buffer: usize, drain: &Drain) {
+    pub(super) fn acknowledge_drain<const B: usize>(&self, next: &mut World<B, S, I>, buffer: usize, drain: &Drain) {
         let line = self.acknowledged_line(drain.line);
         let acknowledgement = Acknowledgement { entry: drain.entry, generation: drain.generation, line };
         next.links[buffer].acknowledgements.push(acknowledgement);
@@ -96,7 +99,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
     }
 
     fn acknowledge_early<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
-        if self.surroundings.pm_keeps_before_it_acknowledges || B == 0 || !self.has_room_for_acknowledgement(world, 0) {
+        let is_sound = self.surroundings.pm_keeps_before_it_acknowledges;
+        if is_sound || B == 0 || world.pm_has_failed || !self.has_room_for_acknowledgement(world, 0) {
             return;
         }
         for (index, drain) in
@@ -130,7 +134,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
     }
 
     fn repeat_acknowledgements<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
-        if B == 0 || world.duplicates_left == 0 || !self.has_room_for_acknowledgement(world, 0) {
+        let may_repeat = world.duplicates_left > 0 && !world.pm_has_failed;
+        if B == 0 || !may_repeat || !self.has_room_for_acknowledgement(world, 0) {
             return;
         }
         for (index, acknowledgement) in world.links[0].acknowledgements.messages().iter().enumerate() {

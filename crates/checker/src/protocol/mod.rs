@@ -5,6 +5,7 @@ pub mod bounds;
 mod canonical;
 mod controller;
 pub mod explore;
+mod failure;
 mod hosts;
 mod links;
 pub mod model;

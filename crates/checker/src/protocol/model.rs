@@ -20,6 +20,10 @@ pub struct Surroundings {
     pub old_writes_are_dead: bool,
     /// PM acknowledges a drain when it holds it durably.
     pub pm_keeps_before_it_acknowledges: bool,
+    /// PM acknowledges every drain that it keeps sooner or later, as long as it has not declared a failure.
+    pub pm_acknowledges_in_the_end: bool,
+    /// Nobody acknowledges a drain that PM, which has failed, drops.
+    pub dropped_drains_stay_unacknowledged: bool,
     /// A persist buffer acknowledges the drain of another like any write, when an entry holds it.
     pub next_buffer_keeps_before_it_acknowledges: bool,
     /// The persist point of a line is the first switch that every path to it passes, not the first switch of each path.
@@ -32,6 +36,8 @@ impl Default for Surroundings {
             bridge_holds_requests: true,
             old_writes_are_dead: true,
             pm_keeps_before_it_acknowledges: true,
+            pm_acknowledges_in_the_end: true,
+            dropped_drains_stay_unacknowledged: true,
             next_buffer_keeps_before_it_acknowledges: true,
             shared_persist_point: true,
         }
@@ -143,6 +149,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             promised: Default::default(),
             crashes_left: self.bounds.crashes,
             duplicates_left: self.bounds.duplicates,
+            pm_has_failed: false,
         };
         for host in &mut world.hosts[..usize::from(self.bounds.hosts)] {
             *host = Host { writes_left: self.bounds.writes, reads_left: self.bounds.reads, ..Host::default() };

@@ -60,6 +60,7 @@ const SMALL: Bounds = Bounds {
     in_flight: 2,
     crashes: 1,
     duplicates: 0,
+    failures: 0,
     inputs: 1,
     threshold: 1,
     preset: 0,
@@ -147,12 +148,23 @@ fn surroundings() -> Surroundings {
 }
 
 /// All broken variants, in the order of the invariants that they break.
-pub static ALL: [Mutant; 33] = [
+pub static ALL: [Mutant; 35] = [
     Mutant {
         name: "pm-acknowledges-early",
         does: "PM acknowledges a drain while it has it only where a power cut clears it",
         predicate: DURABLE.name,
         model: || around(SMALL, Surroundings { pm_keeps_before_it_acknowledges: false, ..surroundings() }),
+    },
+    Mutant {
+        name: "acknowledges-for-a-failed-pm",
+        does: "PM has declared its failure, and what it drops is acknowledged in its name",
+        predicate: DURABLE.name,
+        model: || {
+            around(
+                Bounds { failures: 1, ..SMALL },
+                Surroundings { dropped_drains_stay_unacknowledged: false, ..surroundings() },
+            )
+        },
     },
     Mutant {
         name: "state-before-data",
@@ -292,6 +304,17 @@ pub static ALL: [Mutant; 33] = [
                 hosts: 1,
                 ..CROWDED
             })
+        },
+    },
+    Mutant {
+        name: "pm-goes-silent",
+        does: "PM takes drains and never acknowledges them, though it has declared no failure",
+        predicate: NO_DEADLOCK.name,
+        model: || {
+            around(
+                Bounds { failures: 1, ..SMALL },
+                Surroundings { pm_acknowledges_in_the_end: false, ..surroundings() },
+            )
         },
     },
     Mutant {

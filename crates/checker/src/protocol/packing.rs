@@ -122,6 +122,7 @@ struct Layout {
     has_halves: bool,
     has_seen: bool,
     has_acknowledged_lines: bool,
+    has_failures: bool,
     buffers: usize,
 }
 
@@ -132,6 +133,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             has_halves: self.bounds.partial_writes,
             has_seen: self.reads.selector_sight,
             has_acknowledged_lines: self.reads.acknowledged_lines,
+            has_failures: self.bounds.failures > 0,
             buffers: self.buffers(),
         }
     }
@@ -168,6 +170,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         let layout = self.layout();
         world.crashes_left = coder.small(world.crashes_left, 2);
         world.duplicates_left = coder.small(world.duplicates_left, 2);
+        world.pm_has_failed = layout.has_failures && coder.flag(world.pm_has_failed);
         for line in 0..usize::from(self.bounds.addresses) {
             world.memory[line] = layout.halves(coder, world.memory[line]);
             world.promised[line] = layout.halves(coder, world.promised[line]);

@@ -14,12 +14,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         if world.crashes_left == 0 {
             return;
         }
-        let under_way = if B > 0 { world.links[0].drains.len() } else { 0 };
-        // As long as PM could take them, those that arrive do so before the cut, which is another action.
-        let may_arrive_after = B > 0
-            && self.surroundings.old_writes_are_dead
-            && world.links[0].acknowledgements.len() >= usize::from(self.bounds.in_flight);
-        let choices = if may_arrive_after { 1u8 << under_way } else { 1 };
+        let choices = if self.surroundings.old_writes_are_dead { self.choices_of_kept(world) } else { 1 };
         for arrived in 0..choices {
             let mut next = world.clone();
             let mut watch = self.watch();
@@ -33,14 +28,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         for buffer in 0..B {
             self.apply(next, buffer, Input::PowerFail);
         }
-        if B > 0 {
-            let drains = next.links[0].drains;
-            for (index, drain) in drains.messages().iter().enumerate() {
-                if arrived >> index & 1 == 1 {
-                    self.pm_takes(next, drain.line, drain.halves, drain.version, watch);
-                }
-            }
-        }
+        self.pm_takes_without_a_word(next, arrived, watch);
         for (buffer, link) in next.links.iter_mut().enumerate() {
             link.acknowledgements = Default::default();
             if self.surroundings.old_writes_are_dead || buffer > 0 {

@@ -65,13 +65,13 @@ pub const FREED_WHEN_TAKEN: Predicate = Predicate {
 pub const NO_DEADLOCK: Predicate = Predicate {
     invariants: &[6],
     name: "no_deadlock",
-    says: "as long as a message or a piece of work is under way something other than a power cut can happen",
+    says: "as long as a message or a piece of work is under way something other than a power cut or a failure can happen, unless PM has failed",
 };
 /// No request is stranded.
 pub const PROGRESS: Predicate = Predicate {
     invariants: &[7],
     name: "progress",
-    says: "no request waits where nothing is under way for it, and no action but a power cut leads back",
+    says: "no request waits where nothing is under way for it, unless PM has failed, and no action but a power cut leads back",
 };
 /// An acknowledgement is for one entry of one generation.
 pub const IDENTITY: Predicate = Predicate {

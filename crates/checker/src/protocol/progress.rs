@@ -2,7 +2,8 @@
 //!
 //! The work left is a number that [`work_left`] reads off a state. The exploration checks of every action that it gets smaller (a power cut takes
 //! one from those that may come). So every run ends, and it ends in a state without a way on. If all of those are at rest, then from every
-//! reachable state every run, whatever is chosen in it, serves every request that waits: more than that some run does.
+//! reachable state every run, whatever is chosen in it, serves every request that waits: more than that some run does. When PM has declared a
+//! failure every run still ends, and need not end at rest.
 
 use fencepost_sim::switch::persist_buffer::state::{EntryState, Operation, Phase};
 use fencepost_sim::switch::persist_buffer::{Packet, State};
@@ -52,7 +53,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
     /// The work left: what every action but a power cut makes smaller.
     pub fn work_left<const B: usize>(&self, world: &World<B, S, I>) -> i64 {
         let addresses = usize::from(self.bounds.addresses);
-        let mut work = i64::from(world.duplicates_left) * (ACKNOWLEDGEMENT + 1);
+        let mut work = i64::from(world.duplicates_left) * (ACKNOWLEDGEMENT + 1) + i64::from(!world.pm_has_failed);
         for host in &world.hosts[..usize::from(self.bounds.hosts)] {
             work += i64::from(host.writes_left) * Weights::of_issue(B);
             work += i64::from(host.reads_left) * (READ * (B as i64 + 2));
@@ -76,6 +77,11 @@ impl<const S: usize, const I: usize> Model<S, I> {
     /// Whether nothing is under way: no request, no message, no piece of work. Dirty entries may be there.
     pub fn is_at_rest<const B: usize>(&self, world: &World<B, S, I>) -> bool {
         !waits(world) && !is_under_way(world)
+    }
+
+    /// Whether a run may end here: at rest, or with a PM that has failed, for which requests may wait for ever.
+    pub fn may_end_in<const B: usize>(&self, world: &World<B, S, I>) -> bool {
+        world.pm_has_failed || self.is_at_rest(world)
     }
 
     /// Whether some message or piece of work is under way, besides requests that wait inside a persist buffer.

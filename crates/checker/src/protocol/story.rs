@@ -102,7 +102,8 @@ fn contents<const B: usize, const S: usize, const I: usize>(world: &World<B, S, 
         .collect();
     let held = (0..addresses)
         .map(|line| format!("{} {}", line_name(line.into()), versions_name(world.memory[usize::from(line)])));
-    lines.push(format!("PM: {}", held.collect::<Vec<_>>().join(", ")));
+    let pm = if world.pm_has_failed { "PM (failed)" } else { "PM" };
+    lines.push(format!("{pm}: {}", held.collect::<Vec<_>>().join(", ")));
     lines.join("; ")
 }
 
@@ -168,7 +169,11 @@ fn words_of<const B: usize, const S: usize, const I: usize>(
             let drain = world.links[buffer].drains.messages()[index];
             let (line, version) = (line_name(drain.line.into()), drain.version);
             match buffer {
-                0 => format!("PM takes {line} v{version} (from slot {}) and acknowledges it", drain.entry),
+                0 => {
+                    let acknowledged = next.links[0].acknowledgements.len() > world.links[0].acknowledgements.len();
+                    let word = if acknowledged { " and acknowledges it" } else { "" };
+                    format!("PM takes {line} v{version} (from slot {}){word}", drain.entry)
+                }
                 _ => format!("{line} v{version} (from slot {}) reaches the switch next to PM", drain.entry),
             }
         }
@@ -182,6 +187,14 @@ fn words_of<const B: usize, const S: usize, const I: usize>(
         }
         Action::Repeat { index } => {
             format!("PM acknowledges slot {} a second time", world.links[0].acknowledgements.messages()[index].entry)
+        }
+        Action::DeclareFailure { .. } => "PM declares its failure: it takes and answers nothing more".into(),
+        Action::Drop { index } => {
+            let drain = world.links[0].drains.messages()[index];
+            let (line, version) = (line_name(drain.line.into()), drain.version);
+            let acknowledged = next.links[0].acknowledgements.len() > world.links[0].acknowledgements.len();
+            let word = if acknowledged { ", and it is acknowledged all the same" } else { "" };
+            format!("PM, which has failed, drops {line} v{version} (from slot {}){word}", drain.entry)
         }
         Action::PowerCut { .. } => {
             let under_way = next.links.first().map_or(0, |link| link.drains.len());

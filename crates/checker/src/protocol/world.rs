@@ -210,6 +210,8 @@ pub struct World<const B: usize, const S: usize, const I: usize> {
     pub crashes_left: u8,
     /// Acknowledgements that PM may still repeat.
     pub duplicates_left: u8,
+    /// Whether PM has declared its failure. It holds what it held then.
+    pub pm_has_failed: bool,
 }
 
 /// Who waits for the completion of a packet.

@@ -1,7 +1,9 @@
 //! Small explorations: pinned counts, every mutant, and the reductions against their absence.
 
 mod counts;
+mod failure;
 mod killing;
+mod orbits;
 mod reductions;
 mod second_count;
 mod walks;

@@ -20,24 +20,27 @@ type Large<const B: usize> = World<B, SLOTS, INPUTS>;
 fn large() -> impl Strategy<Value = Bounds> {
     let sizes = (1..=16u16, 1..=4u8, 2..=4u8, 1..=4u8, 1..=8u16);
     let drains = (prop::sample::select(vec![Scheme::Pb, Scheme::PbRf]), 0..=16u16, 0..=16u16);
-    let sizes = (sizes, drains, any::<bool>(), prop::sample::select(Topology::ALL.to_vec()));
-    sizes.prop_map(
-        |((entries, addresses, hosts, in_flight, inputs), (scheme, threshold, preset), partial, topology)| Bounds {
-            scheme,
-            topology,
-            entries,
-            addresses,
-            hosts,
-            writes: 7,
-            reads: 3,
-            in_flight,
-            crashes: 3,
-            duplicates: 3,
-            inputs,
-            threshold: threshold.min(entries),
-            preset: preset.min(threshold).min(entries),
-            partial_writes: partial,
-            ..Bounds::default()
+    let kinds = (any::<bool>(), prop::bool::weighted(0.2), prop::sample::select(Topology::ALL.to_vec()));
+    (sizes, drains, kinds).prop_map(
+        |((entries, addresses, hosts, in_flight, inputs), (scheme, threshold, preset), (partial, fails, topology))| {
+            Bounds {
+                scheme,
+                topology,
+                entries,
+                addresses,
+                hosts,
+                writes: 7,
+                reads: 3,
+                in_flight,
+                crashes: 3,
+                duplicates: 3,
+                failures: fails.into(),
+                inputs,
+                threshold: threshold.min(entries),
+                preset: preset.min(threshold).min(entries),
+                partial_writes: partial,
+                ..Bounds::default()
+            }
         },
     )
 }
@@ -53,10 +56,10 @@ fn walk<const B: usize>(model: &Model<SLOTS, INPUTS>, choices: &[u16]) -> Result
         });
         let choice = choices.next();
         if choice.is_none() {
-            next_ones.retain(|(action, ..)| !matches!(action, Action::PowerCut { .. }));
+            next_ones.retain(|(action, ..)| !action.is_fault());
         }
         if next_ones.is_empty() {
-            return if model.is_at_rest(&world) { Ok(()) } else { Err(format!("step {step}: stuck")) };
+            return if model.may_end_in(&world) { Ok(()) } else { Err(format!("step {step}: stuck")) };
         }
         let chosen = usize::from(*choice.unwrap_or(&0)) % next_ones.len();
         let (action, next, broken) = next_ones.swap_remove(chosen);

@@ -1,0 +1,43 @@
+//! PM that declares its failure: what was acknowledged is kept, and silence without a declaration is found.
+
+use super::super::mutants::Mutant;
+use super::*;
+
+fn failing(bounds: Bounds) -> Bounds {
+    Bounds { failures: 1, ..bounds }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_pm_fails() {
+    let counts = Scheme::ALL.map(|scheme| proved(failing(tiny(scheme, Topology::Single))));
+    assert_eq!(counts, [[126, 245, 9], [2460, 6082, 28], [954, 1774, 27]]);
+    let counts = Scheme::ALL.map(|scheme| proved(failing(tiny(scheme, Topology::Chain))));
+    assert_eq!(counts, [[224, 488, 12], [30791, 96683, 60], [644, 1222, 33]]);
+    let counts = [Scheme::Nopb, Scheme::PbRf].map(|scheme| proved(failing(tiny(scheme, Topology::Shared))));
+    assert_eq!(counts, [[9736, 32377, 20], [68940, 189079, 37]]);
+    let counts = Scheme::ALL.map(|scheme| proved(failing(small(scheme))));
+    assert_eq!(counts, [[1390, 4738, 11], [23571, 75650, 30], [9397, 27575, 27]]);
+}
+
+#[test]
+fn an_acknowledgement_after_a_declared_failure_is_found_only_where_pm_may_fail() {
+    let mutant = Mutant::named("acknowledges-for-a-failed-pm").unwrap();
+    let story = explored(&mutant.model()).counterexample.unwrap();
+    assert!(story.steps.iter().any(|step| step.starts_with("PM declares its failure")), "{:#?}", story.steps);
+    let mut model = mutant.model();
+    model.bounds.failures = 0;
+    model.only = None;
+    assert_eq!(explored(&model).counterexample, None);
+}
+
+#[test]
+fn a_pm_that_stops_acknowledging_is_a_deadlock_unless_it_declares_a_failure() {
+    for failures in [0, 1] {
+        let mut model = Mutant::named("pm-goes-silent").unwrap().model();
+        model.bounds.failures = failures;
+        let story = explored(&model).counterexample.unwrap();
+        assert_eq!(story.predicate, "no_deadlock");
+        let declared = story.steps.iter().any(|step| step.starts_with("PM declares its failure"));
+        assert!(!declared, "{:#?}", story.steps);
+    }
+}
