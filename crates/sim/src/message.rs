@@ -206,7 +206,7 @@ impl Stage {
 pub struct LatencyStack {
     /// The lower and the upper bits of each part in ps: messages are copied a lot, and a part of more than 4 ms is rare.
     low: [u32; Stage::COUNT],
-    high: [u8; Stage::COUNT],
+    high: [u16; Stage::COUNT],
     start: Time,
     charged_until: Time,
 }
@@ -223,7 +223,7 @@ impl LatencyStack {
         let stage = stage as usize;
         let part = self.part_ps(stage) + until.since(self.charged_until).as_ps();
         self.low[stage] = part as u32;
-        self.high[stage] = u8::try_from(part >> 32).expect("a request takes less than a second");
+        self.high[stage] = u16::try_from(part >> 32).expect("a request takes less than four minutes");
         self.charged_until = until;
     }
 
