@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import __version__, _core, figures
+from fencepost import _core, figures
+from fencepost._core import __version__
 from fencepost.documents import FORMAT_VERSION
 
 WATCH_INTERVAL_SECONDS = 0.1

@@ -1,0 +1,220 @@
+"""What `import fencepost` gives: record a program, replay it on machines, and have the figures.
+
+    import fencepost as fp
+
+    machine = fp.Machine.load("pcs-table1")
+    larger = machine.set("switch.persist_buffer.entries", 64)
+    record = fp.record(["build/workloads/fft", "-m12", "-p8"], "fft.fencepost")
+    result = fp.compare([machine, larger], record)
+    result.to_pandas()[["machine", "scheme", "speedup"]]
+
+Wrong input raises `fp.InputError` with one clear message; a fault of the simulator in one replay
+leaves the others whole and is in that run's `error` (docs/results.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from fencepost import _core, documents, figures, machines, recording
+from fencepost.experiment import Document, Experiment, Replay, options
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+SCHEMES = ("nopb", "pb", "pb_rf")
+
+Value = bool | int | float | str
+Watch = Callable[[list[Replay]], None]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of `machines/` or of a file of your own, with changes. Immutable."""
+
+    source: str  # a name of machines/, or a path
+    label: str  # what results call it
+    sets: tuple[str, ...] = ()  # `PATH=VALUE`, in order
+
+    @classmethod
+    def load(cls, machine: str | Path) -> Machine:
+        """A name from `machines/`, or the path of a TOML file. Raises `InputError`."""
+        loaded = cls(str(machine), machines.name_of(str(machine)))
+        _ = loaded.document
+        return loaded
+
+    def set(self, path: str, value: Value) -> Machine:
+        """The same machine with one key changed: `set("switch.persist_buffer.entries", 64)`.
+
+        Units are those of the key's name (docs/machine-keys.md). Raises `InputError` for a key that
+        is not there or a value out of range.
+        """
+        text = f"{path}={str(value).lower() if isinstance(value, bool) else value}"
+        changed = replace(self, sets=(*self.sets, text), label=f"{self.label} {text}")
+        _ = changed.document
+        return changed
+
+    def named(self, label: str) -> Machine:
+        """The same machine under another name in results."""
+        return replace(self, label=label)
+
+    @cached_property
+    def document(self) -> Document:
+        """The resolved machine: `extends` followed, changes applied, all defaults written out."""
+        return machines.resolve(self.source, list(self.sets))
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a program, on disk."""
+
+    path: Path
+    allow_cut: bool = False
+
+    @cached_property
+    def opened(self) -> _core.Record:
+        """Opened and checked; raises `InputError` if it is damaged."""
+        return _core.Record(str(self.path), self.allow_cut)
+
+    @cached_property
+    def provenance(self) -> Document:
+        """What results say of it: `hash`, `bytes`, `program`, `instructions`, `threads` …"""
+        said: Document = json.loads(self.opened.provenance())
+        return said
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result document (docs/results.md), and its figures."""
+
+    document: Document
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Reads what `save` or `fencepost compare --json` wrote."""
+        return cls(documents.read_result(Path(path)))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the document; whole or not at all."""
+        documents.write_json(Path(path), self.document)
+
+    def save_report(self, path: str | Path) -> None:
+        """Writes the report, one HTML file that needs nothing else."""
+        from fencepost import report
+
+        documents.write_whole(Path(path), report.html(self.document))
+
+    @property
+    def runs(self) -> list[Document]:
+        """The runs, machine by machine, scheme by scheme."""
+        return cast("list[Document]", self.document["runs"])
+
+    def run(self, scheme: str, machine: str | None = None) -> Document:
+        """The run under that scheme, on that machine where there are several."""
+        for run in self.runs:
+            if run["scheme"] == scheme and machine in (None, run["machine"]):
+                return run
+        raise KeyError((scheme, machine))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each run: machine, scheme, and every figure of the comparison by key.
+
+        Times in ns, ratios over `nopb` on the same machine, rates from 0 to 1; None where there is
+        no data.
+        """
+        return [
+            {
+                "machine": run["machine"],
+                "scheme": run["scheme"],
+                "error": run.get("error"),
+                "instructions": run.get("instructions"),
+                **{
+                    figure.key: figure.value(run, figures.baseline_of(run, self.runs))
+                    for figure in figures.HEADLINE
+                },
+            }
+            for run in self.runs
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """`rows` as a pandas frame (pandas is not installed with Fencepost)."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def to_polars(self) -> polars.DataFrame:
+        """`rows` as a polars frame (polars is not installed with Fencepost)."""
+        import polars
+
+        return polars.DataFrame(self.rows())
+
+
+def record(
+    program: Sequence[str],
+    path: str | Path | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    quiet: bool = False,
+) -> Record:
+    """Runs a program and records it to `path` (default PROGRAM.fencepost in this folder).
+
+    `arguments` are those of `fencepost record` (`--values`, `--roi START:STOP` …). Raises
+    `InputError` if no record came of it; what the program itself ended with is in the record.
+    """
+    target = Path(path) if path is not None else Path(f"{Path(program[0]).name}.fencepost")
+    output = subprocess.DEVNULL if quiet else None
+    recording.record_to(target, list(arguments), list(program), output)
+    return Record(target)
+
+
+def compare(
+    machine: Machine | str | Iterable[Machine | str],
+    record: Record | str | Path | Sequence[Record | str | Path],
+    *,
+    schemes: Sequence[str] = SCHEMES,
+    pm: Sequence[str] = ("heap",),
+    persist: str = "program",
+    seed: int = 0,
+    limit_pm_writes: int | None = None,
+    limit_instructions: int | None = None,
+    sample: str | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Result:
+    """Replays a record (one for each host of the machine) on machines under schemes.
+
+    The options mean what they do on the command line; `jobs` replays run at once (default: one per
+    processor), `watch` is called with them ten times a second. Raises `InputError`.
+    """
+    if isinstance(machine, Machine | str):
+        machine = [machine]
+    asked = [one if isinstance(one, Machine) else Machine.load(one) for one in machine]
+    if len({one.label for one in asked}) < len(asked):
+        names = ", ".join(one.label for one in asked)
+        raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
+    given = [record] if isinstance(record, Record | str | Path) else record
+    records = [one if isinstance(one, Record) else Record(Path(one)) for one in given]
+    chosen = options(
+        list(schemes),
+        list(pm),
+        persist=persist,
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        sample=sample,
+    )
+    experiment = Experiment(
+        [one.opened for one in records],
+        [one.path.name for one in records],
+        {one.label: one.document for one in asked},
+        json.loads(_core.options_resolve(json.dumps(chosen))),
+    )
+    return Result(experiment.run(jobs or os.cpu_count() or 1, watch or (lambda replays: None)))
