@@ -13,4 +13,4 @@ FENCEPOST = Path(sys.executable).with_name("fencepost")
 WORKLOADS = ROOT / "build" / "workloads"
 
 # A small FFT, nearly all of it inside its region of interest.
-FFT = [WORKLOADS / "fft", "-m8", "-p2", "-r20", "--flush", "clflush"]
+FFT = [WORKLOADS / "fft", "-m8", "-p2", "-r20", "--persist-level", "coarse"]

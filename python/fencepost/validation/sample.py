@@ -28,9 +28,10 @@ COVERAGE, COVERAGE_POINTS = 95.0, 5.0  # in percent of all confidence intervals
 COUNTS = ("persist", "writeback")
 
 FLUSH = ["--flush", "clwb"]
+FFT_OPTIONS = ["-m16", "--persist-level", "coarse", "--flush", "clflush"]
 PROGRAMS = {
-    "fft, 1 thread": ["fft", "-m16", "-p1", "--flush", "clflush"],
-    "fft, 8 threads": ["fft", "-m16", "-p8", "--flush", "clflush"],
+    "fft, 1 thread": ["fft", "-p1", *FFT_OPTIONS],
+    "fft, 8 threads": ["fft", "-p8", *FFT_OPTIONS],
     "hashmap, 1 thread": ["hashmap", "-t1", "-n60000", *FLUSH],
     "hashmap, 8 threads": ["hashmap", "-t8", "-n60000", *FLUSH],
     "queue, 2 threads": ["queue", "-t1", "-c1", "-n30000", *FLUSH],
