@@ -1,6 +1,7 @@
 # Thin wrappers: what each step does is said where it is done.
 #   make setup   everything that the others need, once; needs no network the second time
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
+#   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    every test, formatter and linter
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
@@ -9,7 +10,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo test rust-tests python-tests fuzz bench validate figures clean workloads
+.PHONY: setup demo reproduce test rust-tests python-tests fuzz bench validate figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -120,6 +121,12 @@ bench: setup
 
 validate: setup
 	$(BIN)/fencepost validate --docs docs --json out/validate.json
+
+# --- reproduce -----------------------------------------------------------------------------
+
+# An interrupted one goes on where it stopped.
+reproduce: setup
+	$(BIN)/fencepost reproduce pcs --docs docs --json out/reproduce/pcs.json
 
 # --- figures of the documentation ----------------------------------------------------------
 

@@ -1,0 +1,6 @@
+"""A published study, rebuilt from scratch and laid beside what it published.
+
+`programs` are recorded, `replays` runs each of them on each machine under each scheme once and
+keeps what came out, so that an interrupted run goes on; `study` says which replays the parts of the
+study need; `claims` holds them to the published figures; `pictures` and `page` show them.
+"""

@@ -1,0 +1,211 @@
+"""The published figures of the study, each with ours and whether it holds.
+
+How near is near enough is said once: `=` within 0.05 (ratios) or 5 points, `~` within 0.10, `>` and
+`<` strictly; a trend by the sign of its slope, flat within 2 %.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from fencepost.figures import Value, ratio
+from fencepost.reproduce.study import ENTRIES, SCHEMES, SWITCHES_PROGRAM, Study, average
+from fencepost.tree import EXPERIMENTS
+
+PUBLISHED = EXPERIMENTS / "published" / "pcs_published.csv"
+REASONS = EXPERIMENTS / "pcs" / "reasons.csv"
+
+EQUAL, ABOUT = 0.05, 0.10
+FLAT = 0.02  # of the mean, over the whole range of sizes
+
+LOW_HIT_RATES = ("cholesky", "volrend")  # whose rates the study gives apart from "others"
+HIT_RATES_APART = ("radiosity", *LOW_HIT_RATES)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A line of the table of published figures, with ours."""
+
+    metric: str
+    workload: str
+    scheme: str
+    relation: str
+    published: float | str | None  # a trend's is its relation
+    ours: float | str | None
+    unit: str
+    where: str
+    slope: float | None = None  # of a trend: change over all sizes, as a part of the mean
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether ours is as near as it has to be; never without data."""
+        if isinstance(self.published, str):
+            return self.ours == self.published
+        if not isinstance(self.ours, float) or self.published is None:
+            return False
+        # The figures are decimal fractions: what lies on the border holds.
+        apart = round(abs(self.ours - self.published), 9)
+        match self.relation:
+            case "=":
+                return apart <= EQUAL
+            case "~":
+                return apart <= ABOUT
+            case ">":
+                return self.ours > self.published
+            case "<":
+                return self.ours < self.published
+        raise ValueError(f"an unknown relation in {PUBLISHED.name}: {self.relation}")
+
+    def entry(self) -> dict[str, Any]:
+        """The claim as a row of the result."""
+        return {**self.__dict__, "holds": self.holds}
+
+
+def claims(study: Study, parts: set[str]) -> list[Claim]:
+    """Every line of the table, in its order; without ours where the part was not run."""
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    reasons = _reasons()
+    return [_claim(study, line, reasons, parts) for line in lines]
+
+
+def _claim(
+    study: Study,
+    line: dict[str, str],
+    reasons: dict[tuple[str, ...], str],
+    parts: set[str],
+) -> Claim:
+    key = (line["metric"], line["workload"], line["scheme"])
+    is_known = _PARTS.get(key[0], "schemes") in parts
+    is_trend = line["metric"] == "trend_with_entries"
+    slope = _slope(study, *key[1:]) if is_trend and is_known else None
+    ours: float | str | None = _trend(slope)
+    if is_known and not is_trend:
+        ours = _ours(study, *key)
+    return Claim(
+        *key,
+        relation=line["relation"],
+        published=line["relation"] if is_trend else float(line["value"]),
+        ours=ours,
+        unit=line["unit"],
+        where=line["where"],
+        slope=slope,
+        reason=reasons.get(key, ""),
+    )
+
+
+# Which part of the study a metric is read off, if not `schemes`.
+_PARTS = {"trend_with_entries": "entries", "persist_latency_over_zero_switches": "switches"}
+
+
+def _reasons() -> dict[tuple[str, ...], str]:
+    """Why ours differs, as far as known, by metric, workload and scheme."""
+    with REASONS.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    return {(line["metric"], line["workload"], line["scheme"]): line["reason"] for line in lines}
+
+
+def _ours(study: Study, metric: str, workload: str, scheme: str) -> Value:
+    if metric == "persist_latency_over_zero_switches":
+        is_there = study.program(SWITCHES_PROGRAM) is not None
+        return study.by_switches()[1] if is_there else None
+    if metric == "dpd_speedup_average":
+        return None  # of another study, of several hosts
+    values = MEASURES[metric](study, scheme)
+    if workload in values:
+        return values[workload]
+    select = _SELECTIONS.get(workload)
+    return select(values) if select else None
+
+
+def _against_pb(values: Callable[[Study, str], dict[str, Value]]) -> Measure:
+    """The values of a scheme over those of `pb`."""
+
+    def measure(study: Study, scheme: str) -> dict[str, Value]:
+        of_pb = values(study, "pb")
+        return {name: ratio(value, of_pb[name]) for name, value in values(study, scheme).items()}
+
+    return measure
+
+
+def _coalescing(study: Study, scheme: str) -> dict[str, Value]:
+    return study.rates(scheme, "write_coalescing_rate")
+
+
+def _hits(study: Study, scheme: str) -> dict[str, Value]:
+    return study.rates(scheme, "read_hit_rate")
+
+
+Measure = Callable[[Study, str], dict[str, Value]]
+
+MEASURES: dict[str, Measure] = {
+    "speedup_over_nopb": Study.speedups,
+    "persist_latency_over_nopb": Study.persist_ratios,
+    "read_latency_over_nopb": Study.read_ratios,
+    "persist_latency_pb_rf_vs_pb": _against_pb(Study.persist_ratios),
+    "read_latency_pb_rf_vs_pb": _against_pb(Study.read_ratios),
+    "speedup_pb_rf_vs_pb": _against_pb(Study.speedups),
+    "pb_read_hit_rate": _hits,
+    "write_coalescing_rate": _coalescing,
+}
+
+
+def _known(values: dict[str, Value], *left_out: str) -> list[float]:
+    return [value for name, value in values.items() if value is not None and name not in left_out]
+
+
+def _most(values: dict[str, Value]) -> Value:
+    """More than half are above (below) what the median is above (below)."""
+    known = _known(values)
+    return median(known) if known else None
+
+
+# What the study says of several programs together. Of "all but two" each has to be below, so the
+# largest is; of "others" their mean is meant.
+_SELECTIONS: dict[str, Callable[[dict[str, Value]], Value]] = {
+    "average": lambda values: average(values.values()),
+    "minimum of all": lambda values: min(_known(values), default=None),
+    "maximum of all": lambda values: max(_known(values), default=None),
+    "minimum of all but fft": lambda values: min(_known(values, "fft"), default=None),
+    "maximum of all but fft": lambda values: max(_known(values, "fft"), default=None),
+    "all but cholesky and volrend": lambda values: max(
+        _known(values, *LOW_HIT_RATES), default=None
+    ),
+    "most": _most,
+    "others": lambda values: _mean(_known(values, *HIT_RATES_APART)),
+}
+
+
+def _mean(values: list[float]) -> Value:
+    return fmean(values) if values else None
+
+
+def _slope(study: Study, name: str, scheme: str) -> Value:
+    """Change of the speedup over all sizes by a straight line through it, as a part of the mean."""
+    if study.program(name) is None or scheme not in SCHEMES:
+        return None
+    by_entries = study.by_entries(name, scheme)
+    speedups = [value for value in by_entries.values() if value is not None]
+    if len(speedups) < len(ENTRIES):
+        return None
+    sizes = [math.log2(entries) for entries in ENTRIES]
+    middle, mean = fmean(sizes), fmean(speedups)
+    products = (
+        (size - middle) * (speedup - mean) for size, speedup in zip(sizes, speedups, strict=True)
+    )
+    squares = sum((size - middle) ** 2 for size in sizes)
+    return sum(products) / squares * (sizes[-1] - sizes[0]) / mean
+
+
+def _trend(slope: Value) -> str | None:
+    if slope is None:
+        return None
+    if abs(slope) <= FLAT:
+        return "flat"
+    return "rises" if slope > 0 else "falls"

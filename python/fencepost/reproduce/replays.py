@@ -1,0 +1,286 @@
+"""The replays of a study: each is done once, kept in a file, and found there the next time.
+
+A replay is known by all that decides its result: record, machine, scheme, options, and the
+simulator itself. So an interrupted study goes on where it stopped, and a changed machine or a new
+build makes exactly the replays again that it changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fencepost import _core, documents, figures, machines
+from fencepost.experiment import LIMITS, WATCH_INTERVAL_SECONDS, options
+from fencepost.reproduce import programs
+from fencepost.reproduce.programs import Program
+from fencepost.validation import Work
+
+MACHINE = "pcs-table1"
+
+Run = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One replay of the study: a variant of a program on a machine under a scheme."""
+
+    program: str
+    variant: str
+    scheme: str
+    machine: str = MACHINE
+    sets: tuple[str, ...] = ()
+    hosts: int = 1  # each replays the same record
+    limit: int | None = None  # writes to PM of `nopb` on `MACHINE`; all end where that ended
+
+    @property
+    def reference(self) -> Cell:
+        """The replay that finds out where the limit is reached; itself without a limit."""
+        if self.limit is None:
+            return self
+        return replace(self, scheme=figures.BASELINE, machine=MACHINE, sets=(), hosts=1)
+
+    @property
+    def label(self) -> str:
+        """For people who wait."""
+        words = (self.program, self.variant, self.machine, *self.sets, self.scheme)
+        return " ".join(word for word in words if word not in (MACHINE, programs.AS_GIVEN))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How a quick study replays what is long: in intervals, of the first part of the region."""
+
+    plan: str
+    instructions: int
+
+
+@dataclass
+class Progress:
+    """How far the study is, for whoever shows it."""
+
+    replays: int
+    done: int = 0
+    work: float = 0.0  # instructions, of those that were not done before
+    worked: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+    running: list[str] = field(default_factory=list)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None as long as nothing can be said."""
+        seconds = time.monotonic() - self.started
+        return (self.work - self.worked) * seconds / self.worked if self.worked else None
+
+
+Watch = Callable[[Progress], None]
+
+
+class Replays:
+    """All replays of a study that have been done, by cell; `run` does those that are missing."""
+
+    def __init__(
+        self,
+        work: Work,
+        listed: list[Program],
+        is_own: bool,
+        jobs: int,
+        sample: Sample | None = None,
+    ) -> None:
+        self._work = work
+        self._programs = {program.name: program for program in listed}
+        self._is_own = is_own
+        self._jobs = jobs
+        self._sample = sample
+        self._records: dict[tuple[str, str], _core.Record] = {}
+        self._instructions: dict[tuple[str, str], float] = {}
+        self._done: dict[Cell, Run] = {}
+
+    def __getitem__(self, cell: Cell) -> Run:
+        """The run of a cell that `run` was given; with `error` if it failed."""
+        return self._done[cell]
+
+    def record(self, program: str, variant: str) -> _core.Record:
+        """The record of a variant, opened."""
+        key = (program, variant)
+        if key not in self._records:
+            path = programs.record(self._programs[program], variant, self._work, self._is_own)
+            self._records[key] = _core.Record(str(path), False)
+            said = json.loads(self._records[key].provenance())
+            self._instructions[key] = float(said["instructions"])
+        return self._records[key]
+
+    def run(self, cells: Iterable[Cell], watch: Watch) -> None:
+        """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
+        wanted = list(dict.fromkeys(cells))
+        wanted += [cell.reference for cell in wanted]
+        waiting = []
+        for cell in dict.fromkeys(wanted):
+            if cell in self._done or self._load(cell):
+                continue
+            # Refused now and not after an hour, if it cannot be.
+            self._job(cell, [])
+            waiting.append(cell)
+        if waiting:
+            _Schedule(self, waiting, watch).run(self._jobs)
+
+    def weight(self, cell: Cell) -> float:
+        """Instructions of a replay, as far as they are known before."""
+        if positions := self._done.get(cell.reference, {}).get("positions"):
+            return float(sum(map(sum, positions))) * cell.hosts
+        return self._instructions[cell.program, cell.variant] * cell.hosts
+
+    def new_job(self, cell: Cell) -> _core.Job:
+        """The work of a cell whose reference is done."""
+        stop_at: list[list[int]] = []
+        if cell != cell.reference:
+            stop_at = self._done[cell.reference]["positions"] * cell.hosts
+        return self._job(cell, stop_at)
+
+    def keep(self, cell: Cell, run: Run) -> None:
+        """Remembers a run; one that failed is tried again the next time."""
+        self._done[cell] = run
+        if "error" not in run:
+            documents.write_json(self._file(cell), run)
+
+    def _load(self, cell: Cell) -> bool:
+        path = self._file(cell)
+        if not path.exists():
+            return False
+        self._done[cell] = json.loads(path.read_text(encoding="utf-8"))
+        return True
+
+    def _job(self, cell: Cell, stop_at: list[list[int]]) -> _core.Job:
+        chosen = self._options(cell)
+        if cell != cell.reference:
+            chosen |= {"limit_pm_writes": None}
+        record = self.record(cell.program, cell.variant)
+        machine = _resolved(cell.machine, cell.sets)
+        return _core.Job(
+            cell.machine,
+            json.dumps(machine),
+            [record] * cell.hosts,
+            cell.scheme,
+            json.dumps(chosen),
+            stop_at,
+        )
+
+    def _options(self, cell: Cell) -> dict[str, Any]:
+        program = self._programs[cell.program]
+        chosen = options(
+            [cell.scheme], list(program.pm), persist=program.persisted(cell.variant)
+        ) | {"limit_pm_writes": cell.limit}
+        if self._sample is not None:
+            chosen |= dict.fromkeys(LIMITS) | {
+                "sample": self._sample.plan,
+                "limit_instructions": self._sample.instructions,
+            }
+        resolved: dict[str, Any] = json.loads(_core.options_resolve(json.dumps(chosen)))
+        return resolved
+
+    def _file(self, cell: Cell) -> Path:
+        record = json.loads(self.record(cell.program, cell.variant).provenance())["hash"]
+        decided = (
+            _simulator(),
+            record,
+            cell.hosts,
+            cell.scheme,
+            _resolved(cell.machine, cell.sets),
+            _resolved(MACHINE, ()) if cell.limit is not None else None,
+            self._options(cell),
+        )
+        digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
+        return self._work.folder / "replays" / f"{cell.program}-{cell.scheme}-{digest}.json"
+
+
+class _Schedule:
+    """Replays side by side, the longest first; what needs a reference waits for it."""
+
+    def __init__(self, replays: Replays, waiting: list[Cell], watch: Watch) -> None:
+        self._replays = replays
+        self._waiting = sorted(waiting, key=replays.weight, reverse=True)
+        self._unfinished = set(waiting)
+        self._watch = watch
+        self._jobs: dict[Cell, _core.Job] = {}
+        self._finished = 0.0
+        self._progress = Progress(len(waiting))
+        self._stopped = threading.Event()
+
+    def run(self, workers: int) -> None:
+        futures: dict[Future[Run], Cell] = {}
+        with ThreadPoolExecutor(max_workers=workers) as pool:
+            try:
+                while self._waiting or futures:
+                    while len(futures) < workers and (cell := self._next()):
+                        self._jobs[cell] = self._replays.new_job(cell)
+                        futures[pool.submit(self._do, cell)] = cell
+                    done, _ = wait(futures, WATCH_INTERVAL_SECONDS, FIRST_COMPLETED)
+                    for future in done:
+                        self._finish(futures.pop(future), future.result())
+                    self._show()
+            except BaseException:
+                self._stopped.set()
+                for job in self._jobs.values():
+                    job.cancel()
+                raise
+
+    def _next(self) -> Cell | None:
+        for cell in self._waiting:
+            if (
+                cell.limit is None
+                or cell == cell.reference
+                or cell.reference not in self._unfinished
+            ):
+                self._waiting.remove(cell)
+                return cell
+        return None
+
+    def _do(self, cell: Cell) -> Run:
+        job = self._jobs[cell]
+        try:
+            run: Run = json.loads(job.run())
+        except _core.InternalError as error:
+            return {"error": str(error), "machine": cell.machine, "scheme": cell.scheme}
+        if cell.limit is not None and cell == cell.reference:
+            # Complete: nobody needs to stop anywhere.
+            run["positions"] = [] if run["ended"] == "complete" else job.positions()
+        return run | {"machine": cell.machine, "scheme": cell.scheme}
+
+    def _finish(self, cell: Cell, run: Run) -> None:
+        self._finished += self._replays.weight(cell)
+        self._jobs.pop(cell, None)
+        self._unfinished.discard(cell)
+        self._progress.done += 1
+        self._replays.keep(cell, run)
+        if "error" in run and cell == cell.reference:
+            # Where the others would have to stop is not known.
+            for other in [other for other in self._waiting if other.reference == cell]:
+                self._waiting.remove(other)
+                self._finish(other, run | {"machine": other.machine, "scheme": other.scheme})
+
+    def _show(self) -> None:
+        running = [(cell, job.progress()[1]) for cell, job in self._jobs.items()]
+        left = sum(map(self._replays.weight, self._waiting + [cell for cell, _ in running]))
+        self._progress.work = self._finished + left
+        self._progress.worked = self._finished + sum(done for _, done in running)
+        self._progress.running = [cell.label for cell, _ in running]
+        self._watch(self._progress)
+
+
+@cache
+def _resolved(machine: str, sets: tuple[str, ...]) -> dict[str, Any]:
+    return machines.resolve(machine, list(sets))
+
+
+@cache
+def _simulator() -> str:
+    """Which simulator it is: another build may give another result."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

@@ -1,0 +1,227 @@
+"""The parts of the study: which replays each needs, and what is read off them.
+
+One machine, `pcs-table1`, serves all of it; a part changes what it is about and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from fencepost import figures
+from fencepost.figures import Value, member, ratio
+from fencepost.reproduce.programs import SYNC, Program
+from fencepost.reproduce.replays import MACHINE, Cell, Replays, Run
+
+BASELINE = figures.BASELINE
+SCHEMES = (BASELINE, "pb", "pb_rf")
+BUFFERED = SCHEMES[1:]
+
+PERSIST_LATENCY = "persist.latency_ns.mean"
+READ_LATENCY = "llc_read.latency_ns.mean"
+
+PM_WRITES = 100_000  # the published runs stop there
+
+# Figure 1, and the persist latency behind more switches.
+SWITCHES = {0: "pcs-table1-0sw", 1: MACHINE, 2: "pcs-table1-2sw", 4: "pcs-table1-4sw"}
+SWITCHES_PROGRAM = "fft"
+
+# Figure 8.
+ENTRIES = (4, 8, 16, 32, 64, 128, 256)
+ENTRIES_KEY = "switch.persist_buffer.entries"
+ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What the study does not give, or what can be read in two ways, and how else it could be."""
+
+    key: str
+    label: str
+    low: str
+    high: str
+
+
+# The machine's own value is in its file, with the reason for it.
+ASSUMPTIONS = (
+    Assumption("switch.persist_buffer.input_entries", "PI depth", "4", "64"),
+    Assumption("switch.persist_buffer.output_entries", "PO depth", "2", "32"),
+    Assumption("switch.persist_buffer.tag_access_ns", "tag access, ns", "0.2", "2.5"),
+    Assumption("switch.persist_buffer.data_access_ns", "data access, ns", "0.4", "5"),
+    Assumption("switch.pipeline_stage_ns", "stage of the switch, ns", "1", "10"),
+    Assumption("link.latency_ns", "link with its ports, one way, ns", "12.5", "50"),
+    Assumption("link.bandwidth_gb_per_s", "link, GB/s", "16", "126"),
+    Assumption("link.request_with_data_credits", "credits for writes", "4", "64"),
+    Assumption("host_bridge.latency_ns", "host bridge, one way, ns", "5", "40"),
+    Assumption("pm.ack_at", "PM acknowledges at", "queue", "media"),
+    Assumption("pm.banks", "banks of the PM", "4", "64"),
+    Assumption("pm.write_queue_entries", "write queue of the PM", "110", "512"),
+    Assumption("core.rob_entries", "reorder buffer", "96", "512"),
+    Assumption("core.flushes_in_flight", "flushes under way", "1", "20"),
+    Assumption("core.prefetch_for_ownership", "prefetch for ownership", "false", "true"),
+    Assumption("cache.l1d.mshrs", "misses under way in L1", "4", "32"),
+)
+ASSUMED = [f"{one.key}={value}" for one in ASSUMPTIONS for value in (one.low, one.high)]
+PERSIST_BUFFER = "switch.persist_buffer."
+ASSUMPTION_PROGRAMS = ("fft", "lu_non", "radiosity")
+
+
+class Study:
+    """The replays of the study by what they are about, and the figures that are read off them."""
+
+    def __init__(self, programs: list[Program], replays: Replays, schemes: tuple[str, ...]) -> None:
+        self.programs = programs
+        self.schemes = schemes
+        self._replays = replays
+        self._by_name = {program.name: program for program in programs}
+
+    @property
+    def names(self) -> list[str]:
+        """The programs, in the order of the list."""
+        return list(self._by_name)
+
+    def program(self, name: str) -> Program | None:
+        """The program of that name, if it is in the list."""
+        return self._by_name.get(name)
+
+    def cell(self, name: str, scheme: str, *, variant: str | None = None) -> Cell:
+        """The headline's replay of a program, or the same of another variant."""
+        level = variant or self._by_name[name].levels[0]
+        return Cell(name, level, scheme, limit=PM_WRITES)
+
+    def run(self, cell: Cell) -> Run | None:
+        """The run of a cell, none if it failed."""
+        run = self._replays[cell]
+        return None if "error" in run else run
+
+    def value(self, cell: Cell, path: str) -> Value:
+        """A number of a run."""
+        return member(self.run(cell), path)
+
+    # --- which replays -------------------------------------------------------------------
+
+    def headline(self) -> Iterator[Cell]:
+        """Figures 5 to 7."""
+        for name in self.names:
+            for scheme in self.schemes:
+                yield self.cell(name, scheme)
+
+    def behind_switches(self) -> Iterator[Cell]:
+        """Figure 1."""
+        if SWITCHES_PROGRAM in self._by_name:
+            for machine in SWITCHES.values():
+                yield self.switches_cell(machine)
+
+    def switches_cell(self, machine: str) -> Cell:
+        """A replay of Figure 1."""
+        return replace(self.cell(SWITCHES_PROGRAM, BASELINE), machine=machine)
+
+    def entries(self) -> Iterator[Cell]:
+        """Figure 8."""
+        for name in self.entries_programs:
+            yield self.cell(name, BASELINE)
+            for scheme in self.schemes[1:]:
+                for entries in ENTRIES:
+                    yield self.entries_cell(name, scheme, entries)
+
+    @property
+    def entries_programs(self) -> list[str]:
+        """The programs of Figure 8; of another list all."""
+        return [name for name in ENTRIES_PROGRAMS if name in self._by_name] or self.names
+
+    def entries_cell(self, name: str, scheme: str, entries: int) -> Cell:
+        """A replay with a persist buffer of another size."""
+        return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
+
+    def variants(self) -> Iterator[Cell]:
+        """The other persist levels, and persists inserted at synchronisation."""
+        for program in self.programs:
+            for variant in self.other_variants(program):
+                for scheme in self.schemes:
+                    yield self.cell(program.name, scheme, variant=variant)
+
+    def other_variants(self, program: Program) -> list[str]:
+        """All variants of a program but the headline's."""
+        return [*program.levels[1:], *([SYNC] if program.has_sync else [])]
+
+    def assumptions(self) -> Iterator[Cell]:
+        """What the study leaves open, one by one."""
+        for name in self.assumption_programs:
+            for scheme in SCHEMES:
+                yield self.cell(name, scheme)
+                for change in ASSUMED:
+                    yield self.changed(self.cell(name, scheme), change)
+        if SWITCHES_PROGRAM in self._by_name:
+            local = self.switches_cell(SWITCHES[0])
+            yield local
+            for change in ASSUMED:
+                yield self.changed(local, change)
+
+    @property
+    def assumption_programs(self) -> list[str]:
+        """Programs on which the assumptions are varied: the short ones."""
+        return [name for name in ASSUMPTION_PROGRAMS if name in self._by_name] or self.names
+
+    def changed(self, cell: Cell, change: str) -> Cell:
+        """A replay with one key of the machine changed (`PATH=VALUE`), if that can matter to it."""
+        is_buffer = change.startswith(PERSIST_BUFFER)
+        has_buffer = cell.scheme != BASELINE and cell.machine != SWITCHES[0]
+        return cell if is_buffer and not has_buffer else replace(cell, sets=(change,))
+
+    # --- what is read off ----------------------------------------------------------------
+
+    def speedup(self, cell: Cell, baseline: Cell | None = None) -> Value:
+        """Run time of `nopb` (of another cell, if one is given) over that of a cell."""
+        other = baseline or replace(cell, scheme=BASELINE)
+        return ratio(self.value(other, "simulated_ns"), self.value(cell, "simulated_ns"))
+
+    def relative(self, cell: Cell, path: str) -> Value:
+        """A number of a cell over that of `nopb` on the same machine."""
+        other = replace(cell, scheme=BASELINE)
+        return ratio(self.value(cell, path), self.value(other, path))
+
+    def speedups(self, scheme: str) -> dict[str, Value]:
+        """Figure 5: by program."""
+        return {name: self.speedup(self.cell(name, scheme)) for name in self.names}
+
+    def persist_ratios(self, scheme: str) -> dict[str, Value]:
+        """Figure 6a: mean persist latency over that of `nopb`, by program."""
+        return self._ratios(scheme, PERSIST_LATENCY)
+
+    def read_ratios(self, scheme: str) -> dict[str, Value]:
+        """Figure 6b: mean latency of PM reads over that of `nopb`, by program."""
+        return self._ratios(scheme, READ_LATENCY)
+
+    def _ratios(self, scheme: str, path: str) -> dict[str, Value]:
+        return {name: self.relative(self.cell(name, scheme), path) for name in self.names}
+
+    def rates(self, scheme: str, rate: str) -> dict[str, Value]:
+        """Figure 7: `read_hit_rate` or `write_coalescing_rate`, by program."""
+        return {
+            name: self.value(self.cell(name, scheme), f"persist_buffer.{rate}")
+            for name in self.names
+        }
+
+    def by_entries(self, name: str, scheme: str) -> dict[int, Value]:
+        """Figure 8: speedup over `nopb` by the number of entries."""
+        baseline = self.cell(name, BASELINE)
+        return {
+            entries: self.speedup(self.entries_cell(name, scheme, entries), baseline)
+            for entries in ENTRIES
+        }
+
+    def by_switches(self) -> dict[int, Value]:
+        """Figure 1: persist latency of `nopb` over that without a switch."""
+        without = self.value(self.switches_cell(SWITCHES[0]), PERSIST_LATENCY)
+        return {
+            number: ratio(self.value(self.switches_cell(machine), PERSIST_LATENCY), without)
+            for number, machine in SWITCHES.items()
+        }
+
+
+def average(values: Iterable[Value]) -> Value:
+    """The arithmetic mean; None if any is missing."""
+    known = list(values)
+    present = [value for value in known if value is not None]
+    return fmean(present) if present and len(present) == len(known) else None
