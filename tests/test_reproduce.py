@@ -1,0 +1,200 @@
+"""`fencepost reproduce`: a study's programs, replays and claims."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost._core import InputError
+from fencepost.cli import main
+from fencepost.reproduce import claims, programs, replays, study
+from fencepost.reproduce.claims import Claim
+from fencepost.reproduce.replays import Cell, Replays
+from fencepost.reproduce.study import Study
+from fencepost.tree import WORKLOADS
+from fencepost.validation import Work
+
+LIST = f"""
+[[program]]
+name = "queue"
+command = ["{WORKLOADS}/queue", "-t1", "-c1", "-n40", "--flush", "{{flush}}"]
+
+[[program]]
+name = "map"
+command = ["{WORKLOADS}/hashmap", "-t1", "-n40"]
+"""
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("list") / "list.toml"
+    path.write_text(LIST)
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept(listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Replays:
+    work = Work(tmp_path_factory.mktemp("study"), lambda text: None, False)
+    return Replays(work, programs.read(listed), False, 2)
+
+
+def claim(relation: str, published: float | str, ours: float | str | None) -> Claim:
+    return Claim("speedup", "fft", "pb", relation, published, ours, "ratio", "")
+
+
+@pytest.mark.parametrize(
+    ("relation", "published", "ours", "holds"),
+    [
+        ("=", 1.12, 1.17, True),
+        ("=", 1.12, 1.1701, False),
+        ("~", 1.40, 1.30, True),
+        ("~", 1.40, 1.2999, False),
+        (">", 1.20, 1.20, False),
+        (">", 1.20, 1.2001, True),
+        ("<", 1.00, 0.9999, True),
+        ("<", 1.00, 1.0, False),
+        ("=", 1.12, None, False),
+        ("rises", "rises", "rises", True),
+        ("flat", "flat", "falls", False),
+    ],
+)
+def test_a_claim_holds_as_defined(
+    relation: str, published: float | str, ours: float | str | None, holds: bool
+) -> None:
+    assert claim(relation, published, ours).holds is holds
+
+
+class Sizes(Study):
+    """A study of which only the speedups by size are known."""
+
+    def __init__(self, speedups: list[float]) -> None:
+        super().__init__([programs.Program("fft", ("fft",))], None, study.SCHEMES)  # type: ignore[arg-type]
+        self._speedups = speedups
+
+    def by_entries(self, name: str, scheme: str) -> dict[int, float | None]:
+        return dict(zip(study.ENTRIES, self._speedups, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("speedups", "trend"),
+    [
+        ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "flat"),
+        ([1.0, 1.003, 1.006, 1.009, 1.012, 1.015, 1.018], "flat"),
+        ([1.0, 1.004, 1.008, 1.012, 1.016, 1.02, 1.03], "rises"),
+        ([1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.8], "falls"),
+        ([1.0, 1.5, 1.0, 1.5, 1.0, 1.5, 1.0], "flat"),
+    ],
+)
+def test_a_trend_is_the_sign_of_its_slope(speedups: list[float], trend: str) -> None:
+    [found] = [
+        claim
+        for claim in claims.claims(Sizes(speedups), {"entries"})
+        if (claim.workload, claim.scheme) == ("fft", "pb") and claim.slope is not None
+    ]
+    assert found.ours == trend
+
+
+def test_every_published_line_is_a_row(listed: Path, tmp_path: Path) -> None:
+    out, json_file = tmp_path / "out", tmp_path / "rows.json"
+    arguments = ["reproduce", "pcs", "--programs", str(listed), "--out", str(out), "-q"]
+    assert main([*arguments, "--part", "schemes", "--json", str(json_file)]) == 0
+    document = json.loads(json_file.read_text())
+    lines = claims.PUBLISHED.read_text().splitlines()[1:]
+    assert len(document["rows"]) == len(lines)
+    for row in document["rows"]:
+        assert {"metric", "workload", "scheme", "published", "ours", "holds"} <= row.keys()
+    average = next(row for row in document["rows"] if row["workload"] == "average")
+    speedups = {(run["program"], run["scheme"]): run["simulated_ns"] for run in document["runs"]}
+    expected = [speedups[name, "nopb"] / speedups[name, "pb"] for name in ("queue", "map")]
+    assert average["ours"] == pytest.approx(sum(expected) / 2)
+    assert (out / "fig5.svg").exists()
+
+
+def test_what_is_done_is_not_done_again(kept: Replays, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [Cell("map", programs.AS_GIVEN, scheme) for scheme in study.SCHEMES]
+    kept.run(cells, lambda progress: None)
+    first = {cell: kept[cell] for cell in cells}
+    [other] = kept._work.folder.glob("replays/map-pb-*.json")
+    other.unlink()
+    again = Replays(kept._work, list(kept._programs.values()), False, 2)
+    done: list[Any] = []
+    keep = Replays.keep
+    monkeypatch.setattr(Replays, "keep", lambda *said: (done.append(said[1]), keep(*said)))
+    again.run(cells, lambda progress: None)
+    assert [cell.scheme for cell in done] == ["pb"]
+    for cell in cells:
+        assert again[cell]["statistics"] == first[cell]["statistics"]
+
+
+def test_a_changed_machine_is_another_replay(kept: Replays) -> None:
+    cell = Cell("map", programs.AS_GIVEN, "pb")
+    slow = replace(cell, sets=("switch.persist_buffer.data_access_ns=50",))
+    kept.run([cell, slow], lambda progress: None)
+    assert kept[slow]["simulated_ns"] > kept[cell]["simulated_ns"]
+
+
+def test_all_schemes_end_where_the_limit_is_reached(kept: Replays) -> None:
+    whole = Cell("queue", programs.AS_GIVEN, "pb")
+    limited = [replace(whole, scheme=scheme, limit=40) for scheme in study.SCHEMES]
+    kept.run([whole, *limited], lambda progress: None)
+    counts = {kept[cell]["instructions"] for cell in limited}
+    assert len(counts) == 1
+    assert counts.pop() < kept[whole]["instructions"]
+
+
+def test_persists_are_inserted_where_the_program_makes_none(kept: Replays) -> None:
+    cell = Cell("queue", programs.SYNC, "nopb")
+    kept.run([cell], lambda progress: None)
+    said = json.loads(kept.record("queue", programs.SYNC).provenance())
+    assert said["arguments"][-1] == "none"
+    assert kept[cell]["persist"]["count"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no [[program]]"),
+        ("[[program]]\nname = 'a'", "`command` is a list"),
+        ("[[program]]\nname = 'a'\ncommand = 'ls'", "`command` is a list"),
+        ("[[program]]\ncommand = ['ls']", "`name` is a text"),
+        ("[[program]]\nname = 'a'\ncommand = ['ls']\nflush = 'x'", "unknown key `flush`"),
+        ("[[programs]]", "unknown key `programs`"),
+        ("[[program]]\nname = 'a'\ncommand = ['ls']\n" * 2, "two programs are called `a`"),
+        ("[[program", "end of document"),
+        ("[[program]]\nname = 'a'\ncommand = ['no-such-program']", "no such program"),
+    ],
+)
+def test_a_wrong_list_has_one_message(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        programs.check(programs.read(path), False)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pcs2"], "there is no study `pcs2`"),
+        (["pcs", "--part", "figure5"], "there is no such part"),
+        (["pcs", "--programs", "nowhere.toml"], "cannot be read"),
+        (["pcs", "--part", "schemes", "--docs", "docs"], "--docs writes the whole page"),
+    ],
+)
+def test_wrong_arguments_have_one_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_own_list_has_the_seven_programs() -> None:
+    listed = programs.read(programs.OWN_LIST)
+    programs.check(listed, True)
+    assert {program.name for program in listed} == {
+        *("fft", "lu_cont", "lu_non", "cholesky", "radiosity", "raytrace", "volrend")
+    }
+    assert all(program.levels == programs.LEVELS and program.has_sync for program in listed)
+    assert all(replays.Cell(program.name, "fine", "pb").label for program in listed)
