@@ -9,7 +9,7 @@ import pytest
 
 from fencepost._core import InputError
 from fencepost.cli import main
-from fencepost.reproduce import claims, programs, replays, study
+from fencepost.reproduce import claims, page, programs, replays, study
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.replays import Cell, Replays
 from fencepost.reproduce.study import Study
@@ -66,11 +66,18 @@ def test_a_claim_holds_as_defined(
     assert claim(relation, published, ours).holds is holds
 
 
+class Unused(Replays):
+    """No replays at all."""
+
+    def __init__(self) -> None:
+        self.is_quick = False
+
+
 class Sizes(Study):
     """A study of which only the speedups by size are known."""
 
     def __init__(self, speedups: list[float]) -> None:
-        super().__init__([programs.Program("fft", ("fft",))], None, study.SCHEMES)  # type: ignore[arg-type]
+        super().__init__([programs.Program("fft", ("fft",))], Unused(), study.SCHEMES)
         self._speedups = speedups
 
     def by_entries(self, name: str, scheme: str) -> dict[int, float | None]:
@@ -142,6 +149,22 @@ def test_all_schemes_end_where_the_limit_is_reached(kept: Replays) -> None:
     counts = {kept[cell]["instructions"] for cell in limited}
     assert len(counts) == 1
     assert counts.pop() < kept[whole]["instructions"]
+
+
+def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replays, "QUICK_INSTRUCTIONS", 0)
+    monkeypatch.setattr(replays, "QUICK_PLAN", "4000:1000:500")
+    quick = Replays(kept._work, list(kept._programs.values())[1:], False, 2, is_quick=True)
+    sampled = Study(list(quick._programs.values()), quick, study.SCHEMES)
+    quick.run(sampled.headline(), lambda progress: None)
+    by_key = {
+        (claim.metric, claim.workload): claim for claim in claims.claims(sampled, {"schemes"})
+    }
+    average = by_key["speedup_over_nopb", "average"]
+    width = sampled.half_width(sampled.cell("map", "pb_rf"), "speedup")
+    assert average.half_width == width
+    assert width is not None
+    assert "±" in page.ours_text(average)
 
 
 def test_persists_are_inserted_where_the_program_makes_none(kept: Replays) -> None:

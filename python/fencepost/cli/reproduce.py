@@ -24,6 +24,7 @@ from fencepost.tree import ROOT
 from fencepost.validation import Work
 
 STUDIES = ("pcs",)
+QUICK_PARTS = ["schemes", "switches"]
 FOLDER = ROOT / "out" / "reproduce"
 LINE_INTERVAL_SECONDS = 10.0
 
@@ -38,6 +39,12 @@ def reproduce(
             help=f"Only this part; repeatable. Of {', '.join(part.name for part in PARTS)}.",
         ),
     ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="In a minute: Figures 1 and 5 to 7; long programs by a sample."
+        ),
+    ] = False,
     programs_file: Annotated[
         Path | None,
         typer.Option("--programs", metavar="LIST.toml", help="Programs of your own instead."),
@@ -58,11 +65,12 @@ def reproduce(
     """Rebuild a study, and compare with what it published. An interrupted one goes on."""
     if study not in STUDIES:
         raise InputError(f"there is no study `{study}`; there are: {', '.join(STUDIES)}")
-    parts = [one for one in PARTS if not part or one.name in part]
+    chosen = part or (QUICK_PARTS if quick else None)
+    parts = [one for one in PARTS if not chosen or one.name in chosen]
     if unknown := set(part or []) - {one.name for one in PARTS}:
         names = ", ".join(one.name for one in PARTS)
         raise InputError(f"--part {min(unknown)}: there is no such part; there are: {names}")
-    if docs is not None and (part or programs_file):
+    if docs is not None and (part or programs_file or quick):
         raise InputError("--docs writes the whole page of the study, from its own programs")
     inputs = [programs_file] if programs_file else []
     outputs.check({"--json": json_file}, inputs)
@@ -73,7 +81,7 @@ def reproduce(
     messages = console.messages()
     log = (lambda text: None) if quiet else messages.print
     kept = replays.Replays(
-        Work(folder, log, False), listed, programs_file is None, jobs or os.cpu_count() or 1
+        Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
     )
     with Bar(messages, quiet) as bar:
         outcome = reproduce_pcs(Study(listed, kept, SCHEMES), kept, parts, bar)

@@ -14,7 +14,15 @@ from statistics import fmean, median
 from typing import Any
 
 from fencepost.figures import Value, ratio
-from fencepost.reproduce.study import ENTRIES, SCHEMES, SWITCHES_PROGRAM, Study, average
+from fencepost.reproduce.study import (
+    ENTRIES,
+    PERSIST_LATENCY,
+    READ_LATENCY,
+    SCHEMES,
+    SWITCHES_PROGRAM,
+    Study,
+    average,
+)
 from fencepost.tree import EXPERIMENTS
 
 PUBLISHED = EXPERIMENTS / "published" / "pcs_published.csv"
@@ -39,6 +47,7 @@ class Claim:
     ours: float | str | None
     unit: str
     where: str
+    half_width: float | None = None  # of the 95 % confidence interval, if ours is an estimate
     slope: float | None = None  # of a trend: change over all sizes, as a part of the mean
     reason: str = ""
 
@@ -95,6 +104,7 @@ def _claim(
         ours=ours,
         unit=line["unit"],
         where=line["where"],
+        half_width=_half_width(study, *key) if is_known else None,
         slope=slope,
         reason=reasons.get(key, ""),
     )
@@ -122,6 +132,24 @@ def _ours(study: Study, metric: str, workload: str, scheme: str) -> Value:
         return values[workload]
     select = _SELECTIONS.get(workload)
     return select(values) if select else None
+
+
+# What of a run a metric is made of, where a sample says how sure it is.
+_ESTIMATED = {
+    "speedup_over_nopb": "speedup",
+    "persist_latency_over_nopb": PERSIST_LATENCY,
+    "read_latency_over_nopb": READ_LATENCY,
+}
+
+
+def _half_width(study: Study, metric: str, workload: str, scheme: str) -> Value:
+    """Of a program's figure, or of the average, to which those in full detail add no error."""
+    if metric not in _ESTIMATED or workload not in (*study.names, "average"):
+        return None
+    names = study.names if workload == "average" else [workload]
+    widths = [study.half_width(study.cell(name, scheme), _ESTIMATED[metric]) for name in names]
+    known = [width for width in widths if width is not None]
+    return math.hypot(*known) / len(names) if known else None
 
 
 def _against_pb(values: Callable[[Study, str], dict[str, Value]]) -> Measure:

@@ -36,7 +36,8 @@ def ours_text(claim: Claim) -> str:
         return "–"
     if isinstance(claim.ours, str):
         return f"{claim.ours} ({100 * (claim.slope or 0):+.1f} %)"
-    return f"{claim.ours:.3f}"
+    error = f" ±{claim.half_width:.3f}" if claim.half_width is not None else ""
+    return f"{claim.ours:.3f}{error}"
 
 
 def holds_text(claim: Claim) -> str:

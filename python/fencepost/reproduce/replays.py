@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core, documents, figures, machines
-from fencepost.experiment import LIMITS, WATCH_INTERVAL_SECONDS, options
+from fencepost.experiment import WATCH_INTERVAL_SECONDS, options
 from fencepost.reproduce import programs
 from fencepost.reproduce.programs import Program
 from fencepost.validation import Work
@@ -55,12 +55,9 @@ class Cell:
         return " ".join(word for word in words if word not in (MACHINE, programs.AS_GIVEN))
 
 
-@dataclass(frozen=True)
-class Sample:
-    """How a quick study replays what is long: in intervals, of the first part of the region."""
-
-    plan: str
-    instructions: int
+# How a quick study replays long records, those of more than so many instructions.
+QUICK_PLAN = "4M:20k:40k"
+QUICK_INSTRUCTIONS = 60_000_000
 
 
 @dataclass
@@ -93,13 +90,13 @@ class Replays:
         listed: list[Program],
         is_own: bool,
         jobs: int,
-        sample: Sample | None = None,
+        is_quick: bool = False,
     ) -> None:
         self._work = work
         self._programs = {program.name: program for program in listed}
         self._is_own = is_own
         self._jobs = jobs
-        self._sample = sample
+        self.is_quick = is_quick
         self._records: dict[tuple[str, str], _core.Record] = {}
         self._instructions: dict[tuple[str, str], float] = {}
         self._done: dict[Cell, Run] = {}
@@ -159,10 +156,10 @@ class Replays:
         return True
 
     def _job(self, cell: Cell, stop_at: list[list[int]]) -> _core.Job:
+        record = self.record(cell.program, cell.variant)
         chosen = self._options(cell)
         if cell != cell.reference:
             chosen |= {"limit_pm_writes": None}
-        record = self.record(cell.program, cell.variant)
         machine = _resolved(cell.machine, cell.sets)
         return _core.Job(
             cell.machine,
@@ -178,11 +175,9 @@ class Replays:
         chosen = options(
             [cell.scheme], list(program.pm), persist=program.persisted(cell.variant)
         ) | {"limit_pm_writes": cell.limit}
-        if self._sample is not None:
-            chosen |= dict.fromkeys(LIMITS) | {
-                "sample": self._sample.plan,
-                "limit_instructions": self._sample.instructions,
-            }
+        key = (cell.program, cell.variant)
+        if self.is_quick and self._instructions[key] > QUICK_INSTRUCTIONS:
+            chosen |= {"sample": QUICK_PLAN}
         resolved: dict[str, Any] = json.loads(_core.options_resolve(json.dumps(chosen)))
         return resolved
 

@@ -5,6 +5,7 @@ One machine, `pcs-table1`, serves all of it; a part changes what it is about and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -67,11 +68,16 @@ PERSIST_BUFFER = "switch.persist_buffer."
 ASSUMPTION_PROGRAMS = ("fft", "lu_non", "radiosity")
 
 
+_SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == "speedup")
+
+
 class Study:
     """The replays of the study by what they are about, and the figures that are read off them."""
 
     def __init__(self, programs: list[Program], replays: Replays, schemes: tuple[str, ...]) -> None:
         self.programs = programs
+        # Samples are of whole programs: which write to PM is the last depends on time.
+        self._limit = None if replays.is_quick else PM_WRITES
         self.schemes = schemes
         self._replays = replays
         self._by_name = {program.name: program for program in programs}
@@ -88,7 +94,7 @@ class Study:
     def cell(self, name: str, scheme: str, *, variant: str | None = None) -> Cell:
         """The headline's replay of a program, or the same of another variant."""
         level = variant or self._by_name[name].levels[0]
-        return Cell(name, level, scheme, limit=PM_WRITES)
+        return Cell(name, level, scheme, limit=self._limit)
 
     def run(self, cell: Cell) -> Run | None:
         """The run of a cell, none if it failed."""
@@ -192,6 +198,24 @@ class Study:
     def read_ratios(self, scheme: str) -> dict[str, Value]:
         """Figure 6b: mean latency of PM reads over that of `nopb`, by program."""
         return self._ratios(scheme, READ_LATENCY)
+
+    def half_width(self, cell: Cell, key: str) -> Value:
+        """Half the width of the 95 % confidence interval of `speedup`, or of a mean over that of
+        `nopb`; None if nothing was sampled.
+        """
+        run, baseline = self.run(cell), self.run(replace(cell, scheme=BASELINE))
+        if run is None or baseline is None or not run.get("sampling"):
+            return None
+        if key == "speedup":
+            return _SPEEDUP.half_width(run, baseline)
+        errors = [
+            ratio(member(one["sampling"]["estimates"].get(key), "half_width"), member(one, key))
+            for one in (run, baseline)
+        ]
+        value = self.relative(cell, key)
+        if value is None or None in errors:
+            return None
+        return value * math.hypot(*(error for error in errors if error is not None))
 
     def _ratios(self, scheme: str, path: str) -> dict[str, Value]:
         return {name: self.relative(self.cell(name, scheme), path) for name in self.names}
