@@ -163,7 +163,9 @@ def test_kernels_give_the_same_with_any_number_of_threads_and_any_flush(
         ),  # in its phases
         ("raytrace", "is_forward ? 1 : -1;", "is_forward ? 1 : 1;"),  # in ray_grid.h
         ("raytrace", "hit->distance <= next[axis])", "true)"),
+        ("raytrace", "last[2]; z++", "last[2] - 1; z++"),  # cells that list no triangle
         ("volrend", "child < 8", "child < 4"),  # in volume.h
+        ("volrend", "own | behind", "own & behind"),
         ("volrend", "step += leap == 0 ? 1 : leap;", "step += leap == 0 ? 1 : 2 * leap;"),
     ],
 )

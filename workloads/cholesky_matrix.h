@@ -264,9 +264,14 @@ static uint32_t *elimination_order(const struct building *building, const struct
   return position;
 }
 
-static int compare_rows(const void *left, const void *right) {
-  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  return (a > b) - (a < b);
+// By insertion: the lists are short.
+static void sort_rows(uint32_t *rows, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    uint32_t row = rows[i], place = i;
+    for (; place > 0 && rows[place - 1] > row; place--)
+      rows[place] = rows[place - 1];
+    rows[place] = row;
+  }
 }
 
 // Between half and one and a half, the same for both ends.
@@ -287,7 +292,7 @@ static void fill_matrix(struct matrix *matrix, const struct graph *graph, uint32
     double diagonal = node[column] >= first_standing ? 1 : 0;
     uint32_t count = graph->start[column + 1] - graph->start[column];
     uint32_t *neighbours = graph->neighbour + graph->start[column];
-    qsort(neighbours, count, sizeof *neighbours, compare_rows);
+    sort_rows(neighbours, count);
     for (uint32_t i = 0; i < count; i++) {
       double spring = stiffness(node[column], node[neighbours[i]], matrix->order);
       diagonal += spring;

@@ -99,23 +99,41 @@ static void free_columns(struct columns *columns, size_t order) {
   free(columns->count);
 }
 
+// Merges two ascending lists, what they have in common once; returns how many rows that makes.
+static uint32_t merge_rows(const uint32_t *left, uint32_t left_count, const uint32_t *right,
+                           uint32_t right_count, uint32_t *merged) {
+  const uint32_t *left_end = left + left_count, *right_end = right + right_count;
+  uint32_t count = 0;
+  while (left < left_end && right < right_end) {
+    uint32_t row = *left < *right ? *left : *right;
+    left += *left == row;
+    right += *right == row;
+    merged[count++] = row;
+  }
+  for (; left < left_end; left++)
+    merged[count++] = *left;
+  for (; right < right_end; right++)
+    merged[count++] = *right;
+  return count;
+}
+
 // A column has the rows of the matrix and those of its children in the elimination tree.
 static struct columns find_columns(const struct matrix *matrix) {
   size_t order = matrix->order;
   struct columns columns = {new_table(order, sizeof(uint32_t)),
                             new_table(order, sizeof(uint32_t *))};
-  uint32_t *rows = new_table(order, sizeof *rows), *seen = new_table(order, sizeof *seen);
+  uint32_t *rows = new_table(order, sizeof *rows), *merged = new_table(order, sizeof *merged);
   uint32_t *child = new_table(order, sizeof *child), *sibling = new_table(order, sizeof *sibling);
   memset(child, 0xff, order * sizeof *child);
   for (uint32_t column = 0; column < order; column++) {
-    uint32_t count = 0;
-    for (uint32_t i = matrix->start[column]; i < matrix->start[column + 1]; i++)
-      seen[rows[count++] = matrix->row[i]] = column + 1;
-    for (uint32_t below = child[column]; below != none; below = sibling[below])
-      for (uint32_t i = 1; i < columns.count[below]; i++)
-        if (seen[columns.rows[below][i]] != column + 1)
-          seen[rows[count++] = columns.rows[below][i]] = column + 1;
-    qsort(rows, count, sizeof *rows, compare_rows);
+    uint32_t count = matrix->start[column + 1] - matrix->start[column];
+    memcpy(rows, &matrix->row[matrix->start[column]], count * sizeof *rows);
+    for (uint32_t below = child[column]; below != none; below = sibling[below]) {
+      count = merge_rows(rows, count, columns.rows[below] + 1, columns.count[below] - 1, merged);
+      uint32_t *swapped = rows;
+      rows = merged;
+      merged = swapped;
+    }
     columns.count[column] = count;
     columns.rows[column] = new_table(count, sizeof *rows);
     memcpy(columns.rows[column], rows, count * sizeof *rows);
@@ -126,7 +144,7 @@ static struct columns find_columns(const struct matrix *matrix) {
     }
   }
   free(rows);
-  free(seen);
+  free(merged);
   free(child);
   free(sibling);
   return columns;

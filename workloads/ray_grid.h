@@ -6,6 +6,7 @@
 #ifndef RAY_GRID_H
 #define RAY_GRID_H
 
+#include <assert.h>
 #include <float.h>
 #include <stdbool.h>
 #include <string.h>
@@ -175,56 +176,99 @@ static inline struct hit trace(struct tracer *tracer, const struct ray *ray, dou
 
 // Building
 
+static const struct box nowhere = {{DBL_MAX, DBL_MAX, DBL_MAX}, {-DBL_MAX, -DBL_MAX, -DBL_MAX}};
+
+static inline void extend_box(struct box *box, const double low[GRID_AXES],
+                              const double high[GRID_AXES]) {
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    box->low[axis] = low[axis] < box->low[axis] ? low[axis] : box->low[axis];
+    box->high[axis] = high[axis] > box->high[axis] ? high[axis] : box->high[axis];
+  }
+}
+
 static inline struct box box_of_triangle(const struct triangle *triangle) {
   static const double margin = 1e-9; // for rounding
   struct vector corners[3] = {triangle->corner, vector_sum(triangle->corner, triangle->edges[0]),
                               vector_sum(triangle->corner, triangle->edges[1])};
-  struct box box;
+  struct box box = nowhere;
+  for (size_t i = 0; i < 3; i++) {
+    const double at[] = {corners[i].x, corners[i].y, corners[i].z};
+    extend_box(&box, at, at);
+  }
   for (int axis = 0; axis < GRID_AXES; axis++) {
-    box.low[axis] = DBL_MAX;
-    box.high[axis] = -DBL_MAX;
-    for (size_t i = 0; i < 3; i++) {
-      const double at[] = {corners[i].x, corners[i].y, corners[i].z};
-      box.low[axis] = fmin(box.low[axis], at[axis] - margin);
-      box.high[axis] = fmax(box.high[axis], at[axis] + margin);
-    }
+    box.low[axis] -= margin;
+    box.high[axis] += margin;
   }
   return box;
 }
 
-// Cells that a box meets along each axis, first and last; false if it meets none.
-static inline bool cells_of_box(const struct grid *grid, const struct box *box,
-                                int cells[GRID_AXES][2]) {
-  for (int axis = 0; axis < GRID_AXES; axis++) {
-    if (box->high[axis] < grid->box.low[axis] || box->low[axis] > grid->box.high[axis])
-      return false;
-    const double ends[] = {box->low[axis], box->high[axis]};
-    const int last = grid->cells_along[axis] - 1;
-    for (int end = 0; end < 2; end++) {
-      double place = (ends[end] - grid->box.low[axis]) * grid->cells_per_length[axis];
-      cells[axis][end] = place < 0 ? 0 : place >= last ? last : (int)place;
-    }
-  }
-  return true;
+// Cells that a box meets along each axis; if it meets none, the first lies behind the last.
+struct cell_range {
+  uint8_t first[GRID_AXES], last[GRID_AXES];
+};
+
+static_assert(GRID_EDGE_MAX <= UINT8_MAX, "the place of a cell fits a byte");
+
+static inline uint8_t cell_at(const struct grid *grid, int axis, double place) {
+  int cell = (int)((place - grid->box.low[axis]) * grid->cells_per_length[axis]);
+  int last = grid->cells_along[axis] - 1;
+  cell = cell < last ? cell : last;
+  return (uint8_t)(cell > 0 ? cell : 0);
 }
 
-// Counts the triangles of each cell, or also lists them once there is room.
-static inline void deal_triangles(const struct scene *scene, struct grid *grid,
-                                  const uint32_t *triangles, uint32_t count, bool is_listing) {
-  for (uint32_t i = 0; i < count; i++) {
-    struct box box = box_of_triangle(&scene->triangles[triangles[i]]);
-    int range[GRID_AXES][2];
-    if (!cells_of_box(grid, &box, range))
-      continue;
-    for (int z = range[2][0]; z <= range[2][1]; z++)
-      for (int y = range[1][0]; y <= range[1][1]; y++)
-        for (int x = range[0][0]; x <= range[0][1]; x++) {
-          struct grid_cell *cell = &grid->cells[cell_index(grid, x, y, z)];
-          if (is_listing)
-            cell->triangles[cell->count] = triangles[i];
-          cell->count++;
-        }
+static inline struct cell_range cells_of_box(const struct grid *grid, const struct box *box) {
+  struct cell_range range;
+  for (int axis = 0; axis < GRID_AXES; axis++) {
+    if (box->high[axis] < grid->box.low[axis] || box->low[axis] > grid->box.high[axis])
+      return (struct cell_range){.first = {1, 1, 1}};
+    range.first[axis] = cell_at(grid, axis, box->low[axis]);
+    range.last[axis] = cell_at(grid, axis, box->high[axis]);
   }
+  return range;
+}
+
+// What grids are built from.
+struct grid_source {
+  const struct box *boxes;   // of all triangles
+  struct cell_range *ranges; // room for those of as many triangles, in the grid being built
+};
+
+static inline void count_triangles(struct grid *grid, const struct cell_range *ranges,
+                                   uint32_t count) {
+  for (const struct cell_range *range = ranges; range < ranges + count; range++)
+    for (int z = range->first[2]; z <= range->last[2]; z++)
+      for (int y = range->first[1]; y <= range->last[1]; y++) {
+        struct grid_cell *row = &grid->cells[cell_index(grid, 0, y, z)];
+        for (int x = range->first[0]; x <= range->last[0]; x++)
+          row[x].count++;
+      }
+}
+
+static inline void list_triangles(struct grid *grid, const struct cell_range *ranges,
+                                  const uint32_t *triangles, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const struct cell_range *range = &ranges[i];
+    for (int z = range->first[2]; z <= range->last[2]; z++)
+      for (int y = range->first[1]; y <= range->last[1]; y++) {
+        struct grid_cell *row = &grid->cells[cell_index(grid, 0, y, z)];
+        for (int x = range->first[0]; x <= range->last[0]; x++)
+          row[x].triangles[row[x].count++] = triangles[i];
+      }
+  }
+}
+
+static inline void deal_triangles(const struct grid_source *source, struct grid *grid, size_t cells,
+                                  const uint32_t *triangles, uint32_t count) {
+  struct cell_range *ranges = source->ranges;
+  for (uint32_t i = 0; i < count; i++)
+    ranges[i] = cells_of_box(grid, &source->boxes[triangles[i]]);
+  count_triangles(grid, ranges, count);
+  for (size_t i = 0; i < cells; i++)
+    if (grid->cells[i].count > 0) {
+      grid->cells[i].triangles = scene_memory(grid->cells[i].count, sizeof(uint32_t));
+      grid->cells[i].count = 0;
+    }
+  list_triangles(grid, ranges, triangles, count);
 }
 
 // Where the cell number `index` lies in a grid.
@@ -240,7 +284,7 @@ static inline struct box box_of_cell(const struct grid *grid, size_t index) {
 }
 
 // Over `triangles` in `box`, in cubes as far as they fit: about one for each TRIANGLES_PER_CELL.
-static inline struct grid *build_grid(const struct scene *scene, struct box box,
+static inline struct grid *build_grid(const struct grid_source *source, struct box box,
                                       const uint32_t *triangles, uint32_t count, int depth) {
   struct grid *grid = scene_memory(1, sizeof *grid);
   grid->box = box;
@@ -256,19 +300,13 @@ static inline struct grid *build_grid(const struct scene *scene, struct box box,
     cells *= grid->cells_along[axis];
   }
   grid->cells = scene_memory((size_t)cells, sizeof *grid->cells);
-  deal_triangles(scene, grid, triangles, count, false);
-  for (size_t i = 0; i < (size_t)cells; i++)
-    if (grid->cells[i].count > 0) {
-      grid->cells[i].triangles = scene_memory(grid->cells[i].count, sizeof(uint32_t));
-      grid->cells[i].count = 0;
-    }
-  deal_triangles(scene, grid, triangles, count, true);
+  deal_triangles(source, grid, (size_t)cells, triangles, count);
   for (size_t i = 0; i < (size_t)cells && depth < GRID_DEPTH_MAX; i++) {
     struct grid_cell *cell = &grid->cells[i];
     if (cell->count <= CELL_TRIANGLES_MAX || cell->count == count)
       continue;
     struct box own = box_of_cell(grid, i);
-    cell->grid = build_grid(scene, own, cell->triangles, cell->count, depth + 1);
+    cell->grid = build_grid(source, own, cell->triangles, cell->count, depth + 1);
     free(cell->triangles);
     cell->triangles = NULL;
   }
@@ -277,20 +315,17 @@ static inline struct grid *build_grid(const struct scene *scene, struct box box,
 
 static inline struct grid *grid_of_scene(const struct scene *scene) {
   uint32_t *all = scene_memory(scene->count, sizeof *all);
-  struct box box;
-  for (int axis = 0; axis < GRID_AXES; axis++) {
-    box.low[axis] = DBL_MAX;
-    box.high[axis] = -DBL_MAX;
-  }
+  struct box *boxes = scene_memory(scene->count, sizeof *boxes), whole = nowhere;
   for (uint32_t i = 0; i < scene->count; i++) {
-    struct box own = box_of_triangle(&scene->triangles[i]);
     all[i] = i;
-    for (int axis = 0; axis < GRID_AXES; axis++) {
-      box.low[axis] = fmin(box.low[axis], own.low[axis]);
-      box.high[axis] = fmax(box.high[axis], own.high[axis]);
-    }
+    boxes[i] = box_of_triangle(&scene->triangles[i]);
+    extend_box(&whole, boxes[i].low, boxes[i].high);
   }
-  struct grid *grid = build_grid(scene, box, all, (uint32_t)scene->count, 1);
+  struct cell_range *ranges = scene_memory(scene->count, sizeof *ranges);
+  struct grid_source source = {boxes, ranges};
+  struct grid *grid = build_grid(&source, whole, all, (uint32_t)scene->count, 1);
+  free(ranges);
+  free(boxes);
   free(all);
   return grid;
 }
