@@ -10,7 +10,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo reproduce test rust-tests python-tests fuzz bench validate figures clean workloads
+.PHONY: setup demo reproduce test rust-tests python-tests recorder-tests fuzz bench validate figures clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -79,7 +79,7 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 C_SOURCES = $(shell find recorder workloads experiments/persist -name '*.c' -o -name '*.h')
 
-# Rust's tests and Python's keep one core each busy, so they run side by side; what each says is printed when it is done.
+# Tests keep one core each busy, so they run side by side, the longest first; what each says is printed when it is done.
 test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -88,7 +88,7 @@ test: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-tests python-tests
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-tests rust-tests recorder-tests
 
 # MAKEFLAGS: cargo would look for make's job server, which is not handed on to it.
 rust-tests:
@@ -96,7 +96,10 @@ rust-tests:
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 
 python-tests:
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore=tests/recorder
+
+recorder-tests:
+	$(BIN)/pytest tests/recorder
 
 # --- fuzz ----------------------------------------------------------------------------------
 
