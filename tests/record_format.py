@@ -58,6 +58,7 @@ EVENTS = {
     31: ("kernel_write", "address:v bytes:B"),
     32: ("persist_call", "c kind:b start:v length:v"),
     33: ("initial_bytes", "address:v bytes:B"),
+    34: ("order", "thread:v writes:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 
@@ -217,7 +218,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version != 1 or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
+        if version not in (1, 2) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:

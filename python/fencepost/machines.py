@@ -28,3 +28,8 @@ def file_of(machine: str) -> Path:
 def name_of(machine: str) -> str:
     """What a machine is called in results: its name, or its file's name without the suffix."""
     return Path(machine).name.removesuffix(".toml")
+
+
+def best_scheme(resolved: dict[str, Any]) -> str:
+    """The best scheme that a machine can run: only a switch has a persist buffer."""
+    return "pb_rf" if resolved["fabric"]["switches"] else "nopb"

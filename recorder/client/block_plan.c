@@ -64,6 +64,11 @@ static void add_slot(struct draft *draft, enum slot_kind kind, uint32_t bytes, u
     draft->block.flags |= BLOCK_READS;
   else if (kind != SLOT_PREFETCH)
     draft->block.flags |= BLOCK_WRITES;
+  if (slot_writes(slot))
+    draft->block.flags |= BLOCK_STORES;
+  if (kind == SLOT_UPDATE || kind == SLOT_STRING_DESTINATION ||
+      (draft->block.flags & BLOCK_READS) != 0)
+    draft->block.flags |= BLOCK_READS_DATA;
 }
 
 /* A slot whose value is a register's before the instruction, plus a constant. */

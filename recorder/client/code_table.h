@@ -29,6 +29,8 @@ enum block_flags {
   BLOCK_REPEATS_ITSELF = 2, /* jumps to its own start and computes nothing from its last round */
   BLOCK_READS = 4,          /* has a load slot */
   BLOCK_WRITES = 8,         /* has a slot that may write, or a flush */
+  BLOCK_STORES = 16,        /* has a slot that writes (slot_writes) */
+  BLOCK_READS_DATA = 32,    /* has a slot that reads, an update's too */
 };
 
 struct block {

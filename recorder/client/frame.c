@@ -136,6 +136,7 @@ void frame_append(struct frame_buffer *buffer, struct frame_description *frame) 
   size_t stored_bytes =
       ZSTD_compressCCtx(buffer->compressor, stored, buffer->stored_capacity - FRAME_HEADER_BYTES,
                         buffer->payload, buffer->payload_bytes, COMPRESSION_LEVEL);
+  frame->version = recording.area->values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION;
   frame->codec = CODEC_ZSTD;
   if (ZSTD_isError(stored_bytes)) { /* Cannot be: the room is enough. Then it goes as it is. */
     frame->codec = CODEC_STORED;

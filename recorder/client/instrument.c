@@ -230,12 +230,13 @@ static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, i
     insert_read_position(drcontext, block, behind, plan->position_register);
 }
 
-/* What stands behind a write of any length starts a block of its own. */
+/* What stands behind a write of any length starts a block of its own, and behind any write or flush
+ * where their order is kept. */
 static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                 bool translating) {
   (void)tag, (void)for_trace, (void)translating;
   instr_t *instr = instrlist_first_app(block);
-  while (instr != NULL && !values_end_block_behind(instr))
+  while (instr != NULL && !values_end_block_behind(instr) && !write_order_ends_block_behind(instr))
     instr = instr_get_next_app(instr);
   while (instr != NULL && instr_get_next(instr) != NULL) {
     instr_t *next = instr_get_next(instr);
@@ -256,6 +257,8 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
     while (plan->next_source < plan->sources &&
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
+    if (write_order_is_kept)
+      write_order_insert(drcontext, block, instr, plan);
     if (values_are_recorded)
       insert_values(drcontext, block, instr, behind, plan);
     if (plan->position_register != DR_REG_NULL && !needs_position_later(drcontext, plan, instr)) {

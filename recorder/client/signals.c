@@ -58,6 +58,8 @@ static void interrupt_block(struct thread *thread, uint64_t pc) {
 static dr_signal_action_t on_signal(void *drcontext, dr_siginfo_t *information) {
   if (instrument_handle_fault(drcontext, information))
     return DR_SIGNAL_SUPPRESS;
+  if (is_fault(information->sig))
+    write_order_end(thread_of(drcontext));
   if (is_fault(information->sig) && information->raw_mcontext_valid)
     interrupt_block(thread_of(drcontext), (uint64_t)(ptr_uint_t)information->mcontext->pc);
   return DR_SIGNAL_DELIVER;

@@ -253,6 +253,7 @@ static void before_call(void *wrapping, void **user_data) {
     return;
   uint64_t stack_pointer = drwrap_get_mcontext_ex(wrapping, DR_MC_CONTROL)->xsp;
   leave_abandoned_call(thread, stack_pointer);
+  write_order_send(thread);
   if (thread->call_depth++ > 0)
     return;
   struct call *call = &thread->call;

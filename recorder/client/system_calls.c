@@ -87,6 +87,8 @@ static void before(struct thread *thread, struct system_call *call) {
   case SYS_clone:
   case SYS_clone3:
     call->flags = clone_flags(call);
+    if ((call->flags & CLONE_THREAD) != 0)
+      write_order_begin();
     if (thread->call_depth == 0 && (call->flags & CLONE_THREAD) != 0)
       call->clock = clock_advance();
     break;
@@ -175,6 +177,7 @@ static bool on_before(void *drcontext, int number) {
   call->number = number;
   for (int i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
     call->argument[i] = dr_syscall_get_param(drcontext, i);
+  write_order_send(thread);
   before(thread, call);
   return true;
 }

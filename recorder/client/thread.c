@@ -45,14 +45,20 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
   const uint64_t *kept, *kept_end, *unfinished;
   if (thread->call_position != NULL) {
     kept_end = thread->call_position;
+    if (values_are_recorded)
+      write_order_look(thread, kept_end);
     kept = encoder_consume(&thread->encoder, thread->buffer, kept_end);
     unfinished = raw_words_last_start(kept_end, limit);
   } else {
+    if (values_are_recorded)
+      write_order_look(thread, end < limit ? end : limit);
     kept = encoder_consume(&thread->encoder, thread->buffer, end < limit ? end : limit);
     kept_end = unfinished = limit;
   }
   size_t kept_words = (size_t)(kept_end - kept), rest_words = (size_t)(limit - unfinished);
   memmove(thread->buffer, kept, kept_words * sizeof(uint64_t));
+  if (values_are_recorded)
+    write_order_moved(thread, kept);
   if (thread->call_position != NULL)
     thread->call_position = thread->buffer + kept_words;
   memmove(thread->buffer + kept_words, unfinished, rest_words * sizeof(uint64_t));
@@ -103,9 +109,12 @@ void thread_flush(struct thread *thread) {
   if (!thread->is_recorded)
     return;
   uint64_t *end = thread->call_position != NULL ? thread->call_position : *thread->position;
+  if (values_are_recorded)
+    write_order_look(thread, end);
   encoder_consume_all(&thread->encoder, thread->buffer, end);
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
+  write_order_moved(thread, thread->order.walked);
   if (thread->call_position != NULL)
     thread->call_position = thread->buffer;
 }
@@ -172,6 +181,7 @@ void thread_continue_in_child(struct thread *thread) {
   if (values_are_recorded) {
     value_queue_free(&thread->values);
     value_queue_init(&thread->values);
+    write_order_continue_in_child(thread);
   }
   *thread->position = thread->buffer;
   thread->call_position = NULL;
@@ -203,6 +213,7 @@ static void on_thread_start(void *drcontext) {
   *thread->position = thread->buffer;
   if (values_are_recorded)
     value_queue_init(&thread->values);
+  write_order_init(thread);
   thread->process = process_id_of_caller();
   thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
   if (thread->is_recorded)
@@ -221,6 +232,7 @@ static void on_thread_exit(void *drcontext) {
   if (thread->encoder.predictor.nothing != NULL)
     encoder_free(&thread->encoder);
   value_queue_free(&thread->values);
+  write_order_free(thread);
   pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
   dr_thread_free(drcontext, thread, sizeof(*thread));
 }

@@ -7,6 +7,7 @@
 
 #include "encoder.h"
 #include "value_queue.h"
+#include "write_order.h"
 
 #include "dr_api.h"
 #include <stdint.h>
@@ -73,6 +74,8 @@ struct thread {
   struct value_queue values; /* of executions that are not encoded yet */
   struct call_write call_write[CALL_WRITES_MAX];
   uint32_t call_writes;
+
+  struct write_order order;
 
   struct encoder encoder;
 };

@@ -64,6 +64,7 @@ static void keep_string(struct thread *thread, const struct block *block, uint32
   uint64_t from = slot_value(thread, block, slot), to = slot_value(thread, block, slot + 1);
   uint64_t element = block->slot[slot].bytes;
   uint64_t start = from < to ? from : to + element, bytes = from < to ? to - from : from - to;
+  write_order_wrote(thread, block, start, bytes);
   if (bytes <= VALUE_BYTES_MAX)
     keep(thread, block, write, start, (const void *)(ptr_uint_t)start, (uint32_t)bytes);
   else if (thread->call_depth > 0)
@@ -93,6 +94,7 @@ static void keep_writes(struct thread *thread, uint64_t place) {
 
 static void after_write(uint64_t place) {
   struct thread *thread = thread_of(dr_get_current_drcontext());
+  write_order_end(thread);
   if (thread->is_recorded)
     keep_writes(thread, place);
 }
@@ -109,6 +111,7 @@ static bool happened(instr_t *instr, const dr_mcontext_t *context) {
 static void after_conditional_write(uint64_t place, app_pc pc) {
   void *drcontext = dr_get_current_drcontext();
   struct thread *thread = thread_of(drcontext);
+  write_order_end(thread);
   if (!thread->is_recorded)
     return;
   dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_ALL};

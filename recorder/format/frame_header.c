@@ -20,9 +20,8 @@ static uint64_t frame_checksum(const uint8_t *header, const void *payload, uint3
 
 void frame_header_write(uint8_t header[FRAME_HEADER_BYTES], const struct frame_description *frame,
                         const void *payload) {
-  uint16_t version = RECORD_VERSION;
   memcpy(header, FRAME_MAGIC, 4);
-  memcpy(header + 4, &version, 2);
+  memcpy(header + 4, &frame->version, 2);
   header[6] = frame->kind;
   header[7] = frame->codec;
   memcpy(header + 8, &frame->thread, 4);
@@ -36,9 +35,9 @@ void frame_header_write(uint8_t header[FRAME_HEADER_BYTES], const struct frame_d
 }
 
 int frame_header_read(const uint8_t header[FRAME_HEADER_BYTES], struct frame_description *frame) {
-  uint16_t version;
-  memcpy(&version, header + 4, 2);
-  if (memcmp(header, FRAME_MAGIC, 4) != 0 || version != RECORD_VERSION)
+  memcpy(&frame->version, header + 4, 2);
+  if (memcmp(header, FRAME_MAGIC, 4) != 0 ||
+      (frame->version != RECORD_VERSION && frame->version != RECORD_VERSION_WITH_VALUES))
     return 0;
   frame->kind = header[6];
   frame->codec = header[7];

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+/* Of a record with values: only there are events of type 34. */
+#define RECORD_VERSION_WITH_VALUES 2
 #define RECORD_VERSION 1
 #define FRAME_MAGIC "FPFR"
 #define FOOTER_MAGIC "FPRECEND"
@@ -80,6 +82,7 @@ enum event_type {
   EVENT_KERNEL_WRITE = 31,
   EVENT_PERSIST_CALL = 32,
   EVENT_INITIAL_BYTES = 33,
+  EVENT_ORDER = 34,
 };
 
 enum map_kind {
@@ -91,6 +94,7 @@ enum map_kind {
 };
 
 struct frame_description {
+  uint16_t version;
   uint8_t kind;
   uint8_t codec;
   uint32_t thread;

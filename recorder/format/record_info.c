@@ -76,7 +76,7 @@ static void put_string(struct text *text, const char *words) {
 size_t info_text(char *out, size_t capacity, const struct info *info) {
   struct text text = {.out = out, .capacity = capacity};
   put(&text, "{\"format_version\": ");
-  put_number(&text, RECORD_VERSION);
+  put_number(&text, info->has_values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION);
   put(&text, ", \"isa\": \"x86-64\", \"recorder\": \"fencepost-record " RECORDER_VERSION
              "\", \"engine\": \"DynamoRIO " ENGINE_VERSION "\", \"program\": ");
   put_string(&text, info->program);

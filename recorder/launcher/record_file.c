@@ -29,11 +29,14 @@ static bool write_whole(int descriptor, const void *bytes, size_t count) {
   return true;
 }
 
-static bool append_frame(int descriptor, enum frame_kind kind, const void *payload,
-                         uint32_t bytes) {
+static bool append_frame(int descriptor, uint16_t version, enum frame_kind kind,
+                         const void *payload, uint32_t bytes) {
   uint8_t header[FRAME_HEADER_BYTES];
-  struct frame_description frame = {
-      .kind = (uint8_t)kind, .codec = CODEC_STORED, .stored_bytes = bytes, .raw_bytes = bytes};
+  struct frame_description frame = {.version = version,
+                                    .kind = (uint8_t)kind,
+                                    .codec = CODEC_STORED,
+                                    .stored_bytes = bytes,
+                                    .raw_bytes = bytes};
   frame_header_write(header, &frame, payload);
   return write_whole(descriptor, header, sizeof(header)) && write_whole(descriptor, payload, bytes);
 }
@@ -86,8 +89,9 @@ void record_file_create(struct record_file *file, const struct arguments *argume
     fail(EXIT_OURS, "%s: another recording is writing it", file->partial_path);
   uint32_t bytes;
   char *info = info_of(arguments, program, &bytes);
+  uint16_t version = arguments->values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION;
   if (ftruncate(file->descriptor, 0) != 0 ||
-      !append_frame(file->descriptor, FRAME_INFO, info, bytes)) {
+      !append_frame(file->descriptor, version, FRAME_INFO, info, bytes)) {
     complain("%s: %s", file->partial_path, strerror(errno));
     record_file_discard(file);
     exit(EXIT_OURS);
@@ -155,11 +159,11 @@ static bool frame_is_sound(int descriptor, uint64_t offset, uint64_t file_bytes,
          frame_checksum_matches(header, payload, frame->stored_bytes);
 }
 
-/* Walks the frames and fills the index; the offset behind the last sound one. A process that is
- * killed while several of its threads write can leave a torn frame before a whole one, so each is
- * looked at. */
+/* Walks the frames, finds their version and fills the index; the offset behind the last sound one.
+ * A process that is killed while several of its threads write can leave a torn frame before a whole
+ * one, so each is looked at. */
 static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing_bytes *index,
-                             uint64_t *frames) {
+                             uint64_t *frames, uint16_t *version) {
   uint64_t offset = 0, previous = 0;
   uint8_t header[FRAME_HEADER_BYTES];
   struct frame_description frame;
@@ -167,6 +171,7 @@ static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing
          frame_header_read(header, &frame) &&
          frame_is_sound(descriptor, offset, file_bytes, header, &frame)) {
     grow_by(index, 1);
+    *version = frame.version;
     index->bytes[index->count++] = frame.kind;
     put_varint(index, frame.thread);
     put_varint(index, offset - previous);
@@ -182,9 +187,10 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
   uint64_t frames = 0;
+  uint16_t version = RECORD_VERSION;
   if (fstat(descriptor, &status) != 0)
     return false;
-  uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames);
+  uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames, &version);
   if (end != (uint64_t)status.st_size && ftruncate(descriptor, (off_t)end) != 0)
     return false;
   put_varint(&seal, strlen(ended));
@@ -198,8 +204,9 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   seal.count += index.count;
   uint8_t footer[FOOTER_BYTES];
   footer_write(footer, end, end + FRAME_HEADER_BYTES + seal.count + FOOTER_BYTES);
-  bool is_written = append_frame(descriptor, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
-                    write_whole(descriptor, footer, sizeof(footer));
+  bool is_written =
+      append_frame(descriptor, version, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
+      write_whole(descriptor, footer, sizeof(footer));
   free(index.bytes);
   free(seal.bytes);
   return is_written;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::config::Machine;
 use crate::config::topology::HostId;
 use crate::core::decode::decode_program;
-use crate::core::events::{Meaning, meaning};
 use crate::core::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
@@ -19,7 +18,7 @@ use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
 use crate::livelock::{self, EVENTS_PER_LOOK, LivelockWatch};
 use crate::message::{LineAddress, Version};
-use crate::record::{AddressRanges, Clock, Event, Record, RecordError};
+use crate::record::{AddressRanges, Record, RecordError};
 use crate::sampling::SamplePlan;
 use crate::sampling::measure::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
@@ -472,7 +471,7 @@ impl Simulation {
     /// If a record cannot be read.
     pub fn keep_recorded_order(&mut self, programs: &[HostProgram]) -> Result<(), RecordError> {
         for (host, HostProgram { program, .. }) in self.system.hosts_mut().zip(programs) {
-            host.keep_recorded_order(synchronisation_clocks(&program.record)?);
+            host.keep_recorded_order(&program.record)?;
         }
         Ok(())
     }
@@ -651,18 +650,6 @@ impl Simulation {
 }
 
 /// What `host` runs, with the frames of PM that are its own.
-/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which a spin loop ended.
-fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
-    let mut clocks = Vec::new();
-    record.visit_events(|_, event| {
-        let is_ordered = matches!(meaning(event), Meaning::Synchronisation { .. });
-        if is_ordered && !matches!(event, Event::SpinWait { .. }) {
-            clocks.extend(event.clock());
-        }
-    })?;
-    Ok(clocks)
-}
-
 fn workload(
     machine: &Machine,
     program: &HostProgram,

@@ -119,7 +119,7 @@ def crash_command(
     request = crash.Request(
         machines.name_of(machine),
         resolved,
-        scheme or ("pb_rf" if resolved["fabric"]["switches"] else "nopb"),
+        scheme or machines.best_scheme(resolved),
         record,
         pm or _recorded_pm(record),
         examined,

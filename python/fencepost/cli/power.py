@@ -34,7 +34,12 @@ def power(
         str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
     ],
     record: Annotated[Path | None, typer.Argument(metavar="RECORD", help="A record.")] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            help="nopb, pb or pb_rf (default: pb_rf; nopb on a machine without a switch)."
+        ),
+    ] = None,
     nj_per_byte: Annotated[
         float,
         typer.Option(min=0, max=1e6, metavar="NJ", help="Energy to bring a byte to the media, nJ."),
@@ -70,9 +75,10 @@ def power(
             " type: fencepost power MACHINE RECORD"
         )
     outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
+    name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
+    scheme = scheme or machines.best_scheme(resolved)
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
     chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
-    name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
     check_hosts(f"power {name}", resolved, len(records))
     opened = [_core.Record(str(path), allow_cut) for path in records]
     job = _core.Job(name, json.dumps(resolved), opened, scheme, json.dumps(chosen), [])
@@ -86,6 +92,7 @@ def power(
     if json_file is not None:
         provenance = {"machine": name, "resolved": resolved, "options": chosen}
         documents.write_json(json_file, {"provenance": provenance, **document})
+    print(f"machine {name}, scheme {scheme}")
     for line in lines(document):
         print(line)
     if document["is_dirty_shutdown"]:

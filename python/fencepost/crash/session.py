@@ -169,8 +169,9 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
     if known["threads"] > 1 and not known["is_order_known"]:
         yield (
             "threads of this program tell each other something through memory alone (a spin loop, "
-            "or locked instructions on one word), and the order of that is not in the record: it "
-            "may be replayed in another one, so false alarms and missed states are possible"
+            "or locked instructions on one word), and the order of that is not in this record, "
+            "which an older recorder made: it may be replayed in another one, so false alarms and "
+            "missed states are possible"
         )
     if pieces := known["kernel_writes"]:
         yield (

@@ -133,7 +133,9 @@ impl RecordedStores {
         let found = RecordedStores { is_order_known, ..RecordedStores::default() };
         let values_of_frame = HashMap::new();
         let (c_library, atomic_words) = (c_library(program)?, HashMap::new());
-        let mut walk = Walk { program, persistent, relevant, found, values_of_frame, c_library, atomic_words };
+        let has_order = program.record().info().has_order();
+        let mut walk =
+            Walk { program, persistent, relevant, found, values_of_frame, c_library, atomic_words, has_order };
         for thread in 0..program.record().threads() {
             walk.thread(thread as u32)?;
         }
@@ -215,6 +217,8 @@ struct Walk<'a> {
     c_library: Vec<Range<u64>>,
     /// Words that locked instructions access, with the first thread that did.
     atomic_words: HashMap<u64, u32>,
+    /// Whether the record says what threads saw of each other's writes.
+    has_order: bool,
 }
 
 impl Walk<'_> {
@@ -262,7 +266,7 @@ impl Walk<'_> {
             Event::PersistCall { call, start, length, .. } if *call != PersistCall::Truncate => {
                 self.act(thread, Act::Sync { start: *start, length: *length }, 0);
             }
-            Event::SpinWait { .. } => self.found.is_order_known = false,
+            Event::SpinWait { .. } => self.found.is_order_known &= self.has_order,
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
                     self.store(thread, 0, object, 4, None, false);
@@ -332,7 +336,10 @@ impl Walk<'_> {
     }
 
     fn note_atomic(&mut self, thread: u32, instruction: u64, address: u64) {
-        if self.found.is_order_known && !self.c_library.iter().any(|code| code.contains(&instruction)) {
+        if !self.has_order
+            && self.found.is_order_known
+            && !self.c_library.iter().any(|code| code.contains(&instruction))
+        {
             self.found.is_order_known = *self.atomic_words.entry(address).or_insert(thread) == thread;
         }
     }

@@ -3,6 +3,7 @@
 use super::micro_op::{MicroOp, Operation, Register};
 use super::pipeline::{Core, Environment, Pause, Progress};
 use super::thread::{EventPhase, Extra};
+use super::write_order::Writes;
 use crate::kernel::Duration;
 use crate::record::{Event, RecordError};
 
@@ -89,13 +90,17 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Fork { .. }
         | Event::KernelWrite { .. }
         | Event::PersistCall { .. }
-        | Event::InitialBytes { .. } => Meaning::Nothing,
+        | Event::InitialBytes { .. }
+        | Event::Order { .. } => Meaning::Nothing,
     }
 }
 
 impl Core {
     /// Deals with the thread's next event as far as a core can.
     pub(super) fn come_to_event(&mut self, env: &mut Environment<'_>) -> Result<Progress, RecordError> {
+        if let Some(progress) = self.come_to_order(env) {
+            return Ok(progress);
+        }
         match meaning(env.thread.event()) {
             Meaning::Nothing => {
                 env.thread.pass_event();
@@ -117,6 +122,41 @@ impl Core {
                 Ok(self.when_drained(Pause::Event))
             }
         }
+    }
+
+    /// Where the order of writes is kept, an event may be a part of it.
+    fn come_to_order(&mut self, env: &mut Environment<'_>) -> Option<Progress> {
+        let order = env.order.as_mut()?;
+        let event = env.thread.event();
+        match *event {
+            Event::Order { thread, writes } if thread == env.thread.id => {
+                self.mark_writes(Writes { of: thread, count: writes });
+            }
+            Event::Order { thread, writes: count } => {
+                let writes = Writes { of: thread, count };
+                match order.performed(writes) {
+                    Some(cycle) => self.dispatch_from(cycle + 1),
+                    // It keeps its core, so that what it has under way does not become complete only because it waits here.
+                    None if !order.is_core_wanted => {
+                        order.stall(env.core, writes);
+                        return Some(Progress::Blocked);
+                    }
+                    None if !self.rob.is_drained() || !self.drain(env) => return Some(Progress::Blocked),
+                    None => {
+                        env.thread.phase = EventPhase::Accessed;
+                        return Some(self.when_drained(Pause::Event));
+                    }
+                }
+            }
+            // What it waited for comes next.
+            Event::SpinWait { .. } => {
+                let Meaning::Synchronisation { access, .. } = meaning(event) else { unreachable!("it is one") };
+                env.thread.extra.extend(access.micro_operation());
+            }
+            _ => return None,
+        }
+        env.thread.pass_event();
+        Some(Progress::Dispatched)
     }
 
     /// What a system call costs.

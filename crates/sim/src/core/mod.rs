@@ -28,6 +28,7 @@ pub mod synchronisation;
 pub mod thread;
 pub mod translation;
 pub mod warm;
+pub mod write_order;
 
 #[cfg(test)]
 mod tests;

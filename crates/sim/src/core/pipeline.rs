@@ -18,6 +18,7 @@ use super::stores::{UnownedStore, WriteCombining};
 use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
 use super::warm::{INITIAL_PACE, Pace};
+use super::write_order::{WriteOrder, Writes};
 use crate::cache::array::CacheArray;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Side, Want};
@@ -92,6 +93,8 @@ pub struct Environment<'a> {
     pub observations: Option<&'a mut ObservationLog>,
     /// Where stores are taken down as they take effect, if somebody asks for that.
     pub stores: Option<&'a mut StoreLog>,
+    /// Which writes others wait for, in a replay that keeps their order.
+    pub order: Option<&'a mut WriteOrder>,
 }
 
 impl Environment<'_> {
@@ -168,6 +171,8 @@ pub struct Core {
     pub watch_filter: u64,
     /// Stores to such lines, not yet taken notice of.
     pub watched_stores: Vec<WatchedStore>,
+    /// Writes that others wait for: how many entries the store queue had been given then.
+    marks: VecDeque<(u64, Writes)>,
     pub(super) tlb: Tlb,
     pub(super) predictor: BranchPredictor,
     /// Micro-operations whose completion has become known so far.
@@ -249,6 +254,7 @@ impl Core {
             prefetcher: StridePrefetcher::of(l1d),
             watch_filter: 0,
             watched_stores: Vec::new(),
+            marks: VecDeque::new(),
             tlb: Tlb::new(tlb),
             predictor: BranchPredictor::new(predictor),
             completions: 0,
@@ -354,6 +360,18 @@ impl Core {
         true
     }
 
+    /// The thread has made writes that others wait for.
+    pub(super) fn mark_writes(&mut self, writes: Writes) {
+        self.marks.push_back((self.stores.entered(), writes));
+    }
+
+    /// Such writes that have taken effect since the last call, the next of them, with the cycle.
+    pub fn take_performed(&mut self) -> Option<(Writes, u64)> {
+        let (entered, _) = self.marks.front()?;
+        let is_performed = *entered <= self.stores.known();
+        is_performed.then(|| self.marks.pop_front().map(|(_, writes)| (writes, self.store_cycle))).flatten()
+    }
+
     /// What keeps this core, for the deadlock report.
     pub fn waiting_for(&self) -> String {
         if let Some(line) = self.awaited_fetch {
@@ -385,6 +403,7 @@ impl Core {
         self.issue.clear();
         self.loads = LoadQueue::new(usize::from(self.config.load_queue_entries));
         self.stores.clear();
+        self.marks.clear();
         self.store_sets = StoreSets::of(&self.config.store_sets);
         self.combining = WriteCombining::new(&self.config);
         self.mshrs.clear();

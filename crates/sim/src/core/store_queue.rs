@@ -160,6 +160,11 @@ impl StoreQueue {
         self.head
     }
 
+    /// How many entries have been entered so far.
+    pub fn entered(&self) -> u64 {
+        self.tail
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::micro_op::{DecodedBlock, MicroOp};
+use super::write_order::AwaitedWrites;
 use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
 /// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation object, an inserted persist.
@@ -80,6 +81,8 @@ pub struct Thread {
     dirty_set: FxHashSet<u64>,
     /// Stores to PM since the last inserted persist.
     pub stores_to_pm: u64,
+    /// Its writes that others wait for, in a replay that keeps their order.
+    pub awaited_writes: Option<Box<AwaitedWrites>>,
 }
 
 impl Thread {
@@ -107,6 +110,7 @@ impl Thread {
             dirty_lines: Vec::new(),
             dirty_set: FxHashSet::default(),
             stores_to_pm: 0,
+            awaited_writes: None,
         }
     }
 
@@ -214,6 +218,8 @@ impl Thread {
         self.at_end = !self.reader.next_frame(frame)?;
         if self.at_end {
             frame.steps.clear();
+        } else if let Some(awaited) = &mut self.awaited_writes {
+            awaited.mark(self.id, frame);
         }
         Ok(())
     }

@@ -35,11 +35,12 @@ use crate::core::store_log::StoreLog;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
+use crate::core::write_order::WriteOrder;
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
 use crate::livelock::HostActivity;
 use crate::message::{LineAddress, Message, Opcode, Version};
-use crate::record::{Clock, Record, RecordError, ThreadId};
+use crate::record::{Record, RecordError, ThreadId};
 use crate::stats::StatsNode;
 
 pub use self::regions::RegionBoundary;
@@ -130,6 +131,8 @@ pub struct Host {
     stores: Option<Box<StoreLog>>,
     /// Set if synchronisation happens in the order in which it was recorded.
     recorded_order: Option<Box<RecordedOrder>>,
+    /// Set if threads wait for what the record says that they saw of each other.
+    write_order: Option<Box<WriteOrder>>,
     is_powered: bool,
     /// A Global Persistent Flush has begun: cores stand still.
     is_flushing: bool,
@@ -223,6 +226,7 @@ impl Host {
             observations: None,
             stores: None,
             recorded_order: None,
+            write_order: None,
             is_powered: true,
             is_flushing: false,
             error: None,
@@ -253,7 +257,7 @@ impl Host {
             return true;
         }
         self.end_blocked_at_their_limits();
-        if self.force_order(cycle, context) {
+        if self.force_order(cycle, context) || self.force_write_order(cycle, context) {
             self.forced_waits += u64::from(!self.is_limited);
             return true;
         }
@@ -426,11 +430,6 @@ impl Host {
         self.regions = Regions::new(false);
     }
 
-    /// Synchronisation happens in the order in which it was recorded, instead of being arbitrated again; to be called before the start.
-    pub fn keep_recorded_order(&mut self, clocks: Vec<Clock>) {
-        self.recorded_order = Some(Box::new(RecordedOrder::new(clocks)));
-    }
-
     /// What has been taken down, if it is.
     pub fn observations(&self) -> Option<&ObservationLog> {
         self.observations.as_deref()
@@ -480,6 +479,7 @@ impl Host {
             };
             self.post_requests(core, context);
             self.notice_stores(core, thread, context);
+            self.notice_awaited_writes(core, context);
             if let Some(cycle) = self.cores[core].held_store() {
                 self.schedule_run(core, cycle, context);
             }
@@ -587,6 +587,9 @@ impl Host {
     }
 
     fn environment(&mut self, core: usize, thread: usize) -> (&mut Core, Environment<'_>) {
+        if let Some(order) = &mut self.write_order {
+            order.is_core_wanted = !self.ready.is_empty();
+        }
         let env = Environment {
             thread: &mut self.threads[thread],
             blocks: &self.blocks,
@@ -598,6 +601,7 @@ impl Host {
             core,
             observations: self.observations.as_deref_mut(),
             stores: self.stores.as_deref_mut(),
+            order: self.write_order.as_deref_mut(),
         };
         (&mut self.cores[core], env)
     }

@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::Host;
+use super::scheduler::ThreadState;
+use crate::core::events::{Meaning, meaning};
+use crate::core::write_order::{AwaitedWrites, Released, Writes};
 use crate::kernel::Context;
-use crate::record::{Clock, Event, ThreadId};
+use crate::record::{Clock, Event, Record, RecordError, ThreadId};
 
 /// Whose turn it is.
 #[derive(Clone, Debug)]
@@ -76,13 +79,53 @@ impl RecordedOrder {
 /// clock than the wait that it ended.
 fn begins_at_once(event: &Event) -> bool {
     use Event as E;
-    let waits_for_named = matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. });
-    waits_for_named || matches!(event, E::ConditionWait { .. } | E::BarrierWait { .. })
+    matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. })
+}
+
+/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which a spin loop ended.
+fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
+    let mut clocks = Vec::new();
+    record.visit_events(|_, event| {
+        let is_ordered = matches!(meaning(event), Meaning::Synchronisation { .. });
+        if is_ordered && !matches!(event, Event::SpinWait { .. }) {
+            clocks.extend(event.clock());
+        }
+    })?;
+    Ok(clocks)
 }
 
 impl Host {
+    /// Synchronisation happens in the order in which it was recorded, instead of being arbitrated again, and threads wait for what `record`, which
+    /// they replay, says that they saw of each other's writes. To be called before the start.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn keep_recorded_order(&mut self, record: &Record) -> Result<(), RecordError> {
+        self.recorded_order = Some(Box::new(RecordedOrder::new(synchronisation_clocks(record)?)));
+        if record.info().has_order() {
+            self.write_order = Some(Box::default());
+            let mut awaited = AwaitedWrites::of_record(record)?;
+            for thread in &mut self.threads {
+                thread.awaited_writes = awaited.remove(&thread.id).map(Box::new);
+            }
+        }
+        Ok(())
+    }
+
     /// The thread has come to a synchronisation event; whether it goes on at once.
     pub(super) fn synchronise(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
+        let lock_again;
+        let event = match *event {
+            // It is over where the thread has the mutex again, in its turn among all that lock it; what woke it comes before that.
+            Event::ConditionWait { clock, mutex, .. } if self.recorded_order.is_some() => {
+                let released =
+                    self.synchronisation.apply(ThreadId(thread as u32), &Event::MutexUnlock { clock, object: mutex });
+                self.let_go_on(&released.woken, now, context);
+                lock_again = Event::MutexLock { clock, object: mutex };
+                &lock_again
+            }
+            _ => event,
+        };
         if let (Some(order), Some(clock)) = (&mut self.recorded_order, event.clock())
             && !begins_at_once(event)
             && !order.is_turn(clock)
@@ -114,22 +157,78 @@ impl Host {
 
     fn arbitrate(&mut self, thread: usize, event: &Event, cycle: u64, context: &mut Context<'_>) -> bool {
         let decision = self.synchronisation.apply(ThreadId(thread as u32), event);
+        self.let_go_on(&decision.woken, cycle, context);
         if let (Some(order), Some(clock)) = (&mut self.recorded_order, event.clock()) {
-            for woken in &decision.woken {
-                if let Some(clock) = order.blocked.remove(&(woken.0 as usize)) {
-                    order.pass(clock);
-                }
-            }
             if decision.proceeds {
                 order.pass(clock);
             } else {
                 order.blocked.insert(thread, clock);
             }
         }
-        for woken in &decision.woken {
-            self.make_ready(woken.0 as usize, cycle, context);
-        }
         decision.proceeds
+    }
+
+    fn let_go_on(&mut self, woken: &[ThreadId], cycle: u64, context: &mut Context<'_>) {
+        for thread in woken.iter().map(|thread| thread.0 as usize) {
+            if let Some(order) = &mut self.recorded_order
+                && let Some(clock) = order.blocked.remove(&thread)
+            {
+                order.pass(clock);
+            }
+            self.make_ready(thread, cycle, context);
+        }
+    }
+}
+
+/// The order of writes that threads saw of each other; [`crate::core::write_order`] keeps the books.
+impl Host {
+    /// A thread without a core has come to where it saw these writes; whether it goes on at once.
+    pub(super) fn wait_for_writes(&mut self, thread: usize, writes: Writes) -> bool {
+        let order = self.write_order.as_mut().expect("it is kept where threads wait for it");
+        let is_performed = order.performed(writes).is_some();
+        if !is_performed {
+            order.block(thread, writes);
+        }
+        is_performed
+    }
+
+    /// Takes notice of writes of a core that others wait for.
+    pub(super) fn notice_awaited_writes(&mut self, core: usize, context: &mut Context<'_>) {
+        if self.write_order.is_some() {
+            while let Some((writes, cycle)) = self.cores[core].take_performed() {
+                self.perform(writes, cycle, context);
+            }
+        }
+    }
+
+    fn perform(&mut self, writes: Writes, cycle: u64, context: &mut Context<'_>) {
+        let Some(order) = &mut self.write_order else { return };
+        let Released { cores, threads } = order.perform(writes, cycle);
+        let cycle = (cycle + 1).max(self.cycle(context.now()));
+        for core in cores {
+            self.schedule_run(core, cycle, context);
+        }
+        for thread in threads {
+            self.make_ready(thread, cycle, context);
+        }
+    }
+
+    /// A thread wants a core: those whose threads wait for writes leave them.
+    pub(super) fn free_stalled_cores(&mut self, cycle: u64, context: &mut Context<'_>) {
+        let stalled = self.write_order.as_mut().map(|order| order.take_stalled());
+        for core in stalled.into_iter().flatten() {
+            self.schedule_run(core, cycle, context);
+        }
+    }
+
+    /// Nobody can go on: writes that somebody waits for count as made, first those that are missing in the record; whether there were any.
+    pub(super) fn force_write_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
+        let states = &self.thread_states;
+        let is_missing =
+            |thread: ThreadId| states.get(thread.0 as usize).is_none_or(|state| *state == ThreadState::Ended);
+        let Some(writes) = self.write_order.as_ref().and_then(|order| order.awaited(is_missing)) else { return false };
+        self.perform(writes, cycle, context);
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Host, Wake};
 use crate::core::Pause;
 use crate::core::thread::EventPhase;
+use crate::core::write_order::Writes;
 use crate::kernel::Context;
 use crate::record::{Clock, Event, ThreadId};
 
@@ -75,7 +76,10 @@ impl Host {
         let any = || self.core_states.iter().position(idle);
         match own.or_else(unused).or_else(any) {
             Some(core) => self.assign(core, thread, cycle, context),
-            None => self.ready.push_back(thread),
+            None => {
+                self.ready.push_back(thread);
+                self.free_stalled_cores(cycle, context);
+            }
         }
     }
 
@@ -160,6 +164,7 @@ impl Host {
                 self.synchronise(thread, &event, now, context)
             }
             Event::SpinWait { clock, object, .. } => self.wait_for_store(thread, clock, object),
+            Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),
         };
         if self.synchronisation.remembers_many() {

@@ -269,6 +269,12 @@ impl Program {
         &self.blocks[id as usize]
     }
 
+    /// By id, whether a block has a slot that writes.
+    #[must_use]
+    pub fn writing_blocks(&self) -> Vec<bool> {
+        self.blocks.iter().map(|block| block.slots.iter().any(|slot| slot.kind.writes())).collect()
+    }
+
     /// The number of slots of all blocks.
     pub(super) fn slot_count(&self) -> usize {
         let last = self.shape(self.blocks.len() as u32 - 1);

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::frame::VERSION;
+use super::frame::{VERSION, VERSION_WITH_VALUES};
 
 /// A record that cannot be read, or not wholly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ pub enum Problem {
     #[error("this is not a record: {0}")]
     NotARecord(&'static str),
     /// Written by a later recorder.
-    #[error("the record's format version is {found}, and this program reads version {VERSION} only")]
+    #[error(
+        "the record's format version is {found}, and this program reads versions {VERSION} and {VERSION_WITH_VALUES}"
+    )]
     UnknownVersion {
         /// The version in the frame header.
         found: u16,

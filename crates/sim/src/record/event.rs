@@ -238,6 +238,11 @@ pub enum Event {
         address: u64,
         bytes: Box<[u8]>,
     },
+    /// What the thread does from here on comes after the first `writes` writes of another one.
+    Order {
+        thread: ThreadId,
+        writes: u64,
+    },
 }
 
 impl Event {
@@ -304,7 +309,8 @@ impl Event {
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
-            | E::InitialBytes { .. } => None,
+            | E::InitialBytes { .. }
+            | E::Order { .. } => None,
         }
     }
 
@@ -354,6 +360,7 @@ impl Event {
             Self::KernelWrite { .. } => "kernel_write",
             Self::PersistCall { .. } => "persist_call",
             Self::InitialBytes { .. } => "initial_bytes",
+            Self::Order { .. } => "order",
         }
     }
 }

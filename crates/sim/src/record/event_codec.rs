@@ -147,6 +147,7 @@ impl EventFields<'_, '_> {
                 length: self.number()?,
             },
             33 => Event::InitialBytes { address: self.number()?, bytes: self.fields.bytes()?.into() },
+            34 => Event::Order { thread: self.thread()?, writes: self.number()? },
             _ => return Err(Problem::UnknownEvent(code)),
         })
     }
@@ -278,6 +279,7 @@ impl EventEncoder {
                 self.plain(33, [*address]);
                 encode_bytes(&mut self.stream, bytes);
             }
+            Event::Order { thread, writes } => self.plain(34, [thread.0.into(), *writes]),
             synchronisation => unreachable!("encoded before: {synchronisation:?}"),
         }
     }
@@ -306,7 +308,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=33).contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=34).contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

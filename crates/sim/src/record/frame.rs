@@ -5,8 +5,11 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 
 use super::error::Problem;
 
-/// The format version that this code reads and writes.
+/// The format version of records without values.
 pub const VERSION: u16 = 1;
+
+/// That of records with values: only there are [`Event::Order`](super::event::Event::Order) events.
+pub const VERSION_WITH_VALUES: u16 = 2;
 
 /// What every frame begins with.
 pub const MAGIC: [u8; 4] = *b"FPFR";
@@ -54,6 +57,8 @@ pub enum Codec {
 /// The header of a frame; the fields are those of the format page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
+    /// The format version, [`VERSION`] or [`VERSION_WITH_VALUES`].
+    pub version: u16,
     /// What the payload holds.
     pub kind: FrameKind,
     /// How the payload is stored.
@@ -85,7 +90,7 @@ impl FrameHeader {
             return Err(Problem::Damaged("its magic is not `FPFR`"));
         }
         let version = u16::from_le_bytes([bytes[4], bytes[5]]);
-        if version != VERSION {
+        if ![VERSION, VERSION_WITH_VALUES].contains(&version) {
             return Err(Problem::UnknownVersion { found: version });
         }
         let kind = match bytes[6] {
@@ -101,6 +106,7 @@ impl FrameHeader {
             _ => return Err(Problem::Damaged("there is no such codec")),
         };
         let header = Self {
+            version,
             kind,
             codec,
             thread: u32_at(bytes, 8),
@@ -133,7 +139,7 @@ impl FrameHeader {
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
         bytes[6] = self.kind as u8;
         bytes[7] = self.codec as u8;
         bytes[8..12].copy_from_slice(&self.thread.to_le_bytes());

@@ -58,15 +58,21 @@ impl Default for Info {
 pub const ISA_X86_64: &str = "x86-64";
 
 impl Info {
-    pub(super) fn decode(payload: &[u8]) -> Result<Self, Problem> {
+    pub(super) fn decode(payload: &[u8], version: u16) -> Result<Self, Problem> {
         let info: Self = serde_json::from_slice(payload).map_err(|error| Problem::Json(error.to_string()))?;
-        if info.format_version != u32::from(super::frame::VERSION) {
+        if info.format_version != u32::from(version) {
             return Err(Problem::Malformed("its format version is not that of its frame"));
         }
         if !info.page_size.is_power_of_two() || info.line_size != 64 {
             return Err(Problem::Malformed("its page size is no power of two, or its line size is not 64"));
         }
         Ok(info)
+    }
+
+    /// Whether the record says in which order threads wrote what others read or wrote.
+    #[must_use]
+    pub fn has_order(&self) -> bool {
+        self.format_version >= u32::from(super::frame::VERSION_WITH_VALUES)
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, Problem> {

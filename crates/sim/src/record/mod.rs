@@ -32,7 +32,7 @@ pub use address_ranges::{AddressRange, AddressRanges};
 pub use code::{Block, Marker, Program, Slot, SlotKind};
 pub use error::{FramePlace, Problem, RecordError};
 pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, ThreadId};
-pub use frame::{Codec, VERSION};
+pub use frame::{Codec, VERSION, VERSION_WITH_VALUES};
 pub use info::{ISA_X86_64, Info, RecordingOptions};
 pub use memory_map::{LoadedModule, Mapping, MemoryMap};
 pub use persist_instruction::PersistInstruction;

@@ -203,11 +203,14 @@ impl Scan {
         if unused {
             return Err(Problem::Malformed("a field of its header that has no meaning there is not 0"));
         }
+        if self.info.as_ref().is_some_and(|info| info.format_version != u32::from(header.version)) {
+            return Err(Problem::Malformed("its format version is not that of the record"));
+        }
         match header.kind {
             FrameKind::Trace => self.take_in_trace(header, place)?,
             FrameKind::Info => {
                 self.unpack(header, payload)?;
-                self.info = Some(Info::decode(&self.raw)?);
+                self.info = Some(Info::decode(&self.raw, header.version)?);
             }
             FrameKind::Code => self.take_in_code(header, payload)?,
             FrameKind::Seal => {

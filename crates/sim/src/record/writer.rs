@@ -83,6 +83,7 @@ impl BlockBuilder {
 pub struct Writer<W> {
     output: W,
     options: WriterOptions,
+    version: u16,
     program: Program,
     /// Blocks with ids below this one are written.
     unwritten_block: u32,
@@ -151,6 +152,7 @@ impl<W: Write> Writer<W> {
         let mut writer = Self {
             output,
             options,
+            version: u16::try_from(info.format_version).unwrap_or(u16::MAX),
             program: Program::default(),
             unwritten_block: 1,
             code_frames: 0,
@@ -369,6 +371,7 @@ impl<W: Write> Writer<W> {
 
     fn header(&self, kind: FrameKind) -> FrameHeader {
         FrameHeader {
+            version: self.version,
             kind,
             codec: self.options.codec,
             thread: 0,

@@ -216,6 +216,7 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             Event::PersistCall { clock, call: [Msync, Fsync, Fdatasync, Truncate][d as usize % 4], start: b, length: c }
         }
         33 => Event::InitialBytes { address: a, bytes },
+        34 => Event::Order { thread, writes: b },
         _ => panic!("{code} is no event that stands for itself"),
     }
 }
@@ -243,7 +244,7 @@ fn action() -> impl Strategy<Value = Action> {
         with_values,
         interrupted_after,
     });
-    let codes = (1..34u8).prop_filter("interruptions belong to their blocks", |&code| code != 27);
+    let codes = (1..35u8).prop_filter("interruptions belong to their blocks", |&code| code != 27);
     let happen = (codes, [number(), number(), number(), number()], "[a-zé]{0,6}");
     let happen = happen.prop_map(|(code, numbers, text)| Action::Happen(event(code, numbers, &text)));
     prop_oneof![3 => execute, 1 => happen]

@@ -84,7 +84,7 @@ proptest! {
 
 #[test]
 fn every_event_has_its_name_and_its_clock() {
-    let with_clock = (1..34).filter(|&code| code != 27 && event(code, [9, 1, 1, 1], "a").clock().is_some());
+    let with_clock = (1..35).filter(|&code| code != 27 && event(code, [9, 1, 1, 1], "a").clock().is_some());
     let expected: Vec<u8> = (1..=21).chain([23, 24, 25, 29, 32]).collect();
     assert_eq!(with_clock.collect::<Vec<u8>>(), expected);
     assert_eq!(event(13, [0; 4], "").name(), "condition_wait");

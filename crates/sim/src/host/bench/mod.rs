@@ -48,6 +48,7 @@ pub struct Setup {
     pm_writes_limit: Option<u64>,
     seed: u64,
     is_code_cold: bool,
+    keeps_recorded_order: bool,
     vdso: Option<std::ops::Range<u64>>,
 }
 
@@ -90,6 +91,12 @@ impl Setup {
     /// Code at these addresses is the kernel's vDSO.
     pub fn vdso(mut self, range: std::ops::Range<u64>) -> Setup {
         self.vdso = Some(range);
+        self
+    }
+
+    /// Threads do things in the order in which they were recorded.
+    pub fn in_recorded_order(mut self) -> Setup {
+        self.keeps_recorded_order = true;
         self
     }
 
@@ -144,7 +151,7 @@ impl Bench {
         let persist: PersistPolicy = persist_policy(&machine, setup.persist.unwrap_or(PersistMode::Program));
         let workload = Workload {
             blocks: decode_program(record.program()).into(),
-            record,
+            record: record.clone(),
             #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
             table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
                 .with_vdso(setup.vdso.into_iter().collect()),
@@ -154,6 +161,9 @@ impl Bench {
             seed: setup.seed,
         };
         let mut host = Host::new(&host_config(&machine), workload);
+        if setup.keeps_recorded_order {
+            host.keep_recorded_order(&record).expect("the record is sound");
+        }
         let mut wires = Wires::default();
         wires.connect((HOST, PortId(0)), (MEMORY, PortId(0)));
         if !setup.is_code_cold {

@@ -6,6 +6,7 @@ mod determinism;
 mod latency;
 mod limits;
 mod observations;
+mod recorded_order;
 mod regions;
 mod run_ahead;
 mod scheduling;
