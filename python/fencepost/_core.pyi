@@ -158,6 +158,11 @@ class Job:
     def run(self) -> str:
         """Replays, with the interpreter's lock released; gives one entry of `runs` as JSON."""
 
+    def explain(self) -> str:
+        """The same, and which lines of the program persist and wait: a member `persist_sites` more,
+        with `flushes` and `fences` (docs/explain.md).
+        """
+
     def timeline(self, selection: str) -> tuple[bytes, str]:
         """Replays and follows single requests: a Perfetto trace, and the same requests as JSON.
 

@@ -57,8 +57,15 @@ class Experiment:
     machines: dict[str, Document]
     options: Document
 
-    def run(self, jobs: int, watch: Callable[[list[Replay]], None]) -> Document:
+    def run(
+        self,
+        jobs: int,
+        watch: Callable[[list[Replay]], None],
+        replay: Callable[[_core.Job], str] = _core.Job.run,
+    ) -> Document:
         """Runs all replays; `watch` is called every tenth of a second and once at the end.
+
+        `replay` is what is done with each: `_core.Job.run`, or `explain` for one that counts more.
 
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
@@ -67,17 +74,21 @@ class Experiment:
         # What cannot be run is refused before anything runs.
         replays = {key: self._replay(*key, self.options) for key in asked}
         if all(self.options[limit] is None for limit in LIMITS):
-            runs = _run_all(list(replays.values()), jobs, watch)
+            runs = _run_all(list(replays.values()), jobs, watch, replay)
         else:
-            runs = self._run_limited(asked, jobs, watch)
+            runs = self._run_limited(asked, jobs, watch, replay)
         return {"provenance": self.provenance(), "runs": runs}
 
     def _run_limited(
-        self, asked: list[Key], jobs: int, watch: Callable[[list[Replay]], None]
+        self,
+        asked: list[Key],
+        jobs: int,
+        watch: Callable[[list[Replay]], None],
+        replay: Callable[[_core.Job], str],
     ) -> list[Document]:
         key = (next(iter(self.machines)), figures.BASELINE)
         first = self._replay(*key, self.options)
-        [baseline] = _run_all([first], jobs, watch)
+        [baseline] = _run_all([first], jobs, watch, replay)
         if "error" in baseline:
             return [
                 {"machine": machine, "scheme": scheme, "error": baseline["error"]}
@@ -91,7 +102,7 @@ class Experiment:
         # What comes to the end of what it was given has come to where the limit was reached.
         runs = [
             run if "error" in run else run | {"ended": ended}
-            for run in _run_all(replays, jobs, watch)
+            for run in _run_all(replays, jobs, watch, replay)
         ]
         done = {key: baseline, **dict(zip(others, runs, strict=True))}
         return [done[other] for other in asked]
@@ -104,7 +115,7 @@ class Experiment:
         replay = self._replay(*key, self.options)
         if any(self.options[limit] is not None for limit in LIMITS):
             first = self._replay(next(iter(self.machines)), figures.BASELINE, self.options)
-            run = _run_one(first)
+            run = _run_one(first, _core.Job.run)
             stop_at = [] if run.get("ended") == "complete" else first.job.positions()
             unlimited = self.options | dict.fromkeys(LIMITS)
             replay = self._replay(*key, unlimited, stop_at)
@@ -142,31 +153,34 @@ class Experiment:
 
 
 def _run_all(
-    replays: list[Replay], jobs: int, watch: Callable[[list[Replay]], None]
+    replays: list[Replay],
+    jobs: int,
+    watch: Callable[[list[Replay]], None],
+    replay: Callable[[_core.Job], str],
 ) -> list[Document]:
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(_run_one, replay) for replay in replays]
+        futures = [pool.submit(_run_one, one, replay) for one in replays]
         try:
             _wait_for(futures, lambda: watch(replays))
         except BaseException:
             for future in futures:
                 future.cancel()
-            for replay in replays:
-                replay.job.cancel()
+            for one in replays:
+                one.job.cancel()
             raise
     watch(replays)
     return [future.result() for future in futures]
 
 
-def _run_one(replay: Replay) -> Document:
-    replay.started = time.monotonic()
+def _run_one(one: Replay, replay: Callable[[_core.Job], str]) -> Document:
+    one.started = time.monotonic()
     try:
-        run: Document = json.loads(replay.job.run())
+        run: Document = json.loads(replay(one.job))
     except _core.InternalError as error:
         run = {"error": str(error)}
     finally:
-        replay.ended = time.monotonic()
-    return run | {"machine": replay.machine, "scheme": replay.scheme}
+        one.ended = time.monotonic()
+    return run | {"machine": one.machine, "scheme": one.scheme}
 
 
 def _wait_for(futures: list[Future[Document]], watch: Callable[[], None]) -> None:

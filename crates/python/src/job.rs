@@ -7,13 +7,14 @@ use fencepost_sim::config::Machine;
 use fencepost_sim::global_flush::FlushLimits;
 use fencepost_sim::kernel::Duration as SimulatedDuration;
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{self, HostProgram, Program, Progress, Simulation, SimulationError};
+use fencepost_sim::simulation::{self, HostProgram, Outcome, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::explain;
 use crate::faults::{InternalError, caught, input};
 use crate::machine;
 use crate::options::{Options, scheme_of};
@@ -85,6 +86,11 @@ impl Job {
         caught(|| self.name(), || py.detach(|| self.replay()))
     }
 
+    /// Replays, and counts which lines of the program persist and wait; gives the same as `run` with a member `persist_sites` more.
+    fn explain(&self, py: Python<'_>) -> PyResult<String> {
+        caught(|| self.name(), || py.detach(|| self.replay_by_line()))
+    }
+
     /// Replays and follows single requests: those that `selection` (JSON) names. Gives a Perfetto trace, and the same requests as JSON.
     fn timeline<'py>(&self, py: Python<'py>, selection: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
         let trace = timeline::trace_of(selection)?;
@@ -92,7 +98,7 @@ impl Job {
             py.detach(|| {
                 let simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone());
                 let timeline = simulation.and_then(|simulation| simulation.run_traced(trace, &self.progress));
-                let timeline = timeline.map_err(|error| self.explain(&error))?;
+                let timeline = timeline.map_err(|error| self.explain_error(&error))?;
                 Ok((timeline.to_perfetto(), timeline.to_json().to_string()))
             })
         };
@@ -112,7 +118,7 @@ impl Job {
             py.detach(|| {
                 Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
                     .and_then(|simulation| simulation.find_worst_power_cut(limits, &self.progress))
-                    .map_err(|error| self.explain(&error))
+                    .map_err(|error| self.explain_error(&error))
             })
         };
         let report = caught(|| self.name(), find)?;
@@ -152,16 +158,34 @@ impl Job {
         let start = Instant::now();
         let outcome = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .and_then(|simulation| simulation.run(&self.progress))
-            .map_err(|error| self.explain(&error))?;
+            .map_err(|error| self.explain_error(&error))?;
+        Ok(self.entry(outcome, start).to_string())
+    }
+
+    fn replay_by_line(&self) -> PyResult<String> {
+        let start = Instant::now();
+        let mut simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
+            .map_err(|error| self.explain_error(&error))?;
+        simulation.log_persist_sites();
+        let outcome = simulation.run_to_end(&self.progress).map_err(|error| self.explain_error(&error))?;
+        let mut run = self.entry(outcome, start);
+        let (sites, warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;
+        run["warnings"].as_array_mut().expect("warnings are a list").extend(warnings.into_iter().map(Value::from));
+        run["persist_sites"] = sites;
+        Ok(run.to_string())
+    }
+
+    /// The entry of `runs` for a replay that began at `start`.
+    fn entry(&self, outcome: Outcome, start: Instant) -> Value {
         let seconds = (start.elapsed() + self.decode_time).as_secs_f64();
         let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
         let said = run["warnings"].as_array_mut().expect("warnings are a list");
         said.splice(0..0, self.warnings.iter().map(|warning| json!(warning)));
         let _ = self.positions.set(outcome.positions);
-        Ok(run.to_string())
+        run
     }
 
-    fn explain(&self, error: &SimulationError) -> PyErr {
+    fn explain_error(&self, error: &SimulationError) -> PyErr {
         match error {
             SimulationError::Cancelled => PyKeyboardInterrupt::new_err(()),
             SimulationError::Deadlock { .. } | SimulationError::Livelock { .. } => {

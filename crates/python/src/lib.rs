@@ -7,6 +7,7 @@
 use pyo3::prelude::*;
 
 mod crash;
+mod explain;
 mod faults;
 mod job;
 mod link;

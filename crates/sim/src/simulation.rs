@@ -68,6 +68,13 @@ impl Program {
         &self.blocks
     }
 
+    /// The address of the instruction that micro-operation number `micro_op` of a block belongs to.
+    pub fn instruction_of(&self, block: u32, micro_op: u32) -> Option<u64> {
+        let before = self.blocks.get(block as usize)?.micro_ops.get(..micro_op as usize)?;
+        let ended = before.iter().filter(|micro_op| micro_op.ends_instruction).count();
+        self.record.program().block(block).instructions().nth(ended).map(|(address, _)| address)
+    }
+
     /// The same program without the flushes at these addresses of its code: what its run would take without them.
     #[must_use]
     pub fn without_flushes(&self, addresses: &BTreeSet<u64>) -> Program {
@@ -396,7 +403,7 @@ impl Simulation {
             return false;
         }
         self.system.absorb_warm_writes();
-        self.region_start = Some(RegionStart::noticed_now(&self.system, self.system.now()));
+        self.begin_region(self.system.now());
         self.system.begin_regions()
     }
 
@@ -457,6 +464,16 @@ impl Simulation {
         self.system.hosts_mut().for_each(Host::log_stores);
     }
 
+    /// Counts from now on which instructions persist and which fences wait for them, over the time that counts; [`Host::persist_sites`] has it. To be
+    /// called before the first step.
+    pub fn log_persist_sites(&mut self) {
+        let counts = self.region_start.is_some();
+        for host in self.system.hosts_mut() {
+            host.log_persist_sites();
+            host.count_persist_sites(counts);
+        }
+    }
+
     /// Everything is timed, whatever regions of interest the programs have; to be called before the first step.
     pub fn ignore_regions(&mut self) {
         self.system.hosts_mut().for_each(Host::ignore_regions);
@@ -504,7 +521,7 @@ impl Simulation {
             if self.sampling.is_none() {
                 self.system.absorb_warm_writes();
             }
-            self.region_start = Some(RegionStart::noticed_now(&self.system, boundary.time));
+            self.begin_region(boundary.time);
         } else {
             self.host_ends[host] = Some(boundary.time);
             if !self.hosts_meet {
@@ -528,6 +545,12 @@ impl Simulation {
         }
     }
 
+    /// A region began at `time`, which is noticed now.
+    fn begin_region(&mut self, time: Time) {
+        self.region_start = Some(RegionStart::noticed_now(&self.system, time));
+        self.system.hosts_mut().for_each(|host| host.count_persist_sites(true));
+    }
+
     /// The present region is over, if there is one.
     fn close_region(&mut self) {
         let hosts = self.host_ends.len();
@@ -541,6 +564,7 @@ impl Simulation {
                 hosts.map(|(host, end)| end.unwrap_or_else(|| host.finished_at()).max(start.time)).collect();
             let end = host_ends.iter().copied().max().unwrap_or(start.time);
             self.intervals.push(Interval { start: start.time, end, host_ends, counted, stats, host_seconds });
+            self.system.hosts_mut().for_each(|host| host.count_persist_sites(false));
         }
     }
 

@@ -98,6 +98,14 @@ impl LatencySum {
         }
     }
 
+    /// Adds everything that `other` counted.
+    pub fn add_all(&mut self, other: &LatencySum) {
+        self.latency.add(&other.latency);
+        for (sum, part) in self.parts_ps.iter_mut().zip(other.parts_ps) {
+            *sum += part;
+        }
+    }
+
     /// How many requests were added.
     pub fn count(&self) -> u64 {
         self.latency.count()

@@ -7,7 +7,7 @@ from typer import Context
 
 from fencepost._core import InputError
 
-TAKES_A_PROGRAM = ("record", "run", "compare", "crash")
+TAKES_A_PROGRAM = ("record", "run", "compare", "explain", "whatif", "crash")
 
 # Where --sample is given without a plan.
 DEFAULT_SAMPLE = "1M:30k:120k"

@@ -155,7 +155,7 @@ def compare(
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
     chosen = options(
-        [scheme.strip() for scheme in schemes.split(",") if scheme.strip()],
+        schemes_of(schemes),
         pm,
         persist=persist,
         set=sets or [],
@@ -195,7 +195,7 @@ def _replay(
         raise InputError(f"two machines have one name: {', '.join(names)}")
     for name, machine in resolved.items():
         check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
-    with _recorded(program, records) as named:
+    with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(
             [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen
@@ -211,8 +211,13 @@ def _replay(
         raise typer.Exit(1)
 
 
+def schemes_of(listed: str) -> list[str]:
+    """The schemes of a list with commas, not yet looked at."""
+    return [scheme.strip() for scheme in listed.split(",") if scheme.strip()]
+
+
 @contextlib.contextmanager
-def _recorded(
+def recorded(
     program: list[str] | None, records: list[Path] | None
 ) -> Iterator[list[tuple[str, Path]]]:
     """The records with their names in results; one made on the fly is gone afterwards."""

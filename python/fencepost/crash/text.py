@@ -1,9 +1,9 @@
 """An exploration's result as text."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from fencepost.source_place import shown as place
 
 FAULTS = {
     "missing_flush": "missing flush",
@@ -16,30 +16,6 @@ FAULTS = {
     "across_threads": "nothing orders two threads' stores",
     "acknowledged_early": "flushed and fenced, but this machine acknowledges before it is durable",
 }
-
-
-def place(source: dict[str, Any] | None) -> str:
-    """A source place: innermost line, and what it was inlined into."""
-    if not source:
-        return "(synchronisation)"
-    frames = source["frames"]
-    if not frames:
-        module = Path(source["module"]).name if source["module"] else "?"
-        return f"{module}+{source['offset']:#x}"
-    return " ← ".join(_frame(frame) for frame in frames)
-
-
-def _frame(frame: dict[str, Any]) -> str:
-    function = frame["function"] or "?"
-    if not frame["file"]:
-        return function
-    name = _shortest(frame["file"]) if Path(frame["file"]).exists() else frame["file"]
-    return f"{function} ({name}:{frame['line']})"
-
-
-def _shortest(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:

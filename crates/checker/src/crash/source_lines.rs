@@ -1,9 +1,11 @@
-//! From instruction addresses to source lines, by the DWARF of the modules that were loaded; to function names where there is none.
+//! From instruction addresses to source lines, by the DWARF of the modules that were loaded; to function names where there is none. A module whose
+//! file has been built anew since it was recorded says nothing.
 
 use std::collections::HashMap;
 
 use addr2line::Loader;
 use fencepost_sim::record::{LoadedModule, Record, RecordError};
+use object::{Object, ReadCache};
 use serde::Serialize;
 
 /// A place in the source; of an inlined function first, then of what it was inlined into.
@@ -34,6 +36,7 @@ pub struct SourcePlace {
 pub struct SourceLines {
     modules: Vec<LoadedModule>,
     loaders: HashMap<Box<str>, Option<Loader>>,
+    changed: Vec<String>,
 }
 
 impl SourceLines {
@@ -42,7 +45,16 @@ impl SourceLines {
     /// # Errors
     /// If the record cannot be read.
     pub fn of_record(record: &Record) -> Result<SourceLines, RecordError> {
-        Ok(SourceLines { modules: record.memory_map()?.modules().to_vec(), loaders: HashMap::new() })
+        Ok(SourceLines {
+            modules: record.memory_map()?.modules().to_vec(),
+            loaders: HashMap::new(),
+            changed: Vec::new(),
+        })
+    }
+
+    /// Paths of modules that were asked for, and whose files are not what was recorded.
+    pub fn changed(&self) -> &[String] {
+        &self.changed
     }
 
     /// Where the instruction at `address` comes from.
@@ -53,10 +65,27 @@ impl SourceLines {
         };
         let path = module.path.clone();
         let offset = address - module.range.start;
-        let loader = self.loaders.entry(path.clone()).or_insert_with(|| Loader::new(&*path).ok());
+        let changed = &mut self.changed;
+        let loader = self.loaders.entry(path.clone()).or_insert_with(|| {
+            if is_as_recorded(module) {
+                return Loader::new(&*module.path).ok();
+            }
+            changed.push(module.path.to_string());
+            None
+        });
         let frames = loader.as_ref().map(|loader| frames(loader, offset)).unwrap_or_default();
         SourcePlace { address, module: Some(path.into()), offset, frames }
     }
+}
+
+/// Whether the file of a module is the one that was loaded; also if it has no build id, or is not there.
+fn is_as_recorded(module: &LoadedModule) -> bool {
+    let Ok(file) = std::fs::File::open(&*module.path) else { return true };
+    let content = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&content) else { return true };
+    let Ok(Some(build_id)) = object.build_id() else { return true };
+    let build_id: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    module.build_id.is_empty() || module.build_id == build_id
 }
 
 fn frames(loader: &Loader, offset: u64) -> Vec<SourceFrame> {

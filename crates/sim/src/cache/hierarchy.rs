@@ -15,6 +15,7 @@ use super::config::CacheConfig;
 use super::mshr::{MshrFile, Room};
 use super::persist_log::{PersistLog, Promise};
 use super::stats::{HierarchyStats, LevelStats};
+use crate::core::persist_sites::{self, PersistSites};
 use crate::host_bridge::address_map::is_pm;
 use crate::kernel::{Duration, Time};
 use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
@@ -231,6 +232,8 @@ pub struct Hierarchy {
     global_flush: Option<global_flush::GlobalFlush>,
     /// Kept only where somebody asks for it.
     persist_log: Option<Box<PersistLog>>,
+    /// Which instructions persist, and what comes of it; likewise.
+    pub persist_sites: Option<Box<PersistSites>>,
     stats: HierarchyStats,
 }
 
@@ -285,6 +288,7 @@ impl Hierarchy {
             departures: Vec::new(),
             global_flush: None,
             persist_log: None,
+            persist_sites: None,
             stats: HierarchyStats::default(),
         }
     }
@@ -393,6 +397,9 @@ impl Hierarchy {
         self.writes_under_way -= 1;
         self.stats.write_completed(message, write.line);
         self.log_completed(&write, now);
+        if let Some(sites) = &mut self.persist_sites {
+            sites.completed(message.tag.0 as usize, &message.stack);
+        }
         let cycle = now + self.acknowledge_latency();
         let mut acknowledged: Vec<_> = write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
         while self.writes_under_way < self.write_buffers
@@ -439,6 +446,7 @@ impl Hierarchy {
             Some((version, _)) => {
                 let way = Way { begun: by.issued, looked_up: arrived + lookup };
                 let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, way, cycle);
+                self.note_served(by, line, persist_sites::Served::Sent(slot));
                 if let Some(bus) = self.acknowledge_at_bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }
@@ -453,10 +461,12 @@ impl Hierarchy {
                     Some(write) if self.acknowledge_at_bus.is_none() => {
                         self.stats.flushes_behind_writes += 1;
                         write.acknowledge.push(by);
+                        self.note_served(by, line, persist_sites::Served::Clean { waits: true });
                         None
                     }
                     _ => {
                         self.log_kept(by, now);
+                        self.note_served(by, line, persist_sites::Served::Clean { waits: false });
                         Some(cycle + self.acknowledge_at_bus.unwrap_or(0) + self.acknowledge_latency())
                     }
                 }
@@ -495,6 +505,7 @@ impl Hierarchy {
         self.log_promise(by, line, Some(version), stored.max(now));
         let way = Way { begun: by.issued, looked_up: arrived };
         let slot = self.write(line, version, mask, Cause::NonTemporalStore, way, stored.max(now));
+        self.note_served(by, line, persist_sites::Served::Sent(slot));
         self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
     }
 
@@ -1086,6 +1097,12 @@ impl Hierarchy {
                 self.warm_writes_made += 1;
                 self.warm_writes.insert(message.line, (message.version, self.warm_writes_made));
             }
+        }
+    }
+
+    fn note_served(&mut self, by: Requester, line: LineAddress, served: persist_sites::Served) {
+        if let Some(sites) = &mut self.persist_sites {
+            sites.served(by.core, by.id, line, served);
         }
     }
 

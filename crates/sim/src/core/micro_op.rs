@@ -57,7 +57,7 @@ impl Register {
 }
 
 /// What a micro-operation does, and so where and how long it executes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Integer addition, logic, move, address arithmetic.
     #[default]

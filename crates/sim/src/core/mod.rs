@@ -17,6 +17,7 @@ pub mod memory;
 pub mod micro_op;
 pub mod page_table;
 pub mod persist;
+pub mod persist_sites;
 pub mod pipeline;
 pub mod reorder_buffer;
 pub mod stats;

@@ -9,6 +9,7 @@ use super::memory::{LoadQueue, Waiter};
 use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
 use super::page_table::PageTable;
 use super::persist::PersistPolicy;
+use super::persist_sites::PersistSites;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_log::{LoggedStore, Performed, StoreLog};
@@ -95,6 +96,8 @@ pub struct Environment<'a> {
     pub stores: Option<&'a mut StoreLog>,
     /// Which writes others wait for, in a replay that keeps their order.
     pub order: Option<&'a mut WriteOrder>,
+    /// Where it is counted which instructions persist and wait, if somebody asks for that.
+    pub sites: Option<&'a mut PersistSites>,
 }
 
 impl Environment<'_> {
@@ -672,6 +675,8 @@ impl Core {
                 let instruction = (env.thread.block << 6) ^ env.thread.micro_op;
                 self.stores.entry_mut(index).instruction = instruction;
                 sets.store_dispatched(instruction, LastStore { slot, sequence });
+            } else if operation != Operation::Store && env.sites.is_some() {
+                self.note_site(index, operation, env);
             }
         } else if operation == Operation::Branch {
             self.last_branch = (slot, self.rob.entry(slot).sequence);
@@ -687,6 +692,15 @@ impl Core {
             self.rob.write_destinations(slot, &micro_op.destinations);
         }
         Ok(())
+    }
+
+    /// The entry `index` of the store queue belongs to what the thread is at. Out of line: hardly anybody asks for that.
+    #[cold]
+    #[inline(never)]
+    fn note_site(&mut self, index: u32, operation: Operation, env: &mut Environment<'_>) {
+        if let Some(sites) = &mut env.sites {
+            self.stores.entry_mut(index).instruction = sites.site(env.core, env.thread, env.blocks, operation);
+        }
     }
 
     /// The first cycle in which reorder buffer, issue queue and load or store queue have room.

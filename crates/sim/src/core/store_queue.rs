@@ -15,7 +15,7 @@ pub struct StoreEntry {
     pub sequence: u64,
     /// Its slot in the reorder buffer.
     pub slot: u32,
-    /// Which static micro-operation it is, for store sets.
+    /// Which static micro-operation a store is, for store sets; the site of anything else, if somebody asks for that.
     pub instruction: u32,
     /// Virtual address.
     pub address: u64,

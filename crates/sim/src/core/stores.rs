@@ -9,6 +9,7 @@ use super::issue::Unit;
 use super::memory::Waiter;
 use super::micro_op::Operation;
 use super::page_table::lines_of_access;
+use super::persist_sites::FenceWait;
 use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
 use super::store_log::Performed;
@@ -250,10 +251,10 @@ impl Core {
 
     fn perform_atomic(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
-        let turn = self.when_flushed(turn, env)?;
-        let cycle = self.own(entry, turn, env)? + self.l1_latency;
-        let ready = self.rob.entry(entry.slot).ready;
-        self.count_fence_stall(turn, self.commit_cycle.max(ready) + 1);
+        let flushed = self.when_flushed(turn, env)?;
+        let cycle = self.own(entry, flushed, env)? + self.l1_latency;
+        let alone = self.commit_cycle.max(self.rob.entry(entry.slot).ready) + 1;
+        self.count_fence_stall(entry, FenceWait { alone, turn, ends: flushed }, env);
         self.stats.atomics += 1;
         self.complete(entry.slot, cycle);
         Some(cycle)
@@ -333,7 +334,8 @@ impl Core {
     }
 
     fn perform_non_temporal(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let mut turn = self.turn(entry)?;
+        let begins = self.turn(entry)?;
+        let mut turn = begins;
         let lines = lines_of_access(entry.address, entry.size);
         for index in 0..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
@@ -342,6 +344,7 @@ impl Core {
                 turn = self.send_open(0, turn, env)?;
             }
         }
+        self.note_hold(entry, begins, turn, env);
         for index in 0..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
             let mask = bytes_of_line(entry.address, entry.size, index);
@@ -350,6 +353,9 @@ impl Core {
                 None => self.combining.open.push(Combined { line, mask, youngest: turn }),
             }
             env.log_store(self.time(turn), line, Performed::Combined, (entry.address, entry.size));
+            if let Some(sites) = &mut env.sites {
+                sites.combined(env.core, line, entry.instruction);
+            }
         }
         self.stats.non_temporal_stores += 1;
         self.watch(entry.physical, entry.size, turn);
@@ -365,6 +371,9 @@ impl Core {
         let id = self.combining.send(line, cycle.max(self.now));
         let issued = if mask.is_full() { youngest.min(cycle) } else { closes };
         env.log_store(self.time(cycle), line, Performed::SentCombined(id), (0, 0));
+        if let Some(sites) = &mut env.sites {
+            sites.sent_combined(env.core, id, line);
+        }
         env.requests.push((cycle, CoreRequest::WriteAround { line, mask, id, issued }));
         Some(cycle)
     }
@@ -410,7 +419,11 @@ impl Core {
         }
         self.combining.holding = None;
         self.stats.clflush_stall.record(self.period * (cycle - turn));
+        self.note_hold(entry, turn, cycle, env);
         if is_fence {
+            if let Some(sites) = &mut env.sites {
+                sites.fence(env.core, entry.instruction, FenceWait { alone: turn, turn: cycle, ends: cycle });
+            }
             self.complete(entry.slot, cycle);
         }
         Some(cycle)
@@ -420,7 +433,9 @@ impl Core {
         let turn = self.turn(entry)?;
         let keep = entry.operation == Operation::Clwb;
         if !self.config.flush_holds_stores {
-            return self.send_flush(entry, turn, keep, env);
+            let cycle = self.send_flush(entry, turn, keep, env)?;
+            self.note_hold(entry, turn, cycle, env);
+            return Some(cycle);
         }
         if !entry.is_issued {
             self.send_holding_flush(entry, turn, keep, env)?;
@@ -428,6 +443,7 @@ impl Core {
         }
         let complete = self.combining.holding_complete?;
         self.combining.holding = None;
+        self.note_hold(entry, turn, complete.max(turn), env);
         Some(complete.max(turn))
     }
 
@@ -454,6 +470,9 @@ impl Core {
         let id = self.combining.send(line, reaches.max(self.now));
         self.stats.flushes += 1;
         env.log_store(self.time(reaches), line, Performed::SentFlush(id), (entry.address, entry.size));
+        if let Some(sites) = &mut env.sites {
+            sites.sent(env.core, id, entry.instruction);
+        }
         env.requests.push((reaches, CoreRequest::Flush { line, keep, id, issued: turn }));
         Some(cycle)
     }
@@ -465,24 +484,35 @@ impl Core {
         let turn = self.turn(entry)?;
         let cycle = self.when_flushed(turn, env)?;
         self.stats.fences += 1;
-        self.count_fence_stall(cycle, entry.committed + 1);
+        self.count_fence_stall(entry, FenceWait { alone: entry.committed + 1, turn, ends: cycle }, env);
         Some(cycle)
     }
 
     fn perform_mfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
         let cycle = self.when_flushed(turn, env)? + u64::from(self.config.fence_cycles);
-        let ready = self.rob.entry(entry.slot).ready;
+        let alone = self.commit_cycle.max(self.rob.entry(entry.slot).ready) + 1;
         self.stats.fences += 1;
-        self.count_fence_stall(cycle, self.commit_cycle.max(ready) + 1);
+        self.count_fence_stall(entry, FenceWait { alone, turn, ends: cycle }, env);
         self.complete(entry.slot, cycle);
         Some(cycle)
     }
 
-    /// A fence or locked instruction goes on at `cycle`; from `alone` on it was all that kept its core's program order waiting.
-    fn count_fence_stall(&mut self, cycle: u64, alone: u64) {
-        if cycle > alone {
-            self.stats.fence_stall.record(self.period * (cycle - alone));
+    /// A fence or locked instruction goes on.
+    fn count_fence_stall(&mut self, entry: &StoreEntry, wait: FenceWait, env: &mut Environment<'_>) {
+        if wait.ends > wait.alone {
+            self.stats.fence_stall.record(self.period * (wait.ends - wait.alone));
+        }
+        if let Some(sites) = &mut env.sites {
+            sites.fence(env.core, entry.instruction, wait);
+        }
+    }
+
+    /// A flush or non-temporal store held the store queue from its turn on.
+    #[inline]
+    fn note_hold(&self, entry: &StoreEntry, turn: u64, until: u64, env: &mut Environment<'_>) {
+        if let Some(sites) = env.sites.as_mut().filter(|_| until > turn) {
+            sites.held(env.core, entry.instruction, turn, until);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::micro_op::{DecodedBlock, MicroOp};
+use super::micro_op::{DecodedBlock, Exit, MicroOp};
 use super::write_order::AwaitedWrites;
 use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
@@ -49,6 +49,8 @@ pub struct Thread {
     reader: ThreadReader,
     /// The frame that is being replayed.
     pub frame: Arc<Frame>,
+    /// How many frames were read so far.
+    pub frame_number: u64,
     step: usize,
     /// Index of the first slot of the next block.
     next_slot: usize,
@@ -92,6 +94,7 @@ impl Thread {
             id: reader.thread(),
             reader,
             frame: Arc::default(),
+            frame_number: 0,
             step: 0,
             next_slot: 0,
             next_event: 0,
@@ -193,6 +196,51 @@ impl Thread {
         self.frame.slots[self.first_slot + usize::from(slot)]
     }
 
+    /// How many steps of its frame it has begun.
+    pub fn step(&self) -> usize {
+        self.step
+    }
+
+    /// The block that was executed last; 0 if this frame has none.
+    pub fn last_block(&self) -> u32 {
+        self.frame.steps[..self.step].iter().rev().copied().find(|&block| block != 0).unwrap_or(0)
+    }
+
+    /// The block whose call entered the function that the thread is in; 0 if this frame does not show it. `known` is what was found in a block of
+    /// the frame, and how many steps it had begun with that.
+    pub fn caller(&self, blocks: &[DecodedBlock], known: Option<(usize, u32)>) -> u32 {
+        if let Some((_, caller)) = known.filter(|&(known, _)| known == self.step && self.block != 0) {
+            return caller;
+        }
+        let mut event = self.next_event;
+        let mut returned_calls = 0;
+        // The block that is being dispatched has been begun.
+        for step in (0..self.step - usize::from(self.block != 0)).rev() {
+            let block = self.frame.steps[step];
+            if block == 0 {
+                event -= 1;
+                match &self.frame.events[event] {
+                    // The call that it stands for has returned.
+                    passed if passed.replaces_call() => returned_calls += 1,
+                    // A handler is entered by no call.
+                    Event::Signal { .. } | Event::Interrupted { .. } => return 0,
+                    _ => {}
+                }
+                continue;
+            }
+            match blocks[block as usize].exit {
+                Exit::Return => returned_calls += 1,
+                Exit::Call | Exit::IndirectCall if returned_calls == 0 => return block,
+                Exit::Call | Exit::IndirectCall => returned_calls -= 1,
+                _ => {}
+            }
+            if let Some((_, caller)) = known.filter(|&(known, _)| returned_calls == 0 && known == step + 1) {
+                return caller;
+            }
+        }
+        0
+    }
+
     /// Notes a store to PM, for inserted persists.
     pub fn note_store(&mut self, address: u64, size: u16) {
         self.stores_to_pm += 1;
@@ -214,6 +262,7 @@ impl Thread {
         self.step = 0;
         self.next_slot = 0;
         self.next_event = 0;
+        self.frame_number += 1;
         let frame = Arc::make_mut(&mut self.frame);
         self.at_end = !self.reader.next_frame(frame)?;
         if self.at_end {

@@ -31,6 +31,7 @@ use crate::core::config::{
 use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
+use crate::core::persist_sites::PersistSites;
 use crate::core::store_log::StoreLog;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
@@ -94,6 +95,7 @@ pub struct Host {
     run_ahead: u64,
     time_slice: u64,
     context_switch: u64,
+    store_queue_entries: usize,
     blocks: Arc<[DecodedBlock]>,
     persist: PersistPolicy,
     cores: Vec<Core>,
@@ -196,6 +198,7 @@ impl Host {
             run_ahead: cycles(config.simulation.run_ahead_ns).max(1),
             time_slice: cycles(config.core.time_slice_us * 1000.0),
             context_switch: cycles(config.core.context_switch_ns),
+            store_queue_entries: usize::from(config.core.store_queue_entries),
             blocks: workload.blocks,
             persist: workload.persist,
             cores: (0..cores).map(|_| core()).collect(),
@@ -420,6 +423,24 @@ impl Host {
         self.stores.get_or_insert_default();
     }
 
+    /// Counts from now on which instructions persist and which fences wait for them; to be called before the start.
+    pub fn log_persist_sites(&mut self) {
+        let sites = PersistSites::new(self.cores.len(), self.period, self.store_queue_entries);
+        self.caches.persist_sites = Some(Box::new(sites));
+    }
+
+    /// Whether time counts from now on for what is counted of these.
+    pub fn count_persist_sites(&mut self, counts: bool) {
+        if let Some(sites) = &mut self.caches.persist_sites {
+            sites.count(counts);
+        }
+    }
+
+    /// What has been counted of these, if it is.
+    pub fn persist_sites(&self) -> Option<&PersistSites> {
+        self.caches.persist_sites.as_deref()
+    }
+
     /// What has been taken down of stores, if it is.
     pub fn stores(&self) -> Option<&StoreLog> {
         self.stores.as_deref()
@@ -602,6 +623,7 @@ impl Host {
             observations: self.observations.as_deref_mut(),
             stores: self.stores.as_deref_mut(),
             order: self.write_order.as_deref_mut(),
+            sites: self.caches.persist_sites.as_deref_mut(),
         };
         (&mut self.cores[core], env)
     }
@@ -641,7 +663,7 @@ impl Host {
             }
             CoreRequest::Flush { line, keep, id, issued } => {
                 if let Some(cycle) = self.caches.flush(Requester { core, id, issued }, line, keep, now) {
-                    self.cores[core].write_acknowledged(id, cycle);
+                    self.write_acknowledged(core, id, cycle);
                     self.run_core(core, now, context);
                 }
             }
@@ -692,12 +714,20 @@ impl Host {
                 context.complete_request(message, acknowledged.first().map(|first| self.time(first.cycle)));
                 self.note_brought(&served);
                 for acknowledged in acknowledged {
-                    self.cores[acknowledged.by.core].write_acknowledged(acknowledged.by.id, acknowledged.cycle);
+                    self.write_acknowledged(acknowledged.by.core, acknowledged.by.id, acknowledged.cycle);
                     self.run_core(acknowledged.by.core, now, context);
                 }
                 self.deliver(&served, now, context);
             }
             other => unreachable!("a host is never sent {other:?}"),
+        }
+    }
+
+    /// A core's flush or non-temporal store is complete at `cycle`.
+    fn write_acknowledged(&mut self, core: usize, id: u32, cycle: u64) {
+        self.cores[core].write_acknowledged(id, cycle);
+        if let Some(sites) = &mut self.caches.persist_sites {
+            sites.acknowledged(core, id, cycle);
         }
     }
 

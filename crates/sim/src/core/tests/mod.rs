@@ -9,6 +9,7 @@ mod front_end;
 mod inserted_persists;
 mod loads;
 mod non_temporal;
+mod persist_sites;
 mod prefetching;
 mod stores;
 mod strings;

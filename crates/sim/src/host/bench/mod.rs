@@ -261,6 +261,17 @@ impl Bench {
         self.host.log_observations();
     }
 
+    /// Counts which instructions persist and which fences wait for them.
+    pub fn log_persist_sites(&mut self) {
+        self.host.log_persist_sites();
+        self.host.count_persist_sites(true);
+    }
+
+    /// Does not count any more.
+    pub fn pause_persist_sites(&mut self) {
+        self.host.count_persist_sites(false);
+    }
+
     /// What has been sent to memory, in order.
     pub fn sent(&self) -> &[Sent] {
         &self.memory.sent

@@ -1,0 +1,241 @@
+//! Where a replay persists and waits, by source line: what the simulator counted for each instruction, put together by where that comes from.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
+use fencepost_sim::core::micro_op::Operation;
+use fencepost_sim::core::persist_sites::{PersistSite, SiteId, SiteKey};
+use fencepost_sim::message::Stage;
+use fencepost_sim::record::RecordError;
+use fencepost_sim::results::measure;
+use fencepost_sim::simulation::{HostProgram, Program, Simulation};
+use fencepost_sim::stats::{Histogram, LatencySum};
+use serde_json::{Map, Value, json};
+
+/// What makes one line of the program out of instructions: their source, or, where nobody knows that, their address in their module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Source(Option<String>, Vec<(Option<String>, Option<String>, Option<u32>)>),
+    Address(Option<String>, u64),
+}
+
+impl Place {
+    fn of(place: &SourcePlace) -> Place {
+        let frame = |frame: &SourceFrame| (frame.function.clone(), frame.file.clone(), frame.line);
+        if place.frames.iter().any(|frame| frame.line.is_some()) {
+            return Place::Source(place.module.clone(), place.frames.iter().map(frame).collect());
+        }
+        Place::Address(place.module.clone(), if place.module.is_some() { place.offset } else { place.address })
+    }
+}
+
+/// A line of the program that persists or waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct LineKey {
+    kind: &'static str,
+    is_inserted: bool,
+    place: Place,
+    caller: Option<Place>,
+}
+
+/// The sum over its instructions.
+struct Line {
+    key: LineKey,
+    place: SourcePlace,
+    caller: Option<SourcePlace>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    lines: u64,
+    clean: u64,
+    behind_writes: u64,
+    outside_pm: u64,
+    persists: LatencySum,
+    held_ps: u64,
+    fence_wait_ps: u64,
+    executions: u64,
+    stall: Histogram,
+    waited_ps: u64,
+    stores_ps: u64,
+    /// By number of line.
+    waited_for: BTreeMap<usize, u64>,
+}
+
+/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain.md; and what a reader has to know of them.
+pub fn persist_sites(
+    simulation: &Simulation,
+    programs: &[HostProgram],
+) -> Result<(Value, BTreeSet<String>), RecordError> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut warnings = BTreeSet::new();
+    let mut numbers: HashMap<LineKey, usize> = HashMap::new();
+    for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
+        let sites = host.persist_sites().map_or(&[][..], |sites| sites.sites());
+        let places = Places::of(program, sites)?;
+        warnings.extend(
+            places
+                .changed
+                .iter()
+                .map(|path| format!("{path} is not the file that was recorded: its source lines are not known")),
+        );
+        let of_site: Vec<usize> = (0..sites.len())
+            .map(|site| {
+                let line = places.line(&sites[site].key);
+                *numbers.entry(line.key.clone()).or_insert_with(|| {
+                    lines.push(line);
+                    lines.len() - 1
+                })
+            })
+            .collect();
+        for (site, &number) in sites.iter().zip(&of_site) {
+            lines[number].counts.add(site, &of_site);
+        }
+    }
+    let numbered = || lines.iter().enumerate();
+    let flushes: Value = numbered().filter(|(_, line)| line.persists()).map(flush_line).collect();
+    let fences: Value = numbered().filter(|(_, line)| line.counts.executions > 0).map(fence_line).collect();
+    Ok((json!({"flushes": flushes, "fences": fences}), warnings))
+}
+
+impl Counts {
+    fn add(&mut self, site: &PersistSite, of_site: &[usize]) {
+        self.lines += site.lines;
+        self.clean += site.clean;
+        self.behind_writes += site.behind_writes;
+        self.outside_pm += site.outside_pm;
+        self.persists.add_all(&site.persists);
+        self.held_ps += site.held_ps;
+        self.fence_wait_ps += site.fence_wait_ps;
+        self.executions += site.executions;
+        self.stall.add(&site.stall);
+        self.waited_ps += site.waited_ps;
+        self.stores_ps += site.stores_ps;
+        for (&site, ps) in &site.waited_for {
+            *self.waited_for.entry(of_site[site as SiteId as usize]).or_default() += ps;
+        }
+    }
+}
+
+impl Line {
+    fn persists(&self) -> bool {
+        self.counts.lines + self.counts.outside_pm + self.counts.persists.count() + self.counts.fence_wait_ps > 0
+    }
+
+    /// The members that say where it is.
+    fn identity(&self, number: usize) -> Map<String, Value> {
+        let members = json!({
+            "number": number,
+            "kind": self.key.kind,
+            "is_inserted": self.key.is_inserted,
+            "place": self.place,
+            "called_from": self.caller,
+        });
+        let Value::Object(members) = members else { unreachable!("it was made as one") };
+        members
+    }
+}
+
+fn flush_line((number, line): (usize, &Line)) -> Value {
+    let mut entry = line.identity(number);
+    let counts = &line.counts;
+    let parts = Stage::NAMES.iter().zip(counts.persists.parts_ps());
+    entry.insert("lines".into(), json!(counts.lines));
+    entry.insert("outside_pm".into(), json!(counts.outside_pm));
+    entry.insert("redundant".into(), json!(counts.clean));
+    entry.insert("redundant_behind_writes".into(), json!(counts.behind_writes));
+    entry.insert("persist".into(), measure(counts.persists.latency()));
+    entry.insert("latency_ns".into(), json!(counts.persists.latency().sum().as_ns()));
+    entry.insert("parts_ns".into(), parts.map(|(name, ps)| ((*name).to_owned(), json!(ns(ps)))).collect());
+    entry.insert("held_ns".into(), json!(ns(counts.held_ps)));
+    entry.insert("fence_wait_ns".into(), json!(ns(counts.fence_wait_ps)));
+    Value::Object(entry)
+}
+
+fn fence_line((number, line): (usize, &Line)) -> Value {
+    let mut entry = line.identity(number);
+    let counts = &line.counts;
+    entry.insert("executions".into(), json!(counts.executions));
+    entry.insert("stall".into(), measure(&counts.stall));
+    entry.insert("stall_ns".into(), json!(counts.stall.sum().as_ns()));
+    entry.insert("waited_ns".into(), json!(ns(counts.waited_ps)));
+    entry.insert("stores_ns".into(), json!(ns(counts.stores_ps)));
+    let waited_for = counts.waited_for.iter().map(|(number, ps)| json!({"number": number, "wait_ns": ns(*ps)}));
+    entry.insert("waited_for".into(), waited_for.collect());
+    Value::Object(entry)
+}
+
+/// Where the instructions of one program come from.
+struct Places {
+    /// By block and micro-operation.
+    found: HashMap<(u32, u32), SourcePlace>,
+    /// The last instruction of a block that calls.
+    callers: HashMap<u32, SourcePlace>,
+    /// Instructions in functions that were called from more than one line.
+    many_callers: HashSet<(u32, u32)>,
+    /// Modules whose files are not what was recorded.
+    changed: Vec<String>,
+}
+
+impl Places {
+    fn of(program: &Program, sites: &[PersistSite]) -> Result<Places, RecordError> {
+        let mut sources = SourceLines::of_record(program.record())?;
+        let mut place = |block: u32, micro_op: u32| match block {
+            0 => SourcePlace::default(),
+            _ => program.instruction_of(block, micro_op).map_or_else(SourcePlace::default, |at| sources.place(at)),
+        };
+        let mut places = Places {
+            found: HashMap::new(),
+            callers: HashMap::new(),
+            many_callers: HashSet::new(),
+            changed: Vec::new(),
+        };
+        let mut callers: HashMap<(u32, u32), HashSet<Place>> = HashMap::new();
+        for SiteKey { block, micro_op, caller, .. } in sites.iter().map(|site| site.key) {
+            places.found.entry((block, micro_op)).or_insert_with(|| place(block, micro_op));
+            if caller != 0 {
+                let last = program.blocks()[caller as usize].micro_ops.len() as u32 - 1;
+                let calling = places.callers.entry(caller).or_insert_with(|| place(caller, last));
+                let known = callers.entry((block, micro_op)).or_default();
+                known.insert(Place::of(calling));
+                if known.len() > 1 {
+                    places.many_callers.insert((block, micro_op));
+                }
+            }
+        }
+        places.changed = sources.changed().to_vec();
+        Ok(places)
+    }
+
+    fn line(&self, key: &SiteKey) -> Line {
+        let at = (key.block, key.micro_op);
+        let place = self.found[&at].clone();
+        // Where a function has one caller, that says nothing; where a frame does not show which of several it was, nobody knows.
+        let caller = self.many_callers.contains(&at).then(|| self.callers.get(&key.caller).cloned()).flatten();
+        let (kind, is_inserted) = kind_of(key);
+        let key = LineKey { kind, is_inserted, place: Place::of(&place), caller: caller.as_ref().map(Place::of) };
+        Line { key, place, caller, counts: Counts::default() }
+    }
+}
+
+/// What an instruction is called, and whether the program does not have it.
+fn kind_of(key: &SiteKey) -> (&'static str, bool) {
+    let kind = match key.operation {
+        Operation::Clflush => "clflush",
+        Operation::Clflushopt => "clflushopt",
+        Operation::Clwb => "clwb",
+        Operation::NonTemporalStore => "non_temporal_store",
+        Operation::Sfence => "sfence",
+        Operation::Mfence => "mfence",
+        // The access to its object that the replay makes in the place of a call.
+        Operation::Atomic if key.is_inserted => return ("synchronisation", false),
+        Operation::Atomic => "locked",
+        other => unreachable!("{other:?} does not wait in the store queue for anything but its line"),
+    };
+    (kind, key.is_inserted)
+}
+
+fn ns(ps: u64) -> f64 {
+    ps as f64 / 1000.0
+}

@@ -1,0 +1,97 @@
+"""`fencepost explain`: which lines of a program pay for its persists, under each scheme."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import _core, documents, explain, machines
+from fencepost.cli import console, outputs
+from fencepost.cli.application import app
+from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.invocation import program_of
+from fencepost.cli.replay import (
+    AllowCut,
+    Hosts,
+    Jobs,
+    LimitInstructions,
+    LimitPmWrites,
+    Persist,
+    Pm,
+    Quiet,
+    Seed,
+    Set,
+    recorded,
+    schemes_of,
+)
+from fencepost.experiment import Experiment, options
+from fencepost.explain import text
+from fencepost.progress import Watch
+
+
+@app.command("explain")
+def explain_command(
+    context: typer.Context,
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    record: Annotated[
+        Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
+    ] = None,
+    schemes: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+    ] = ",".join(explain.SCHEMES),
+    top: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")
+    ] = 10,
+    hosts: Hosts = None,
+    pm: Pm = None,
+    persist: Persist = "program",
+    sets: Set = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all lines.")
+    ] = None,
+    seed: Seed = 0,
+    limit_pm_writes: LimitPmWrites = None,
+    limit_instructions: LimitInstructions = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    allow_cut: AllowCut = False,
+) -> None:
+    """Persists by source line: latency, what fences waited for, redundant flushes; per scheme."""
+    chosen = options(
+        schemes_of(schemes),
+        pm,
+        persist=persist,
+        set=sets or [],
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=allow_cut,
+    )
+    # Everything that can be wrong is looked at before a program is run or anything simulated.
+    program = program_of(context)
+    records = records_of(program, record, hosts)
+    inputs = [*(records or []), machines.file_of(machine)]
+    inputs += outputs.executable(program) if program else []
+    outputs.check({"--json": json_file}, inputs)
+    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
+    check_hosts(f"explain {name}", resolved, len(records or [""]))
+    with recorded(program, records) as named:
+        opened = {path: _core.Record(str(path), allow_cut) for _, path in named}
+        experiment = Experiment(
+            [opened[path] for _, path in named],
+            [name for name, _ in named],
+            {name: resolved},
+            chosen,
+        )
+        with Watch(console.messages(), quiet) as watch:
+            found = explain.of_experiment(experiment, jobs or os.cpu_count() or 1, watch)
+    if json_file is not None:
+        documents.write_json(json_file, found)
+    text.show(found, top, console.output(), console.messages())
+    if any("error" in run for run in found["runs"]):
+        raise typer.Exit(1)

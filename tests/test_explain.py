@@ -1,0 +1,248 @@
+"""`fencepost explain`: which line persists, which fence waits for it, and what adds up to what."""
+
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fencepost import _core, machines
+from fencepost.cli import main
+from fencepost.experiment import Experiment, options
+from fencepost.explain import causes, explain, text
+from installed import FENCEPOST
+
+Document = dict[str, Any]
+
+# Each statement that matters has a line of its own.
+PROGRAM = """
+#include <stdlib.h>
+__attribute__((noinline)) static void persist(char *line) {
+  __asm__ volatile("clwb (%0)" ::"r"(line) : "memory"); /* of persist */
+  __asm__ volatile("sfence" ::: "memory");              /* fence of persist */
+}
+int main(void) {
+  char *lines = aligned_alloc(64, 64 * 16), on_stack[64];
+  for (int i = 0; i < 100; i++) {
+    lines[64 * (i % 4)] = (char)i;
+    on_stack[0] = (char)i;
+    __asm__ volatile("clwb (%0)" ::"r"(lines + 64 * (i % 4)) : "memory"); /* dirty */
+    __asm__ volatile("clwb (%0)" ::"r"(lines + 64 * 6) : "memory");       /* clean */
+    __asm__ volatile("clwb (%0)" ::"r"(on_stack) : "memory");             /* no PM */
+    __asm__ volatile("sfence" ::: "memory");                              /* fence */
+  }
+  for (int i = 0; i < 10; i++) {
+    lines[64 * 8] = (char)i;
+    persist(lines + 64 * 8); /* first caller */
+    persist(lines + 64 * 8); /* second caller */
+  }
+  return 0;
+}
+"""
+
+
+def line_of(remark: str) -> int:
+    """The line of the program that ends with that remark."""
+    return 1 + next(
+        number for number, line in enumerate(PROGRAM.splitlines()) if f"/* {remark} */" in line
+    )
+
+
+def entry(entries: list[Document], remark: str, caller: str | None = None) -> Document:
+    """The entry of that line."""
+    [found] = [
+        entry
+        for entry in entries
+        if innermost(entry["place"]) == line_of(remark)
+        and (caller is None or innermost(entry["called_from"]) == line_of(caller))
+    ]
+    return found
+
+
+def innermost(place: Document | None) -> int | None:
+    """The line of a place in the program, None of what lies elsewhere."""
+    known = place["frames"][:1] if place else []
+    return known[0]["line"] if known and known[0]["file"].endswith("known.c") else None
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explain")
+    (folder / "known.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-g", "-o", "known", "known.c"], cwd=folder, check=True)
+    command = [FENCEPOST, "record", "-o", "known.fencepost", "--", "./known"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder / "known.fencepost"
+
+
+@pytest.fixture(scope="module")
+def explained(record: Path) -> Document:
+    return explain("pcs-table1", [record])
+
+
+def test_a_line_that_is_always_clean_is_redundant(explained: Document) -> None:
+    for of in entry(explained["sites"], "clean")["schemes"].values():
+        assert (of["lines"], of["redundant"], of["persist"]["count"]) == (100, 100, 0)
+        assert of["latency_ns"] == 0
+        assert all(cause["share_rate"] is None for cause in of["causes"].values())
+    for of in entry(explained["sites"], "dirty")["schemes"].values():
+        assert (of["lines"], of["redundant"], of["persist"]["count"]) == (100, 0, 100)
+
+
+def test_a_fence_waits_for_the_flush_that_is_slow(explained: Document) -> None:
+    sites = explained["sites"]
+    dirty, fence = entry(sites, "dirty"), entry(explained["fences"], "fence")
+    # The line on the stack is flushed last, and is in DRAM long before the other is in PM.
+    assert entry(sites, "no PM")["schemes"]["nopb"]["outside_pm"] == 100
+    assert entry(sites, "no PM")["schemes"]["nopb"]["lines"] == 0
+    for scheme, of in fence["schemes"].items():
+        assert of["executions"] == 100
+        [longest, *_] = of["waited_for"]
+        assert sites[longest["site"]] is dirty
+        assert longest["wait_ns"] > 0.9 * of["waited_ns"]
+        assert dirty["schemes"][scheme]["fence_wait_ns"] == longest["wait_ns"]
+
+
+def test_a_function_is_shown_once_for_each_line_that_calls_it(explained: Document) -> None:
+    first = entry(explained["sites"], "of persist", "first caller")["schemes"]
+    second = entry(explained["sites"], "of persist", "second caller")["schemes"]
+    for scheme in first:
+        assert (first[scheme]["lines"], first[scheme]["redundant"]) == (10, 0)
+        assert (second[scheme]["lines"], second[scheme]["redundant"]) == (10, 10)
+    assert entry(explained["sites"], "dirty")["called_from"] is None
+
+
+def test_what_helps_most_is_what_fences_wait_for_least(explained: Document) -> None:
+    for site in explained["sites"]:
+        waits = {scheme: of["fence_wait_ns"] for scheme, of in site["schemes"].items()}
+        assert waits[site["best"]] == min(waits.values())
+        assert site["best_saves_ns"] == pytest.approx(waits["nopb"] - waits[site["best"]])
+
+
+def check_sums(found: Document) -> None:
+    """Sites add up to their run, and no share is above 1."""
+    for run in found["runs"]:
+        of_sites = [
+            site["schemes"][run["scheme"]]
+            for site in found["sites"]
+            if run["scheme"] in site["schemes"]
+        ]
+        of_fences = [
+            fence["schemes"][run["scheme"]]
+            for fence in found["fences"]
+            if run["scheme"] in fence["schemes"]
+        ]
+        assert sum(of["persist"]["count"] for of in of_sites) == run["persist"]["count"]
+        assert sum(of["latency_ns"] for of in of_sites) == pytest.approx(run["latency_ns"])
+        for part, ns in run["parts_ns"].items():
+            assert sum(of["parts_ns"][part] for of in of_sites) == pytest.approx(ns)
+        for of in of_sites:
+            in_all = sum(cause["ns"] for cause in of["causes"].values())
+            assert in_all == pytest.approx(sum(of["parts_ns"].values()))
+            assert all(0 <= (cause["share_rate"] or 0) <= 1 for cause in of["causes"].values())
+            assert 0 <= of["redundant_behind_writes"] <= of["redundant"] <= of["lines"]
+        stall = run["fence_stall"]
+        assert sum(of["stall"]["count"] for of in of_fences) == stall["count"]
+        assert sum(of["stall_ns"] for of in of_fences) == pytest.approx(stall["total_ns"])
+        waited = sum(of["waited_ns"] for of in of_fences)
+        assert waited == pytest.approx(run["waited_ns"])
+        assert 0 <= run["waited_share_rate"] <= 1
+        charged = sum(of["fence_wait_ns"] for of in of_sites)
+        assert charged + sum(of["stores_ns"] for of in of_fences) == pytest.approx(waited)
+        for of in of_fences:
+            assert sum(wait["wait_ns"] for wait in of["waited_for"]) <= of["waited_ns"] + 1e-6
+
+
+def test_sites_add_up_to_their_run(explained: Document) -> None:
+    check_sums(explained)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {},
+        {"persist": "sync"},
+        {"persist": "every:7", "sets": ("core.count=1",)},
+        {"limit_pm_writes": 40},
+        {"sets": ('persist.flush="clwb"', "core.flush_holds_stores=true"), "persist": "sync"},
+    ],
+    ids=str,
+)
+def test_sites_of_a_region_with_threads_add_up(fft_record: Path, choice: dict[str, Any]) -> None:
+    found = explain("pcs-table1", [fft_record], **choice)
+    check_sums(found)
+    assert found["runs"][0]["persist"]["count"] > 0
+    inserted = [site for site in found["sites"] if site["is_inserted"]]
+    assert bool(inserted) == ("persist" in choice)
+    # What is inserted is said to be where the program releases or stores, in its own source.
+    assert any(site["place"]["frames"] for site in inserted) or not inserted
+
+
+def test_counting_changes_no_result(fft_record: Path, explained: Document) -> None:
+    chosen = json.loads(_core.options_resolve(json.dumps(options(["nopb", "pb", "pb_rf"]))))
+    resolved = {"pcs-table1": machines.resolve("pcs-table1", [])}
+    experiment = Experiment([_core.Record(str(fft_record), False)], ["fft"], resolved, chosen)
+    plain = experiment.run(2, lambda _: None)
+    counted = experiment.run(2, lambda _: None, _core.Job.explain)
+    for run, other in zip(plain["runs"], counted["runs"], strict=True):
+        assert other.pop("persist_sites")
+        for differs in ("host_seconds", "mips", "regions"):
+            del run[differs], other[differs]
+        assert run == other
+
+
+def test_two_explanations_are_the_same(record: Path, explained: Document) -> None:
+    assert json.dumps(explain("pcs-table1", [record], jobs=1)) == json.dumps(explained)
+
+
+def test_what_the_host_bridge_takes_by_itself_is_no_ordering() -> None:
+    parts = dict.fromkeys([part for parts in causes.CAUSES.values() for part in parts], 0.0)
+    parts |= {"core": 10.0, "cache": 5.0, "host_bridge": 4 * 2 * 3.0 + 7, "media": 54.0}
+    found = causes.of_parts(parts, persists=4, bridge_latency_ns=3.0)
+    assert (found["host"]["ns"], found["ordering"]["ns"]) == (34.0, 12.0)
+    assert found["media"]["share_rate"] == pytest.approx(0.54)
+
+
+def test_the_command_writes_a_table_and_the_document(
+    record: Path, explained: Document, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["explain", "pcs-table1", str(record), "-q", "--top", "2"]
+    assert main([*arguments, "--json", str(tmp_path / "found.json")]) == 0
+    assert json.loads((tmp_path / "found.json").read_text()) == explained
+    shown = capsys.readouterr().out
+    assert "2 of 5 lines that persist" in shown
+    assert f"known.c:{line_of('dirty')} main (clwb)" in shown
+    assert "100 % of the time" not in shown and "of the time of 1 core" in shown
+
+
+def test_the_table_says_what_is_redundant_and_who_called(explained: Document) -> None:
+    console = Console(width=200, file=io.StringIO())
+    console.print(text.sites(explained, 10))
+    console.print(text.fences(explained, 10))
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "100 (100%)" in shown
+    assert f"← known.c:{line_of('second caller')} main" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["nosuch", "RECORD"], "nosuch"),
+        (["pcs-table1"], "either a record or, behind --, a program is needed"),
+        (["pcs-table1", "RECORD", "--schemes", "pb,none"], "there is no scheme `none`"),
+        (["pcs-table1", "RECORD", "--json", "RECORD"], "would overwrite the input"),
+        (["pcs-table1", "RECORD", "--set", "switch.nothing=1"], "switch.nothing"),
+    ],
+)
+def test_wrong_input_is_one_message(
+    record: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(record) if argument == "RECORD" else argument for argument in arguments]
+    assert main(["explain", *given]) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert "Traceback" not in said
