@@ -62,15 +62,18 @@ class Experiment:
         jobs: int,
         watch: Callable[[list[Replay]], None],
         replay: Callable[[_core.Job], str] = _core.Job.run,
+        keys: list[Key] | None = None,
     ) -> Document:
         """Runs all replays; `watch` is called every tenth of a second and once at the end.
 
         `replay` is what is done with each: `_core.Job.run`, or `explain` for one that counts more.
+        `keys` are the only ones, of all machines under all schemes.
 
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
         """
-        asked = [(name, scheme) for name in self.machines for scheme in self.options["schemes"]]
+        schemes = self.options["schemes"]
+        asked = keys or [(name, scheme) for name in self.machines for scheme in schemes]
         # What cannot be run is refused before anything runs.
         replays = {key: self._replay(*key, self.options) for key in asked}
         if all(self.options[limit] is None for limit in LIMITS):

@@ -69,6 +69,67 @@ class Watch:
         )
 
 
+class WholeWatch:
+    """One line for many replays: how many are done, and the time that is left."""
+
+    def __init__(self, console: Console, quiet: bool) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._started = time.monotonic()
+        self._last_line = self._started
+        self._bars: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "WholeWatch":
+        if self._console.is_terminal and not self._quiet:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[state]}"),
+            )
+            self._bars = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bars.add_task("replays", total=1.0, state="")
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, replays: list[Replay]) -> None:
+        if self._quiet:
+            return
+        share, text = whole_state(replays, time.monotonic() - self._started)
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, completed=share, state=text)
+        elif time.monotonic() - self._last_line >= LINE_INTERVAL_SECONDS:
+            self._last_line = time.monotonic()
+            self._console.print(text, soft_wrap=True)
+
+
+def whole_state(replays: list[Replay], seconds: float) -> tuple[float, str]:
+    """The part that is done, and that in words with the time that is left."""
+    done = sum(replay.ended is not None for replay in replays)
+    shares = [1.0 if replay.ended else _share(replay) for replay in replays]
+    share = sum(shares) / len(shares) if shares else 1.0
+    text = f"{done} of {len(replays)} replays, {share:.0%}"
+    if 0 < share < 1 and seconds > 1:
+        text += f", {seconds * (1 - share) / share:.0f} s left"
+    return share, text
+
+
+def _share(replay: Replay) -> float:
+    if replay.started is None:
+        return 0.0
+    _, done, total = replay.job.progress()
+    return done / total if total else 0.0
+
+
 def state(replay: Replay) -> str:
     """Simulated time, instructions, simulated MIPS and the time that is left, in a line."""
     if replay.started is None:

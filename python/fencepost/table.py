@@ -33,13 +33,17 @@ def cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> s
 
 
 def title(result: dict[str, Any]) -> str:
-    """What was replayed on what, in a line."""
-    provenance = result["provenance"]
-    records = [provenance["record"], *provenance.get("other_records", [])]
-    commands = [" ".join([record["program"], *record["arguments"]]) for record in records]
+    """What was replayed on what, and how if only a sample was."""
     sample = sampling(result)
     sampled = f"\n{sample}" if sample else ""
-    return f"{' | '.join(commands)} on {', '.join(provenance['machines'])}{sampled}"
+    return f"{replayed(result['provenance'])}{sampled}"
+
+
+def replayed(provenance: dict[str, Any]) -> str:
+    """What was replayed on what, in a line."""
+    records = [provenance["record"], *provenance.get("other_records", [])]
+    commands = [" ".join([record["program"], *record["arguments"]]) for record in records]
+    return f"{' | '.join(commands)} on {', '.join(provenance['machines'])}"
 
 
 def sampling(result: dict[str, Any]) -> str:

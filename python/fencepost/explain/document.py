@@ -89,8 +89,11 @@ def _flush(site: Document, run: Document, bridge_ns: float) -> Document:
         "parts_ns": site["parts_ns"],
         "causes": causes.of_parts(site["parts_ns"], persist["count"], bridge_ns),
         "held_ns": site["held_ns"],
+        "held_share_rate": _share(site["held_ns"], run),
         "fence_wait_ns": site["fence_wait_ns"],
         "fence_wait_share_rate": _share(site["fence_wait_ns"], run),
+        # A fence may wait while the store queue is held: one does not add to the other.
+        "wait_ns": max(site["held_ns"], site["fence_wait_ns"]),
     }
 
 
@@ -149,7 +152,7 @@ def _weight(site: Document) -> tuple[float, float, int]:
     """What it costs where it costs most."""
     of_schemes = site["schemes"].values()
     return (
-        max(of_scheme["fence_wait_ns"] for of_scheme in of_schemes),
+        max(of_scheme["wait_ns"] for of_scheme in of_schemes),
         max(of_scheme["latency_ns"] for of_scheme in of_schemes),
         max(of_scheme["lines"] for of_scheme in of_schemes),
     )
@@ -160,17 +163,15 @@ def _fence_weight(fence: Document) -> float:
 
 
 def _best(site: Document) -> Document:
-    """The scheme that helps most there: the one under which fences wait for it least.
+    """The scheme that helps most there: the one under which it costs least waiting.
 
     Where two are alike in that, the one whose persists take less time in all; then the one that
     was asked for first.
     """
     schemes = site["schemes"]
-    best = min(
-        schemes, key=lambda name: (schemes[name]["fence_wait_ns"], schemes[name]["latency_ns"])
-    )
+    best = min(schemes, key=lambda name: (schemes[name]["wait_ns"], schemes[name]["latency_ns"]))
     baseline = schemes.get(figures.BASELINE)
     saves = None
     if baseline is not None:
-        saves = round(baseline["fence_wait_ns"] - schemes[best]["fence_wait_ns"], 3)
+        saves = round(baseline["wait_ns"] - schemes[best]["wait_ns"], 3)
     return {"best": best, "best_saves_ns": saves}

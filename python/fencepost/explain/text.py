@@ -36,14 +36,16 @@ def show(document: Document, top: int, output: Console, messages: Console) -> No
 
 
 def sites(document: Document, top: int) -> Table:
-    """Lines that persist, those first for which fences wait longest; * marks what helps most."""
+    """Lines that persist, those first that cost most waiting; * marks what helps most."""
     listed = document["sites"]
-    title = f"{table.title(document)}\n{_counted(len(listed), top, 'lines that persist')}"
+    counted = _counted(len(listed), top, "lines that persist")
+    title = f"{table.replayed(document['provenance'])}\n{counted}"
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     shown.add_column("#", justify="right")
     shown.add_column("line")
     shown.add_column("scheme")
-    for heading in ("persists", "redundant", "mean", "p50", "p99", "fences waited", "of run time"):
+    headings = ("persists", "redundant", "mean", "p50", "p99", "fences\nwaited", "of run\ntime")
+    for heading in (*headings, "held the\nqueue"):
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.add_column("its persists waited for")
     for number, site in enumerate(listed[:top], 1):
@@ -120,6 +122,7 @@ def _site_row(site: Document, scheme: str) -> list[str]:
         *(figures.shown(latency[name], "ns") for name in ("mean", "p50", "p99")),
         figures.shown(of["fence_wait_ns"], "ns"),
         figures.shown(of["fence_wait_share_rate"], "rate"),
+        figures.shown(of["held_share_rate"], "rate"),
         _causes(of["causes"]),
     ]
 

@@ -1,0 +1,108 @@
+"""`fencepost whatif`: what keys of the machine change, with knees and the Pareto front."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import _core, documents, machines, whatif
+from fencepost.cli import console, outputs
+from fencepost.cli.application import app
+from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.invocation import program_of
+from fencepost.cli.replay import (
+    AllowCut,
+    Hosts,
+    Jobs,
+    LimitInstructions,
+    LimitPmWrites,
+    Persist,
+    Pm,
+    Quiet,
+    Seed,
+    Set,
+    recorded,
+    schemes_of,
+)
+from fencepost.experiment import options
+from fencepost.progress import WholeWatch
+from fencepost.whatif import plot, ranges, text
+from fencepost.whatif.study import Study
+
+
+@app.command("whatif")
+def whatif_command(
+    context: typer.Context,
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    record_and_changes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RECORD KEY=RANGE… | KEY=RANGE… -- PROGRAM ARGS…",
+            help="A record, then keys with 4..256 (powers of two), 4..256:4 (steps) or 4,16,64.",
+        ),
+    ] = None,
+    schemes: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+    ] = ",".join(whatif.SCHEMES),
+    grid: Annotated[
+        bool, typer.Option("--grid", help="All keys together, not each alone.")
+    ] = False,
+    hosts: Hosts = None,
+    pm: Pm = None,
+    persist: Persist = "program",
+    sets: Set = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all points.")
+    ] = None,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the curves (SVG).")
+    ] = None,
+    seed: Seed = 0,
+    limit_pm_writes: LimitPmWrites = None,
+    limit_instructions: LimitInstructions = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    allow_cut: AllowCut = False,
+) -> None:
+    """Sensitivity to keys of the machine: ratios, knee, and speed against cost; per scheme."""
+    chosen = options(
+        schemes_of(schemes),
+        pm,
+        persist=persist,
+        set=sets or [],
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=allow_cut,
+    )
+    # Everything that can be wrong is looked at before a program is run or anything simulated.
+    program = program_of(context)
+    has_record = program is None and not hosts
+    given = record_and_changes or []
+    record = Path(given[0]) if has_record and given else None
+    records = records_of(program, record, hosts)
+    inputs = [*(records or []), machines.file_of(machine)]
+    inputs += outputs.executable(program) if program else []
+    outputs.check_svg("--plot", plot_file)
+    outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
+    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    sweeps = ranges.all_of(given[1:] if has_record else given)
+    study = Study.planned(machine, chosen, sweeps, grid)
+    for resolved in (study.resolved, *study.points.values()):
+        check_hosts(f"whatif {study.machine}", resolved, len(records or [""]))
+    with recorded(program, records) as named:
+        opened = {path: _core.Record(str(path), allow_cut) for _, path in named}
+        replayed, names = [opened[path] for _, path in named], [name for name, _ in named]
+        with WholeWatch(console.messages(), quiet) as watch:
+            found = study.run(replayed, names, jobs or os.cpu_count() or 1, watch)
+    if json_file is not None:
+        documents.write_json(json_file, found)
+    if plot_file is not None:
+        documents.write_whole(plot_file, plot.svg(found))
+    text.show(found, console.output(), console.messages())
+    if text.has_failed(found):
+        raise typer.Exit(1)

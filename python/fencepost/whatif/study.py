@@ -1,0 +1,217 @@
+"""The points of a study, their replays, and the document of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost import _core, figures, machines
+from fencepost.experiment import Experiment, Key, Replay
+from fencepost.whatif import cost
+from fencepost.whatif.knee import Offer, front, knee
+from fencepost.whatif.ranges import Sweep
+
+Document = dict[str, Any]
+
+REPLAYS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value for each of some keys, as written behind `--set`."""
+
+    values: tuple[tuple[str, str], ...]
+
+    @property
+    def sets(self) -> list[str]:
+        """As `PATH=VALUE`."""
+        return [f"{key}={value}" for key, value in self.values]
+
+    @property
+    def name(self) -> str:
+        """What a progress display and an error call it."""
+        return " ".join(self.sets)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A machine, what varies, and every machine that comes of that; nothing has run."""
+
+    machine: str
+    options: Document
+    sweeps: tuple[Sweep, ...]
+    is_grid: bool
+    resolved: Document
+    points: dict[Point, Document]  # each machine, resolved
+
+    @classmethod
+    def planned(cls, machine: str, options: Document, sweeps: list[Sweep], grid: bool) -> Study:
+        """Resolves every machine; raises `InputError` for the first that cannot be."""
+        if not sweeps:
+            raise _core.InputError(
+                "nothing varies; type: fencepost whatif MACHINE RECORD "
+                "switch.persist_buffer.entries=4..256"
+            )
+        groups = [tuple(sweeps)] if grid else [(sweep,) for sweep in sweeps]
+        count = sum(_size(group) for group in groups)
+        in_all = count * len(options["schemes"])
+        if in_all > REPLAYS_MAX:
+            raise _core.InputError(f"that is {in_all:,} replays; at most {REPLAYS_MAX:,} can be")
+        resolved = machines.resolve(machine, options["set"])
+        points = {
+            point: machines.resolve(machine, [*options["set"], *point.sets])
+            for group in groups
+            for point in _points(group)
+        }
+        name = machines.name_of(machine)
+        return cls(name, options, tuple(sweeps), grid, resolved, points)
+
+    def run(
+        self,
+        records: list[_core.Record],
+        record_names: list[str],
+        jobs: int,
+        watch: Callable[[list[Replay]], None],
+    ) -> Document:
+        """Replays everything; gives the document."""
+        named = {point.name: machine for point, machine in self.points.items()}
+        experiment = Experiment(records, record_names, named, self.options)
+        same = self._first_alike()
+        runs = experiment.run(jobs, watch, keys=list(dict.fromkeys(same.values())))["runs"]
+        by_key = {(run["machine"], run["scheme"]): run for run in runs}
+        found = {key: by_key[first] for key, first in same.items()}
+        provenance = experiment.provenance() | {
+            "machines": {self.machine: self.resolved},
+            "changes": {sweep.key: list(map(_typed, sweep.values)) for sweep in self.sweeps},
+            "is_grid": self.is_grid,
+        }
+        groups = [self.sweeps] if self.is_grid else [(sweep,) for sweep in self.sweeps]
+        sweeps = [self._sweep(group, found) for group in groups]
+        return {"provenance": provenance, "sweeps": sweeps}
+
+    def _first_alike(self) -> dict[Key, Key]:
+        """For each replay the first one that gives the same run."""
+        first: dict[str, str] = {}
+        alike: dict[Key, Key] = {}
+        for point, machine in self.points.items():
+            for scheme in self.options["schemes"]:
+                name = point.name
+                if scheme == figures.BASELINE:
+                    name = first.setdefault(_without_buffer(machine), name)
+                alike[point.name, scheme] = name, scheme
+        return alike
+
+    def _sweep(self, group: tuple[Sweep, ...], found: dict[Key, Document]) -> Document:
+        points = list(_points(group))
+        schemes = self.options["schemes"]
+        runs = {
+            (point, scheme): found[point.name, scheme] for point in points for scheme in schemes
+        }
+        entries = {key: _entry(runs[key], runs.get((key[0], figures.BASELINE))) for key in runs}
+        for key, is_best in zip(entries, _front(group, entries), strict=True):
+            entries[key]["is_on_front"] = is_best
+        return {
+            "keys": [sweep.key for sweep in group],
+            "points": [
+                {
+                    "values": {key: _typed(value) for key, value in point.values},
+                    "schemes": {scheme: entries[point, scheme] for scheme in schemes},
+                }
+                for point in points
+            ],
+            "knees": [
+                _knee(group, points, place, scheme, entries)
+                for place in range(len(group))
+                for scheme in schemes
+            ]
+            if len(group) == 1
+            else [],
+        }
+
+
+def _size(group: tuple[Sweep, ...]) -> int:
+    size = 1
+    for sweep in group:
+        size *= len(sweep.values)
+    return size
+
+
+def _points(group: tuple[Sweep, ...]) -> Iterator[Point]:
+    for values in itertools.product(*(sweep.values for sweep in group)):
+        keys = (sweep.key for sweep in group)
+        yield Point(tuple(zip(keys, values, strict=True)))
+
+
+def _without_buffer(machine: Document) -> str:
+    """The machine as `nopb` sees it: whatever its persist buffers are, its runs are the same."""
+    switch = {key: value for key, value in machine["switch"].items() if key != "persist_buffer"}
+    return json.dumps(machine | {"switch": switch}, sort_keys=True)
+
+
+def _typed(value: str) -> bool | float | int | str:
+    """A value as JSON has it."""
+    if value in ("true", "false"):
+        return value == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    return value.strip('"')
+
+
+def _entry(run: Document, baseline: Document | None) -> Document:
+    """What a point has of each scheme."""
+    if "error" in run:
+        return {"error": run["error"]}
+    usable = None if baseline is None or "error" in baseline else baseline
+    by_key = {figure.key: figure.value(run, usable) for figure in figures.HEADLINE}
+    return {"figures": by_key, "cost": cost.of_run(run), "warnings": run["warnings"]}
+
+
+def _time(entry: Document) -> float | None:
+    time: float | None = None if "error" in entry else entry["figures"]["simulated_ns"]
+    return time
+
+
+def _front(group: tuple[Sweep, ...], entries: dict[tuple[Point, str], Document]) -> list[bool]:
+    """Machines are only compared if they differ in what has a price."""
+    priced = {sweep.key for sweep in group if _changes_cost(sweep.key, entries)}
+    keys = [key for key, entry in entries.items() if _time(entry) is not None]
+    offers = []
+    for point, scheme in keys:
+        entry = entries[point, scheme]
+        rest = tuple(value for key, value in point.values if key not in priced)
+        offers.append(Offer(rest, entry["cost"]["bits"], entry["figures"]["simulated_ns"]))
+    best = dict(zip(keys, front(offers), strict=True))
+    return [best.get(key, False) for key in entries]
+
+
+def _changes_cost(key: str, entries: dict[tuple[Point, str], Document]) -> bool:
+    """Whether two points that differ in nothing else differ in cost."""
+    costs: dict[Any, set[float]] = {}
+    for (point, scheme), entry in entries.items():
+        if "error" not in entry:
+            rest = tuple(pair for pair in point.values if pair[0] != key)
+            costs.setdefault((rest, scheme), set()).add(entry["cost"]["bits"])
+    return any(len(found) > 1 for found in costs.values())
+
+
+def _knee(
+    group: tuple[Sweep, ...],
+    points: list[Point],
+    place: int,
+    scheme: str,
+    entries: dict[tuple[Point, str], Document],
+) -> Document:
+    sweep = group[place]
+    numbers = sweep.numbers()
+    times = [_time(entries[point, scheme]) for point in points]
+    found = None if numbers is None else knee(numbers, times)
+    value = None
+    if found is not None and numbers is not None:
+        value = _typed(sweep.values[numbers.index(found)])
+    return {"key": sweep.key, "scheme": scheme, "value": value}
