@@ -8,7 +8,7 @@ use crate::kernel::Duration;
 use crate::message::Stage;
 use crate::sampling::measure::Measured;
 use crate::simulation::{Interval, Outcome, Simulation};
-use crate::stats::{Histogram, StatsNode};
+use crate::stats::{Histogram, Series, StatsNode};
 use crate::switch::Scheme;
 use crate::system::LinkEnd;
 
@@ -174,8 +174,17 @@ impl Counted {
                 "mean": self.time_share(count("occupancy.entry_ps"), 1),
                 "max": max,
                 "entries": levels.sum::<u64>(),
+                "over_time": self.occupancy_over_time(),
             },
         })
+    }
+
+    fn occupancy_over_time(&self) -> Value {
+        let series = self.having("persist_buffer.occupancy.over_time").filter_map(|node| match node {
+            StatsNode::Series(series) => Some((**series).clone()),
+            _ => None,
+        });
+        series.reduce(|sum, series| sum.beside(&series)).map_or(Value::Null, |sum: Series| sum.means())
     }
 
     fn explanation(&self) -> Value {

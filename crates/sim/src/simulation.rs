@@ -234,7 +234,8 @@ struct RegionStart {
 
 impl RegionStart {
     /// The region began at `time`, which is noticed now.
-    fn noticed_now(system: &System, time: Time) -> RegionStart {
+    fn noticed_now(system: &mut System, time: Time) -> RegionStart {
+        system.begin_series();
         RegionStart { time, noticed: system.now(), stats: system.stats(), clock: Instant::now() }
     }
 }
@@ -298,7 +299,7 @@ impl Simulation {
             system.hosts_mut().for_each(|host| host.sample(plan));
         }
         system.start();
-        let region_start = (!has_regions).then(|| RegionStart::noticed_now(&system, Time::ZERO));
+        let region_start = (!has_regions).then(|| RegionStart::noticed_now(&mut system, Time::ZERO));
         Ok(Simulation {
             livelock: LivelockWatch::new(&system),
             shared_pm_writes_limit: options.pm_writes_limit.filter(|_| hosts > 1),
@@ -479,7 +480,7 @@ impl Simulation {
         self.system.hosts_mut().for_each(Host::ignore_regions);
         self.has_regions = false;
         self.hosts_meet = false;
-        self.region_start = Some(RegionStart::noticed_now(&self.system, Time::ZERO));
+        self.region_start = Some(RegionStart::noticed_now(&mut self.system, Time::ZERO));
     }
 
     /// Synchronisation happens in the order in which it was recorded; to be called before the first step, with the program of each host.
@@ -547,7 +548,7 @@ impl Simulation {
 
     /// A region began at `time`, which is noticed now.
     fn begin_region(&mut self, time: Time) {
-        self.region_start = Some(RegionStart::noticed_now(&self.system, time));
+        self.region_start = Some(RegionStart::noticed_now(&mut self.system, time));
         self.system.hosts_mut().for_each(|host| host.count_persist_sites(true));
     }
 

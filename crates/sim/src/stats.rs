@@ -3,11 +3,15 @@
 //! Components count in plain structs of their own; this room gives them a common shape to be read in: `host0.core1.l1d.hits`. A region of
 //! interest is the tree at its end minus the tree at its start.
 
+mod series;
+
 use hdrhistogram::Histogram as HdrHistogram;
 use serde_json::{Map, Value, json};
 
 use crate::kernel::time::Duration;
 use crate::message::{LatencyStack, Stage};
+
+pub use series::{LevelOverTime, Series};
 
 /// A distribution of durations, in picoseconds; quantiles are exact to 1 %, the mean is exact.
 #[derive(Clone, Debug)]
@@ -137,6 +141,8 @@ pub enum StatsNode {
     Level(u64),
     /// A distribution.
     Histogram(Box<Histogram>),
+    /// A level over time.
+    Series(Box<Series>),
     /// Named children, in a fixed order.
     Group(Vec<(String, StatsNode)>),
 }
@@ -179,6 +185,7 @@ impl StatsNode {
                 sum.add(two);
                 StatsNode::Histogram(sum)
             }
+            (StatsNode::Series(one), StatsNode::Series(two)) => StatsNode::Series(Box::new(one.plus(two))),
             (StatsNode::Group(children), StatsNode::Group(_)) => {
                 StatsNode::group(children.iter().map(|(name, node)| {
                     let node = other.get_child(name).map_or_else(|| node.clone(), |other| node.plus(other));
@@ -201,7 +208,7 @@ impl StatsNode {
     pub fn total(&self) -> u64 {
         match self {
             StatsNode::Counter(value) => *value,
-            StatsNode::Level(_) | StatsNode::Histogram(_) => 0,
+            StatsNode::Level(_) | StatsNode::Histogram(_) | StatsNode::Series(_) => 0,
             StatsNode::Group(children) => children.iter().map(|(_, node)| node.total()).sum(),
         }
     }
@@ -211,6 +218,7 @@ impl StatsNode {
         match (self, earlier) {
             (StatsNode::Counter(now), StatsNode::Counter(then)) => StatsNode::Counter(now - then),
             (StatsNode::Histogram(now), StatsNode::Histogram(then)) => StatsNode::Histogram(Box::new(now.since(then))),
+            (StatsNode::Series(now), StatsNode::Series(then)) => StatsNode::Series(Box::new(now.since(then))),
             (StatsNode::Group(now), StatsNode::Group(_)) => StatsNode::group(now.iter().map(|(name, node)| {
                 let node = earlier.get_child(name).map_or_else(|| node.clone(), |then| node.since(then));
                 (name.clone(), node)
@@ -224,6 +232,7 @@ impl StatsNode {
         match self {
             StatsNode::Counter(value) | StatsNode::Level(value) => json!(value),
             StatsNode::Histogram(histogram) => histogram.to_json(),
+            StatsNode::Series(series) => series.to_json(),
             StatsNode::Group(children) => {
                 Value::Object(children.iter().map(|(name, node)| (name.clone(), node.to_json())).collect::<Map<_, _>>())
             }

@@ -384,6 +384,12 @@ impl System {
         }
     }
 
+    /// What is counted over time begins now, unless it has begun.
+    pub fn begin_series(&mut self) {
+        let now = self.now;
+        self.switches_mut().for_each(|switch| switch.begin_series(now));
+    }
+
     fn switches_mut(&mut self) -> impl Iterator<Item = &mut Switch> {
         self.components.iter_mut().filter_map(|component| match component {
             AnyComponent::Switch(switch) => Some(switch.as_mut()),

@@ -139,6 +139,13 @@ impl Switch {
         }
     }
 
+    /// What is counted over time begins `now`, unless it has begun.
+    pub fn begin_series(&mut self, now: Time) {
+        if let Some(buffer) = &mut self.persist_buffer {
+            buffer.begin_series(now);
+        }
+    }
+
     /// The persist buffer, if this switch has one.
     pub fn persist_buffer(&self) -> Option<&PersistBuffer> {
         self.persist_buffer.as_deref()

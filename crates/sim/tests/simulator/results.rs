@@ -114,6 +114,24 @@ fn check_figures(figures: &Json) {
     assert_eq!(count("writes"), count("writes_flush") + count("writes_eviction") + count("writes_non_temporal"));
     assert!(count("read_hits") <= count("reads") && count("writes_coalesced") <= count("writes"));
     assert!(buffer["occupancy"]["max"].as_u64() <= buffer["occupancy"]["entries"].as_u64(), "{buffer}");
+    let series = &buffer["occupancy"]["over_time"];
+    assert_eq!(series.is_null(), buffer["occupancy"]["mean"].is_null(), "there is a series if any time was counted");
+    let Some(means) = series["mean"].as_array() else { return };
+    assert!((1..=256).contains(&means.len()) && series["interval_ns"].as_f64() >= Some(10.0), "{series}");
+    let max = buffer["occupancy"]["max"].as_f64();
+    assert!(means.iter().all(|mean| mean.is_null() || (0.0..=max.unwrap()).contains(&mean.as_f64().unwrap())));
+}
+
+/// What was taken down over time is what was counted, no more and no less.
+fn check_series(component: &Json) {
+    let occupancy = &component["persist_buffer"]["occupancy"];
+    if occupancy.is_null() {
+        return;
+    }
+    let sum = |list: &Json| list.as_array().expect("a list").iter().map(|ps| ps.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum(&occupancy["over_time"]["level_ps"]), occupancy["entry_ps"]);
+    let levels = occupancy["level_ps"].as_object().expect("it is a map").values();
+    assert_eq!(sum(&occupancy["over_time"]["time_ps"]), levels.map(|ps| ps.as_u64().unwrap()).sum::<u64>());
 }
 
 fn check_measure(name: &str, measure: &Json) {
@@ -170,7 +188,7 @@ fn an_entry_has_the_members_of_the_page_and_no_others() {
             if scheme != Scheme::Nopb {
                 assert_eq!(members(&entry["persist_buffer"]), listed("`persist_buffer`"));
                 let occupancy = members(&entry["persist_buffer"]["occupancy"]);
-                assert_eq!(occupancy, Names::from(["mean", "max", "entries"].map(str::to_owned)));
+                assert_eq!(occupancy, Names::from(["mean", "max", "entries", "over_time"].map(str::to_owned)));
             }
         }
     }
@@ -231,6 +249,7 @@ fn an_entry_keeps_the_rules_of_the_page() {
         for with_regions in [false, true] {
             let entry = entry(scheme, with_regions);
             check_entry(&entry);
+            entry["statistics"].as_object().expect("it is a map").values().for_each(check_series);
             assert!(
                 entry["writeback"]["count"].as_u64() > Some(0) && entry["prefetch_read"]["count"].as_u64() > Some(0)
             );

@@ -377,6 +377,11 @@ impl PersistBuffer {
         drained
     }
 
+    /// What is counted over time begins `now`, unless it has begun: with the first region of interest.
+    pub fn begin_series(&mut self, now: Time) {
+        self.stats.occupancy.begin_series(now);
+    }
+
     /// How many lines it can hold.
     pub fn entries(&self) -> usize {
         usize::from(self.parameters.entries)

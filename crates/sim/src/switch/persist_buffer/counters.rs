@@ -2,7 +2,7 @@
 
 use crate::kernel::{Duration, Time};
 use crate::message::Cause;
-use crate::stats::{LatencySum, StatsNode};
+use crate::stats::{LatencySum, LevelOverTime, StatsNode};
 
 /// Counters of a persist buffer.
 #[derive(Clone, Debug, Default)]
@@ -128,12 +128,19 @@ pub struct Occupancy {
     since: Time,
     /// Time at each level, in ps.
     time_at_level_ps: Vec<u64>,
+    over_time: LevelOverTime,
 }
 
 impl Occupancy {
     /// Of a buffer with `entries` entries, none of them occupied.
     pub fn new(entries: u16) -> Occupancy {
         Occupancy { time_at_level_ps: vec![0; usize::from(entries) + 1], ..Occupancy::default() }
+    }
+
+    /// Begins its series at `now`, unless it has begun.
+    pub fn begin_series(&mut self, now: Time) {
+        self.settle(now);
+        self.over_time.begin(now);
     }
 
     /// From `now` on, `level` entries are occupied. After a power cut an entry may have two contents, one of them in the slot for merging;
@@ -149,6 +156,7 @@ impl Occupancy {
     /// Counts the time up to `now`.
     pub fn settle(&mut self, now: Time) {
         self.time_at_level_ps[self.level] += now.since(self.since).as_ps();
+        self.over_time.add(self.level, self.since, now);
         self.since = now;
     }
 
@@ -164,12 +172,13 @@ impl Occupancy {
     }
 
     /// `entry_ps` (entries times time; divided by the time it is the mean), `now`, and the time at each level: the highest with any is the maximum, of
-    /// whatever part of a replay the tree is of.
+    /// whatever part of a replay the tree is of; and `over_time`, a series.
     fn to_node(&self) -> StatsNode {
         let levels = self.time_at_level_ps.iter().enumerate();
         StatsNode::group([
             ("entry_ps", StatsNode::Counter(self.entry_time().as_ps())),
             ("now", StatsNode::Level(self.level as u64)),
+            ("over_time", StatsNode::Series(Box::new(self.over_time.series(self.since)))),
             ("level_ps", StatsNode::group(levels.map(|(level, time)| (level.to_string(), StatsNode::Counter(*time))))),
         ])
     }
