@@ -2,39 +2,15 @@
 
 import copy
 import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 
 import pytest
 
 from fencepost import figures, report
+from fencepost.report import topology
 from fencepost.report.distribution import distribution
+from fencepost.report.occupancy import occupancy
 from fencepost.report.view import PARTS, view
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-VOID = {"meta", "link", "br", "path", "img", "input", "hr"}
-
-
-class Page(HTMLParser):
-    """Checks that elements close in order, and keeps the text."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.text = [], []
-        self.feed(html)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data.strip())
+from pages import Page, needs_browser, show
 
 
 def test_the_report_loads_nothing(result):
@@ -204,30 +180,101 @@ def test_a_distribution_of_one_value_has_an_axis():
     assert len(chart["x_ticks"]) >= 2
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium here; type: make setup")
-@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (400, "dark")])
-def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):
-    page, picture = tmp_path / "report.html", tmp_path / "report.png"
-    page.write_text(report.html(result))
-    done = subprocess.run(
-        [
-            BROWSER,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
-            f"--window-size={width},1200",
-            f"--screenshot={picture}",
-            page.as_uri(),
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
+def test_occupancy_is_a_line_for_each_run_with_a_buffer_and_has_gaps(result):
+    runs, columns = result["runs"], view(result)["columns"]
+    runs[1]["persist_buffer"]["occupancy"]["over_time"] = {
+        "start_ns": 5000.0,
+        "interval_ns": 10.0,
+        "mean": [2.0, 8.0, None, 16.0],
+    }
+    runs[2]["persist_buffer"]["occupancy"]["over_time"] = None
+    chart = occupancy(runs, columns)
+    assert [curve["column"]["scheme"] for curve in chart["curves"]] == ["pb"]
+    path = chart["curves"][0]["path"]
+    # Up to the gap, and from behind it to the end of the time axis.
+    assert path.count("M") == 2
+    x, y = (
+        {float(at) for at in re.findall(pattern, path)}
+        for pattern in (r"[MH]([\d.]+)", r"(?:V|M[\d.]+ )([\d.]+)")
     )
-    assert done.returncode == 0, done.stderr
-    assert "CONSOLE" not in done.stderr
-    assert picture.stat().st_size > 20_000
+    assert (min(x), max(x)) == (chart["left"], chart["right"])
+    heights = sorted(y)
+    # 16, 8 and 2 entries: the axis ends above the size of the buffer.
+    assert chart["top"] <= heights[0] < heights[-1] < chart["bottom"]
+    assert (heights[1] - heights[0]) / (heights[2] - heights[1]) == pytest.approx(8 / 6, abs=0.01)
+
+
+def test_without_a_series_there_is_no_picture_of_it(result):
+    for run in result["runs"]:
+        if run["persist_buffer"]:
+            del run["persist_buffer"]["occupancy"]["over_time"]  # of an older version
+    assert "How full" not in Page(report.html(result)).text
+
+
+TREE = {
+    "hosts": ["left", "right", "other"],
+    "switches": ["root", "leaf"],
+    "devices": ["pm0"],
+    "expanders": ["mem0"],
+    "edges": ["left -> leaf", "right -> leaf", "other -> root", "leaf -> root", "root -> pm0"],
+    "local_edges": ["other -> mem0"],
+}
+
+
+def test_the_picture_of_a_tree_has_every_node_and_link_at_a_place_of_its_own():
+    run = {
+        "links": [
+            {"name": "leaf -> root", "utilisation_rate": 0.25},
+            {"name": "root -> leaf", "utilisation_rate": 0.5},
+        ],
+        "statistics": {"leaf": {"persist_buffer": {"occupancy": {"level_ps": {"0": 1, "1": 2}}}}},
+    }
+    picture = topology.picture({"fabric": TREE}, run)
+    nodes = {node["lines"][0]["text"]: node for node in picture["nodes"]}
+    assert set(nodes) == {"left", "right", "other", "root", "leaf", "pm0", "mem0"}
+    assert [nodes[name]["lines"][1]["text"] for name in ("leaf", "root", "mem0")] == [
+        "persist buffer, 1",
+        "volatile switch",
+        "DRAM",
+    ]
+    depth = {name: node["y"] for name, node in nodes.items()}
+    assert depth["left"] == depth["other"] < depth["leaf"] < depth["root"] < depth["pm0"]
+    for one in nodes.values():
+        assert one["x"] >= 0 and one["x"] + one["width"] <= picture["width"]
+        for other in nodes.values():
+            if one is not other and one["y"] == other["y"]:
+                apart = abs(one["middle"] - other["middle"])
+                assert apart > (one["width"] + other["width"]) / 2
+    links = {link["name"]: link for link in picture["links"]}
+    assert links["other – mem0"]["pipes"] == [] and links["other – mem0"]["local"]
+    down, up = links["leaf – root"]["pipes"]
+    assert (down["text"], up["text"]) == ("25.0 % ↓", "↑ 50.0 %")
+    assert _length(down["used"]) == pytest.approx(_length(down["whole"]) / 4, rel=0.01)
+    assert _length(up["used"]) == pytest.approx(_length(up["whole"]) / 2, rel=0.01)
+    ends = {pipe["whole"].split("L")[0] for link in picture["links"] for pipe in link["pipes"]}
+    assert len(ends) == 2 * len(TREE["edges"]), "two links begin at one place"
+
+
+def _length(path):
+    x1, y1, x2, y2 = map(float, re.findall(r"[\d.]+", path))
+    return ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+
+
+def test_the_use_of_every_link_stands_in_the_picture(result):
+    html = report.html(result)
+    for run in result["runs"]:
+        for link in run["links"]:
+            rate = figures.shown(link["utilisation_rate"], "rate")
+            assert re.search(rf">(↑ )?{rate}( ↓)?</text>", html), link["name"]
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
+def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):
+    page = tmp_path / "report.html"
+    page.write_text(report.html(result))
+    shown = show(page, width, scheme)
+    assert shown.complaints == []
+    assert shown.width <= width
+    assert len(shown.colours) > 50, "next to nothing is drawn"
+    assert shown.is_dark is (scheme == "dark")

@@ -3,49 +3,32 @@
 import math
 from typing import Any
 
-WIDTH, HEIGHT = 440.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 40.0, 24.0, 10.0, 34.0
-
-ROUND = (1, 2, 5)
+from fencepost.report.plane import ROUND, Axis, Plane, duration
 
 Curve = tuple[Any, list[list[float]]]
 
+SHARES = Axis(0, 1, [(share, f"{share:.0%}") for share in (0, 0.25, 0.5, 0.75, 1)])
+
 
 def distribution(curves: list[Curve]) -> dict[str, Any]:
-    """Paths, ticks and size for the template; the time axis is logarithmic.
+    """The chart; the time axis is logarithmic.
 
     Each curve is what it is drawn as and points (nanoseconds, fraction), ascending; empty ones
     are left out.
     """
     times = [ns for _, points in curves for ns, _ in points]
     low, high = _decades(min(times), max(times))
-
-    def x(ns: float) -> float:
-        share = math.log(max(ns, low) / low) / math.log(high / low)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
-
-    def y(fraction: float) -> float:
-        return TOP + (1 - fraction) * (HEIGHT - TOP - BOTTOM)
-
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": LEFT,
-        "right": WIDTH - RIGHT,
-        "bottom": HEIGHT - BOTTOM,
-        "top": TOP,
-        "curves": [
-            {"column": column, "path": _steps(points, x, y)} for column, points in curves if points
-        ],
-        "x_ticks": [{"at": x(ns), "text": _tick(ns)} for ns in _ticks(low, high)],
-        "y_ticks": [{"at": y(f), "text": f"{f:.0%}"} for f in (0, 0.25, 0.5, 0.75, 1)],
-    }
+    ticks = [(ns, duration(ns)) for ns in _ticks(low, high)]
+    plane = Plane(Axis(low, high, ticks, is_logarithmic=True), SHARES)
+    return plane.chart(
+        [{"column": column, "path": _steps(plane, points)} for column, points in curves if points]
+    )
 
 
-def _steps(points: list[list[float]], x: Any, y: Any) -> str:
-    path = [f"M{x(points[0][0]):.1f} {y(0):.1f}"]
+def _steps(plane: Plane, points: list[list[float]]) -> str:
+    path = [f"M{plane.at((points[0][0], 0))}"]
     for ns, fraction in points:
-        path.append(f"H{x(ns):.1f}V{y(fraction):.1f}")
+        path.append(f"H{plane.x(ns):.1f}V{plane.y(fraction):.1f}")
     return "".join(path)
 
 
@@ -68,9 +51,3 @@ def _round_numbers(low: float, high: float, digits: tuple[float, ...] = ROUND) -
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     numbers = [digit * 10.0**exponent for exponent in exponents for digit in digits]
     return [n for n in numbers if low <= n * (1 + 1e-9) and n <= high * (1 + 1e-9)]
-
-
-def _tick(ns: float) -> str:
-    if ns >= 1e6:
-        return f"{ns / 1e6:g} ms"
-    return f"{ns / 1e3:g} µs" if ns >= 1e3 else f"{ns:g} ns"

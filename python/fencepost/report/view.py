@@ -11,6 +11,7 @@ from fencepost import figures, table
 from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
+from fencepost.report.occupancy import occupancy
 
 View = dict[str, Any]
 
@@ -74,7 +75,7 @@ def view(result: dict[str, Any]) -> View:
     runs = [run for run in result["runs"] if "error" not in run]
     several = len(result["provenance"]["machines"]) > 1
     names = [_name(run, several) for run in runs]
-    columns = _columns(runs, several)
+    columns = columns_of(runs, several)
     return {
         "title": table.title(result),
         "findings": _findings(runs, several),
@@ -84,9 +85,7 @@ def view(result: dict[str, Any]) -> View:
         "warnings": _warnings(runs, names),
         "columns": columns,
         "headline": _headline(runs),
-        "bars": _bars(runs, columns),
-        "distributions": _distributions(runs, columns),
-        "stacks": _stacks(runs, columns),
+        **drawn(runs, columns, result["provenance"]["machines"]),
         "explanation": _explanation(runs),
         "links": _links(runs),
         "power": power.rows(runs, result["provenance"]["machines"]),
@@ -104,11 +103,25 @@ def view(result: dict[str, Any]) -> View:
     }
 
 
+def drawn(runs: list[Run], columns: list[View], machines: View) -> View:
+    """The charts of runs of one record, by name; what nobody met is not among them."""
+    return {
+        "bars": _bars(runs, columns),
+        "distributions": _distributions(runs, columns),
+        "occupancy": occupancy(runs, columns),
+        "stacks": _stacks(runs, columns),
+        "pictures": [
+            {"column": column, "drawing": topology.picture(machines[run["machine"]], run)}
+            for column, run in zip(columns, runs, strict=True)
+        ],
+    }
+
+
 def _name(run: Run, several: bool) -> str:
     return f"{run['machine']} {run['scheme']}" if several else str(run["scheme"])
 
 
-def _columns(runs: list[Run], several: bool) -> list[View]:
+def columns_of(runs: list[Run], several: bool = False) -> list[View]:
     """How each run is named and drawn: a colour for each scheme, a dash for each machine."""
     schemes = list(dict.fromkeys(run["scheme"] for run in runs))
     machines = list(dict.fromkeys(run["machine"] for run in runs))

@@ -1,0 +1,106 @@
+"""Axes of a line chart as an SVG drawing: where a value lies, which ticks there are, the paths.
+
+The page draws what `Plane.chart` gives (the macro `plot` of parts.html.j2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH, HEIGHT = 440.0, 250.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 24.0, 10.0, 34.0
+
+ROUND = (1, 2, 5)
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From where to where, whether by factors, and what is written where."""
+
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    is_logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 to 1; what is below the axis lies at its beginning."""
+        value = max(value, self.low)
+        if self.is_logarithmic:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+def linear(highest: float, text: Callable[[float], str], lowest: float = 0.0) -> Axis:
+    """With three to seven round ticks, at least from `lowest` to `highest`."""
+    if highest <= lowest:
+        highest = lowest + 1.0
+    length = highest - lowest
+    exponents = range(math.floor(math.log10(length)) - 1, math.ceil(math.log10(length)) + 1)
+    steps = (digit * 10.0**exponent for exponent in exponents for digit in ROUND)
+    step = next(step for step in steps if length / step <= 5)
+    first, last = math.floor(lowest / step + 1e-9), math.ceil(highest / step - 1e-9)
+    ticks = [(i * step, text(round(i * step, 9))) for i in range(first, last + 1)]
+    return Axis(first * step, last * step, ticks)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two axes, and paths between them."""
+
+    across: Axis
+    up: Axis
+
+    def x(self, value: float) -> float:
+        """In the drawing."""
+        return LEFT + self.across.share(value) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        """In the drawing."""
+        return TOP + (1 - self.up.share(value)) * (HEIGHT - TOP - BOTTOM)
+
+    def at(self, point: Point) -> str:
+        """A point, as paths say it."""
+        return f"{self.x(point[0]):.1f} {self.y(point[1]):.1f}"
+
+    def line(self, points: Sequence[Point]) -> str:
+        """Straight from point to point."""
+        return "M" + "L".join(map(self.at, points))
+
+    def steps(self, start: float, ends: Sequence[tuple[float, float | None]]) -> str:
+        """From `start` on a level up to each end; nothing where there is no level."""
+        path, is_drawn = "", False
+        for end, level in ends:
+            if level is not None:
+                path += f"V{self.y(level):.1f}" if is_drawn else f"M{self.at((start, level))}"
+                path += f"H{self.x(end):.1f}"
+            start, is_drawn = end, level is not None
+        return path
+
+    def chart(
+        self, curves: list[dict[str, Any]], marks: Sequence[dict[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """Size, ticks, curves (`column`, `path`) and marks (`x`, `y`, `label`) for the page."""
+        return {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "left": LEFT,
+            "right": WIDTH - RIGHT,
+            "bottom": HEIGHT - BOTTOM,
+            "top": TOP,
+            "curves": curves,
+            "marks": marks,
+            "x_ticks": [{"at": self.x(value), "text": text} for value, text in self.across.ticks],
+            "y_ticks": [{"at": self.y(value), "text": text} for value, text in self.up.ticks],
+        }
+
+
+def duration(ns: float) -> str:
+    """A round time, for a tick."""
+    if ns >= 1e6:
+        return f"{ns / 1e6:g} ms"
+    return f"{ns / 1e3:g} µs" if ns >= 1e3 else f"{ns:g} ns" if ns else "0"
