@@ -15,7 +15,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet
-from fencepost.reproduce import page, programs, replays
+from fencepost.reproduce import page, programs, replays, report
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import PARTS, Outcome
 from fencepost.reproduce.pcs import reproduce as reproduce_pcs
@@ -86,11 +86,13 @@ def reproduce(
     with Bar(messages, quiet) as bar:
         outcome = reproduce_pcs(Study(listed, kept, SCHEMES), kept, parts, bar)
     _write(outcome, folder, json_file, docs)
+    report_file = folder / "report.html"
+    documents.write_whole(report_file, report.html(outcome, kept))
     console.output().print(_table(outcome.claims), markup=False)
     for failure in outcome.failures:
         messages.print(f"failed: {failure}", markup=False)
     known = [claim for claim in outcome.claims if claim.ours is not None]
-    print(f"reproduce: {sum(claim.holds for claim in known)} of {len(known)} hold; {folder}")
+    print(f"reproduce: {sum(claim.holds for claim in known)} of {len(known)} hold; {report_file}")
     if outcome.failures:
         raise typer.Exit(1)
 

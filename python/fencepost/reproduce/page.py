@@ -62,17 +62,17 @@ def markdown(outcome: Outcome) -> str:
         holding=sum(claim.holds for claim in known),
         known=len(known),
         pm_writes=f"{PM_WRITES:,}",
-        claims=_lines(outcome.claims),
-        misses=_lines([claim for claim in known if not claim.holds]),
+        claims=lines(outcome.claims),
+        misses=lines([claim for claim in known if not claim.holds]),
         figures=FIGURES,
-        writes=_writes(study),
+        writes=writes(study),
         names=[*study.names, "average"],
-        levels=_levels(study),
+        levels=levels(study),
         assumption_programs=study.assumption_programs,
     )
 
 
-def _lines(claims: list[Claim]) -> list[dict[str, object]]:
+def lines(claims: list[Claim]) -> list[dict[str, object]]:
     return [
         {
             "claim": claim,
@@ -84,7 +84,7 @@ def _lines(claims: list[Claim]) -> list[dict[str, object]]:
     ]
 
 
-def _writes(study: Study) -> list[list[str]]:
+def writes(study: Study) -> list[list[str]]:
     rows = []
     for name in study.names:
         baseline = study.value(study.cell(name, BASELINE), "explanation.pm_writes")
@@ -105,7 +105,7 @@ def _writes(study: Study) -> list[list[str]]:
     return rows
 
 
-def _levels(study: Study) -> list[list[str]]:
+def levels(study: Study) -> list[list[str]]:
     buffered = [scheme for scheme in study.schemes if scheme != BASELINE]
     rows = []
     for variant, by_program in by_level(study).items():
