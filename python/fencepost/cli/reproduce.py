@@ -51,7 +51,9 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where records, replays and pictures are kept."),
+        typer.Option(
+            metavar="FOLDER", help="Where records, replays, pictures and report.html are kept."
+        ),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the rows and the data.")
