@@ -28,6 +28,8 @@ TEMPLATE = Path(__file__).parent / "report.html.j2"
 
 AVERAGE = "average"
 
+SHOWN = 0.001  # what moves a figure by less has no bar
+
 
 def html(outcome: Outcome, replays: Replays) -> str:
     """The whole page; parts that were not run are left out, and said to be."""
@@ -218,7 +220,8 @@ def _tornado(title: str, bars: list[Bar]) -> View:
         return 100 * (value - low) / length
 
     rows = []
-    for bar in sorted(bars, key=lambda bar: bar.width, reverse=True):
+    moving = [bar for bar in bars if bar.width >= SHOWN]
+    for bar in sorted(moving, key=lambda bar: bar.width, reverse=True):
         spans = [
             {
                 "colour": colour,
@@ -237,6 +240,7 @@ def _tornado(title: str, bars: list[Bar]) -> View:
         "label": f"{title}: {figures.shown(middle, 'ratio')}",
         "middle": percent(middle),
         "rows": rows,
+        "unmoved": [bar.assumption.label for bar in bars if bar not in moving],
     }
 
 
