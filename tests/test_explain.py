@@ -1,13 +1,11 @@
 """`fencepost explain`: which line persists, which fence waits for it, and what adds up to what."""
 
-import io
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from fencepost import _core, machines
 from fencepost.cli import main
@@ -224,14 +222,18 @@ def test_the_command_writes_a_table_and_the_document(
     assert "100 % of the time" not in shown and "of the time of 1 core" in shown
 
 
-def test_the_table_says_what_is_redundant_and_who_called(explained: Document) -> None:
-    console = Console(width=200, file=io.StringIO())
-    console.print(text.sites(explained, 10))
-    console.print(text.fences(explained, 10))
-    assert isinstance(console.file, io.StringIO)
-    shown = console.file.getvalue()
-    assert "100 (100%)" in shown
-    assert f"← known.c:{line_of('second caller')} main" in shown
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_text_says_what_is_redundant_and_who_called(explained: Document, width: int) -> None:
+    lines = list(text.lines(explained, 10, width))
+    assert any("100 (100%)" in line for line in lines)
+    assert any(f"← known.c:{line_of('second caller')} main" in line for line in lines)
+    dirty = entry(explained["sites"], "dirty")["schemes"]["nopb"]["causes"]
+    named = sum(
+        f"{causes.LABELS[name]} {cause['share_rate']:.0%}" in "".join(lines)
+        for name, cause in dirty.items()
+    )
+    assert named >= (1 if width == 80 else 3)
+    assert width == 200 or max(map(len, lines)) <= 110
 
 
 @pytest.mark.parametrize(
@@ -270,4 +272,4 @@ def test_a_program_that_was_built_anew_has_no_lines(record: Path, tmp_path: Path
     assert all(site["place"]["frames"] == [] for site in found["sites"])
     said = f"{program} is not the file that was recorded: its source lines are not known"
     assert said in found["runs"][0]["warnings"]
-    assert text.label(found["sites"][0])[0].startswith("known+0x")
+    assert text.label(found["sites"][0]).startswith("known+0x")

@@ -1,29 +1,38 @@
-"""The document of `fencepost explain` as tables for the terminal."""
+"""The document of `fencepost explain` as text for the terminal.
 
+An entry is where it is, over the whole width, and below it a row for each scheme.
+"""
+
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from fencepost import figures, source_place, table
 from fencepost.explain import causes
 
 Document = dict[str, Any]
+Entry = tuple[str, list[list[str]]]  # where it is, and its rows
 
-CAUSES_SHOWN = 3
 SITES_SHOWN = 3
 LEAST_SHOWN = 0.005
+# The last column is as long as there is room for.
+SITE_COLUMNS = (
+    ("scheme", "persists", "redundant", "p50", "p99", "fences", "of run", "queue", "persists"),
+    ("", "", "", "", "", "waited", "time", "held", "wait for"),
+)
+FENCE_COLUMNS = (
+    ("scheme", "executed", "waited", "p50", "p99", "in all", "of run", "for"),
+    ("", "", "", "", "", "", "time", ""),
+)
+WIDE = 120  # columns of a terminal that has room for three causes, and between columns
 
 
 def show(document: Document, top: int, output: Console, messages: Console) -> None:
-    """The tables on standard output, warnings and failures on standard error."""
-    output.print(sites(document, top))
-    if document["fences"]:
-        output.print(fences(document, top))
-    for run in document["runs"]:
-        if "error" not in run:
-            output.print(summary(run), soft_wrap=True)
+    """Everything on standard output, warnings and failures on standard error."""
+    for line in lines(document, top, output.width):
+        output.print(line, soft_wrap=True, markup=False)
     said: dict[str, list[str]] = {}
     for run in document["runs"]:
         for warning in run.get("warnings", []):
@@ -35,39 +44,31 @@ def show(document: Document, top: int, output: Console, messages: Console) -> No
         messages.print(f"{text}{where}", soft_wrap=True, markup=False, highlight=False)
 
 
-def sites(document: Document, top: int) -> Table:
-    """Lines that persist, those first that cost most waiting; * marks what helps most."""
-    listed = document["sites"]
-    counted = _counted(len(listed), top, "lines that persist")
-    title = f"{table.replayed(document['provenance'])}\n{counted}"
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    shown.add_column("#", justify="right")
-    shown.add_column("line")
-    shown.add_column("scheme")
-    headings = ("persists", "redundant", "mean", "p50", "p99", "fences\nwaited", "of run\ntime")
-    for heading in (*headings, "held the\nqueue"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    shown.add_column("its persists waited for")
-    for number, site in enumerate(listed[:top], 1):
-        rows = [_site_row(site, scheme) for scheme in site["schemes"]]
-        _add_rows(shown, [[str(number), piece] for piece in label(site)], rows)
-    return shown
-
-
-def fences(document: Document, top: int) -> Table:
-    """Fences, those first that wait longest, with what they wait for."""
-    listed = [fence for fence in document["fences"] if _has_waited(fence)]
-    title = _counted(len(listed), top, "fences that waited")
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    shown.add_column("fence")
-    shown.add_column("scheme")
-    for heading in ("executed", "waited", "mean", "p99", "in all", "of run time"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    shown.add_column("for")
-    for fence in listed[:top]:
-        rows = [_fence_row(scheme, of) for scheme, of in fence["schemes"].items()]
-        _add_rows(shown, [[piece] for piece in label(fence)], rows)
-    return shown
+def lines(document: Document, top: int, width: int) -> Iterator[str]:
+    """Lines that persist, then fences, those first that cost most; then each scheme in a line."""
+    yield table.replayed(document["provenance"])
+    causes_shown = 3 if width >= WIDE else 1
+    sites = [
+        (
+            f"{number}  {label(site)}",
+            [_site_row(site, scheme, causes_shown) for scheme in site["schemes"]],
+        )
+        for number, site in enumerate(document["sites"][:top], 1)
+    ]
+    yield ""
+    yield _counted(len(document["sites"]), top, "lines that persist") + "; *: helps most there"
+    yield from _listed(SITE_COLUMNS, sites, width)
+    waiting = [fence for fence in document["fences"] if _has_waited(fence)]
+    fences = [
+        (label(fence), [_fence_row(scheme, of) for scheme, of in fence["schemes"].items()])
+        for fence in waiting[:top]
+    ]
+    if fences:
+        yield ""
+        yield _counted(len(waiting), top, "fences that waited")
+        yield from _listed(FENCE_COLUMNS, fences, width)
+    yield ""
+    yield from (summary(run) for run in document["runs"] if "error" not in run)
 
 
 def summary(run: Document) -> str:
@@ -83,8 +84,8 @@ def summary(run: Document) -> str:
     )
 
 
-def label(entry: Document) -> list[str]:
-    """Where it is, a piece a line: the instruction, what it was inlined into, who called that."""
+def label(entry: Document) -> str:
+    """Where it is: the instruction, what it was inlined into, who called that."""
     pieces = list(source_place.briefly(entry["place"]))
     if entry["place"]["address"] == 0:
         pieces = ["at the end of a thread"]
@@ -92,25 +93,36 @@ def label(entry: Document) -> list[str]:
         pieces += source_place.briefly(entry["called_from"])
     kind = entry["kind"].replace("_", " ")
     first = f"{pieces[0]} ({'inserted ' if entry['is_inserted'] else ''}{kind})"
-    return [first, *(f"  ← {piece}" for piece in pieces[1:])]
+    return " ← ".join([first, *pieces[1:]])
 
 
 def _counted(count: int, top: int, what: str) -> str:
     return f"{count} {what}" if count <= top else f"{top} of {count} {what} (--top, --json)"
 
 
-def _add_rows(shown: Table, pieces: list[list[str]], rows: list[list[str]]) -> None:
-    """The rows of one entry, with the pieces of its label beside them; a number stands once."""
-    height = max(len(pieces), len(rows))
-    for place in range(height):
-        label_cells = pieces[place] if place < len(pieces) else [""] * len(pieces[0])
-        if place > 0 and len(label_cells) > 1:
-            label_cells = ["", *label_cells[1:]]
-        row = rows[place] if place < len(rows) else []
-        shown.add_row(*label_cells, *row, end_section=place == height - 1)
+def _listed(
+    headings: tuple[tuple[str, ...], ...], entries: list[Entry], width: int
+) -> Iterator[str]:
+    """Headings, and entries with their rows below them in columns."""
+    rows = [*map(list, headings), *(row for _, rows in entries for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    space = "  " if width >= WIDE else " "
+    for heading in headings:
+        yield _row(list(heading), widths, space)
+    yield "─" * (sum(widths) + len(space) * len(widths))
+    for where, rows in entries:
+        yield from textwrap.wrap(where, width, subsequent_indent="     ", break_on_hyphens=False)
+        yield from (_row(row, widths, space) for row in rows)
 
 
-def _site_row(site: Document, scheme: str) -> list[str]:
+def _row(cells: list[str], widths: list[int], space: str) -> str:
+    """The first and the last column stand left, the others right."""
+    first, *numbers, last = cells
+    between = [cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True)]
+    return space + space.join([first.ljust(widths[0]), *between, last]).rstrip()
+
+
+def _site_row(site: Document, scheme: str, causes_shown: int) -> list[str]:
     of = site["schemes"][scheme]
     latency = of["persist"]["latency_ns"]
     redundant = of["redundant"]
@@ -119,16 +131,16 @@ def _site_row(site: Document, scheme: str) -> list[str]:
         f"{scheme} *" if scheme == site["best"] else scheme,
         figures.shown(of["persist"]["count"], "count"),
         f"{redundant:,} ({share:.0%})" if redundant and share else "–",
-        *(figures.shown(latency[name], "ns") for name in ("mean", "p50", "p99")),
+        *(figures.shown(latency[name], "ns") for name in ("p50", "p99")),
         figures.shown(of["fence_wait_ns"], "ns"),
         figures.shown(of["fence_wait_share_rate"], "rate"),
         figures.shown(of["held_share_rate"], "rate"),
-        _causes(of["causes"]),
+        _causes(of["causes"], causes_shown),
     ]
 
 
-def _causes(of: Document) -> str:
-    largest = sorted(of, key=lambda name: -(of[name]["share_rate"] or 0))[:CAUSES_SHOWN]
+def _causes(of: Document, count: int) -> str:
+    largest = sorted(of, key=lambda name: -(of[name]["share_rate"] or 0))[:count]
     shares = [(name, of[name]["share_rate"]) for name in largest if of[name]["share_rate"]]
     return ", ".join(f"{causes.LABELS[name]} {share:.0%}" for name, share in shares) or "–"
 
@@ -150,7 +162,7 @@ def _fence_row(scheme: str, of: Document) -> list[str]:
         scheme,
         figures.shown(of["executions"], "count"),
         figures.shown(of["stall"]["count"], "count"),
-        figures.shown(of["stall"]["latency_ns"]["mean"], "ns"),
+        figures.shown(of["stall"]["latency_ns"]["p50"], "ns"),
         figures.shown(of["stall"]["latency_ns"]["p99"], "ns"),
         figures.shown(of["waited_ns"], "ns"),
         figures.shown(of["waited_share_rate"], "rate"),

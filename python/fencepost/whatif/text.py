@@ -15,8 +15,7 @@ COLUMNS = (
     ("speedup", "speedup", "ratio"),
     ("persist_ratio", "persist\nlatency", "ratio"),
 )
-# The others have no ratio to themselves.
-OF_BASELINE = COLUMNS[:1]
+WIDE = 100  # columns of a terminal that has room for all of them; else the last is left out
 
 KNEE, FRONT = "◂", "*"
 
@@ -25,7 +24,7 @@ def show(document: Document, output: Console, messages: Console) -> None:
     """A table for each sweep, knees and front behind it; warnings on standard error."""
     output.print(table.replayed(document["provenance"]), soft_wrap=True)
     for sweep in document["sweeps"]:
-        output.print(_points(document, sweep))
+        output.print(_points(document, sweep, output.width >= WIDE))
         for line in _said(sweep):
             output.print(line, soft_wrap=True)
     said: dict[str, None] = {}
@@ -45,13 +44,13 @@ def has_failed(document: Document) -> bool:
     return any("error" in entry for point in points for entry in point["schemes"].values())
 
 
-def _points(document: Document, sweep: Document) -> Table:
+def _points(document: Document, sweep: Document, is_wide: bool) -> Table:
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     schemes = document["provenance"]["options"]["schemes"]
     for key in sweep["keys"]:
         shown.add_column(key.rsplit(".", 1)[-1], justify="right")
     for scheme in schemes:
-        for _, heading, _ in _columns(scheme):
+        for _, heading, _ in _columns(scheme, is_wide):
             shown.add_column(f"{scheme}\n{heading}", justify="right", no_wrap=True)
     knees = {(knee["scheme"], str(knee["value"])) for knee in sweep["knees"]}
     for point in sweep["points"]:
@@ -59,18 +58,21 @@ def _points(document: Document, sweep: Document) -> Table:
         cells = list(values)
         for scheme in schemes:
             is_knee = (scheme, values[0]) in knees
-            cells += _cells(scheme, point["schemes"][scheme], is_knee)
+            cells += _cells(scheme, point["schemes"][scheme], is_knee, is_wide)
         shown.add_row(*cells)
     return shown
 
 
-def _columns(scheme: str) -> tuple[tuple[str, str, str], ...]:
-    return OF_BASELINE if scheme == figures.BASELINE else COLUMNS
+def _columns(scheme: str, is_wide: bool) -> tuple[tuple[str, str, str], ...]:
+    """What is shown of a scheme; `nopb` has no ratio to itself."""
+    if scheme == figures.BASELINE:
+        return COLUMNS[:1]
+    return COLUMNS if is_wide else COLUMNS[:-1]
 
 
-def _cells(scheme: str, entry: Document, is_knee: bool) -> list[str]:
+def _cells(scheme: str, entry: Document, is_knee: bool, is_wide: bool) -> list[str]:
     known = entry.get("figures", {})
-    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(scheme)]
+    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(scheme, is_wide)]
     marks = (FRONT if entry.get("is_on_front") else "") + (KNEE if is_knee else "")
     cells[0] += f" {marks}" if marks else ""
     return cells
