@@ -3,7 +3,7 @@
 from typing import Any
 
 from fencepost.figures import Run
-from fencepost.report.plane import Plane, duration, linear
+from fencepost.report.plane import Axis, Plane, duration, linear
 
 View = dict[str, Any]
 
@@ -23,10 +23,18 @@ def occupancy(runs: list[Run], columns: list[View]) -> View | None:
         return None
     lengths = [len(of["over_time"]["mean"]) * of["over_time"]["interval_ns"] for _, of in found]
     entries = max(of["entries"] for _, of in found)
-    plane = Plane(linear(max(lengths), duration), linear(entries, lambda number: f"{number:g}"))
+    plane = Plane(linear(max(lengths), duration), _up(entries))
     return plane.chart(
         [{"column": column, "path": _path(plane, of["over_time"])} for column, of in found]
     )
+
+
+def _up(entries: int) -> Axis:
+    """To the size of the buffer, in quarters of it if they are whole."""
+    if entries % 4:
+        return linear(entries, "{:g}".format)
+    quarters = [quarter * entries // 4 for quarter in range(5)]
+    return Axis(0, entries, [(number, str(number)) for number in quarters])
 
 
 def _path(plane: Plane, series: View) -> str:
