@@ -31,7 +31,7 @@ def test_a_forbidden_state_is_never_left_and_an_allowed_one_is(
     found = json.loads(document.read_text())
     (row,) = found["rows"]
     assert row["verdict"] == "allowed" and len(row["states"]) == 5
-    assert {cell["scheme"] for cell in row["cells"]} == {"nopb", "pb", "pb_rf"}
+    assert {cell["scheme"] for cell in row["cells"]} == {"nopb", "pb", "pb_rf", "pb_adaptive"}
     assert any(cell["is_reached"] for cell in row["cells"])
     assert all(cell["cuts"] > 100 for cell in row["cells"])
     assert found["provenance"]["options"] == {"variations": 5, "seed": 0}

@@ -21,8 +21,9 @@ fuzz_target!(|input: &[u8]| {
     let (Some(entries), Some(places), Some(policy)) = (next(), next(), next()) else { return };
     let entries = 1 + u16::from(entries % 5);
     let above = u16::from(policy / 2) % (entries + 1);
-    let policy = match policy % 2 {
+    let policy = match policy % 3 {
         0 => DrainPolicy::AtOnce,
+        1 => DrainPolicy::Adaptive { hold: above },
         _ => DrainPolicy::Threshold { above, down_to: above / 2 },
     };
     let (input_places, acknowledgement_places) = (1 + u16::from(places % 4), 1 + u16::from(places / 4 % 2));

@@ -101,6 +101,12 @@ def medium_probe(machine: str, medium: str, script: str) -> str:
 def options_resolve(options: str) -> str:
     """Checks `provenance.options` of docs/results.md (JSON) and gives them back; or InputError."""
 
+def persist_buffer_cost(scheme: str, entries: int) -> str:
+    """The hardware cost (JSON) of a persist buffer: bits, comparators, bytes to drain.
+
+    `null` for a scheme without one. Its fields are those of crates/sim's `Cost`.
+    """
+
 def prove_bounds(bounds: str, memory_max: int, observe: Callable[[str], None]) -> str:
     """Explores the protocol within `bounds` (JSON) and so many bytes; gives a report as JSON.
 

@@ -14,6 +14,7 @@ mod link;
 mod litmus;
 mod machine;
 mod options;
+mod persist_buffer;
 mod probe;
 mod prove;
 mod record;
@@ -38,6 +39,8 @@ mod _core {
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]
     use super::options::options_resolve;
+    #[pymodule_export]
+    use super::persist_buffer::persist_buffer_cost;
     #[pymodule_export]
     use super::probe::medium_probe;
     #[pymodule_export]

@@ -34,7 +34,7 @@ def latency_command(
         list[str] | None,
         typer.Option("--mix", metavar="R:W", help="Reads to writes; repeatable. 1:0: reads only."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="nopb, pb, pb_rf or pb_adaptive.")] = "nopb",
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads that make the load (default: the cores).")
     ] = None,

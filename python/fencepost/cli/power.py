@@ -37,7 +37,8 @@ def power(
     scheme: Annotated[
         str | None,
         typer.Option(
-            help="nopb, pb or pb_rf (default: pb_rf; nopb on a machine without a switch)."
+            help="nopb, pb, pb_rf or pb_adaptive "
+            "(default: pb_rf; nopb on a machine without a switch)."
         ),
     ] = None,
     nj_per_byte: Annotated[

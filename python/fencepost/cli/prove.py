@@ -15,7 +15,7 @@ from fencepost.cli.application import app
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
-SCHEMES = ("nopb", "pb", "pb_rf")
+SCHEMES = ("nopb", "pb", "pb_rf", "pb_adaptive")
 TOPOLOGIES = ("single", "chain", "shared")
 
 
@@ -48,7 +48,7 @@ def prove(
     ] = False,
     schemes: Annotated[
         list[str] | None,
-        typer.Option("--scheme", metavar="S", help="nopb, pb or pb_rf; repeatable (default: pb)."),
+        typer.Option("--scheme", metavar="S", help=f"{', '.join(SCHEMES)}; repeatable (default: pb)."),
     ] = None,
     topology: Annotated[
         str | None, typer.Option(metavar="T", help="single (default), chain or shared.")

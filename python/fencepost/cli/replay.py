@@ -96,7 +96,7 @@ def run(
     record: Annotated[
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb or pb_rf.")] = "pb_rf",
+    scheme: Annotated[str, typer.Option(help="nopb, pb, pb_rf or pb_adaptive.")] = "pb_rf",
     hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
@@ -137,7 +137,7 @@ def compare(
         ),
     ],
     schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
     ] = "nopb,pb,pb_rf",
     hosts: Hosts = None,
     pm: Pm = None,

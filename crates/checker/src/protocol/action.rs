@@ -56,6 +56,8 @@ pub enum Action {
         buffer: usize,
         /// Whether its output has room for answers to hosts.
         has_room: bool,
+        /// Whether the forecast of `pb_adaptive` makes it drain what nobody waits for. Whatever it forecasts, either this is done or nothing.
+        drains_ahead: bool,
         /// The slots that change places first: how slots are numbered is not known.
         exchange: Option<(u8, u8)>,
     },
@@ -101,9 +103,12 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether this is done to the protocol, which must not need it to go on.
-    pub fn is_fault(self) -> bool {
-        matches!(self, Action::PowerCut { .. } | Action::DeclareFailure { .. })
+    /// Whether this may never be done, so that the protocol must not need it to go on: a fault, or a drain that nobody waits for.
+    pub fn is_optional(self) -> bool {
+        matches!(
+            self,
+            Action::PowerCut { .. } | Action::DeclareFailure { .. } | Action::Step { drains_ahead: true, .. }
+        )
     }
 }
 

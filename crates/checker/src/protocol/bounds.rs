@@ -165,6 +165,8 @@ impl Bounds {
             Scheme::Nopb => return None,
             Scheme::Pb => DrainPolicy::AtOnce,
             Scheme::PbRf => DrainPolicy::Threshold { above: self.threshold, down_to: self.preset },
+            // Whatever may be held back is; the other choice is an action of its own.
+            Scheme::PbAdaptive => DrainPolicy::Adaptive { hold: self.entries },
         };
         Some(Parameters {
             entries: self.entries,

@@ -304,7 +304,7 @@ fn address_keys<const B: usize, const S: usize, const I: usize>(
     }
     for (buffer, state) in world.buffers.iter().enumerate() {
         let place = |kind: u64, position: usize| (buffer as u64) << 60 | kind << 56 | (position as u64) << 50;
-        for slot in state.slots().iter().filter(|slot| slot.is_occupied()) {
+        for slot in state.slots().iter().filter(|slot| slot.is_valid()) {
             let key = &mut keys[slot.line.0 as usize];
             *key = key.wrapping_add(spread(place(1, 0) | slot_key(slot)));
         }
@@ -413,7 +413,7 @@ fn rename_addresses<const B: usize, const S: usize, const I: usize>(
         let target = write_under_way(state).map(|(write, target)| (write.line, target.index()));
         for (index, slot) in state.slots_mut().iter_mut().enumerate() {
             // An Empty slot has a line if it is being written: that of the write.
-            if slot.is_occupied() || target == Some((slot.line, index)) {
+            if slot.is_valid() || target == Some((slot.line, index)) {
                 rename(&mut slot.line);
             }
         }
@@ -438,7 +438,7 @@ fn sort_slots<const B: usize, const S: usize, const I: usize>(world: &mut World<
     let mut keys = [u64::MAX; S];
     let target = write_under_way(&world.buffers[buffer]).map(|(_, target)| target.index());
     for (index, slot) in world.buffers[buffer].slots().iter().enumerate() {
-        keys[index] = match slot.is_occupied() {
+        keys[index] = match slot.is_valid() {
             true => slot.line.0 << 16 | u64::from(slot.age),
             false if target == Some(index) => 1 << 60,
             false => 1 << 61,

@@ -3,7 +3,7 @@
 use fencepost_sim::message::{MessageClass, Version};
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Input, Output, OutputRoom, Write};
 use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operation, Phase};
-use fencepost_sim::switch::persist_buffer::{DrainId, Reaction, State, invariants};
+use fencepost_sim::switch::persist_buffer::{DrainId, DrainPolicy, Parameters, Reaction, State, invariants};
 
 use super::action::{Action, Sink, SubStep, freed_by};
 use super::canonical::exchange_slots;
@@ -29,7 +29,11 @@ impl<const S: usize, const I: usize> Model<S, I> {
     ) {
         let before = &world.buffers[buffer];
         let was_idle = before.operation == Operation::Idle;
-        let Some(done) = self.try_step(world, buffer, true, None, sink) else { return };
+        let done = self.try_step(world, buffer, true, None, sink);
+        if was_idle && done != Some(Done::Draining) {
+            self.drain_ahead(world, buffer, sink);
+        }
+        let Some(done) = done else { return };
         // Without room for the answer the parked request stays, and the controller may find something else to do.
         if was_idle
             && before.parked.is_some()
@@ -39,6 +43,22 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
         if was_idle && self.may_permute_slots() {
             self.each_other_numbering(world, buffer, done, sink);
+        }
+    }
+
+    /// The forecast of an adaptive policy lets the controller drain what it would hold back. Which entry that is does not depend on how many it holds
+    /// back, so this is all that a forecast can lead to.
+    fn drain_ahead<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, sink: &mut impl Sink<B, S, I>) {
+        let state = &world.buffers[buffer];
+        let is_adaptive = matches!(self.parameters, Some(Parameters { policy: DrainPolicy::Adaptive { .. }, .. }));
+        if !is_adaptive || state.phase != Phase::Running || state.count(EntryState::Dirty) == 0 {
+            return;
+        }
+        let mut next = world.clone();
+        let mut watch = self.watch();
+        if self.step(&mut next, buffer, true, true, &mut watch, None) == Some(Done::Draining) {
+            let action = Action::Step { buffer, has_room: true, drains_ahead: true, exchange: None };
+            sink.next(action, &mut next, watch.broken);
         }
     }
 
@@ -88,8 +108,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
             exchange_slots(&mut next, buffer, first.into(), other.into());
         }
         let mut watch = self.watch();
-        let done = self.step(&mut next, buffer, has_room, &mut watch, None)?;
-        sink.next(Action::Step { buffer, has_room, exchange }, &mut next, watch.broken);
+        let done = self.step(&mut next, buffer, has_room, false, &mut watch, None)?;
+        sink.next(Action::Step { buffer, has_room, drains_ahead: false, exchange }, &mut next, watch.broken);
         Some(done)
     }
 
@@ -99,13 +119,14 @@ impl<const S: usize, const I: usize> Model<S, I> {
         next: &mut World<B, S, I>,
         buffer: usize,
         has_room: bool,
+        drains_ahead: bool,
         watch: &mut Watch,
         mut pieces: Option<&mut Pieces<S, I>>,
     ) -> Option<Done> {
-        let done = self.one_step(next, buffer, has_room, watch, pieces.as_deref_mut())?;
+        let done = self.one_step(next, buffer, has_room, drains_ahead, watch, pieces.as_deref_mut())?;
         if self.bounds.reductions.invisible_steps {
             while self.next_step_is_invisible(&next.buffers[buffer]) {
-                self.one_step(next, buffer, has_room, watch, pieces.as_deref_mut());
+                self.one_step(next, buffer, has_room, drains_ahead, watch, pieces.as_deref_mut());
             }
         }
         Some(done)
@@ -148,6 +169,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         next: &mut World<B, S, I>,
         buffer: usize,
         has_room: bool,
+        drains_ahead: bool,
         watch: &mut Watch,
         mut pieces: Option<&mut Pieces<S, I>>,
     ) -> Option<Done> {
@@ -161,7 +183,11 @@ impl<const S: usize, const I: usize> Model<S, I> {
         let takes_acknowledgement = operation == Operation::Idle && next.buffers[buffer].input.acknowledgements() > 0;
         let taken_from = takes_acknowledgement.then(|| next.buffers[buffer].clone());
         let was_recovering = next.buffers[buffer].phase == Phase::Recovering;
-        let reaction = self.apply(next, buffer, Input::Step(room));
+        let mut parameters = self.parameters.expect("a buffer has sizes");
+        if drains_ahead {
+            parameters.policy = DrainPolicy::Adaptive { hold: 0 };
+        }
+        let reaction = (self.logic)(&parameters, &mut next.buffers[buffer], Input::Step(room));
         if reaction.action == Done::Nothing {
             return None;
         }

@@ -160,7 +160,7 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_
         let mut has_way_on = false;
         let mut sink = |action: Action, next: &mut World<B, S, I>, breaks: Option<&'static str>| {
             let is_cut = matches!(action, Action::PowerCut { .. });
-            has_way_on |= !action.is_fault();
+            has_way_on |= !action.is_optional();
             *transitions += 1;
             let mut watch = model.watch();
             watch.broken = breaks;

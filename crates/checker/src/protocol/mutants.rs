@@ -71,6 +71,9 @@ const SMALL: Bounds = Bounds {
 /// As many writes as entries are kept, so that nothing is drained unless somebody needs it.
 const KEEPING: Bounds = Bounds { scheme: Scheme::PbRf, threshold: 2, preset: 2, ..SMALL };
 
+/// What is acknowledged stays to be read.
+const ADAPTIVE: Bounds = Bounds { scheme: Scheme::PbAdaptive, ..SMALL };
+
 /// More lines than entries.
 const CROWDED: Bounds = Bounds { addresses: 2, hosts: 2, entries: 1, crashes: 0, reads: 0, ..SMALL };
 
@@ -118,6 +121,15 @@ rules! {
     RecoversDrainOnly { fn is_recovered(state: EntryState) -> bool { state == EntryState::Drain } }
     RecoveryTakesTraffic { const RECOVERY_HOLDS_TRAFFIC: bool = false; }
     UsesTheSpareSlot { fn has_room(occupied: usize, entries: usize) -> bool { occupied <= entries } }
+    WritesLeaveClean { const WRITES_END_CLEAN: bool = false; }
+    KeepsPartClean { fn may_be_clean(slot: &Slot) -> bool { slot.age == 0 } }
+    KeepsOldClean { fn may_be_clean(slot: &Slot) -> bool { slot.data.mask.is_full() } }
+    EvictsDirty { fn may_be_evicted(state: EntryState) -> bool { state == EntryState::Dirty } }
+    RecoversClean {
+        const WRITES_END_CLEAN: bool = false;
+        const POWER_CUT_ENDS_CLEAN: bool = false;
+        fn is_recovered(state: EntryState) -> bool { state != EntryState::Empty }
+    }
     IgnoresGeneration {
         fn acknowledges(slot: &Slot, index: SlotIndex, acknowledgement: &DrainId) -> bool {
             index == acknowledgement.entry && slot.state == EntryState::Drain
@@ -143,12 +155,17 @@ fn around(bounds: Bounds, surroundings: Surroundings) -> Explored {
     Model { surroundings, ..broken::<Sound>(bounds) }
 }
 
+/// Two entries of a line that nothing but their slots tells apart.
+fn told_apart(model: Explored) -> Explored {
+    Model { reads: Reads { slot_numbers: true, ..model.reads }, ..model }
+}
+
 fn surroundings() -> Surroundings {
     Surroundings::default()
 }
 
 /// All broken variants, in the order of the invariants that they break.
-pub static ALL: [Mutant; 35] = [
+pub static ALL: [Mutant; 41] = [
     Mutant {
         name: "pm-acknowledges-early",
         does: "PM acknowledges a drain while it has it only where a power cut clears it",
@@ -231,6 +248,30 @@ pub static ALL: [Mutant; 35] = [
         does: "an entry is freed when it is sent to PM, and power is cut",
         predicate: DURABLE.name,
         model: || broken::<FreesWhenSent>(SMALL),
+    },
+    Mutant {
+        name: "clean-when-sent",
+        does: "an entry is taken for durable below, and becomes Clean, when it is sent to PM",
+        predicate: FREED_WHEN_TAKEN.name,
+        model: || broken::<FreesWhenSent>(ADAPTIVE),
+    },
+    Mutant {
+        name: "evicts-dirty",
+        does: "a write takes the slot of a Dirty entry, not that of a Clean one",
+        predicate: DURABLE.name,
+        model: || broken::<EvictsDirty>(Bounds { addresses: 2, entries: 1, writes: 3, crashes: 0, ..ADAPTIVE }),
+    },
+    Mutant {
+        name: "writes-leave-clean",
+        does: "a Clean entry can still be read when its line has been written again",
+        predicate: READ_LATEST.name,
+        model: || told_apart(broken::<WritesLeaveClean>(ADAPTIVE)),
+    },
+    Mutant {
+        name: "keeps-old-clean",
+        does: "an entry becomes Clean though there is a younger one of its line",
+        predicate: READ_LATEST.name,
+        model: || told_apart(broken::<KeepsOldClean>(ADAPTIVE)),
     },
     Mutant {
         name: "reads-oldest",
@@ -324,6 +365,12 @@ pub static ALL: [Mutant; 35] = [
         model: || broken::<Strands>(Bounds { scheme: Scheme::PbRf, threshold: 1, preset: 1, ..CROWDED }),
     },
     Mutant {
+        name: "keeps-part-clean",
+        does: "an entry with a part of a line becomes Clean, and its readers wait for a drain that does not come",
+        predicate: PROGRESS.name,
+        model: || broken::<KeepsPartClean>(Bounds { partial_writes: true, ..ADAPTIVE }),
+    },
+    Mutant {
         name: "matches-by-line",
         does: "an acknowledgement frees whichever draining entry has its line",
         predicate: IDENTITY.name,
@@ -355,6 +402,12 @@ pub static ALL: [Mutant; 35] = [
             reads: Reads { slot_numbers: true, ..Reads::default() },
             ..broken::<RecoversInSlotOrder>(Bounds { writes: 3, ..SMALL })
         },
+    },
+    Mutant {
+        name: "recovers-clean",
+        does: "a Clean entry outlives a newer write of its line and a power cut, and the recovery drains it",
+        predicate: PM_NEVER_GOES_BACK.name,
+        model: || told_apart(broken::<RecoversClean>(ADAPTIVE)),
     },
     Mutant {
         name: "skips-drain-in-recovery",

@@ -300,9 +300,10 @@ impl Layout {
         coded.state = match coder.field(slot.state as u64, 2) {
             0 => EntryState::Empty,
             1 => EntryState::Dirty,
-            _ => EntryState::Drain,
+            2 => EntryState::Drain,
+            _ => EntryState::Clean,
         };
-        let has_content = coded.is_occupied() || coder.flag(slot.data.mask.0 != 0 || slot.line != LineAddress(0));
+        let has_content = coded.is_valid() || coder.flag(slot.data.mask.0 != 0 || slot.line != LineAddress(0));
         if !has_content {
             return coded;
         }
@@ -321,7 +322,7 @@ impl Layout {
         }
         // A broken rule may leave a Dirty entry that was sent.
         coded.is_sent = coded.is_occupied() && coder.flag(slot.is_sent);
-        if coded.state == EntryState::Dirty {
+        if matches!(coded.state, EntryState::Dirty | EntryState::Clean) {
             coded.recency = coder.field(slot.recency.into(), 3) as u16;
         }
         coded

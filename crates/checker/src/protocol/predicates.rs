@@ -109,7 +109,7 @@ pub const OWN: [Predicate; 12] = [
 ];
 
 /// What the simulator's predicates of one buffer's state serve and say, by name.
-pub const OF_THE_LOGIC: [Predicate; 11] = [
+pub const OF_THE_LOGIC: [Predicate; 12] = [
     logic("counts_are_right", &[], "the numbers of slots in each state are counted right"),
     logic("no_entry_is_torn", &[2, 3], "no entry holds a part of what was written to it"),
     logic("only_drain_entries_are_sent", &[4, 8], "only entries in state Drain have been sent"),
@@ -120,8 +120,13 @@ pub const OF_THE_LOGIC: [Predicate; 11] = [
         &[4],
         "of each line one entry at most is Dirty, but while another takes its place",
     ),
+    logic(
+        "a_clean_entry_is_whole_and_alone",
+        &[1, 5],
+        "of a line that has a Clean entry there is no other and none is being written; it holds the whole line",
+    ),
     logic("ages_are_ranks", &[4, 9], "the ages of a line's entries are their ranks"),
-    logic("recencies_are_ranks", &[7], "the recencies of Dirty entries are their ranks"),
+    logic("recencies_are_ranks", &[7], "the recencies of Dirty entries are their ranks, and those of Clean ones too"),
     logic("a_slot_is_left_for_merging", &[4, 12], "a slot is left besides the entries when the controller is idle"),
     logic("input_keeps_to_its_places", &[6], "requests and acknowledgements each keep to their places in the input"),
     logic("parked_will_be_served", &[7], "what frees the parked packet is under way or comes next"),

@@ -109,7 +109,7 @@ fn buffer_work<const S: usize, const I: usize>(state: &State<S, I>, buffer: usiz
         .slots()
         .iter()
         .map(|slot| match slot.state {
-            EntryState::Empty => 0,
+            EntryState::Empty | EntryState::Clean => 0,
             EntryState::Dirty => weights.dirty,
             EntryState::Drain if slot.is_sent => 1,
             EntryState::Drain => weights.dirty - 1,

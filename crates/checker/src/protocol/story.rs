@@ -123,8 +123,8 @@ fn entries<const S: usize, const I: usize>(state: &State<S, I>) -> String {
         let (line, version) = (line_name(slot.line.0), slot.data.version.0);
         format!("[{index}] {:?}{sent} {line} v{version}{halves}{torn}", slot.state)
     };
-    let occupied = state.slots().iter().enumerate().filter(|(_, slot)| slot.is_occupied());
-    let entries: Vec<String> = occupied.map(of_slot).collect();
+    let valid = state.slots().iter().enumerate().filter(|(_, slot)| slot.is_valid());
+    let entries: Vec<String> = valid.map(of_slot).collect();
     if entries.is_empty() { "empty".into() } else { entries.join(", ") }
 }
 
@@ -154,13 +154,13 @@ fn words_of<const B: usize, const S: usize, const I: usize>(
         Action::Acknowledge { host, line } => {
             format!("PM acknowledges host {host}'s write of {}", line_name(line.into()))
         }
-        Action::Step { buffer, has_room, exchange } => {
+        Action::Step { buffer, has_room, drains_ahead, exchange } => {
             let mut copy = world.clone();
             if let Some((one, other)) = exchange {
                 super::canonical::exchange_slots(&mut copy, buffer, one.into(), other.into());
             }
             let mut pieces = Vec::new();
-            model.step(&mut copy, buffer, has_room, &mut model.watch(), Some(&mut pieces));
+            model.step(&mut copy, buffer, has_room, drains_ahead, &mut model.watch(), Some(&mut pieces));
             let told: Vec<String> =
                 pieces.iter().map(|(before, after, piece)| piece_in_words(before, after, piece)).collect();
             format!("{}: {}", buffer_name(buffer, B), told.join(", "))
@@ -302,10 +302,13 @@ fn continued_in_words<const S: usize, const I: usize>(
             let part = if data.mask.is_full() { "" } else { ", a part of a line," };
             format!("answers {} from slot {} with v{}{part}", requester(request), slot.0, data.version.0)
         }
-        (Operation::Free { slot }, _) => format!("makes slot {} Empty", slot.0),
+        (Operation::Free { slot }, _) => format!("makes slot {} {:?}", slot.0, after.slot(slot).state),
         (Operation::Drain { slot, is_marked: false }, _) => format!("marks slot {} Drain", slot.0),
         (Operation::Drain { slot, is_marked: true }, _) => {
-            let freed = if after.slot(slot).is_occupied() { "" } else { ", and makes it Empty" };
+            let freed = match after.slot(slot) {
+                still if still.is_occupied() => String::new(),
+                freed => format!(", and makes it {:?}", freed.state),
+            };
             format!("sends slot {}{freed}", slot.0)
         }
         _ => "goes on".into(),

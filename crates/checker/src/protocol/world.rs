@@ -263,7 +263,7 @@ pub fn write_under_way<const S: usize, const I: usize>(state: &State<S, I>) -> O
 
 /// Whether a slot's content means something: it is an entry, or about to become one.
 pub fn is_live(slot: &Slot, index: usize, target: Option<SlotIndex>) -> bool {
-    slot.is_occupied() || target.is_some_and(|target| target.index() == index) || slot.data.mask.0 != 0
+    slot.is_valid() || target.is_some_and(|target| target.index() == index) || slot.data.mask.0 != 0
 }
 
 /// What the buffer's logic calls the acknowledgement.
@@ -292,9 +292,9 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
             let target = write_under_way(state).map(|(write, target)| (write.line, target));
             for (index, slot) in state.slots_mut().iter_mut().enumerate() {
                 // A slot that is being written gets its tag after its data.
-                match target.filter(|(_, target)| target.index() == index && !slot.is_occupied()) {
+                match target.filter(|(_, target)| target.index() == index && !slot.is_valid()) {
                     Some((line, _)) if slot.data.mask.0 != 0 => visit_wide(line, &mut slot.data.version),
-                    None if slot.is_occupied() && slot.data.mask.0 != 0 => {
+                    None if slot.is_valid() && slot.data.mask.0 != 0 => {
                         visit_wide(slot.line, &mut slot.data.version);
                     }
                     _ => {}

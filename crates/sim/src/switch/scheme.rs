@@ -18,11 +18,15 @@ pub enum Scheme {
     /// when more than a threshold of them are occupied, down to a preset.
     #[serde(rename = "pb_rf")]
     PbRf,
+    /// A persist buffer that drains ahead of the writes it expects, holds back what it has room for, and keeps what has been drained to answer reads
+    /// from it until the room is needed.
+    #[serde(rename = "pb_adaptive")]
+    PbAdaptive,
 }
 
 impl Scheme {
     /// All of them, in the order in which they are compared.
-    pub const ALL: [Scheme; 3] = [Scheme::Nopb, Scheme::Pb, Scheme::PbRf];
+    pub const ALL: [Scheme; 4] = [Scheme::Nopb, Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive];
 
     /// The name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -30,6 +34,7 @@ impl Scheme {
             Scheme::Nopb => "nopb",
             Scheme::Pb => "pb",
             Scheme::PbRf => "pb_rf",
+            Scheme::PbAdaptive => "pb_adaptive",
         }
     }
 
@@ -71,6 +76,6 @@ mod tests {
     #[test]
     fn an_unknown_scheme_is_answered_with_those_there_are() {
         let error = "pbrf".parse::<Scheme>().unwrap_err();
-        assert_eq!(error, "\"pbrf\" is no scheme; there are nopb, pb, pb_rf");
+        assert_eq!(error, "\"pbrf\" is no scheme; there are nopb, pb, pb_rf, pb_adaptive");
     }
 }

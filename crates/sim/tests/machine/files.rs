@@ -123,7 +123,7 @@ fn the_machines_of_the_study_differ_in_their_switches_only() {
 fn without_a_switch_the_schemes_with_a_persist_buffer_are_refused() {
     let local = machine("pcs-table1-0sw");
     assert_eq!(local.topology().check_scheme(Scheme::Nopb), Ok(()));
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let refusal = local.topology().check_scheme(scheme).expect_err("there is no switch");
         assert_eq!(
             refusal,

@@ -57,7 +57,7 @@ fn the_limits_make_a_shutdown_dirty_and_leave_what_is_needed() {
 
 #[test]
 fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let machine = machine("pcs-table1", &["core.count=1"]);
         let program = dirties_most(100);
         let new = || Simulation::new(&machine, scheme, &[program.on_host()], options()).expect("it can be run");

@@ -130,7 +130,7 @@ fn a_persist_buffer_makes_a_line_durable_earlier_and_never_after_its_acknowledge
         (durable.0, acknowledged.0)
     };
     let without = times(Scheme::Nopb);
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let with = times(scheme);
         assert!(with.0 < without.0 && with.1 < without.1, "{scheme}: {with:?}, {without:?} without");
         assert!(with.0 < with.1 && without.0 < without.1);
@@ -155,7 +155,7 @@ fn what_is_not_flushed_is_lost() {
 #[test]
 fn a_recovery_may_be_cut_at_every_event() {
     let little = writes_in_turn(3, Instruction::Clflush, Some(Instruction::Sfence));
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let mut simulation = replay(&small("pcs-table1", &[]), scheme, &little);
         // With both lines in the buffer and none at the device yet.
         while acknowledged(&simulation) != (3, 3) {

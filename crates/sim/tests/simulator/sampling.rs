@@ -74,7 +74,7 @@ fn classes(entry: &Json) -> Vec<(&'static str, u64)> {
 #[test]
 fn counts_are_those_of_full_detail_and_time_lies_in_its_confidence_interval() {
     let program = program(6000);
-    for scheme in [Scheme::Nopb, Scheme::Pb, Scheme::PbRf] {
+    for scheme in Scheme::ALL {
         let whole = replay(&program, scheme, options()).unwrap();
         let sample = replay(&program, scheme, sampled("2k:300:500")).unwrap();
         assert_eq!(sample["instructions"], whole["instructions"]);

@@ -46,7 +46,7 @@ fn persists_at_once(lines: u64) -> LittleProgram {
 #[test]
 fn a_persist_buffer_makes_persists_cheaper_by_the_way_to_the_memory_and_back() {
     let little = persists_one_by_one(50);
-    let [nopb, pb, pb_rf] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
+    let [nopb, pb, pb_rf, _] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
     for (buffered, scheme) in [(&pb, "pb"), (&pb_rf, "pb_rf")] {
         assert_eq!(number(buffered, "/persist/count"), 50.0);
         let ratio = number(buffered, "/persist/latency_ns/mean") / number(&nopb, "/persist/latency_ns/mean");
@@ -135,7 +135,7 @@ fn lines_that_are_read_again_come_from_the_buffer_that_kept_them() {
         builder.one(0, Instruction::Load, persistent_line(line));
     }
     let little = builder.finish();
-    let [nopb, pb, pb_rf] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
+    let [nopb, pb, pb_rf, _] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
     // The stores have fetched their lines, so each line is read twice.
     assert_eq!((number(&pb_rf, "/persist_buffer/reads"), number(&pb_rf, "/persist_buffer/read_hits")), (16.0, 8.0));
     assert_eq!(number(&pb_rf, "/persist_buffer/read_hit_rate"), 0.5);
@@ -155,7 +155,7 @@ fn writes_to_a_line_that_waits_in_the_buffer_are_merged_into_it() {
         builder.one(0, Instruction::Sfence, 0);
     }
     let little = builder.finish();
-    let [_, pb, pb_rf] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
+    let [_, pb, pb_rf, _] = Scheme::ALL.map(|scheme| run(&machine("pcs-table1", &[]), scheme, &little));
     assert_eq!(number(&pb_rf, "/persist_buffer/write_coalescing_rate"), 0.9);
     assert_eq!(number(&pb_rf, "/explanation/pm_writes"), 0.0, "one line passes no threshold");
     assert_eq!(number(&pb, "/persist_buffer/drains") + number(&pb, "/persist_buffer/writes_coalesced"), 10.0);
@@ -186,7 +186,7 @@ fn the_way_of_a_persist_grows_by_the_same_for_every_switch_without_a_buffer_and_
     assert!(by_switch > 0.0);
     // Sums of picoseconds, printed in nanoseconds.
     assert!((four - two - 2.0 * by_switch).abs() < 0.001, "{one}, {two}, {four}");
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let buffered = ["", "-2sw", "-4sw"].map(|switches| latency(switches, scheme));
         assert_eq!(buffered, [buffered[0]; 3], "the first switch is the persist point in all chains");
         assert!(buffered[0] < one);
@@ -199,7 +199,7 @@ fn without_a_switch_persists_are_cheapest_and_a_buffer_is_refused_with_the_reaso
     let local = machine("pcs-table1-0sw", &[]);
     let mean = |machine: &Machine| number(&run(machine, Scheme::Nopb, &little), "/persist/latency_ns/mean");
     assert!(mean(&local) < mean(&machine("pcs-table1", &[])));
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let refused = Simulation::new(&local, scheme, &[little.on_host()], options());
         let Err(SimulationError::Impossible(reason)) = refused else { panic!("{scheme} runs without a switch") };
         assert!(reason.contains("needs a switch to hold the persist buffer, and this machine has none"), "{reason}");

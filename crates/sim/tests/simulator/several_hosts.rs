@@ -125,7 +125,7 @@ fn a_persist_waits_for_the_first_switch_that_all_hosts_pass() {
 #[test]
 fn a_device_reached_by_two_switches_has_no_persist_point_and_the_reason_is_said() {
     let programs = [flushes(1, None), flushes(1, None)];
-    for scheme in [Scheme::Pb, Scheme::PbRf] {
+    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
         let refused = Simulation::new(&two_ports(), scheme, &programs, options());
         assert_eq!(
             refused.err().expect("it cannot be").to_string(),

@@ -47,7 +47,7 @@ fn stages(slices: &[Slice]) -> Vec<Stage> {
 #[test]
 fn every_request_s_slices_follow_each_other_from_its_begin_to_its_end() {
     for name in ["pcs-table1", "pcs-table1-0sw", "pcs-table1-2sw"] {
-        for scheme in [Scheme::Nopb, Scheme::Pb, Scheme::PbRf] {
+        for scheme in Scheme::ALL {
             if name == "pcs-table1-0sw" && scheme != Scheme::Nopb {
                 continue;
             }

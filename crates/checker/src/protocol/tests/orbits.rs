@@ -135,6 +135,16 @@ fn one_switch() {
 }
 
 #[test]
+fn one_switch_that_keeps_what_is_clean() {
+    let counts = each_counted::<1>(twofold(Scheme::PbAdaptive));
+    for [states, orbits, representatives] in counts {
+        assert!(orbits <= representatives && representatives <= states, "{counts:?}");
+    }
+    let [_, _, _, [states, orbits, _]] = counts;
+    assert!(3 * orbits < states, "two addresses, two hosts and two slots: {counts:?}");
+}
+
+#[test]
 fn writes_of_half_a_line_and_a_power_cut() {
     let bounds = Bounds { crashes: 1, addresses: 1, entries: 2, partial_writes: true, ..twofold(Scheme::Pb) };
     let counts = each_counted::<1>(bounds);

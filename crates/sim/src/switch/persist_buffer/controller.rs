@@ -6,6 +6,7 @@
 
 use super::counters::{Occupancy, PersistBufferStats};
 use super::drain_policy::DrainPolicy;
+use super::forecast::Forecast;
 use super::held::{HeldRequest, HeldRequests};
 use super::invariants;
 use super::output::{Outgoing, OutputQueues};
@@ -56,6 +57,7 @@ pub struct PersistBuffer {
     parameters: Parameters,
     /// The policy of the scheme, while a Global Persistent Flush has another.
     usual_policy: DrainPolicy,
+    forecast: Forecast,
     tag_access: Duration,
     data_access: Duration,
     state: State<SLOTS_MAX, INPUTS_MAX>,
@@ -79,6 +81,7 @@ impl PersistBuffer {
         };
         Some(PersistBuffer {
             usual_policy: parameters.policy,
+            forecast: Forecast::new(config.entries),
             parameters,
             tag_access: Duration::from_ns(config.tag_access_ns),
             data_access: Duration::from_ns(config.data_access_ns),
@@ -154,6 +157,9 @@ impl PersistBuffer {
     /// An acknowledgement waited there for `waited`; `stack` says where the time of its drain went.
     pub fn note_acknowledgement(&mut self, waited: Duration, stack: &LatencyStack) {
         self.stats.drain.add(stack, &[]);
+        if self.parameters.policy.keeps_clean() {
+            self.forecast.drained(stack.total());
+        }
         if waited > Duration::ZERO {
             self.stats.acknowledgement_stalls += 1;
             self.stats.acknowledgement_stall_ps += waited.as_ps();
@@ -169,6 +175,10 @@ impl PersistBuffer {
         let mut output = None;
         if self.state.operation == Operation::Idle {
             let inputs = self.state.input.packets().len();
+            if let DrainPolicy::Adaptive { hold } = &mut self.parameters.policy {
+                // Whoever is parked waits for room: nothing is held back any longer.
+                *hold = if self.state.parked.is_some() { 0 } else { self.forecast.hold() };
+            }
             let reaction = self.apply(Input::Step(self.output.room()));
             if reaction.action == Action::Nothing {
                 return None;
@@ -270,6 +280,7 @@ impl PersistBuffer {
     /// Counts what the idle controller took up.
     fn count(&mut self, reaction: &Reaction, now: Time) {
         match reaction.action {
+            Action::Allocating if self.parameters.policy.keeps_clean() => self.forecast.allocated(now),
             Action::Coalescing => self.stats.writes_coalesced += 1,
             Action::Missed => self.stats.reads_missed += 1,
             Action::Freeing => self.stats.acknowledgements += 1,
@@ -322,6 +333,7 @@ impl PersistBuffer {
     /// Power is gone: what is durable stays, everything else is lost.
     pub fn power_fail(&mut self) {
         self.parameters.policy = self.usual_policy;
+        self.forecast = Forecast::new(self.parameters.entries);
         self.apply(Input::PowerFail);
         self.held = HeldRequests::default();
         self.output.clear();
@@ -345,6 +357,10 @@ impl PersistBuffer {
     /// simulated, while nothing is under way here.
     pub fn preload(&mut self, line: LineAddress, version: Version) -> bool {
         debug_assert!(self.is_idle(), "what takes no time happens between what does");
+        if let Some(clean) = self.state.clean(line) {
+            // The memory device gets the version, and this is an older one now.
+            self.state.empty(clean);
+        }
         let Some(index) = self.state.youngest(line) else { return false };
         self.state.slot_mut(index).data = LineData { version, mask: ByteMask::FULL, is_torn: false };
         true

@@ -19,6 +19,12 @@ pub enum DrainPolicy {
         /// Dirty entries that may stay.
         down_to: u16,
     },
+    /// The least recently used while more than `hold` entries are Dirty; what is acknowledged stays Clean (`pb_adaptive`). The
+    /// forecast (`forecast.rs`) may change `hold` before every step: whatever it says, nothing is lost and everything is served.
+    Adaptive {
+        /// Dirty entries that are held back, to be merged with.
+        hold: u16,
+    },
 }
 
 impl DrainPolicy {
@@ -33,7 +39,13 @@ impl DrainPolicy {
                 above: entries(config.drain_threshold),
                 down_to: entries(config.drain_preset),
             }),
+            Scheme::PbAdaptive => Some(DrainPolicy::Adaptive { hold: config.entries }),
         }
+    }
+
+    /// Whether what is acknowledged stays Clean.
+    pub fn keeps_clean(self) -> bool {
+        matches!(self, DrainPolicy::Adaptive { .. })
     }
 
     /// Notices whether a threshold has been passed or the preset is reached.
@@ -54,6 +66,7 @@ pub(super) fn next_drain<R: Rules, const S: usize, const I: usize>(
     let is_due = match parameters.policy {
         DrainPolicy::AtOnce => true,
         DrainPolicy::Threshold { .. } => state.is_draining,
+        DrainPolicy::Adaptive { hold } => state.count(EntryState::Dirty) > usize::from(hold),
     };
     if is_due && let Some(victim) = least_recently_used::<R, S, I>(state) {
         return Some(victim);

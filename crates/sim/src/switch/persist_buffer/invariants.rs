@@ -12,7 +12,7 @@ use super::{drain_policy, rules::Sound};
 pub type Invariant<const S: usize, const I: usize> = (&'static str, fn(&Parameters, &State<S, I>) -> bool);
 
 /// All of them.
-pub fn invariants<const S: usize, const I: usize>() -> [Invariant<S, I>; 11] {
+pub fn invariants<const S: usize, const I: usize>() -> [Invariant<S, I>; 12] {
     [
         ("counts_are_right", counts_are_right),
         ("no_entry_is_torn", no_entry_is_torn),
@@ -20,6 +20,7 @@ pub fn invariants<const S: usize, const I: usize>() -> [Invariant<S, I>; 11] {
         ("one_drain_under_way_per_line", one_drain_under_way_per_line),
         ("a_drain_is_the_oldest_of_its_line", a_drain_is_the_oldest_of_its_line),
         ("one_dirty_entry_per_line", one_dirty_entry_per_line),
+        ("a_clean_entry_is_whole_and_alone", a_clean_entry_is_whole_and_alone),
         ("ages_are_ranks", ages_are_ranks),
         ("recencies_are_ranks", recencies_are_ranks),
         ("a_slot_is_left_for_merging", a_slot_is_left_for_merging),
@@ -57,11 +58,11 @@ pub fn is_whole(output: &Output) -> bool {
 
 fn counts_are_right<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
     let is_right = |of| state.count(of) == state.slots().iter().filter(|slot| slot.state == of).count();
-    [EntryState::Empty, EntryState::Dirty, EntryState::Drain].into_iter().all(is_right)
+    [EntryState::Empty, EntryState::Dirty, EntryState::Drain, EntryState::Clean].into_iter().all(is_right)
 }
 
 fn no_entry_is_torn<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
-    !state.slots().iter().any(|slot| slot.is_occupied() && slot.data.is_torn)
+    !state.slots().iter().any(|slot| slot.is_valid() && slot.data.is_torn)
 }
 
 fn only_drain_entries_are_sent<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
@@ -95,6 +96,16 @@ fn one_dirty_entry_per_line<const S: usize, const I: usize>(_: &Parameters, stat
     state.phase != Phase::Running || state.slots().iter().all(|slot| !is_counted(slot) || dirty(slot.line) == 1)
 }
 
+/// [1, 5] Of a line that has a Clean entry there is no other, none is being written, and it is there only while there is power and no recovery.
+fn a_clean_entry_is_whole_and_alone<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
+    let is_alone = |clean: &Slot| {
+        let entries = state.slots().iter().filter(|slot| slot.is_valid() && slot.line == clean.line).count();
+        let is_written = matches!(state.operation, Operation::Write { write, .. } if write.line == clean.line);
+        entries == 1 && !is_written && clean.data.mask.is_full() && state.phase == Phase::Running
+    };
+    state.slots().iter().filter(|slot| slot.state == EntryState::Clean).all(is_alone)
+}
+
 fn ages_are_ranks<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
     state.slots().iter().filter(|slot| slot.is_occupied()).all(|slot| {
         let younger = state.slots().iter().filter(|other| other.holds(slot.line) && other.age < slot.age).count();
@@ -105,9 +116,9 @@ fn ages_are_ranks<const S: usize, const I: usize>(_: &Parameters, state: &State<
 fn recencies_are_ranks<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
     state.phase != Phase::Running
         || state.slots().iter().all(|slot| {
-            let is_lower = |other: &&Slot| other.state == EntryState::Dirty && other.recency < slot.recency;
+            let is_lower = |other: &&Slot| other.state == slot.state && other.recency < slot.recency;
             let rank = match slot.state {
-                EntryState::Dirty => 1 + state.slots().iter().filter(is_lower).count(),
+                EntryState::Dirty | EntryState::Clean => 1 + state.slots().iter().filter(is_lower).count(),
                 EntryState::Empty | EntryState::Drain => 0,
             };
             usize::from(slot.recency) == rank

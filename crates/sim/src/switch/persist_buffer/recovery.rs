@@ -4,10 +4,10 @@
 //! state to Drain before it is sent and to Empty when it is acknowledged.
 
 use super::rules::Rules;
-use super::state::{InputQueue, Operation, Phase, SlotIndex, State};
+use super::state::{EntryState, InputQueue, Operation, Phase, SlotIndex, State};
 
 /// Power is gone: the input, the parked packet, the operation and all volatile fields are lost.
-pub(super) fn power_fail<const S: usize, const I: usize>(state: &mut State<S, I>) {
+pub(super) fn power_fail<R: Rules, const S: usize, const I: usize>(state: &mut State<S, I>) {
     state.input = InputQueue::default();
     state.parked = None;
     state.operation = Operation::Idle;
@@ -17,8 +17,8 @@ pub(super) fn power_fail<const S: usize, const I: usize>(state: &mut State<S, I>
         let slot = state.slot_mut(index);
         slot.is_sent = false;
         slot.recency = 0;
-        if !slot.is_occupied() {
-            // Data and tag of a write that was cut before its state are nothing.
+        if !slot.is_occupied() && (R::POWER_CUT_ENDS_CLEAN || slot.state == EntryState::Empty) {
+            // Data and tag of a write that was cut before its state are nothing. What is Clean is durable elsewhere.
             state.empty(index);
         }
     }

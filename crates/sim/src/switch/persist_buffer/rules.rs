@@ -52,6 +52,12 @@ pub trait Rules {
     /// [2] A read of an entry that is not a whole line waits until it is drained.
     const HOLDS_READS_OF_PARTIAL_ENTRIES: bool = true;
 
+    /// [5] A write that becomes an entry ends the Clean entry of its line.
+    const WRITES_END_CLEAN: bool = true;
+
+    /// [1] What a power cut leaves of a Clean entry is nothing.
+    const POWER_CUT_ENDS_CLEAN: bool = true;
+
     /// [6] Acknowledgements overtake reads and writes in the controller's input.
     const ACKNOWLEDGEMENTS_FIRST: bool = true;
 
@@ -93,7 +99,17 @@ pub trait Rules {
 
     /// [9] Which entries a recovery drains.
     fn is_recovered(state: EntryState) -> bool {
-        state != EntryState::Empty
+        matches!(state, EntryState::Dirty | EntryState::Drain)
+    }
+
+    /// [2, 5] Which acknowledged entries may stay, Clean, to be read: the newest of their lines, if they are whole.
+    fn may_be_clean(slot: &Slot) -> bool {
+        slot.age == 0 && slot.data.mask.is_full()
+    }
+
+    /// [1] Whose slot a write may take.
+    fn may_be_evicted(state: EntryState) -> bool {
+        state == EntryState::Clean
     }
 
     /// [12] Whether a write may have one more entry than the `occupied` ones. One slot more than the entries is there, but it stays free

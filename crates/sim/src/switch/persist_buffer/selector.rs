@@ -65,7 +65,7 @@ pub(super) fn seen_entry<R: Rules, const S: usize, const I: usize>(
     state: &State<S, I>,
     line: LineAddress,
 ) -> Option<SlotIndex> {
-    let seen = state.slots_where(|slot| slot.holds(line) && R::is_seen_by_reads(slot.state));
+    let seen = state.slots_where(|slot| slot.is_valid() && slot.line == line && R::is_seen_by_reads(slot.state));
     let seen =
         if R::READS_YOUNGEST { seen.min_by_key(|(_, slot)| slot.age) } else { seen.max_by_key(|(_, slot)| slot.age) };
     seen.map(|(index, _)| index)

@@ -18,7 +18,7 @@ impl SlotIndex {
     }
 }
 
-/// The state of an entry (PBE), durable.
+/// The state of an entry (PBE), durable but for Clean: of that the durable bits say Empty, and a volatile one that it can still be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryState {
     /// Holds nothing; tag and data mean nothing.
@@ -28,6 +28,8 @@ pub enum EntryState {
     Dirty,
     /// Holds a line that is on its way to the memory device, until the device acknowledges it.
     Drain,
+    /// Holds a line that the memory device has acknowledged: it answers reads until a write needs the slot. A power cut leaves it Empty.
+    Clean,
 }
 
 /// What a slot holds of a line.
@@ -62,17 +64,22 @@ pub struct Slot {
     pub data: LineData,
     /// Volatile: whether the entry has been sent to the memory device since power came.
     pub is_sent: bool,
-    /// Volatile: the rank among Dirty entries by their last use, from 1 for the least recently used. 0 in other states.
+    /// Volatile: the rank among Dirty entries, or among Clean ones, by their last use, from 1 for the least recently used. 0 in other states.
     pub recency: u16,
 }
 
 impl Slot {
-    /// Whether it is an entry, Dirty or Drain.
+    /// Whether its room is taken, as it has to be drained yet or is being: Dirty or Drain.
     pub fn is_occupied(&self) -> bool {
+        matches!(self.state, EntryState::Dirty | EntryState::Drain)
+    }
+
+    /// Whether its tag and data mean something: whether it is occupied or Clean.
+    pub fn is_valid(&self) -> bool {
         self.state != EntryState::Empty
     }
 
-    /// Whether it is an entry of `line`.
+    /// Whether it is an entry of `line` that has not been drained.
     pub fn holds(&self, line: LineAddress) -> bool {
         self.is_occupied() && self.line == line
     }
@@ -191,7 +198,7 @@ pub struct State<const SLOTS: usize, const INPUTS: usize> {
     slots: [Slot; SLOTS],
     slot_count: u16,
     /// How many slots are in each [`EntryState`].
-    count: [u16; 3],
+    count: [u16; 4],
     /// Volatile: the controller's input (PI).
     pub input: InputQueue<INPUTS>,
     /// Volatile: a read or write that cannot go on until an entry is freed. Others wait behind it, acknowledgements do not.
@@ -222,7 +229,7 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         let mut state = State {
             slots: [Slot::default(); SLOTS],
             slot_count: slots.len() as u16,
-            count: [0; 3],
+            count: [0; 4],
             input: InputQueue::default(),
             parked: None,
             operation: Operation::Idle,
@@ -273,10 +280,10 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
     /// How many entries are occupied. A slot that is about to be retired counts no longer.
     pub fn occupied(&self) -> usize {
         let retiring = usize::from(matches!(self.operation, Operation::Retire { .. }));
-        usize::from(self.slot_count - self.count[EntryState::Empty as usize]) - retiring
+        self.count(EntryState::Dirty) + self.count(EntryState::Drain) - retiring
     }
 
-    /// The youngest entry of `line`.
+    /// The youngest entry of `line` that has not been drained.
     pub fn youngest(&self, line: LineAddress) -> Option<SlotIndex> {
         self.slots_where(|slot| slot.holds(line)).min_by_key(|(_, slot)| slot.age).map(|(index, _)| index)
     }
@@ -293,18 +300,20 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         self.count[state as usize] += 1;
     }
 
-    /// Makes `index`, which is Dirty, the most recently used entry.
+    /// Makes `index`, which is Dirty or Clean, the most recently used entry of its state.
     pub(super) fn touch(&mut self, index: SlotIndex) {
         self.forget_recency(index);
-        self.slot_mut(index).recency = self.count[EntryState::Dirty as usize];
+        self.slot_mut(index).recency = self.count[self.slot(index).state as usize];
     }
 
-    /// Takes `index` out of the order of use.
+    /// Takes `index` out of the order of use of its state.
     pub(super) fn forget_recency(&mut self, index: SlotIndex) {
         let recency = std::mem::take(&mut self.slot_mut(index).recency);
+        let state = self.slot(index).state;
         // Nothing stands above the most recently used.
-        if recency > 0 && recency < self.count[EntryState::Dirty as usize] {
-            self.slots_mut().iter_mut().filter(|slot| slot.recency > recency).for_each(|slot| slot.recency -= 1);
+        if recency > 0 && recency < self.count[state as usize] {
+            let later = self.slots_mut().iter_mut().filter(|slot| slot.state == state && slot.recency > recency);
+            later.for_each(|slot| slot.recency -= 1);
         }
     }
 
@@ -317,6 +326,23 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         }
         self.set_state(index, EntryState::Dirty);
         self.touch(index);
+    }
+
+    /// Makes `index`, the only entry of its line, Clean: it has been acknowledged.
+    pub(super) fn make_clean(&mut self, index: SlotIndex) {
+        self.set_state(index, EntryState::Clean);
+        let slot = self.slot_mut(index);
+        (slot.is_sent, slot.age) = (false, 0);
+        self.touch(index);
+    }
+
+    /// The Clean entry of `line`.
+    pub fn clean(&self, line: LineAddress) -> Option<SlotIndex> {
+        if self.count[EntryState::Clean as usize] == 0 {
+            return None;
+        }
+        let is_it = |slot: &Slot| slot.state == EntryState::Clean && slot.line == line;
+        self.slots_where(is_it).next().map(|(index, _)| index)
     }
 
     /// Makes `index` Empty. Only its generation stays; what else an Empty slot holds means nothing and is forgotten, so that equal states are equal.

@@ -12,7 +12,7 @@
 //! | write merged with an entry | the same, if it is partial with one more data access to read the entry; after the acknowledgement tag (the old entry becomes Empty) |
 //! | read, answered | tag (lookup), data |
 //! | read, line gone | tag (lookup) |
-//! | acknowledgement | tag (lookup), state |
+//! | acknowledgement | tag (lookup), state: Empty, for the memory device has it; that it can still be read (Clean) is a volatile bit |
 //! | drain | state, data |
 //! | no room, or a partial entry | tag (lookup), and again when it goes on |
 
@@ -38,7 +38,7 @@ pub fn transition<R: Rules, const S: usize, const I: usize>(
         Input::Step(room) if state.operation == Operation::Idle => take::<R, S, I>(parameters, state, room),
         Input::Step(_) => go_on::<R, S, I>(parameters, state),
         Input::PowerFail => {
-            recovery::power_fail(state);
+            recovery::power_fail::<R, S, I>(state);
             Reaction::silent(Action::Power, Accesses::NONE)
         }
         Input::PowerOn => {
@@ -188,13 +188,26 @@ fn plan_write<R: Rules, const S: usize, const I: usize>(
     if merged_with.is_none() && !R::has_room(state.occupied(), parameters.entries.into()) {
         return None;
     }
-    let empty = state.slots_where(|slot| !slot.is_occupied()).map(|(index, _)| index).next();
     let (target, replaced) = match merged_with {
         Some(entry) if !R::COALESCES_INTO_SPARE_SLOT => (entry, None),
-        _ => (empty.expect("one slot more than the entries is there"), merged_with),
+        _ => (slot_for::<R, S, I>(state, &write), merged_with),
     };
     state.operation = Operation::Write { write, target, replaced, steps_done: 0 };
     Some((if merged_with.is_some() { Action::Coalescing } else { Action::Allocating }, None))
+}
+
+/// The slot that a write gets for its entry, which is made Empty if it was Clean: that of the line's Clean entry, or one that is Empty, or that of
+/// the Clean entry which was used the longest ago.
+fn slot_for<R: Rules, const S: usize, const I: usize>(state: &mut State<S, I>, write: &Write) -> SlotIndex {
+    let ended = if R::WRITES_END_CLEAN { state.clean(write.line) } else { None };
+    let empty = || state.slots_where(|slot| !slot.is_valid()).next();
+    let evicted = || state.slots_where(|slot| R::may_be_evicted(slot.state)).min_by_key(|(_, slot)| slot.recency);
+    let target = ended.or_else(|| empty().or_else(evicted).map(|(index, _)| index));
+    let target = target.expect("one slot more than the entries is there");
+    if state.slot(target).is_valid() {
+        state.empty(target);
+    }
+    target
 }
 
 /// What is to be done with a read; nothing if it has to wait for a drain.
@@ -226,14 +239,14 @@ fn go_on<R: Rules, const S: usize, const I: usize>(parameters: &Parameters, stat
         }
         Operation::Answer { request, slot } => {
             state.operation = Operation::Idle;
-            if state.slot(slot).state == EntryState::Dirty {
+            if state.slot(slot).recency > 0 {
                 state.touch(slot);
             }
             (Accesses::data(1), Some(Output::Answered(request, state.slot(slot).data)))
         }
         Operation::Free { slot } => {
             state.operation = Operation::Idle;
-            state.empty(slot);
+            release::<R, S, I>(parameters, state, slot);
             recovery::finish_if_done::<R, S, I>(state);
             (Accesses::TAG, None)
         }
@@ -249,7 +262,7 @@ fn go_on<R: Rules, const S: usize, const I: usize>(parameters: &Parameters, stat
             entry.is_sent = true;
             let output = Output::Drain(entry.drain_id(slot), entry.data);
             if !R::KEEPS_UNTIL_ACKNOWLEDGED {
-                state.empty(slot);
+                release::<R, S, I>(parameters, state, slot);
                 recovery::finish_if_done::<R, S, I>(state);
             }
             parameters.policy.update(state);
@@ -257,6 +270,16 @@ fn go_on<R: Rules, const S: usize, const I: usize>(parameters: &Parameters, stat
         }
     };
     Reaction { action: Action::Continued, accesses, output }
+}
+
+/// The memory device has the entry: its room is free. Its content may stay to be read.
+fn release<R: Rules, const S: usize, const I: usize>(
+    parameters: &Parameters,
+    state: &mut State<S, I>,
+    slot: SlotIndex,
+) {
+    let stays = parameters.policy.keeps_clean() && state.phase == Phase::Running && R::may_be_clean(state.slot(slot));
+    if stays { state.make_clean(slot) } else { state.empty(slot) }
 }
 
 fn write_step<R: Rules, const S: usize, const I: usize>(

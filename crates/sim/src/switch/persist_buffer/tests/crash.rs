@@ -64,10 +64,12 @@ fn lost(memory: &Memory, acknowledged: &Acknowledged) -> Option<u64> {
         .map(|(line, _)| *line)
 }
 
-const POLICIES: [DrainPolicy; 3] = [
+const POLICIES: [DrainPolicy; 5] = [
     DrainPolicy::AtOnce,
     DrainPolicy::Threshold { above: 2, down_to: 1 },
     DrainPolicy::Threshold { above: 3, down_to: 3 },
+    DrainPolicy::Adaptive { hold: 0 },
+    DrainPolicy::Adaptive { hold: 2 },
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! The logic alone: no time, a memory device that takes what it is sent.
 
+mod clean;
 mod crash;
 mod logic;
 mod mutants;
@@ -29,6 +30,11 @@ fn parameters(entries: u16, policy: DrainPolicy) -> Parameters {
 /// `pb_rf` with threshold and preset as counts.
 fn threshold(above: u16, down_to: u16) -> DrainPolicy {
     DrainPolicy::Threshold { above, down_to }
+}
+
+/// `pb_adaptive` as it is when so many entries are held back.
+fn adaptive(hold: u16) -> DrainPolicy {
+    DrainPolicy::Adaptive { hold }
 }
 
 /// What a memory device holds of its lines, by halves, so that partial writes show.

@@ -14,6 +14,8 @@ enum Deed {
     Read { line: u64 },
     /// The controller steps.
     Step(u8),
+    /// The forecast holds so many entries back from now on, if the policy listens to one.
+    Hold(u16),
     /// The device writes one of the drains under way and acknowledges it.
     Device { choice: usize, twice: bool },
     /// Power goes, and comes again.
@@ -29,6 +31,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         3 => (0..4u64).prop_map(|line| Deed::Read { line }),
         12 => (1..8u8).prop_map(Deed::Step),
         5 => (any::<usize>(), prop::bool::weighted(0.1)).prop_map(|(choice, twice)| Deed::Device { choice, twice }),
+        1 => (0..5u16).prop_map(Deed::Hold),
         1 => Just(Deed::Cut),
         1 => (0..20u8).prop_map(|steps| Deed::CutTwice { steps }),
     ];
@@ -41,6 +44,7 @@ fn any_parameters() -> impl Strategy<Value = Parameters> {
         |(entries, input_places, acknowledgement_places, (kind, above, down_to))| {
             let policy = match kind {
                 0 => DrainPolicy::AtOnce,
+                1 => adaptive(down_to),
                 _ => threshold(above.min(entries), down_to.min(above).min(entries)),
             };
             Parameters { entries, input_places, acknowledgement_places, policy }
@@ -103,6 +107,11 @@ impl World {
             }
             Deed::Write { .. } | Deed::Read { .. } => {}
             Deed::Step(count) => (0..count).for_each(|_| self.step()),
+            Deed::Hold(entries) => {
+                if let DrainPolicy::Adaptive { hold } = &mut self.bench.parameters.policy {
+                    *hold = entries;
+                }
+            }
             Deed::Device { choice, twice } => self.device(choice, twice),
             Deed::Cut => {
                 self.cut();

@@ -1,0 +1,87 @@
+//! What a persist buffer costs in hardware, from its number of entries: bits, comparators, and bytes that the hold-up energy has to drain.
+//!
+//! The bits are those of the state machine ([`state`](super::state)) as hardware would keep them; what the three schemes share is counted for each.
+
+use serde::Serialize;
+
+use crate::message::LINE_BYTES;
+use crate::switch::scheme::Scheme;
+
+/// A physical address has 52 bits (CXL 3.1: host physical addresses), of which a line needs all but the lowest 6.
+const LINE_ADDRESS_BITS: u64 = 52 - 6;
+/// As in the state machine.
+const GENERATION_BITS: u64 = 16;
+/// Of one line there are at most a draining entry, a Dirty one, and one that takes its place.
+const ORDER_BITS: u64 = 2;
+/// Empty, Dirty, Drain.
+const STATE_BITS: u64 = 2;
+/// The forecast's times are counted in ns: drains and windows of up to a millisecond.
+const TIME_BITS: u64 = 20;
+/// Binary places of the forecast's most.
+const MOST_PLACES: u64 = 8;
+
+/// The cost of one persist buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Slots: one more than the entries, for merging.
+    pub slots: u64,
+    /// Data and byte masks, in non-volatile cells: bits.
+    pub data_bits: u64,
+    /// Tag, generation, order and state, in non-volatile cells: bits.
+    pub tag_bits: u64,
+    /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive` whether it can be read: bits.
+    pub volatile_bits: u64,
+    /// What decides when to drain: threshold, preset and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
+    pub policy_bits: u64,
+    /// Comparators of a line address: each slot's tag, for a lookup.
+    pub line_comparators: u64,
+    /// Comparators of a rank: each slot's, when another is used.
+    pub rank_comparators: u64,
+    /// Comparators of a count or a time, for the policy.
+    pub policy_comparators: u64,
+    /// Bytes that are to be drained after a power cut at the worst time. A Clean entry is in the memory device already.
+    pub drained_bytes: u64,
+}
+
+impl Cost {
+    /// That of a buffer with `entries` entries under `scheme`; nothing if the scheme has none.
+    pub fn of(scheme: Scheme, entries: u16) -> Option<Cost> {
+        let slots = u64::from(entries) + 1;
+        // Ranks and counts go from 0 to the number of slots.
+        let count_bits = u64::from(64 - slots.leading_zeros());
+        let readable_bits = u64::from(scheme == Scheme::PbAdaptive);
+        let (policy_bits, policy_comparators) = match scheme {
+            Scheme::Nopb => return None,
+            Scheme::Pb => (0, 0),
+            Scheme::PbRf => (2 * count_bits + 1, 2),
+            // Drain time, what is left of the window, its count, and the most; Dirty against hold, count against most, a drain against the time.
+            Scheme::PbAdaptive => (2 * TIME_BITS + 2 * count_bits + MOST_PLACES, 3),
+        };
+        Some(Cost {
+            slots,
+            data_bits: slots * (LINE_BYTES * 8 + LINE_BYTES),
+            tag_bits: slots * (LINE_ADDRESS_BITS + GENERATION_BITS + ORDER_BITS + STATE_BITS),
+            volatile_bits: slots * (1 + count_bits + readable_bits),
+            policy_bits,
+            line_comparators: slots,
+            rank_comparators: slots,
+            policy_comparators,
+            drained_bytes: u64::from(entries) * LINE_BYTES,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_entries_cost_what_their_fields_add_up_to() {
+        let [pb, pb_rf, adaptive] =
+            [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
+        assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
+        assert_eq!(pb_rf, Cost { policy_bits: 11, policy_comparators: 2, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 7, policy_bits: 58, policy_comparators: 3, ..pb });
+        assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
+    }
+}

@@ -1,0 +1,115 @@
+//! How much room the next writes will need, from those that came: what `pb_adaptive` may hold back follows from it.
+//!
+//! A drain that begins now gives its room back one drain time later. Whatever comes until then has to find room already, so so many entries must
+//! be neither Dirty nor on their way: the most new entries that lately came within one drain time. All the others may stay Dirty, to be merged
+//! with. The drain time is the shortest that was seen lately, and not the average: when the memory device is the bottleneck, drains take longer
+//! because they queue there, and more of them under way would only lengthen that queue, before reads too.
+//!
+//! Four registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
+//! does not depend on it, which the checker proves by letting it say anything at any time.
+
+use crate::kernel::{Duration, Time};
+
+/// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the device's controller.
+const FIRST_DRAIN: Duration = Duration::from_ps(100_000);
+/// A longer drain time is believed in by this part of the difference (as a power of two) for each drain.
+const DRAIN_TIME_RISES: u32 = 8;
+/// The most that came is forgotten by this part (as a power of two) in each drain time in which something came.
+const MOST_FALLS: u32 = 6;
+/// The most that came has so many binary places, so that it can fall slowly.
+const MOST_PLACES: u32 = 8;
+
+/// The forecast of one persist buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Forecast {
+    entries: u16,
+    /// The shortest drain time seen lately.
+    drain_time: Duration,
+    /// When the drain time ends in which new entries are being counted.
+    counted_until: Time,
+    /// New entries in it so far.
+    count: u32,
+    /// The most in one lately, times 2^[`MOST_PLACES`].
+    most: u32,
+}
+
+impl Forecast {
+    /// That of a buffer with `entries` entries that has seen nothing yet.
+    pub fn new(entries: u16) -> Forecast {
+        Forecast { entries, drain_time: FIRST_DRAIN, counted_until: Time::ZERO, count: 0, most: 0 }
+    }
+
+    /// A write gets an entry of its own.
+    pub fn allocated(&mut self, now: Time) {
+        if now >= self.counted_until {
+            // Time in which nothing came says nothing of the next burst.
+            self.most = self.most_so_far() - (self.most_so_far() >> MOST_FALLS);
+            self.count = 0;
+            self.counted_until = now + self.drain_time;
+        }
+        self.count += 1;
+    }
+
+    /// A drain was acknowledged after `taken`.
+    pub fn drained(&mut self, taken: Duration) {
+        self.drain_time = match taken.as_ps().checked_sub(self.drain_time.as_ps()) {
+            Some(longer) => self.drain_time + Duration::from_ps(longer >> DRAIN_TIME_RISES),
+            None => taken,
+        };
+    }
+
+    /// Dirty entries that may be held back.
+    pub fn hold(&self) -> u16 {
+        let room = self.most_so_far().div_ceil(1 << MOST_PLACES);
+        self.entries.saturating_sub(room.min(u32::from(u16::MAX)) as u16)
+    }
+
+    fn most_so_far(&self) -> u32 {
+        self.most.max(self.count << MOST_PLACES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Time {
+        Time::from_ps(ns * 1000)
+    }
+
+    #[test]
+    fn as_many_as_came_within_a_drain_time_find_room() {
+        let mut forecast = Forecast::new(16);
+        assert_eq!(forecast.hold(), 16, "nothing has come");
+        (0..5).for_each(|write| forecast.allocated(at(1000 + write)));
+        assert_eq!(forecast.hold(), 11);
+        forecast.allocated(at(2000));
+        assert_eq!(forecast.hold(), 11, "one alone is no reason to expect less at once");
+    }
+
+    #[test]
+    fn idle_time_forgets_nothing_and_slow_writes_forget_a_burst() {
+        let mut forecast = Forecast::new(16);
+        (0..8).for_each(|write| forecast.allocated(at(write)));
+        forecast.allocated(at(1_000_000_000));
+        assert_eq!(forecast.hold(), 8);
+        (0..400).for_each(|write| forecast.allocated(at(1_000_001_000 + 1000 * write)));
+        assert_eq!(forecast.hold(), 15);
+    }
+
+    #[test]
+    fn a_buffer_that_is_smaller_than_a_burst_holds_nothing_back() {
+        let mut forecast = Forecast::new(4);
+        (0..9).for_each(|write| forecast.allocated(at(write)));
+        assert_eq!(forecast.hold(), 0);
+    }
+
+    #[test]
+    fn the_drain_time_falls_at_once_and_rises_slowly() {
+        let mut forecast = Forecast::new(4);
+        forecast.drained(Duration::from_ns(80.0));
+        assert_eq!(forecast.drain_time, Duration::from_ns(80.0));
+        forecast.drained(Duration::from_ns(336.0));
+        assert_eq!(forecast.drain_time, Duration::from_ns(81.0));
+    }
+}
