@@ -15,11 +15,11 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet
-from fencepost.reproduce import page, programs, replays, report
+from fencepost.reproduce import adaptive, page, programs, replays, report
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import PARTS, Outcome
 from fencepost.reproduce.pcs import reproduce as reproduce_pcs
-from fencepost.reproduce.study import SCHEMES, Study
+from fencepost.reproduce.study import Study
 from fencepost.tree import ROOT
 from fencepost.validation import Work
 
@@ -86,7 +86,7 @@ def reproduce(
         Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
     )
     with Bar(messages, quiet) as bar:
-        outcome = reproduce_pcs(Study(listed, kept, SCHEMES), kept, parts, bar)
+        outcome = reproduce_pcs(Study(listed, kept, adaptive.SCHEMES), kept, parts, bar)
     _write(outcome, folder, json_file, docs)
     report_file = folder / "report.html"
     documents.write_whole(report_file, report.html(outcome, kept))

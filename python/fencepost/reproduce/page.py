@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fencepost.figures import Value, ratio
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import Outcome, by_level
-from fencepost.reproduce.study import BASELINE, PM_WRITES, Study, average
+from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
 
 FOLDER = Path(__file__).parent
 
@@ -69,7 +70,20 @@ def markdown(outcome: Outcome) -> str:
         names=[*study.names, "average"],
         levels=levels(study),
         assumption_programs=study.assumption_programs,
+        adaptive=outcome.adaptive,
+        adaptive_rows=adaptive_rows(outcome.adaptive),
+        sizes=ENTRIES,
     )
+
+
+def adaptive_rows(document: dict[str, Any] | None) -> list[list[str]]:
+    """By program: the new scheme's speed over the better of the two, at each size."""
+    rows: dict[str, list[str]] = {}
+    for point in document["points"] if document else []:
+        text = _number(point["to_better"])
+        is_missed = point["to_better"] is not None and not point["holds"]
+        rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
+    return [[name, *cells] for name, cells in rows.items()]
 
 
 def lines(claims: list[Claim]) -> list[dict[str, object]]:

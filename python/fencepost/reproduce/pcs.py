@@ -9,7 +9,7 @@ from typing import Any
 from fencepost import machines
 from fencepost._core import __version__
 from fencepost.figures import Value
-from fencepost.reproduce import pictures, tornado
+from fencepost.reproduce import adaptive, pictures, tornado
 from fencepost.reproduce.claims import Claim, claims
 from fencepost.reproduce.replays import MACHINE, Cell, Replays, Watch
 from fencepost.reproduce.study import BASELINE, Study
@@ -32,6 +32,7 @@ PARTS = (
     Part("entries", "Figure 8: the size of the persist buffer", Study.entries),
     Part("levels", "How often programs persist, and persists inserted for them", Study.variants),
     Part("assumptions", "What the study leaves open, one by one", Study.assumptions),
+    Part("sizes", "A scheme that never loses, at every size of the buffer", adaptive.cells),
 )
 
 # Figure, metric, label of the axis.
@@ -52,6 +53,7 @@ class Outcome:
     parts: list[Part]
     claims: list[Claim]
     tornado: dict[str, list[tornado.Bar]]
+    adaptive: Document | None  # the part `sizes`
     pictures: dict[str, str]  # SVG by name
 
     @property
@@ -71,6 +73,7 @@ class Outcome:
                 title: [{"width": bar.width, **asdict(bar)} for bar in bars]
                 for title, bars in self.tornado.items()
             },
+            "adaptive": self.adaptive,
         }
 
     def _entry(self, cell: Cell) -> Document:
@@ -118,7 +121,10 @@ def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -
         drawn["fig8"] = pictures.entries(study)
     if bars:
         drawn["tornado"] = pictures.tornado(bars)
-    return Outcome(study, parts, found, bars, drawn)
+    sized = adaptive.document(study) if "sizes" in names else None
+    if sized:
+        drawn["adaptive"] = adaptive.picture(study)
+    return Outcome(study, parts, found, bars, sized, drawn)
 
 
 def by_level(study: Study) -> dict[str, dict[str, tuple[Value, ...]]]:

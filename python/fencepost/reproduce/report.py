@@ -17,7 +17,7 @@ from fencepost.report.plane import Axis, Plane, linear
 from fencepost.report.view import columns_of, drawn
 from fencepost.reproduce import page
 from fencepost.reproduce.claims import MEASURES, Claim
-from fencepost.reproduce.pcs import BAR_FIGURES, Outcome
+from fencepost.reproduce.pcs import BAR_FIGURES, PARTS, Outcome
 from fencepost.reproduce.replays import MACHINE, Replays, Run
 from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
 from fencepost.reproduce.tornado import Bar
@@ -56,6 +56,9 @@ def html(outcome: Outcome, replays: Replays) -> str:
             "entries": _entries(study, columns) if "entries" in parts else [],
             "titles": page.FIGURES,
             "programs": [_program(study, columns, name) for name in study.names if has_schemes],
+            "adaptive": outcome.adaptive,
+            "adaptive_rows": page.adaptive_rows(outcome.adaptive),
+            "sizes": ENTRIES,
             "tornado": [_tornado(*item) for item in outcome.tornado.items()],
             "assumption_programs": study.assumption_programs,
             "names": [*study.names, AVERAGE],
@@ -77,7 +80,9 @@ def _columns(study: Study) -> dict[str, View]:
 
 def _warnings(outcome: Outcome, replays: Replays) -> list[str]:
     run = ", ".join(part.name for part in outcome.parts)
-    warnings = [f"Not the whole study: only the parts {run}."] if len(outcome.parts) < 5 else []
+    warnings = (
+        [f"Not the whole study: only the parts {run}."] if len(outcome.parts) < len(PARTS) else []
+    )
     if replays.is_quick:
         warnings.append("A quick look: long programs by a sample, and so are all figures of them.")
     return warnings
