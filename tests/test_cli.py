@@ -78,8 +78,10 @@ def test_the_machines_are_found_from_any_folder(fencepost):
         "pcs-table1",
         "pcs-table1-0sw",
         "pcs-table1-2sw",
+        "pcs-table1-3sw",
         "pcs-table1-4sw",
         "pcs-table1-2hosts",
+        "pcs-table1-tree",
     ):
         assert re.search(rf"^{name}  +\w", done.stdout, re.MULTILINE)
 

@@ -111,7 +111,10 @@ pub struct System {
     generators: Vec<ComponentId>,
     links: Vec<LinkEnd>,
     /// Which device each line of the fabric lies in.
-    ranges: Vec<(Range<LineAddress>, Interleave, Vec<ComponentId>)>,
+    ranges: Vec<(Range<LineAddress>, Interleave, Vec<DeviceId>)>,
+    devices: Vec<ComponentId>,
+    /// The switches that persists pass in persist buffers, by host and device, the first one on the way first.
+    persist_points: Vec<Vec<Vec<ComponentId>>>,
 }
 
 impl System {
@@ -162,6 +165,8 @@ impl System {
             generators: Vec::new(),
             links: Vec::new(),
             ranges: Vec::new(),
+            devices: Vec::new(),
+            persist_points: Vec::new(),
         }
     }
 
@@ -354,12 +359,11 @@ impl System {
         &self.links
     }
 
-    /// Gives the devices what was written while caches were only warmed; a persist buffer that still holds the line from an earlier region keeps it
-    /// instead.
+    /// Gives the devices what was written while caches were only warmed; the first persist buffer on its way that still holds the line from an earlier
+    /// region keeps it instead.
     pub fn absorb_warm_writes(&mut self) {
-        let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
-        for (line, version) in writes {
-            self.preload(line, version);
+        for (host, line, version) in self.take_warm_writes() {
+            self.preload(host, line, version);
         }
     }
 
@@ -368,19 +372,59 @@ impl System {
     pub fn absorb_sampled_writes(&mut self) {
         /// Lines that go through a buffer for each of its entries: which ones it holds then no longer depends on those before.
         const ROUNDS: usize = 4;
-        let writes: Vec<_> = self.hosts_mut().flat_map(Host::take_warm_writes).collect();
-        let buffers = self.switches_mut().filter_map(|switch| switch.persist_buffer());
+        let writes = self.take_warm_writes();
+        let buffers = self.switches().filter_map(|(_, switch)| switch.persist_buffer());
         let recent = buffers.map(|buffer| buffer.entries() * ROUNDS).max().unwrap_or(0);
         let (old, recent) = writes.split_at(writes.len().saturating_sub(recent));
-        for &(line, version) in old {
-            self.preload(line, version);
+        for &(host, line, version) in old {
+            self.preload(host, line, version);
         }
+        for &(host, line, version) in recent {
+            self.write_functionally(host, line, version);
+        }
+    }
+
+    fn take_warm_writes(&mut self) -> Vec<(usize, LineAddress, Version)> {
+        let of_host = |(host, of): (usize, &mut Host)| {
+            of.take_warm_writes().into_iter().map(move |(line, version)| (host, line, version)).collect::<Vec<_>>()
+        };
+        self.hosts_mut().enumerate().flat_map(of_host).collect()
+    }
+
+    fn switch_mut(&mut self, id: ComponentId) -> &mut Switch {
+        match &mut self.components[id.0 as usize] {
+            AnyComponent::Switch(switch) => switch,
+            _ => unreachable!("only switches are persist points"),
+        }
+    }
+
+    fn preload(&mut self, host: usize, line: LineAddress, version: Version) {
+        let device = self.device_of(line);
+        let points = self.persist_points[host][device.0 as usize].clone();
+        if !points.into_iter().any(|switch| self.switch_mut(switch).preload(line, version)) {
+            self.preload_device(line, version);
+        }
+    }
+
+    /// Lets a line take its way through the persist buffers to its device without time: what one drains because of it, the next one takes.
+    fn write_functionally(&mut self, host: usize, line: LineAddress, version: Version) {
         let now = self.now;
-        for &(line, version) in recent {
-            let drained = self.switches_mut().find_map(|switch| switch.write_functionally(line, version, now));
-            for (line, version) in drained.unwrap_or_else(|| vec![(line, version)]) {
-                self.preload_device(line, version);
-            }
+        let device = self.device_of(line);
+        let mut writes = vec![(line, version)];
+        for switch in self.persist_points[host][device.0 as usize].clone() {
+            let switch = self.switch_mut(switch);
+            let drained = |(line, version)| switch.write_functionally(line, version, now).unwrap_or_default();
+            writes = writes.into_iter().flat_map(drained).collect();
+        }
+        for (line, version) in writes {
+            self.preload_device(line, version);
+        }
+    }
+
+    fn preload_device(&mut self, line: LineAddress, version: Version) {
+        let device = self.devices[self.device_of(line).0 as usize];
+        if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
+            device.preload(line, version);
         }
     }
 
@@ -395,19 +439,6 @@ impl System {
             AnyComponent::Switch(switch) => Some(switch.as_mut()),
             _ => None,
         })
-    }
-
-    fn preload(&mut self, line: LineAddress, version: Version) {
-        if !self.switches_mut().any(|switch| switch.preload(line, version)) {
-            self.preload_device(line, version);
-        }
-    }
-
-    fn preload_device(&mut self, line: LineAddress, version: Version) {
-        let device = self.device_of(line);
-        if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
-            device.preload(line, version);
-        }
     }
 
     /// A power cut: everything volatile and everything on the wires is gone.
@@ -466,14 +497,15 @@ impl System {
             AnyComponent::Switch(switch) => switch.durable_version(line),
             _ => None,
         });
-        let stored = match &self.components[self.device_of(line).0 as usize] {
+        let device = self.devices[self.device_of(line).0 as usize];
+        let stored = match &self.components[device.0 as usize] {
             AnyComponent::Device(device) => device.durable_version(line),
             _ => None,
         };
         buffered.chain(stored).max().unwrap_or_default()
     }
 
-    fn device_of(&self, line: LineAddress) -> ComponentId {
+    fn device_of(&self, line: LineAddress) -> DeviceId {
         let (_, interleave, devices) =
             self.ranges.iter().find(|(range, ..)| range.contains(&line)).expect("a PM line lies in some range");
         devices[interleave.way(line)]
@@ -632,7 +664,7 @@ impl Builder<'_> {
         let mut ranges = Vec::new();
         for range in self.topology.ranges.iter().filter(|range| range.is_pm()) {
             let is_behind = |device: &&DeviceId| self.topology.downstream_edge(switch, **device).is_some();
-            let persists_here = |device: &DeviceId| self.topology.persist_point(*device) == Some(switch);
+            let persists_here = |device: &DeviceId| self.topology.persist_points(*device).contains(&switch);
             let behind: Vec<&DeviceId> = range.targets.iter().filter(is_behind).collect();
             let here = behind.iter().filter(|device| persists_here(device)).count();
             if here > 0 && here < behind.len() {
@@ -658,9 +690,16 @@ impl Builder<'_> {
             self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
         }
         for range in &self.topology.ranges {
-            let devices = range.targets.iter().map(|&device| self.device(device)).collect();
-            self.system.ranges.push((lines(range.base, range.bytes), range.interleave, devices));
+            self.system.ranges.push((lines(range.base, range.bytes), range.interleave, range.targets.clone()));
         }
+        let devices = || (0..self.topology.devices.len() as u32).map(DeviceId);
+        self.system.devices = devices().map(|device| self.device(device)).collect();
+        let points = |host, device| -> Vec<ComponentId> {
+            let on_route = self.topology.persist_points_on_route(host, device).into_iter();
+            on_route.filter(|_| self.scheme.has_persist_buffer()).map(|switch| self.switch(switch)).collect()
+        };
+        let hosts = (0..self.topology.hosts.len() as u32).map(HostId);
+        self.system.persist_points = hosts.map(|host| devices().map(|device| points(host, device)).collect()).collect();
         Ok(())
     }
 

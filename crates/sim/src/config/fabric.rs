@@ -50,6 +50,17 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(dive)]
     pub interleave: BTreeMap<String, InterleaveConfig>,
+    /// The switches that accept persists under schemes with persist buffers, for example `["switch0", "switch1"]`. Of those on a host's way to a device
+    /// the first one acknowledges its persists; each drains into the next one, and the last one into the device. Without this key there is one for
+    /// each device: the first switch that the routes of all hosts to it pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    pub persist_points: Option<Vec<String>>,
+    /// Whether hosts access each other's PM, which decides which switches may accept persists. Replays give each host frames of its own, whatever
+    /// this says.
+    #[serde(default, skip_serializing_if = "PmSharing::is_default")]
+    #[garde(skip)]
+    pub pm_sharing: PmSharing,
     /// What is different at a switch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
@@ -66,6 +77,26 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub expander: BTreeMap<String, Overrides<DramConfig>>,
+}
+
+/// Whether hosts access each other's PM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PmSharing {
+    /// Any host may read and write what another one has written: the routes of all hosts to a device pass each of its persist points.
+    #[default]
+    Shared,
+    /// Each host keeps to its own part: persists may be accepted by a switch that other hosts do not pass.
+    Private,
+    /// As `shared`, with persist points that some hosts do not pass: they read stale data, and acknowledged persists are overwritten by older ones.
+    /// For showing what goes wrong.
+    SharedUnsafe,
+}
+
+impl PmSharing {
+    fn is_default(&self) -> bool {
+        *self == PmSharing::default()
+    }
 }
 
 /// Devices that share one range of addresses.

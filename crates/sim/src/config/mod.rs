@@ -12,6 +12,7 @@ mod layers;
 mod machine;
 mod nearest;
 mod persist;
+mod persist_points;
 mod ranges;
 mod routes;
 mod rules;
@@ -25,7 +26,7 @@ mod wiring;
 mod tests;
 
 pub use errors::{ConfigError, ConfigErrors};
-pub use fabric::{FabricConfig, InterleaveConfig, Overrides};
+pub use fabric::{FabricConfig, InterleaveConfig, Overrides, PmSharing};
 pub use layers::SourceText;
 pub use machine::{CacheLevels, Machine};
 pub use persist::{InsertedFence, InsertedFlush, PersistConfig};

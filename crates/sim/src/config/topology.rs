@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::fabric::PmSharing;
 use crate::core::page_table::PAGE_SHIFT;
 use crate::device::MediumConfig;
 use crate::host_bridge::EXPANDER_BASE;
@@ -171,6 +172,10 @@ pub struct Topology {
     pub edges: Vec<Edge>,
     /// By ascending address: PM without gaps from [`PM_BASE`](crate::host_bridge::PM_BASE) on, then expanders without gaps from [`EXPANDER_BASE`] on.
     pub ranges: Vec<MemoryRange>,
+    /// The switches that `fabric.persist_points` names, if it is there.
+    pub(super) persist_points: Option<Vec<SwitchId>>,
+    /// Whether hosts access each other's PM.
+    pub pm_sharing: PmSharing,
     /// Parallel to `switches`.
     pub(super) switch_configs: Vec<SwitchConfig>,
     /// Parallel to `devices`.
@@ -252,11 +257,29 @@ impl Topology {
         })
     }
 
-    /// Where a persist to `device`, a PM device, is accepted under a scheme with persist buffers: the first switch that every route to the device
-    /// passes. None if there is no such switch.
+    /// The switches that accept persists to `device`, a PM device, under a scheme with persist buffers: those that `fabric.persist_points` names, or the
+    /// first switch that every route to the device passes, if there is one.
+    pub fn persist_points(&self, device: DeviceId) -> Vec<SwitchId> {
+        match &self.persist_points {
+            Some(named) => {
+                named.iter().copied().filter(|switch| self.downstream_edge(*switch, device).is_some()).collect()
+            }
+            None => self.first_shared_switch(device).into_iter().collect(),
+        }
+    }
+
+    /// The persist points on the way from `host` to `device`, the one that acknowledges first; none where it does not reach the device.
+    pub fn persist_points_on_route(&self, host: HostId, device: DeviceId) -> Vec<SwitchId> {
+        let points = self.persist_points(device);
+        let switches = self.route(host, device).map_or(&[][..], |route| &route.switches);
+        switches.iter().copied().filter(|switch| points.contains(switch)).collect()
+    }
+
+    /// The first switch that every route to `device` passes.
     ///
-    /// Accepting it any earlier would be wrong: a host whose route does not pass that switch would read stale data from the device.
-    pub fn persist_point(&self, device: DeviceId) -> Option<SwitchId> {
+    /// Accepting a persist any earlier would be wrong where hosts share lines: a host whose route does not pass that switch would read stale data from
+    /// the device.
+    fn first_shared_switch(&self, device: DeviceId) -> Option<SwitchId> {
         let mut routes = self.routes_to(device);
         let (_, first) = routes.next()?;
         let others: Vec<&Route> = routes.map(|(_, route)| route).collect();
@@ -280,7 +303,8 @@ impl Topology {
     /// Whether there is a persist buffer where persists to `device` are to be accepted.
     fn check_persist_point(&self, scheme: Scheme, device: DeviceId) -> Result<(), String> {
         let name = self.name(Vertex::Device(device));
-        if let Some(switch) = self.persist_point(device) {
+        if let Some(&switch) = self.persist_points(device).first() {
+            // Those that the machine file names have one.
             if self.switch_config(switch).persist_buffer.is_some() {
                 return Ok(());
             }
@@ -305,7 +329,7 @@ impl Topology {
     }
 
     /// Every route to `device`, with the host it comes from.
-    fn routes_to(&self, device: DeviceId) -> impl Iterator<Item = (HostId, &Route)> {
+    pub(super) fn routes_to(&self, device: DeviceId) -> impl Iterator<Item = (HostId, &Route)> {
         let hosts = self.hosts.iter().enumerate();
         hosts.flat_map(move |(host, node)| {
             let routes = node.routes.iter().filter(move |route| route.device == device);

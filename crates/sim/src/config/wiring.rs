@@ -14,7 +14,7 @@ use super::topology::{
     Connection, DeviceId, DeviceNode, Edge, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
 use super::tree::Node;
-use super::{ranges, routes, rules};
+use super::{persist_points, ranges, routes, rules};
 use crate::device::{DramConfig, MediumConfig, PmConfig};
 
 /// A `[fabric]` table while it is checked.
@@ -40,6 +40,7 @@ pub(super) fn topology(fabric: &FabricConfig, machine: &Node, faults: &mut Fault
     // What the single components are like is checked whether or not they are connected well.
     let is_configured = wiring.configure(&mut topology).is_some();
     if wiring.is_sound && is_configured {
+        persist_points::place(&mut wiring, &mut topology);
         ranges::lay_out(&mut wiring, &mut topology);
     }
     (wiring.is_sound && is_configured).then_some(topology)
@@ -54,6 +55,11 @@ impl Wiring<'_> {
         let steps = path.iter().filter(|step| !step.starts_with(|c: char| c.is_ascii_digit()));
         let key = steps.fold(String::new(), |key, step| join(&key, step));
         self.faults.add(origin, key, message);
+    }
+
+    /// Whether no fault was found in the graph so far.
+    pub fn is_sound(&self) -> bool {
+        self.is_sound
     }
 
     /// Notes a fault at the element `index` of a list of the table.
@@ -276,6 +282,6 @@ fn normalised(edge: &str) -> String {
 }
 
 /// The end of a message that has found no such name.
-fn offer<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn offer<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, valid).map_or_else(String::new, |near| format!("; the nearest is {near:?}"))
 }

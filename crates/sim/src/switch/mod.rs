@@ -119,7 +119,7 @@ impl Switch {
         self.persist_buffer.as_mut().is_some_and(|buffer| buffer.preload(line, version))
     }
 
-    /// Lets the persist buffer take a line without time, if this is the line's persist point: gives what drains because of it. Nothing may be under way.
+    /// Lets the persist buffer take a line without time, if this is a persist point of the line: gives what drains because of it. Nothing may be under way.
     pub fn write_functionally(
         &mut self,
         line: LineAddress,

@@ -56,8 +56,8 @@ fn a_chain_a_tree_and_a_direct_device_are_the_same_kind_of_file() {
     assert_eq!(topology.switches[0].downstream, [EdgeId(1), EdgeId(2)]);
     assert_eq!(topology.downstream_edge(SwitchId(0), DeviceId(2)), Some(EdgeId(2)));
     assert_eq!(topology.downstream_edge(SwitchId(1), DeviceId(2)), None);
-    assert_eq!(topology.persist_point(DeviceId(0)), Some(SwitchId(0)));
-    assert_eq!(topology.persist_point(DeviceId(3)), None);
+    assert_eq!(topology.persist_points(DeviceId(0)), [SwitchId(0)]);
+    assert_eq!(topology.persist_points(DeviceId(3)), []);
 }
 
 #[test]
@@ -161,11 +161,77 @@ fn the_persist_point_is_the_first_switch_that_all_hosts_pass() {
     let edges = ["host0 -> a", "host1 -> b", "a -> c", "b -> c", "c -> d", "d -> pm0", "a -> pm1"];
     let machine = sound(&["host0", "host1"], &["a", "b", "c", "d"], &["pm0", "pm1"], &edges, "");
     let topology = machine.topology();
-    assert_eq!(topology.persist_point(DeviceId(0)), Some(SwitchId(2)), "a and b are passed by one host each");
-    assert_eq!(topology.persist_point(DeviceId(1)), Some(SwitchId(0)), "only host0 reaches it");
+    assert_eq!(topology.persist_points(DeviceId(0)), [SwitchId(2)], "a and b are passed by one host each");
+    assert_eq!(topology.persist_points(DeviceId(1)), [SwitchId(0)], "only host0 reaches it");
     assert!(topology.route(HostId(1), DeviceId(1)).is_none());
     assert_eq!(topology.check_scheme(Scheme::Pb), Ok(()));
     assert_eq!(topology.hosts[1].decoders.len(), 1);
+}
+
+/// Two hosts, each behind a leaf below one root; host0 has pm1 for itself at its leaf.
+fn two_leaves(more: &str) -> Result<Machine, String> {
+    let edges = ["host0 -> a", "host1 -> b", "a -> c", "b -> c", "c -> d", "d -> pm0", "a -> pm1"];
+    fabric(&["host0", "host1"], &["a", "b", "c", "d"], &["pm0", "pm1"], &edges, more)
+}
+
+#[test]
+fn persist_points_are_those_that_are_named_in_the_order_of_the_way() {
+    let machine = two_leaves("persist_points = [\"d\", \"a\", \"b\"]\npm_sharing = \"private\"\n").unwrap();
+    let topology = machine.topology();
+    let on_route = |host, device| topology.persist_points_on_route(HostId(host), DeviceId(device));
+    assert_eq!(on_route(0, 0), [SwitchId(0), SwitchId(3)]);
+    assert_eq!(on_route(1, 0), [SwitchId(1), SwitchId(3)]);
+    assert_eq!(on_route(0, 1), [SwitchId(0)]);
+    assert_eq!(on_route(1, 1), [], "host1 does not reach it");
+    assert_eq!(topology.check_scheme(Scheme::Pb), Ok(()));
+    let chain = ["host0 -> a", "a -> b", "b -> c", "c -> pm0"];
+    for (point, expected) in [("a", 0), ("b", 1), ("c", 2)] {
+        let more = format!("persist_points = [{point:?}]\n");
+        let machine = sound(&["host0"], &["a", "b", "c"], &["pm0"], &chain, &more);
+        assert_eq!(machine.topology().persist_points(DeviceId(0)), [SwitchId(expected)]);
+    }
+}
+
+#[test]
+fn persist_points_that_cannot_be_or_are_unsafe_are_refused_with_the_reason() {
+    let refusal = |more: &str| two_leaves(more).expect_err("it cannot be");
+    let points = |points: &str| refusal(&format!("persist_points = {points}\n"));
+    assert_eq!(
+        points(r#"["c", "e"]"#),
+        "mine.toml:8: fabric.persist_points: \"e\" is not in fabric.switches; the nearest is \"a\""
+    );
+    assert_eq!(points(r#"["a", "c", "c"]"#), "mine.toml:8: fabric.persist_points: c is named twice");
+    assert!(points("[]").ends_with("fabric.persist_points: an empty list accepts no persist; name switches, or leave the key out for the first switch that all hosts pass"));
+    assert_eq!(
+        points(r#"["c"]"#),
+        "mine.toml:8: fabric.persist_points: `host0 -> a -> pm1` passes none of them: no switch would accept those persists"
+    );
+    // host1 would go past what host0 has in its leaf.
+    assert_eq!(
+        points(r#"["a", "c"]"#),
+        "mine.toml:8: fabric.persist_points: a cannot accept persists to pm0: `host1 -> b -> c -> d -> pm0` does not pass it, so host1 would \
+         read stale data; if no host accesses another's PM, say pm_sharing = \"private\""
+    );
+    for sharing in ["private", "shared_unsafe"] {
+        assert!(two_leaves(&format!("persist_points = [\"a\", \"c\"]\npm_sharing = {sharing:?}\n")).is_ok());
+    }
+    assert_eq!(
+        refusal("pm_sharing = \"shared_unsafe\"\n"),
+        "mine.toml:8: fabric.pm_sharing: \"shared_unsafe\" needs fabric.persist_points: without that key all hosts pass the persist point, and \
+         nothing is unsafe"
+    );
+    let safe = fabric(
+        &["host0"],
+        &["a"],
+        &["pm0"],
+        &["host0 -> a", "a -> pm0"],
+        "persist_points = [\"a\"]\npm_sharing = \"shared_unsafe\"\n",
+    );
+    assert!(safe.unwrap_err().contains("\"shared_unsafe\" is not so: all hosts pass every persist point"));
+    let edges = ["host0 -> a", "a -> pm0", "host0 -> b", "b -> mem0"];
+    let more = "expanders = [\"mem0\"]\npersist_points = [\"a\", \"b\"]\n";
+    let error = fabric(&["host0"], &["a", "b"], &["pm0"], &edges, more).unwrap_err();
+    assert_eq!(error, "mine.toml:9: fabric.persist_points: b cannot be a persist point: it leads to no PM device");
 }
 
 #[test]
@@ -201,7 +267,7 @@ fn each_host_has_an_equal_part_of_the_pm_that_it_reaches() {
 fn hosts_that_share_no_switch_on_their_way_to_a_device_have_no_persist_point() {
     let edges = ["host0 -> a", "host1 -> b", "a -> pm0", "b -> pm0"];
     let machine = sound(&["host0", "host1"], &["a", "b"], &["pm0"], &edges, "");
-    assert_eq!(machine.topology().persist_point(DeviceId(0)), None);
+    assert_eq!(machine.topology().persist_points(DeviceId(0)), []);
     assert_eq!(
         machine.topology().check_scheme(Scheme::PbRf).unwrap_err(),
         "scheme pb_rf needs a switch that every route to a PM device passes: the routes to pm0 (host0 -> a -> pm0; host1 -> b -> pm0) share no \
@@ -375,7 +441,7 @@ fn a_thousand_hosts_in_a_tree_of_switches_are_one_file() {
         borrowed(&edges)
     );
     let machine = changed(&text).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(machine.topology().persist_point(DeviceId(0)), Some(SwitchId(0)), "the root");
+    assert_eq!(machine.topology().persist_points(DeviceId(0)), [SwitchId(0)], "the root");
     assert_eq!(machine.topology().route(HostId(1023), DeviceId(0)).map(|route| route.switches.len()), Some(2));
 }
 

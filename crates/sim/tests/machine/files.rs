@@ -27,9 +27,17 @@ fn machine(name: &str) -> Machine {
 fn every_machine_resolves_and_comes_back_from_its_json() {
     let names = names();
     assert!(
-        ["pcs-table1", "pcs-table1-0sw", "pcs-table1-2sw", "pcs-table1-4sw", "pcs-table1-2hosts"]
-            .iter()
-            .all(|name| names.contains(&(*name).to_owned()))
+        [
+            "pcs-table1",
+            "pcs-table1-0sw",
+            "pcs-table1-2sw",
+            "pcs-table1-3sw",
+            "pcs-table1-4sw",
+            "pcs-table1-2hosts",
+            "pcs-table1-tree"
+        ]
+        .iter()
+        .all(|name| names.contains(&(*name).to_owned()))
     );
     for name in names {
         let machine = machine(&name);
@@ -105,7 +113,9 @@ fn the_numbers_of_the_study_are_those_of_its_table() {
 #[test]
 fn the_machines_of_the_study_differ_in_their_switches_only() {
     let base = machine("pcs-table1");
-    for (name, switches) in [("pcs-table1-0sw", 0), ("pcs-table1", 1), ("pcs-table1-2sw", 2), ("pcs-table1-4sw", 4)] {
+    for (name, switches) in
+        [("pcs-table1-0sw", 0), ("pcs-table1", 1), ("pcs-table1-2sw", 2), ("pcs-table1-3sw", 3), ("pcs-table1-4sw", 4)]
+    {
         let machine = machine(name);
         let topology = machine.topology();
         let route = topology.route(HostId(0), DeviceId(0)).expect("the host reaches its PM");

@@ -188,6 +188,8 @@ fn a_flush_in_the_middle_of_a_run_saves_all_that_was_performed() {
     }
     nothing_is_lost_at_any_event("pcs-table1", Scheme::PbRf, &["core.count=1", "cache.l2.write_buffers=1"], 1);
     nothing_is_lost_at_any_event("pcs-table1-2sw", Scheme::Pb, &["core.count=1", "pm.ack_at=\"media\""], 1);
+    let both = "fabric.persist_points=[\"switch0\", \"switch1\"]";
+    nothing_is_lost_at_any_event("pcs-table1-2sw", Scheme::PbRf, &["core.count=1", both], 1);
 }
 
 #[test]

@@ -42,9 +42,27 @@ pub fn random_machine(random: &mut Random) -> Machine {
     if random.once_in(3) {
         override_some(&mut json, random);
     }
+    if random.once_in(2)
+        && let Some(machine) = with_persist_points(&json, random)
+    {
+        return machine;
+    }
     let text = json.to_string();
     Machine::from_json("random", &text)
         .unwrap_or_else(|errors| panic!("the generated machine is not legal:\n{errors}\n{text}"))
+}
+
+/// The same machine with some of its switches as persist points, if they can be.
+fn with_persist_points(machine: &Json, random: &mut Random) -> Option<Machine> {
+    let mut json = machine.clone();
+    let switches = json["fabric"]["switches"].as_array().expect("it is a list");
+    let leaves_out = if random.once_in(2) { switches.len() as u64 } else { 0 };
+    let points: Vec<Json> =
+        switches.iter().filter(|_| leaves_out == 0 || !random.once_in(leaves_out)).cloned().collect();
+    json["fabric"]["persist_points"] = json!(points);
+    // Programs have frames of their own.
+    json["fabric"]["pm_sharing"] = json!("private");
+    Machine::from_json("random", &json.to_string()).ok()
 }
 
 /// What a reference or an optional value stands for.

@@ -72,6 +72,14 @@ fn cut_everywhere(mut simulation: Simulation) -> Vec<(Time, State, State)> {
     }
 }
 
+/// Two switches in a row: the last one accepts persists; both do, with room for one line in the first buffer, or in the second.
+const CHAINS: [&[&str]; 4] = [
+    &["fabric.persist_points=[\"switch1\"]"],
+    &["fabric.persist_points=[\"switch0\", \"switch1\"]"],
+    &["fabric.persist_points=[\"switch0\", \"switch1\"]", "fabric.switch.switch0.persist_buffer.entries=1"],
+    &["fabric.persist_points=[\"switch0\", \"switch1\"]", "fabric.switch.switch1.persist_buffer.entries=1"],
+];
+
 /// One core is enough, and makes snapshots small.
 fn small(name: &str, sets: &[&str]) -> Machine {
     machine(name, &[&["core.count=1", "cache.l2.size_kib=16"], sets].concat())
@@ -97,6 +105,21 @@ fn whatever_the_cut_persists_come_back_in_the_order_of_the_program() {
                     "{scheme}, {ack_at}, {medium:?}: at {time} {promised:?} was acknowledged and {durable:?} came back"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn wherever_in_a_chain_persists_are_accepted_they_come_back() {
+    let little = writes_in_turn(2, Instruction::Clflush, Some(Instruction::Sfence));
+    for (chain, scheme) in CHAINS.into_iter().flat_map(|chain| [(chain, Scheme::Pb), (chain, Scheme::PbRf)]) {
+        let cuts = cut_everywhere(replay(&small("pcs-table1-2sw", chain), scheme, &little));
+        let mut states: Vec<State> = cuts.iter().map(|(.., durable)| *durable).collect();
+        states.dedup();
+        assert_eq!(states, [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)], "{scheme}, {chain:?}");
+        for (time, promised, durable) in cuts {
+            let is_kept = promised.0 <= durable.0 && promised.1 <= durable.1;
+            assert!(is_kept, "{scheme}, {chain:?}: at {time} {promised:?} was acknowledged and {durable:?} came back");
         }
     }
 }
@@ -155,8 +178,12 @@ fn what_is_not_flushed_is_lost() {
 #[test]
 fn a_recovery_may_be_cut_at_every_event() {
     let little = writes_in_turn(3, Instruction::Clflush, Some(Instruction::Sfence));
-    for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
-        let mut simulation = replay(&small("pcs-table1", &[]), scheme, &little);
+    let one: &[&[&str]] = &[&[]];
+    let machines = one.iter().map(|sets| ("pcs-table1", *sets)).chain(CHAINS.map(|sets| ("pcs-table1-2sw", sets)));
+    for ((name, sets), scheme) in machines.flat_map(|machine| {
+        [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| (machine, scheme))
+    }) {
+        let mut simulation = replay(&small(name, sets), scheme, &little);
         // With both lines in the buffer and none at the device yet.
         while acknowledged(&simulation) != (3, 3) {
             assert!(simulation.step());

@@ -190,6 +190,18 @@ fn the_way_of_a_persist_grows_by_the_same_for_every_switch_without_a_buffer_and_
         let buffered = ["", "-2sw", "-4sw"].map(|switches| latency(switches, scheme));
         assert_eq!(buffered, [buffered[0]; 3], "the first switch is the persist point in all chains");
         assert!(buffered[0] < one);
+        // The persist point moves along the chain, and every buffer behind it drains into the next one.
+        let at = |points: &str| {
+            let sets = [format!("fabric.persist_points={points}")];
+            let entry = run(&machine("pcs-table1-4sw", &sets.each_ref().map(String::as_str)), scheme, &little);
+            number(&entry, "/latency_stacks/persist/latency_ns")
+        };
+        for (switch, before) in ["switch0", "switch1", "switch2", "switch3"].into_iter().zip([0.0, 1.0, 2.0, 3.0]) {
+            let latency = at(&format!("[\"{switch}\"]"));
+            assert!((latency - buffered[0] - before * by_switch).abs() < 0.001, "{scheme}, {switch}: {latency}");
+        }
+        let all = at("[\"switch3\", \"switch1\", \"switch0\", \"switch2\"]");
+        assert_eq!(all, buffered[0], "the first one on the way acknowledges, whatever follows");
     }
 }
 
