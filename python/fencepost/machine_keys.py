@@ -79,11 +79,13 @@ def _value(schema: Schema, node: Schema) -> str:
     choices += node.get("enum", [])
     if choices:
         return ", ".join(f'`"{choice}"`' for choice in choices)
-    kind = {"number": "number", "integer": "whole number", "boolean": "`true`, `false`"}.get(
-        node.get("type", ""), "text"
-    )
-    if node.get("type") == "array":
+    # Where a key may be absent, `null` is a type besides.
+    types = node.get("type", "")
+    type_name = types if isinstance(types, str) else next(one for one in types if one != "null")
+    if type_name == "array":
         return "list of texts"
+    names = {"number": "number", "integer": "whole number", "boolean": "`true`, `false`"}
+    kind = names.get(type_name, "text")
     if "minimum" in node and "maximum" in node:
         return f"{kind}, {node['minimum']:g} to {_number(node['maximum'])}"
     return kind

@@ -32,6 +32,7 @@ class Stream:
     inject_jitter_ns: float = 0.0
     dependent: bool = False
     footprint_bytes: int = FOOTPRINT_BYTES
+    shared_by: str = "stream"
     requests: int | None = None
 
 

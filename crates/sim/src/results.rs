@@ -167,6 +167,7 @@ impl Counted {
             "writes_flush": count("writes_flush"),
             "writes_eviction": count("writes_eviction"),
             "writes_non_temporal": count("writes_non_temporal"),
+            "writes_drain": count("writes_drain"),
             "stall_ns": ns(count("stall_ps")),
             "stalls": count("stalls"),
             "drains": count("drains"),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::config::topology::{Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, Topology, Vertex};
-use crate::config::{InsertedFence, InsertedFlush, Machine};
+use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::micro_op::Operation;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
@@ -16,7 +16,7 @@ use crate::livelock::HostActivity;
 use crate::message::{LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
-use crate::traffic::{Generator, StreamConfig, footprint};
+use crate::traffic::{Generator, Keys, StreamConfig, footprint};
 
 /// Every kind of component there is.
 #[derive(Clone)]
@@ -61,11 +61,12 @@ impl AnyComponent {
         }
     }
 
+    /// `keys` are what all generators have in common.
     #[inline]
-    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+    fn handle(&mut self, event: Event, keys: &mut Keys, context: &mut Context<'_>) {
         match self {
             AnyComponent::Host(host) => host.handle(event, context),
-            AnyComponent::Generator(generator) => generator.handle(event, context),
+            AnyComponent::Generator(generator) => generator.handle_with(event, keys, context),
             AnyComponent::HostBridge(bridge) => bridge.handle(event, context),
             AnyComponent::Switch(switch) => switch.handle(event, context),
             AnyComponent::Device(device) => device.handle(event, context),
@@ -109,6 +110,7 @@ pub struct System {
     now: Time,
     hosts: Vec<ComponentId>,
     generators: Vec<ComponentId>,
+    keys: Keys,
     links: Vec<LinkEnd>,
     /// Which device each line of the fabric lies in.
     ranges: Vec<(Range<LineAddress>, Interleave, Vec<DeviceId>)>,
@@ -141,9 +143,10 @@ impl System {
         seed: u64,
     ) -> Result<System, String> {
         assert_eq!(streams.len(), machine.topology().hosts.len(), "each host has streams");
+        streams.iter().flat_map(|streams| streams.iter()).try_for_each(StreamConfig::check)?;
+        footprint::check_sharing(machine, streams)?;
         let cache_latency = machine.cache_levels().miss_latency(machine.core.clock_ghz);
         let generator = |(host, streams): (u32, &&[StreamConfig])| {
-            streams.iter().try_for_each(StreamConfig::check)?;
             let footprints = footprint::of_streams(machine, HostId(host), streams)?;
             let streams: Vec<_> = streams.iter().cloned().zip(footprints).collect();
             let generator = Generator::new(&streams, cache_latency, seed.wrapping_add(u64::from(host) << 32));
@@ -163,6 +166,7 @@ impl System {
             now: Time::ZERO,
             hosts: Vec::new(),
             generators: Vec::new(),
+            keys: Keys::default(),
             links: Vec::new(),
             ranges: Vec::new(),
             devices: Vec::new(),
@@ -204,7 +208,7 @@ impl System {
         self.now = time;
         let mut context = Context::new(time, target, &mut self.queue, &self.wires).traced(self.trace.as_deref_mut());
         let component = &mut self.components[target.0 as usize];
-        component.handle(event, &mut context);
+        component.handle(event, &mut self.keys, &mut context);
         if let Some(trace) = &mut self.trace
             && trace.is_following()
         {
@@ -292,6 +296,11 @@ impl System {
     /// Whether every program is at its end, or every stream of traffic.
     pub fn is_finished(&self) -> bool {
         self.hosts().all(Host::is_finished) && self.generators().all(Generator::is_finished)
+    }
+
+    /// The keys that traffic has put, and what was promised of them.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// The traffic generators.
@@ -686,7 +695,10 @@ impl Builder<'_> {
             let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
             let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
             let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
-            let device = Device::new(self.topology.device_config(id), &links, range.interleave);
+            let mut device = Device::new(self.topology.device_config(id), &links, range.interleave);
+            if self.topology.pm_sharing == PmSharing::SharedUnsafe {
+                device.medium_mut().take_older_writes();
+            }
             self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
         }
         for range in &self.topology.ranges {

@@ -111,7 +111,11 @@ def _claim(
 
 
 # Which part of the study a metric is read off, if not `schemes`.
-_PARTS = {"trend_with_entries": "entries", "persist_latency_over_zero_switches": "switches"}
+_PARTS = {
+    "trend_with_entries": "entries",
+    "persist_latency_over_zero_switches": "switches",
+    "dpd_speedup_average": "hosts",
+}
 
 
 def _reasons() -> dict[tuple[str, ...], str]:
@@ -126,7 +130,8 @@ def _ours(study: Study, metric: str, workload: str, scheme: str) -> Value:
         is_there = study.program(SWITCHES_PROGRAM) is not None
         return study.by_switches()[1] if is_there else None
     if metric == "dpd_speedup_average":
-        return None  # of another study, of several hosts
+        # Of another study, over its programs too: ours is that of key-value traffic alone.
+        return study.key_values.published(scheme) if study.key_values else None
     values = MEASURES[metric](study, scheme)
     if workload in values:
         return values[workload]

@@ -9,7 +9,7 @@ from typing import Any
 from fencepost import machines
 from fencepost._core import __version__
 from fencepost.figures import Value
-from fencepost.reproduce import adaptive, pictures, tornado
+from fencepost.reproduce import adaptive, chains, key_values, pictures, tornado
 from fencepost.reproduce.claims import Claim, claims
 from fencepost.reproduce.replays import MACHINE, Cell, Replays, Watch
 from fencepost.reproduce.study import BASELINE, Study
@@ -33,6 +33,8 @@ PARTS = (
     Part("levels", "How often programs persist, and persists inserted for them", Study.variants),
     Part("assumptions", "What the study leaves open, one by one", Study.assumptions),
     Part("sizes", "A scheme that never loses, at every size of the buffer", adaptive.cells),
+    Part("chains", "Chains and trees of switches, and where persists are accepted", chains.cells),
+    Part("hosts", "Several hosts with keys of their own and shared ones", lambda _: iter(())),
 )
 
 # Figure, metric, label of the axis.
@@ -74,7 +76,12 @@ class Outcome:
                 for title, bars in self.tornado.items()
             },
             "adaptive": self.adaptive,
+            "chains": chains.rows(self.study) if self._has("chains") else [],
+            "hosts": self.study.key_values.rows if self.study.key_values else [],
         }
+
+    def _has(self, name: str) -> bool:
+        return any(part.name == name for part in self.parts)
 
     def _entry(self, cell: Cell) -> Document:
         run = self.study.run(cell)
@@ -109,6 +116,9 @@ def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -
     """Does what is missing of the parts, and reads everything off."""
     replays.run((cell for part in parts for cell in part.cells(study)), watch)
     names = {part.name for part in parts}
+    if "hosts" in names:
+        study.key_values = key_values.KeyValues(replays.folder, replays.jobs)
+        study.key_values.run(watch)
     found = claims(study, names)
     bars = tornado.bars(study) if "assumptions" in names else {}
     drawn: dict[str, str] = {}
@@ -119,6 +129,10 @@ def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -
         drawn["fig1"] = pictures.switches(study)
     if "entries" in names:
         drawn["fig8"] = pictures.entries(study)
+    if "chains" in names:
+        drawn["chains"] = chains.picture(study)
+    if study.key_values:
+        drawn["hosts"] = key_values.picture(study.key_values)
     if bars:
         drawn["tornado"] = pictures.tornado(bars)
     sized = adaptive.document(study) if "sizes" in names else None

@@ -93,9 +93,10 @@ class Replays:
         is_quick: bool = False,
     ) -> None:
         self._work = work
+        self.folder = work.folder
         self._programs = {program.name: program for program in listed}
         self._is_own = is_own
-        self._jobs = jobs
+        self.jobs = jobs
         self.is_quick = is_quick
         self._records: dict[tuple[str, str], _core.Record] = {}
         self._instructions: dict[tuple[str, str], float] = {}
@@ -127,7 +128,7 @@ class Replays:
             self._job(cell, [])
             waiting.append(cell)
         if waiting:
-            _Schedule(self, waiting, watch).run(self._jobs)
+            _Schedule(self, waiting, watch).run(self.jobs)
 
     def weight(self, cell: Cell) -> float:
         """Instructions of a replay, as far as they are known before."""
@@ -184,7 +185,7 @@ class Replays:
     def _file(self, cell: Cell) -> Path:
         record = json.loads(self.record(cell.program, cell.variant).provenance())["hash"]
         decided = (
-            _simulator(),
+            simulator(),
             record,
             cell.hosts,
             cell.scheme,
@@ -276,6 +277,6 @@ def _resolved(machine: str, sets: tuple[str, ...]) -> dict[str, Any]:
 
 
 @cache
-def _simulator() -> str:
+def simulator() -> str:
     """Which simulator it is: another build may give another result."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

@@ -9,11 +9,15 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from fencepost import figures
 from fencepost.figures import Value, member, ratio
 from fencepost.reproduce.programs import SYNC, Program
 from fencepost.reproduce.replays import MACHINE, Cell, Replays, Run
+
+if TYPE_CHECKING:
+    from fencepost.reproduce.key_values import KeyValues
 
 BASELINE = figures.BASELINE
 SCHEMES = (BASELINE, "pb", "pb_rf")
@@ -81,6 +85,7 @@ class Study:
         self.schemes = schemes
         self._replays = replays
         self._by_name = {program.name: program for program in programs}
+        self.key_values: KeyValues | None = None  # where that part was run
 
     @property
     def names(self) -> list[str]:

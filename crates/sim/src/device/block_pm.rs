@@ -174,6 +174,11 @@ impl BlockPm {
         next
     }
 
+    /// Writes of older versions replace newer ones from now on, and are counted.
+    pub fn take_older_writes(&mut self) {
+        self.contents.take_older_writes();
+    }
+
     /// Writes `version` of `line` while time stands still.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
         let Place { device_line, bank, .. } = self.locate(line);
@@ -248,6 +253,7 @@ impl BlockPm {
         let mut nodes = self.stats.nodes(now, still_to_come);
         nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
         nodes.push(("banks".to_owned(), StatsNode::Level(self.banks.len() as u64)));
+        nodes.extend(self.contents.older_writes().map(|count| ("older_writes".to_owned(), StatsNode::Counter(count))));
         StatsNode::group(nodes)
     }
 

@@ -19,6 +19,8 @@ type Branch = [Option<Arc<Leaf>>; BRANCH_LEAVES];
 #[derive(Clone, Debug, Default)]
 pub struct LineVersions {
     branches: Vec<Option<Arc<Branch>>>,
+    /// How many writes brought an older version than was there, where that is let happen.
+    older_writes: Option<u64>,
 }
 
 impl LineVersions {
@@ -32,11 +34,26 @@ impl LineVersions {
     /// Line `device_line` now has `version`.
     ///
     /// # Panics
-    /// If the line has a newer version already: a write went past a later one.
+    /// If the line has a newer version already, a write went past a later one: unless [`Self::take_older_writes`] was called.
     pub fn set(&mut self, device_line: u64, version: Version) {
         let held = self.place(device_line);
-        assert!(version >= *held, "line {device_line} of a device goes back from {held:?} to {version:?}");
-        *held = version;
+        let before = std::mem::replace(held, version);
+        if version < before {
+            let Some(count) = &mut self.older_writes else {
+                panic!("line {device_line} of a device goes back from {before:?} to {version:?}");
+            };
+            *count += 1;
+        }
+    }
+
+    /// From now on a write of an older version replaces a newer one, as on a real medium, and is counted: for machines that say they are unsafe.
+    pub fn take_older_writes(&mut self) {
+        self.older_writes = Some(0);
+    }
+
+    /// How many such writes there were, if they are taken.
+    pub fn older_writes(&self) -> Option<u64> {
+        self.older_writes
     }
 
     /// Line `device_line` now has `version`, whatever it had: for volatile media, of which hosts keep no account while they only warm caches.
@@ -85,6 +102,14 @@ mod tests {
         let snapshot = versions.clone();
         versions.set(5, Version(2));
         assert_eq!((snapshot.get(5), versions.get(5)), (Version(1), Version(2)));
+    }
+
+    #[test]
+    fn an_unsafe_machine_takes_older_versions_and_counts_them() {
+        let mut versions = LineVersions::default();
+        versions.take_older_writes();
+        [2, 1, 1, 3].into_iter().for_each(|version| versions.set(5, Version(version)));
+        assert_eq!((versions.get(5), versions.older_writes()), (Version(3), Some(1)));
     }
 
     #[test]

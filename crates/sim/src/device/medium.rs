@@ -144,6 +144,15 @@ impl Medium {
         }
     }
 
+    /// Writes of older versions replace newer ones from now on, and are counted; see [`LineVersions::take_older_writes`](super::line_versions::LineVersions).
+    pub fn take_older_writes(&mut self) {
+        match self {
+            Medium::Dram(_) | Medium::DramChannels(_) => {}
+            Medium::Pm(pm) => pm.take_older_writes(),
+            Medium::BlockPm(pm) => pm.take_older_writes(),
+        }
+    }
+
     /// The bank of `line`.
     pub fn bank_of(&self, line: LineAddress) -> u32 {
         match self {

@@ -257,6 +257,13 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Asks for an [`Event::Wake`] at another component: for what stands outside of the machine, as programs that hand something to each other.
+    /// Components of the machine send messages.
+    pub fn wake_other(&mut self, component: ComponentId, time: Time, token: u64) {
+        debug_assert!(time >= self.now, "a wake cannot be in the past");
+        self.queue.push(time, component, Event::Wake { token });
+    }
+
     /// Asks for an [`Event::Wake`] with `token` at `time`.
     pub fn wake_at(&mut self, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");

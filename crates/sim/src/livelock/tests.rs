@@ -10,7 +10,7 @@ use crate::kernel::{Duration, Time};
 use crate::record::{AddressRange, AddressRanges};
 use crate::simulation::{HostProgram, Options, Program, Progress, Simulation, SimulationError};
 use crate::switch::Scheme;
-use crate::traffic::{Experiment, Pattern, StreamConfig};
+use crate::traffic::{Experiment, Pattern, SharedBy, StreamConfig};
 
 const TWO_HOSTS: [&str; 2] =
     [r#"fabric.hosts=["host0","host1"]"#, r#"fabric.edges=["host0 -> switch0","host1 -> switch0","switch0 -> pm0"]"#];
@@ -36,6 +36,7 @@ fn experiment() -> Experiment {
         inject_delay_ns: 0.0,
         inject_jitter_ns: 0.0,
         dependent: false,
+        shared_by: SharedBy::Stream,
         requests: None,
     };
     Experiment { streams: vec![vec![stream]], warm_up_ns: 1_000.0, measure_ns: 1_000_000.0, seed: 1 }

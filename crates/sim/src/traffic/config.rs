@@ -19,7 +19,7 @@ pub struct StreamConfig {
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,
-    /// How much of that memory it goes over, in bytes; each stream of a host has a part of its own.
+    /// How much of that memory it goes over, in bytes; each stream of a host has a part of its own, unless `shared_by` says otherwise.
     pub footprint_bytes: u64,
     /// Size of a request, in bytes: a multiple of 64 up to [`REQUEST_BYTES_MAX`]. A request is complete when its last line is.
     pub request_bytes: u32,
@@ -43,6 +43,10 @@ pub struct StreamConfig {
     /// `inject_delay_ns` counts from completion.
     #[serde(default)]
     pub dependent: bool,
+    /// Whose lines they are. Streams that share them read and write keys, each of one request's size: only one puts a key at a time, and the others wait
+    /// until its persist is complete.
+    #[serde(default)]
+    pub shared_by: SharedBy,
     /// Requests after which the stream ends; it never does if absent.
     #[serde(default)]
     pub requests: Option<u64>,
@@ -56,6 +60,21 @@ pub enum Pattern {
     Random,
     /// Each request goes to the place after the one before, from a place on that the seed gives; after the last place comes the first.
     Sequential,
+    /// Each request goes to any place, but some are much more popular: Zipf's law with the exponent 0.99, as the workloads of YCSB have it.
+    Zipfian,
+}
+
+/// Whose the lines of a stream are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedBy {
+    /// Its own.
+    #[default]
+    Stream,
+    /// Those of all streams of its host that say so.
+    Host,
+    /// Those of all such streams of all hosts: of the whole memory, not of the host's part.
+    Hosts,
 }
 
 impl StreamConfig {

@@ -103,18 +103,23 @@ fn run_until(system: &mut System, watch: &mut LivelockWatch, time: Time) -> Resu
 }
 
 impl Measurement {
-    /// `{interval_ns, hosts: [{name, streams: [{reads, writes}]}], links}`, as docs/latency.md describes it.
+    /// `{interval_ns, hosts: [{name, streams: [{reads, writes, stale_reads}]}], overwritten, links}`, as docs/latency.md describes it.
     pub fn to_json(&self) -> Value {
         let hosts = self.hosts.iter().map(|name| {
             let streams = self.stats.get(name).map_or(&[][..], StatsNode::children);
             let streams = streams.iter().map(|(_, stream)| {
-                json!({"reads": self.direction(stream, "reads"), "writes": self.direction(stream, "writes")})
+                json!({
+                    "reads": self.direction(stream, "reads"),
+                    "writes": self.direction(stream, "writes"),
+                    "stale_reads": stream.counter("stale_reads"),
+                })
             });
             json!({"name": name, "streams": streams.collect::<Vec<_>>()})
         });
         json!({
             "interval_ns": self.interval.as_ns(),
             "hosts": hosts.collect::<Vec<_>>(),
+            "overwritten": self.stats.children().iter().map(|(_, device)| device.counter("pm.older_writes")).sum::<u64>(),
             "links": results::links(&self.links, &self.stats, self.interval),
         })
     }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::config::StreamConfig;
-use crate::config::Machine;
-use crate::config::topology::{DeviceId, HostId, Topology};
+use super::config::{SharedBy, StreamConfig};
+use crate::config::topology::{DeviceId, HostId, MemoryRange, Topology};
+use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
 use crate::message::{LINE_BYTES, LineAddress};
 
@@ -57,16 +57,20 @@ struct Memory {
     part_lines: u64,
 }
 
-/// The footprint of each stream of `host`: streams to the same memory lie one behind the other.
+/// The footprint of each stream of `host`: streams to the same memory lie one behind the other; those that share their lines have the same ones.
 ///
 /// # Errors
 /// If there is no such memory, or it is too small for all of them; with the reason.
 pub fn of_streams(machine: &Machine, host: HostId, streams: &[StreamConfig]) -> Result<Vec<Footprint>, String> {
     let mut taken: Vec<(&str, u64)> = Vec::new();
+    let mut common: Option<Footprint> = None;
     streams
         .iter()
         .map(|stream| {
-            let memory = memory(machine, host, &stream.memory)?;
+            if let Some(common) = common.as_ref().filter(|_| stream.shared_by != SharedBy::Stream) {
+                return Ok(common.clone());
+            }
+            let memory = memory(machine, host, &stream.memory, stream.shared_by == SharedBy::Hosts)?;
             let request = u64::from(stream.lines_per_request());
             let wanted = stream.footprint_bytes / LINE_BYTES / memory.parts.len() as u64;
             let part_lines = wanted / request * request;
@@ -87,9 +91,64 @@ pub fn of_streams(machine: &Machine, host: HostId, streams: &[StreamConfig]) -> 
             }
             let footprint = memory.section(*before, part_lines);
             *before += part_lines;
+            if stream.shared_by != SharedBy::Stream {
+                common = Some(footprint.clone());
+            }
             Ok(footprint)
         })
         .collect()
+}
+
+/// Whether streams can share what they say they share.
+///
+/// # Errors
+/// The reason why not.
+pub fn check_sharing(machine: &Machine, hosts: &[&[StreamConfig]]) -> Result<(), String> {
+    let is_common = |stream: &&StreamConfig| stream.shared_by != SharedBy::Stream;
+    for streams in hosts {
+        let mut common = streams.iter().filter(is_common);
+        if let Some(first) = common.next()
+            && common.any(|other| !are_alike(first, other))
+        {
+            return Err(
+                "streams that share their lines have the same memory, footprint and size of requests".to_owned()
+            );
+        }
+    }
+    let all = || hosts.iter().flat_map(|streams| streams.iter());
+    let Some(first) = all().find(|stream| stream.shared_by == SharedBy::Hosts) else { return Ok(()) };
+    if all().any(|other| !are_alike(first, other)) {
+        return Err("where hosts share lines all streams do, and have the same memory, footprint and size of requests"
+            .to_owned());
+    }
+    let topology = machine.topology();
+    let is_of_kind = |range: &&MemoryRange| match first.memory.as_str() {
+        "pm" => range.is_pm(),
+        "expander" => !range.is_pm(),
+        name => range.targets.iter().any(|device| topology.devices[device.0 as usize].name == name),
+    };
+    let ranges = || topology.ranges.iter().filter(is_of_kind);
+    if first.memory == "dram" {
+        return Err("hosts share no DRAM: each has its own".to_owned());
+    }
+    if topology.pm_sharing == PmSharing::Private && ranges().any(MemoryRange::is_pm) {
+        return Err("on this machine each host keeps to its own PM (fabric.pm_sharing is \"private\")".to_owned());
+    }
+    for (host, node) in topology.hosts.iter().enumerate() {
+        let reaches = |range: &MemoryRange| topology.route(HostId(host as u32), range.targets[0]).is_some();
+        if !ranges().all(reaches) {
+            return Err(format!(
+                "hosts share what all of them reach, and {} does not reach all {}",
+                node.name, first.memory
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn are_alike(one: &StreamConfig, other: &StreamConfig) -> bool {
+    let shared = |stream: &StreamConfig| (stream.shared_by, stream.footprint_bytes, stream.request_bytes);
+    shared(one) == shared(other) && one.memory == other.memory
 }
 
 /// How many bytes the streams of `host` have in that memory, all together.
@@ -97,7 +156,7 @@ pub fn of_streams(machine: &Machine, host: HostId, streams: &[StreamConfig]) -> 
 /// # Errors
 /// If there is no such memory.
 pub fn bytes_of(machine: &Machine, host: HostId, name: &str) -> Result<u64, String> {
-    let memory = memory(machine, host, name)?;
+    let memory = memory(machine, host, name, false)?;
     Ok(memory.part_lines * memory.parts.len() as u64 * LINE_BYTES)
 }
 
@@ -112,16 +171,17 @@ impl Memory {
     }
 }
 
-fn memory(machine: &Machine, host: HostId, name: &str) -> Result<Memory, String> {
+/// What `host` has in that memory for itself, or all of it.
+fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Memory, String> {
     let topology = machine.topology();
     if name == "dram" {
         let part_lines = machine.dram.capacity_mib * MIB / LINE_BYTES;
         return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
     }
     let frames = match name {
-        "expander" => topology.expander_frames_of(host),
-        "pm" => topology.frames_of(host),
-        device => return named_device(topology, host, device),
+        "expander" => frames(topology, host, false, whole),
+        "pm" => frames(topology, host, true, whole),
+        device => return named_device(topology, host, device, whole),
     };
     let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
     let Some(part_lines) = frames.iter().map(lines).min() else {
@@ -132,14 +192,27 @@ fn memory(machine: &Machine, host: HostId, name: &str) -> Result<Memory, String>
     Ok(Memory { parts, part_lines })
 }
 
-fn named_device(topology: &Topology, host: HostId, name: &str) -> Result<Memory, String> {
+/// The addresses of PM, or of expanders, that are the host's own, or of all that it reaches.
+fn frames(topology: &Topology, host: HostId, of_pm: bool, whole: bool) -> Vec<Range<u64>> {
+    match (whole, of_pm) {
+        (false, true) => topology.frames_of(host),
+        (false, false) => topology.expander_frames_of(host),
+        (true, _) => {
+            let reached =
+                |range: &&MemoryRange| range.is_pm() == of_pm && topology.route(host, range.targets[0]).is_some();
+            topology.ranges.iter().filter(reached).map(|range| range.base..range.base + range.bytes).collect()
+        }
+    }
+}
+
+fn named_device(topology: &Topology, host: HostId, name: &str, whole: bool) -> Result<Memory, String> {
     let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
         let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
         let devices = if names.is_empty() { "no devices".to_owned() } else { names.join(", ") };
         return Err(format!("there is no memory {name:?}; there are dram, pm, expander and {devices}"));
     };
     let device = DeviceId(index as u32);
-    let frames = if topology.is_pm(device) { topology.frames_of(host) } else { topology.expander_frames_of(host) };
+    let frames = frames(topology, host, topology.is_pm(device), whole);
     let host_name = &topology.hosts[host.0 as usize].name;
     one_device(topology, &frames, device).ok_or_else(|| format!("{host_name} does not reach {name}"))
 }

@@ -2,8 +2,9 @@
 
 use super::config::StreamConfig;
 use super::footprint::Footprint;
+use super::keys::Keys;
 use super::random::Random;
-use super::stream::{Shared, Stream, named_by};
+use super::stream::{self, Shared, Stream, named_by};
 use crate::kernel::{Component, Context, Duration, Event, Time};
 use crate::livelock::HostActivity;
 use crate::message::Version;
@@ -14,6 +15,8 @@ use crate::stats::StatsNode;
 pub struct Generator {
     streams: Vec<Stream>,
     shared: Shared,
+    /// The keys of a generator alone; those of a system have one register of keys together.
+    keys: Keys,
     events: u64,
 }
 
@@ -27,6 +30,7 @@ impl Generator {
         Generator {
             streams: streams.iter().enumerate().map(stream).collect(),
             shared: Shared { cache_latency, version: Version(0) },
+            keys: Keys::default(),
             events: 0,
         }
     }
@@ -53,17 +57,30 @@ impl Generator {
     }
 }
 
-impl Component for Generator {
-    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+impl Generator {
+    /// Reacts to one event, where all generators have `keys` in common.
+    pub fn handle_with(&mut self, event: Event, keys: &mut Keys, context: &mut Context<'_>) {
         self.events += 1;
+        let shared = &mut self.shared;
         match event {
             Event::Arrival { message, .. } => {
                 let (stream, request) = named_by(message.tag);
-                self.streams[stream].line_answered(request, &message, &mut self.shared, context);
+                self.streams[stream].line_answered(request, &message, shared, keys, context);
             }
-            Event::Wake { token } => self.streams[token as usize].wake(&mut self.shared, context),
+            Event::Wake { token } => match stream::granted_by(token) {
+                Some((stream, request)) => self.streams[stream].granted(request, shared, keys, context),
+                None => self.streams[token as usize].wake(shared, keys, context),
+            },
             Event::Credit { .. } => unreachable!("the port to the host bridge has no credits"),
         }
+    }
+}
+
+impl Component for Generator {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        let mut keys = std::mem::take(&mut self.keys);
+        self.handle_with(event, &mut keys, context);
+        self.keys = keys;
     }
 
     fn power_fail(&mut self) {

@@ -8,6 +8,8 @@ use crate::stats::{Histogram, StatsNode};
 pub struct StreamStats {
     reads: DirectionStats,
     writes: DirectionStats,
+    /// Gets that saw less than had been acknowledged before they began.
+    pub(super) stale_reads: u64,
 }
 
 /// What a stream counted of its reads, or of its writes.
@@ -47,7 +49,11 @@ impl StreamStats {
     }
 
     pub(super) fn to_node(&self) -> StatsNode {
-        StatsNode::group([("reads", self.reads.to_node()), ("writes", self.writes.to_node())])
+        StatsNode::group([
+            ("reads", self.reads.to_node()),
+            ("writes", self.writes.to_node()),
+            ("stale_reads", StatsNode::Counter(self.stale_reads)),
+        ])
     }
 }
 

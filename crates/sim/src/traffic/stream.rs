@@ -1,17 +1,24 @@
 //! One stream of a traffic generator: which request comes next, and when it may begin.
 
-use super::config::{Pattern, StreamConfig};
+use std::collections::VecDeque;
+
+use super::config::{Pattern, SharedBy, StreamConfig};
 use super::footprint::Footprint;
+use super::keys::{Client, Keys};
 use super::random::Random;
 use super::stats::StreamStats;
+use super::zipf::Zipf;
 use crate::kernel::{Context, Duration, PortId, Time};
-use crate::message::{ByteMask, Cause, Message, Stage, Tag, Version};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
 
 /// The port to the host bridge.
 pub(super) const BRIDGE: PortId = PortId(0);
 
 /// Bits of a tag that name a request within its stream.
 const REQUEST_BITS: u32 = 16;
+
+/// Marks the wake of a request that waited for its key; below it stands the tag.
+const GRANTED: u64 = 1 << 32;
 
 /// What all streams of a host share.
 #[derive(Clone, Debug)]
@@ -27,10 +34,9 @@ pub(super) struct Shared {
 pub(super) struct Stream {
     number: u32,
     footprint: Footprint,
-    pattern: Pattern,
+    choice: Choice,
+    is_shared: bool,
     lines_per_request: u32,
-    /// The place of the next sequential request.
-    next_place: u64,
     places: u64,
     mix: Mix,
     random: Random,
@@ -51,6 +57,8 @@ pub(super) struct Stream {
     free: Vec<u16>,
     /// The request of which not all lines have left.
     leaving: Option<u16>,
+    /// Puts that have got their key, the first one first.
+    granted: VecDeque<u16>,
     pub stats: StreamStats,
 }
 
@@ -63,6 +71,35 @@ struct Request {
     lines_to_send: u32,
     lines_unanswered: u32,
     is_write: bool,
+    /// The first line, by which its key is known.
+    key: LineAddress,
+    /// Since when it has the key that it puts; of all others the start.
+    granted: Time,
+    /// What a put makes of its key, and what a get has to see at least.
+    version: Version,
+    is_stale: bool,
+}
+
+/// Where the next request goes.
+#[derive(Clone, Debug)]
+enum Choice {
+    Random,
+    Sequential { next: u64 },
+    Zipfian(Zipf),
+}
+
+impl Choice {
+    fn next(&mut self, places: u64, random: &mut Random) -> u64 {
+        match self {
+            Choice::Random => random.below(places),
+            Choice::Sequential { next } => {
+                let place = *next;
+                *next = if place + 1 == places { 0 } else { place + 1 };
+                place
+            }
+            Choice::Zipfian(zipf) => zipf.next(random),
+        }
+    }
 }
 
 /// Reads and writes in a fixed proportion, as evenly mixed as can be.
@@ -92,11 +129,16 @@ impl Stream {
         let all = u64::from(config.reads) + u64::from(config.writes);
         let mix = Mix { writes: config.writes.into(), all, phase: random.below(all) };
         let numbers = config.outstanding as usize;
+        let first = random.below(places);
         Stream {
             number,
-            pattern: config.pattern,
+            choice: match config.pattern {
+                Pattern::Random => Choice::Random,
+                Pattern::Sequential => Choice::Sequential { next: first },
+                Pattern::Zipfian => Choice::Zipfian(Zipf::new(places, footprint.line(0).0)),
+            },
+            is_shared: config.shared_by != SharedBy::Stream,
             lines_per_request,
-            next_place: random.below(places),
             places,
             mix,
             outstanding: config.outstanding,
@@ -112,6 +154,7 @@ impl Stream {
             requests: vec![Request::default(); numbers],
             free: (0..numbers).rev().map(|number| number as u16).collect(),
             leaving: None,
+            granted: VecDeque::new(),
             footprint,
             random,
             stats: StreamStats::default(),
@@ -126,33 +169,58 @@ impl Stream {
     }
 
     /// The time has come that a wake was asked for.
-    pub fn wake(&mut self, shared: &mut Shared, context: &mut Context<'_>) {
+    pub fn wake(&mut self, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
         self.is_armed = false;
-        self.go_on(shared, context);
+        self.go_on(shared, keys, context);
+    }
+
+    /// Request `number` has got its key.
+    pub fn granted(&mut self, number: u16, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
+        let request = &mut self.requests[usize::from(number)];
+        request.granted = context.now();
+        request.version = keys.begin(request.key);
+        self.granted.push_back(number);
+        self.go_on(shared, keys, context);
     }
 
     /// A line of request `number` has its answer.
-    pub fn line_answered(&mut self, number: u16, answer: &Message, shared: &mut Shared, context: &mut Context<'_>) {
+    pub fn line_answered(
+        &mut self,
+        number: u16,
+        answer: &Message,
+        shared: &mut Shared,
+        keys: &mut Keys,
+        context: &mut Context<'_>,
+    ) {
         self.lines_in_flight -= 1;
         let request = &mut self.requests[usize::from(number)];
         request.lines_unanswered -= 1;
+        request.is_stale |= self.is_shared && !request.is_write && answer.version < request.version;
         self.stats.line_answered(request.is_write);
         if request.lines_unanswered == 0 {
             debug_assert_eq!(answer.stack.start(), request.start, "a request's time runs from its start");
             debug_assert_eq!(answer.stack.charged_until(), context.now(), "all of a request's time is charged");
             self.stats.request_answered(request.is_write, &answer.stack);
+            self.stats.stale_reads += u64::from(request.is_stale);
+            if self.is_shared
+                && request.is_write
+                && let Some(next) = keys.acknowledge(request.key)
+            {
+                context.wake_other(next.generator, context.now(), next.token);
+            }
             self.free.push(number);
             self.in_flight -= 1;
             if self.dependent {
                 self.next_start = context.now() + self.next_delay();
             }
         }
-        self.go_on(shared, context);
+        self.go_on(shared, keys, context);
     }
 
     /// Sends what may leave now, and sees to it that what may leave later does.
-    fn go_on(&mut self, shared: &mut Shared, context: &mut Context<'_>) {
+    fn go_on(&mut self, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
         loop {
+            self.leaving = self.leaving.or_else(|| self.granted.pop_front());
             if let Some(number) = self.leaving {
                 if self.lines_in_flight == self.lines_outstanding {
                     return;
@@ -162,7 +230,7 @@ impl Stream {
                 if self.next_start > context.now() {
                     return self.arm(context);
                 }
-                self.begin(context.now());
+                self.begin(keys, context);
             } else {
                 return;
             }
@@ -185,40 +253,59 @@ impl Stream {
         context.wake_at(self.next_start, u64::from(self.number));
     }
 
-    fn begin(&mut self, now: Time) {
-        let place = match self.pattern {
-            Pattern::Random => self.random.below(self.places),
-            Pattern::Sequential => {
-                let place = self.next_place;
-                self.next_place = if place + 1 == self.places { 0 } else { place + 1 };
-                place
-            }
-        };
+    fn begin(&mut self, keys: &mut Keys, context: &mut Context<'_>) {
+        let now = context.now();
+        let next_line = self.choice.next(self.places, &mut self.random) * u64::from(self.lines_per_request);
         let number = self.free.pop().expect("there are as many numbers as requests under way");
-        self.requests[usize::from(number)] = Request {
+        let mut request = Request {
             start: now,
-            next_line: place * u64::from(self.lines_per_request),
+            next_line,
             lines_to_send: self.lines_per_request,
             lines_unanswered: self.lines_per_request,
             is_write: self.mix.next_is_write(),
+            key: self.footprint.line(next_line),
+            granted: now,
+            version: Version(0),
+            is_stale: false,
         };
-        self.leaving = Some(number);
+        let mut may_leave = true;
+        if self.is_shared && request.is_write {
+            let token = GRANTED | u64::from(self.tag(number).0);
+            may_leave = keys.ask(request.key, Client { generator: context.component(), token });
+            if may_leave {
+                request.version = keys.begin(request.key);
+            }
+        } else if self.is_shared {
+            request.version = keys.acknowledged(request.key);
+        }
+        self.requests[usize::from(number)] = request;
+        self.leaving = may_leave.then_some(number);
         self.in_flight += 1;
         self.left -= 1;
         self.next_start = now + self.next_delay();
     }
 
+    fn tag(&self, number: u16) -> Tag {
+        Tag(self.number << REQUEST_BITS | u32::from(number))
+    }
+
     fn send_line(&mut self, number: u16, shared: &mut Shared, context: &mut Context<'_>) {
+        let tag = self.tag(number);
         let request = &mut self.requests[usize::from(number)];
         let line = self.footprint.line(request.next_line);
-        let tag = Tag(self.number << REQUEST_BITS | u32::from(number));
         let departure = context.now() + shared.cache_latency;
         let mut message = if request.is_write {
-            shared.version = Version(shared.version.0.saturating_add(1));
-            Message::write(line, tag, Cause::NonTemporalStore, shared.version, ByteMask::FULL, request.start)
+            let version = if self.is_shared {
+                request.version
+            } else {
+                shared.version = Version(shared.version.0.saturating_add(1));
+                shared.version
+            };
+            Message::write(line, tag, Cause::NonTemporalStore, version, ByteMask::FULL, request.start)
         } else {
             Message::read(line, tag, Cause::DemandRead, request.start)
         };
+        message.stack.charge(Stage::Core, request.granted);
         message.stack.charge(Stage::Cache, departure);
         context.send(BRIDGE, message, departure);
         request.next_line += 1;
@@ -245,6 +332,7 @@ impl Stream {
         self.in_flight = 0;
         self.lines_in_flight = 0;
         self.leaving = None;
+        self.granted.clear();
         self.is_armed = false;
     }
 
@@ -257,11 +345,26 @@ impl Stream {
 
 impl Default for Request {
     fn default() -> Self {
-        Request { start: Time::ZERO, next_line: 0, lines_to_send: 0, lines_unanswered: 0, is_write: false }
+        Request {
+            start: Time::ZERO,
+            next_line: 0,
+            lines_to_send: 0,
+            lines_unanswered: 0,
+            is_write: false,
+            key: LineAddress(0),
+            granted: Time::ZERO,
+            version: Version(0),
+            is_stale: false,
+        }
     }
 }
 
 /// The stream and the request that a tag names.
 pub(super) fn named_by(tag: Tag) -> (usize, u16) {
     ((tag.0 >> REQUEST_BITS) as usize, tag.0 as u16)
+}
+
+/// The stream and the request whose key has come, if that is what a wake says.
+pub(super) fn granted_by(token: u64) -> Option<(usize, u16)> {
+    (token & GRANTED != 0).then(|| named_by(Tag(token as u32)))
 }

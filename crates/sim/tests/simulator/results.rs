@@ -111,7 +111,8 @@ fn check_figures(figures: &Json) {
         return;
     }
     let count = |name: &str| buffer[name].as_u64().unwrap_or_else(|| panic!("{name} is no count"));
-    assert_eq!(count("writes"), count("writes_flush") + count("writes_eviction") + count("writes_non_temporal"));
+    let causes = ["writes_flush", "writes_eviction", "writes_non_temporal", "writes_drain"];
+    assert_eq!(count("writes"), causes.into_iter().map(count).sum::<u64>());
     assert!(count("read_hits") <= count("reads") && count("writes_coalesced") <= count("writes"));
     assert!(buffer["occupancy"]["max"].as_u64() <= buffer["occupancy"]["entries"].as_u64(), "{buffer}");
     let series = &buffer["occupancy"]["over_time"];

@@ -2,8 +2,9 @@
 
 mod experiment;
 mod generator;
+mod keys;
 
-use super::{Pattern, StreamConfig};
+use super::{Pattern, SharedBy, StreamConfig};
 
 /// Reads of single lines from the host's own DRAM, one after the other.
 fn reads() -> StreamConfig {
@@ -19,6 +20,7 @@ fn reads() -> StreamConfig {
         inject_delay_ns: 0.0,
         inject_jitter_ns: 0.0,
         dependent: false,
+        shared_by: SharedBy::Stream,
         requests: None,
     }
 }

@@ -1,0 +1,344 @@
+"""Several hosts with a pool of PM: key-value traffic on keys of their own, then on shared keys.
+
+Hosts sit at leaf switches below a root with the PM. Their clients get and put keys by Zipf's law,
+as YCSB does; a put is over when its persist is. Where each host keeps to keys of its own, its leaf
+may acknowledge. Where they share keys, only the root may: a leaf that acknowledges makes reads
+stale, which is shown, and the root costs a longer way and one buffer for all, which is measured.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from fencepost import documents, machines
+from fencepost.figures import Value, ratio
+from fencepost.reproduce.pictures import COLOURS
+from fencepost.reproduce.replays import MACHINE, Progress, simulator
+from fencepost.reproduce.study import BASELINE, BUFFERED
+from fencepost.traffic import Machine, Stream
+from fencepost.validation.pictures import new_figure, svg
+
+HOSTS = (2, 4, 8, 16)
+MIXES = {"A": (1, 1), "B": (19, 1), "C": (1, 0)}  # YCSB's workloads: gets and puts
+
+KEYS = 16_384  # of each store; chosen: 64 for each entry of the largest buffer
+CLIENTS = 8  # of each host: one for each of its cores
+THINK_NS, THINK_JITTER_NS = 50.0, 100.0  # between two requests; chosen: some 400 cycles of a core
+LINE_BYTES, LARGE_BYTES = 64, 1024  # of a value: one line; YCSB's 10 fields of 100 bytes
+LARGE_HOSTS = 8
+WARM_UP_NS, MEASURE_NS = 10_000.0, 40_000.0
+INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
+
+PRIVATE, SHARED = "private", "shared"
+LEAF, ROOT, LARGE_ROOT = "leaf", "root", "large root"
+ENTRIES_MAX = 256
+
+WARNING = {(SHARED, LEAF): "unsafe"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One measurement."""
+
+    hosts: int
+    mix: str
+    keys: str  # private or shared
+    scheme: str
+    persist_point: str  # without meaning under nopb
+    value_bytes: int = LINE_BYTES
+
+    @property
+    def label(self) -> str:
+        """For people who wait."""
+        return f"{self.hosts} hosts {self.mix} {self.keys} {self.scheme} {self.persist_point}"
+
+
+def settings() -> Iterator[Setting]:
+    """Everything that is measured."""
+    shapes = [(hosts, LINE_BYTES) for hosts in HOSTS] + [(LARGE_HOSTS, LARGE_BYTES)]
+    for hosts, value_bytes in shapes:
+        for mix in MIXES:
+            for keys in (PRIVATE, SHARED):
+                yield Setting(hosts, mix, keys, BASELINE, ROOT, value_bytes)
+                places = (LEAF, ROOT) if keys == PRIVATE else (LEAF, ROOT, LARGE_ROOT)
+                for place in places:
+                    for scheme in BUFFERED:
+                        yield Setting(hosts, mix, keys, scheme, place, value_bytes)
+
+
+def machine(setting: Setting) -> dict[str, Any]:
+    """`pcs-table1` with so many hosts, each at a leaf, and a PM device for each below the root."""
+    document = copy.deepcopy(machines.resolve(MACHINE, []))
+    numbers = range(setting.hosts)
+    leaves = [f"leaf{number}" for number in numbers]
+    devices = [f"pm{number}" for number in numbers]
+    fabric: dict[str, Any] = {
+        "hosts": [f"host{number}" for number in numbers],
+        "switches": [*leaves, ROOT],
+        "devices": devices,
+        "edges": [
+            *(f"host{number} -> leaf{number}" for number in numbers),
+            *(f"{leaf} -> {ROOT}" for leaf in leaves),
+            *(f"{ROOT} -> {device}" for device in devices),
+        ],
+        "interleave": {"pool": {"devices": devices, "granularity_bytes": INTERLEAVE_BYTES}},
+    }
+    if setting.scheme != BASELINE and setting.persist_point == LEAF:
+        fabric["persist_points"] = leaves
+        # Said in so many words, or the machine is refused: it is wrong.
+        fabric["pm_sharing"] = "private" if setting.keys == PRIVATE else "shared_unsafe"
+    if setting.persist_point == LARGE_ROOT:
+        entries = document["switch"]["persist_buffer"]["entries"] * setting.hosts
+        buffer = {"entries": min(entries, ENTRIES_MAX)}
+        fabric["switch"] = {ROOT: {"persist_buffer": buffer}}
+    return document | {"fabric": fabric}
+
+
+def clients(setting: Setting) -> list[Stream]:
+    """The clients of each host."""
+    gets, puts = MIXES[setting.mix]
+    client = Stream(
+        "pm",
+        1,
+        pattern="zipfian",
+        request_bytes=setting.value_bytes,
+        reads=gets,
+        writes=puts,
+        inject_delay_ns=THINK_NS,
+        inject_jitter_ns=THINK_JITTER_NS,
+        dependent=True,
+        footprint_bytes=KEYS * setting.value_bytes,
+        shared_by="hosts" if setting.keys == SHARED else "host",
+    )
+    return [client] * CLIENTS
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What came of a setting, all clients of all hosts together."""
+
+    requests_per_us: float
+    get_ns: Value
+    put_ns: Value
+    put_wait_ns: Value  # the part of `put_ns` before the key could be had
+    gets: int
+    stale_gets: int
+    overwritten: int  # acknowledged lines that an older version replaced in PM
+
+
+def figures(result: dict[str, Any]) -> Figures:
+    """Reads a result of traffic."""
+    streams = [stream for host in result["hosts"] for stream in host["streams"]]
+    gets, puts = ([stream[kind] for stream in streams] for kind in ("reads", "writes"))
+    count = sum(one["count"] for one in gets + puts)
+    return Figures(
+        requests_per_us=count / result["interval_ns"] * 1000.0,
+        get_ns=_mean(gets, lambda one: one["latency_ns"]["mean"]),
+        put_ns=_mean(puts, lambda one: one["latency_ns"]["mean"]),
+        put_wait_ns=_mean(puts, lambda one: one["parts_ns"]["core"]),
+        gets=sum(one["count"] for one in gets),
+        stale_gets=sum(stream["stale_reads"] for stream in streams),
+        overwritten=result["overwritten"],
+    )
+
+
+def _mean(directions: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> Value:
+    count = sum(one["count"] for one in directions)
+    total = sum(one["count"] * value(one) for one in directions if one["count"])
+    return total / count if count else None
+
+
+class KeyValues:
+    """All settings that have been measured; `run` does those that are missing."""
+
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self._folder = folder / "traffic"
+        self._jobs = jobs
+        self._found: dict[Setting, Figures] = {}
+
+    def __getitem__(self, setting: Setting) -> Figures:
+        return self._found[setting]
+
+    def run(self, watch: Callable[[Progress], None]) -> None:
+        """Measures what is missing; what is done is kept in files, so that it goes on there."""
+        wanted = list(settings())
+        waiting = [setting for setting in wanted if not self._load(setting)]
+        # The largest first, so that none is left alone at the end.
+        waiting.sort(key=lambda one: one.hosts * one.value_bytes, reverse=True)
+        progress = Progress(len(waiting), work=float(sum(map(_weight, waiting))))
+        stopped = threading.Event()
+
+        def measure(setting: Setting) -> Setting:
+            if not stopped.is_set():
+                self._measure(setting)
+            return setting
+
+        with ThreadPoolExecutor(max_workers=self._jobs) as pool:
+            try:
+                for done in as_completed([pool.submit(measure, setting) for setting in waiting]):
+                    setting = done.result()
+                    progress.done += 1
+                    progress.worked += _weight(setting)
+                    progress.running = [setting.label]
+                    watch(progress)
+            except BaseException:
+                stopped.set()
+                raise
+
+    def _measure(self, setting: Setting) -> None:
+        measured = Machine("key-value store", machine(setting), setting.scheme)
+        result = measured.measure_hosts(
+            [clients(setting)] * setting.hosts, measure_ns=MEASURE_NS, warm_up_ns=WARM_UP_NS
+        )
+        self._found[setting] = figures(result)
+        documents.write_json(self._file(setting), asdict(self._found[setting]))
+
+    def _load(self, setting: Setting) -> bool:
+        path = self._file(setting)
+        if path.exists():
+            self._found[setting] = Figures(**json.loads(path.read_text(encoding="utf-8")))
+        return path.exists()
+
+    def _file(self, setting: Setting) -> Path:
+        streams = [asdict(client) for client in clients(setting)]
+        times = (WARM_UP_NS, MEASURE_NS)
+        decided = (simulator(), asdict(setting), machine(setting), streams, times)
+        digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
+        return self._folder / f"{setting.keys}-{setting.scheme}-{digest}.json"
+
+    # --- what is read off ----------------------------------------------------------------
+
+    def speedup(self, setting: Setting) -> Value:
+        """Requests in a time over those of `nopb`."""
+        baseline = Setting(
+            setting.hosts, setting.mix, setting.keys, BASELINE, ROOT, setting.value_bytes
+        )
+        return ratio(self[setting].requests_per_us, self[baseline].requests_per_us)
+
+    def average(
+        self,
+        scheme: str,
+        keys: str,
+        place: str,
+        *,
+        hosts: int | None = None,
+        mix: str | None = None,
+    ) -> float:
+        """The mean speedup over all numbers of hosts and all mixes, or over those of one."""
+        speedups = [
+            self.speedup(Setting(number, one, keys, scheme, place))
+            for number in (HOSTS if hosts is None else (hosts,))
+            for one in (MIXES if mix is None else (mix,))
+        ]
+        return fmean(value for value in speedups if value is not None)
+
+    def published(self, scheme: str) -> Value:
+        """The average that stands beside that of the authors' successor: shared keys, safely."""
+        return self.average(scheme, SHARED, ROOT) if scheme in BUFFERED else None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The member `hosts` of the document."""
+        return [
+            {**asdict(one), **asdict(self[one]), "speedup": self.speedup(one)} for one in settings()
+        ]
+
+
+def _weight(setting: Setting) -> int:
+    return setting.hosts * setting.value_bytes
+
+
+def picture(found: KeyValues) -> str:
+    """Throughput over `nopb` by the number of hosts: a panel for each mix, keys apart."""
+    figure = new_figure(3.0 * len(MIXES), 5.4)
+    panels = figure.subplots(2, len(MIXES), squeeze=False, sharex=True, sharey=True)
+    styles = {LEAF: "-", ROOT: ":", LARGE_ROOT: "--"}
+    for row, keys in enumerate((PRIVATE, SHARED)):
+        for axes, mix in zip(panels[row], MIXES, strict=True):
+            for place, style in styles.items():
+                if (keys, place) == (PRIVATE, LARGE_ROOT):
+                    continue
+                for scheme in BUFFERED:
+                    unsafe = WARNING.get((keys, place))
+                    values = [
+                        found.speedup(Setting(hosts, mix, keys, scheme, place)) for hosts in HOSTS
+                    ]
+                    axes.plot(
+                        HOSTS, values, style, marker="x" if unsafe else "o", markersize=4,
+                        color=COLOURS[scheme],
+                        label=f"{scheme}, {place}" + (f" ({unsafe})" if unsafe else ""),
+                    )  # fmt: skip
+            axes.axhline(1, color="#444444", linewidth=0.8)
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(HOSTS, [str(hosts) for hosts in HOSTS])
+            gets, puts = MIXES[mix]
+            share = 100 * gets // (gets + puts)
+            axes.set(title=f"{mix}: {share} % gets, {keys} keys")
+        panels[row][0].set(ylabel="requests over nopb")
+        panels[row][0].legend(frameon=False, fontsize=7, handlelength=3.2)
+    for axes in panels[-1]:
+        axes.set(xlabel="hosts")
+    return svg(figure)
+
+
+def table(found: KeyValues) -> list[list[str]]:
+    """For the page: the speedup of each place, by hosts; the mean over the mixes."""
+    lines = []
+    for keys, places in ((PRIVATE, (LEAF, ROOT)), (SHARED, (LEAF, ROOT, LARGE_ROOT))):
+        for place in places:
+            for scheme in BUFFERED:
+                all_mixes = [Setting(n, mix, keys, scheme, place) for n in HOSTS for mix in MIXES]
+                stale = sum(found[one].stale_gets for one in all_mixes)
+                gets = sum(found[one].gets for one in all_mixes)
+                overwritten = sum(found[one].overwritten for one in all_mixes)
+                lines.append(
+                    [
+                        keys,
+                        place + (" (**unsafe**)" if (keys, place) in WARNING else ""),
+                        scheme,
+                        *(f"{found.average(scheme, keys, place, hosts=n):.3f}" for n in HOSTS),
+                        f"{found.average(scheme, keys, place):.3f}",
+                        f"{found.average(scheme, keys, place, mix='A'):.3f}",
+                        f"{stale:,} of {gets:,}",
+                        f"{overwritten:,}",
+                    ]
+                )
+    return lines
+
+
+def latencies(found: KeyValues) -> list[list[str]]:
+    """For the page: of workload A, by hosts, what requests take."""
+    lines = []
+    shapes = [(hosts, LINE_BYTES) for hosts in HOSTS] + [(LARGE_HOSTS, LARGE_BYTES)]
+    for hosts, value_bytes in shapes:
+        for keys, place, scheme in (
+            (PRIVATE, ROOT, BASELINE),
+            *((PRIVATE, LEAF, scheme) for scheme in BUFFERED),
+            *((PRIVATE, ROOT, scheme) for scheme in BUFFERED),
+            (SHARED, ROOT, BASELINE),
+            *((SHARED, LEAF, scheme) for scheme in BUFFERED),
+            *((SHARED, ROOT, scheme) for scheme in BUFFERED),
+            *((SHARED, LARGE_ROOT, scheme) for scheme in BUFFERED),
+        ):
+            one = found[Setting(hosts, "A", keys, scheme, place, value_bytes)]
+            numbers = (one.requests_per_us, one.get_ns, one.put_ns, one.put_wait_ns)
+            lines.append(
+                [
+                    str(hosts),
+                    str(value_bytes),
+                    keys,
+                    "PM" if scheme == BASELINE else place,
+                    scheme,
+                    *("–" if number is None else f"{number:,.0f}" for number in numbers),
+                ]
+            )
+    return lines

@@ -1,0 +1,124 @@
+"""`fencepost reproduce`: chains and trees of switches, and key-value traffic of several hosts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost import _core
+from fencepost.cli import main
+from fencepost.reproduce import chains, key_values, programs
+from fencepost.reproduce.key_values import (
+    LEAF,
+    LINE_BYTES,
+    PRIVATE,
+    SHARED,
+    KeyValues,
+    Setting,
+)
+from fencepost.reproduce.replays import Progress, Replays
+from fencepost.reproduce.study import BASELINE, PERSIST_LATENCY, SCHEMES, Study
+from fencepost.tree import WORKLOADS
+from fencepost.validation import Work
+
+LIST = f"""
+[[program]]
+name = "queue"
+command = ["{WORKLOADS}/queue", "-t1", "-c1", "-n20"]
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("chains")
+    (folder / "list.toml").write_text(LIST)
+    listed = programs.read(folder / "list.toml")
+    kept = Replays(Work(folder, lambda text: None, False), listed, False, 2)
+    found = Study(listed, kept, SCHEMES)
+    kept.run(chains.cells(found), lambda progress: None)
+    return found
+
+
+def test_the_persist_latency_grows_with_the_way_to_the_persist_point(study: Study) -> None:
+    longest = [point for point in chains.IN_ROWS if point.switches == chains.LONGEST]
+    assert [point.placement.name for point in longest] == [
+        "first", "switch1", "switch2", "last", "all",
+    ]  # fmt: skip
+
+    def latency(point: chains.Point, scheme: str) -> float:
+        value = study.value(point.cell(study, "queue", scheme), PERSIST_LATENCY)
+        assert value is not None
+        return value
+
+    for scheme in SCHEMES[1:]:
+        by_place = [latency(point, scheme) for point in longest]
+        assert by_place[:4] == sorted(set(by_place[:4]))
+        assert by_place[4] == pytest.approx(by_place[0], rel=0.05)
+    assert latency(longest[0], BASELINE) > max(latency(point, "pb") for point in longest)
+
+
+def test_every_replay_of_chains_is_a_row_once_and_is_drawn(study: Study) -> None:
+    rows = chains.rows(study)
+    assert len(rows) == 3 * (1 + 3 + 3 + 5 + 3) - (2 + 2 + 4 + 2)  # nopb has no persist point
+    assert all(row["simulated_ns"] > 0 and row["speedup"] > 0 for row in rows)
+    assert {row["persist_point"] for row in rows if row["machine"] == chains.TREE} == {
+        None, "root", "leaves", "leaves and root",
+    }  # fmt: skip
+    assert "<svg" in chains.picture(study)
+    assert len(chains.table(study)) == 2 * (5 + 3)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_values, "HOSTS", (2,))
+    monkeypatch.setattr(key_values, "LARGE_HOSTS", 2)
+    monkeypatch.setattr(key_values, "MIXES", {"A": (1, 1)})
+    monkeypatch.setattr(key_values, "KEYS", 64)
+    monkeypatch.setattr(key_values, "MEASURE_NS", 10_000.0)
+
+
+@pytest.mark.usefixtures("small")
+def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    found = KeyValues(tmp_path, 2)
+    found.run(seen.append)
+    assert seen[-1].done == seen[-1].replays == len(list(key_values.settings()))
+    for setting in key_values.settings():
+        is_unsafe = setting.keys == SHARED and setting.persist_point == LEAF
+        figures = found[setting]
+        if is_unsafe and setting.scheme == "pb_rf" and setting.value_bytes == LINE_BYTES:
+            assert figures.stale_gets > 0 and figures.overwritten > 0
+        elif not is_unsafe:
+            assert figures.stale_gets == figures.overwritten == 0, setting
+        assert figures.gets > 20 and figures.put_ns is not None
+    leaf = found.speedup(Setting(2, "A", PRIVATE, "pb", LEAF))
+    assert leaf is not None and leaf > 1
+    assert "<svg" in key_values.picture(found)
+    assert len(key_values.table(found)) == 10 and key_values.latencies(found)
+    assert all(row["speedup"] for row in found.rows)
+    again = KeyValues(tmp_path, 2)
+    again.run(lambda progress: pytest.fail("it was measured again"))
+    assert again.rows == found.rows
+
+
+@pytest.mark.usefixtures("small")
+def test_the_part_stands_beside_what_was_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "list.toml").write_text(LIST)
+    command = ["reproduce", "pcs", "--part", "hosts", "--programs", str(tmp_path / "list.toml")]
+    command += ["--out", str(tmp_path), "--json", str(tmp_path / "pcs.json"), "--quiet"]
+    assert main(command) == 0
+    document = json.loads((tmp_path / "pcs.json").read_text())
+    ours = [row for row in document["rows"] if row["metric"] == "dpd_speedup_average"]
+    assert [row["scheme"] for row in ours] == ["pb", "pb_rf"]
+    assert all(row["ours"] > 1 for row in ours)
+    assert len(document["hosts"]) == len(list(key_values.settings()))
+    assert "dpd_speedup_average" in capsys.readouterr().out
+
+
+def test_a_machine_on_which_leaves_are_unsafe_has_to_say_so() -> None:
+    document = key_values.machine(Setting(2, "A", SHARED, "pb", LEAF))
+    assert document["fabric"].pop("pm_sharing") == "shared_unsafe"
+    with pytest.raises(_core.InputError, match="host0 would read stale data"):
+        _core.traffic_footprint_max("m", json.dumps(document), 0, "pm")
