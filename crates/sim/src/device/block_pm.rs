@@ -305,7 +305,12 @@ impl BlockPm {
     }
 
     fn accept_write(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
-        let Place { device_line, block, bank } = self.locate(request.line);
+        let place = self.locate(request.line);
+        if self.contents.checks_writes() {
+            let newest = self.version(request.line, place);
+            self.contents.check_write(request.version, newest);
+        }
+        let Place { device_line, block, bank } = place;
         let written = BufferedLine { line: request.line, device_line, version: request.version, mask: request.mask };
         let waits = match self.ack_at {
             AckAt::Queue => {

@@ -36,14 +36,13 @@ impl LineVersions {
     /// # Panics
     /// If the line has a newer version already, a write went past a later one: unless [`Self::take_older_writes`] was called.
     pub fn set(&mut self, device_line: u64, version: Version) {
+        let takes_older = self.older_writes.is_some();
         let held = self.place(device_line);
-        let before = std::mem::replace(held, version);
-        if version < before {
-            let Some(count) = &mut self.older_writes else {
-                panic!("line {device_line} of a device goes back from {before:?} to {version:?}");
-            };
-            *count += 1;
-        }
+        assert!(
+            version >= *held || takes_older,
+            "line {device_line} of a device goes back from {held:?} to {version:?}"
+        );
+        *held = version;
     }
 
     /// From now on a write of an older version replaces a newer one, as on a real medium, and is counted: for machines that say they are unsafe.
@@ -51,7 +50,22 @@ impl LineVersions {
         self.older_writes = Some(0);
     }
 
-    /// How many such writes there were, if they are taken.
+    /// A write of `version` comes, where `newest` gives what the device has of the line, queued or on its medium.
+    #[inline]
+    pub fn check_write(&mut self, version: Version, newest: Version) {
+        match &mut self.older_writes {
+            Some(count) => *count += u64::from(version < newest),
+            None => debug_assert!(version >= newest, "a write overtook an earlier one to its line"),
+        }
+    }
+
+    /// Whether writes have to be checked; otherwise only to find bugs.
+    #[inline]
+    pub fn checks_writes(&self) -> bool {
+        self.older_writes.is_some() || cfg!(debug_assertions)
+    }
+
+    /// How many writes brought an older version, if they are taken.
     pub fn older_writes(&self) -> Option<u64> {
         self.older_writes
     }
@@ -108,7 +122,10 @@ mod tests {
     fn an_unsafe_machine_takes_older_versions_and_counts_them() {
         let mut versions = LineVersions::default();
         versions.take_older_writes();
-        [2, 1, 1, 3].into_iter().for_each(|version| versions.set(5, Version(version)));
+        for version in [2, 1, 1, 3] {
+            versions.check_write(Version(version), versions.get(5));
+            versions.set(5, Version(version));
+        }
         assert_eq!((versions.get(5), versions.older_writes()), (Version(3), Some(1)));
     }
 

@@ -300,6 +300,11 @@ impl Pm {
 
     fn accept_write(&mut self, mut request: Message, now: Time, completions: &mut Vec<Completion>) {
         let (bank, device_line) = self.locate(request.line);
+        if self.contents.checks_writes() {
+            let queued = self.writes.find(request.line, bank).map(|queued| queued.version);
+            let newest = queued.unwrap_or_else(|| self.contents.get(device_line));
+            self.contents.check_write(request.version, newest);
+        }
         let mut write = QueuedWrite {
             line: request.line,
             device_line,

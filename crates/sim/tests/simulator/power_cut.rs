@@ -203,8 +203,8 @@ fn a_recovery_may_be_cut_at_every_event() {
             }
             cuts += 1;
         }
-        // A buffer with a single entry has drained most of it when the last persist is acknowledged.
-        let least = if sets.len() > 1 { 1 } else { 5 };
+        // What the last switch of a row accepts, or a buffer with a single entry, is mostly drained when the host knows of it.
+        let least = if sets.is_empty() { 5 } else { 0 };
         assert!(cuts > least, "{scheme}, {sets:?}: the recovery had next to nothing to do, {cuts} events");
     }
 }

@@ -96,7 +96,6 @@ impl WriteQueue {
     pub fn push(&mut self, mut write: QueuedWrite, bank: usize) -> bool {
         if let Some(index) = self.mergeable(write.line, bank) {
             let earlier = &mut self.banks[bank].waiting[index];
-            debug_assert!(write.version >= earlier.version, "a write overtook an earlier one to its line");
             earlier.version = write.version;
             earlier.mask = ByteMask(earlier.mask.0 | write.mask.0);
             earlier.unacknowledged.extend(write.unacknowledged);
