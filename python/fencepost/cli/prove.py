@@ -48,7 +48,9 @@ def prove(
     ] = False,
     schemes: Annotated[
         list[str] | None,
-        typer.Option("--scheme", metavar="S", help=f"{', '.join(SCHEMES)}; repeatable (default: pb)."),
+        typer.Option(
+            "--scheme", metavar="S", help=f"{', '.join(SCHEMES)}; repeatable (default: pb)."
+        ),
     ] = None,
     topology: Annotated[
         str | None, typer.Option(metavar="T", help="single (default), chain or shared.")

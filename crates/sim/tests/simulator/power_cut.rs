@@ -180,9 +180,9 @@ fn a_recovery_may_be_cut_at_every_event() {
     let little = writes_in_turn(3, Instruction::Clflush, Some(Instruction::Sfence));
     let one: &[&[&str]] = &[&[]];
     let machines = one.iter().map(|sets| ("pcs-table1", *sets)).chain(CHAINS.map(|sets| ("pcs-table1-2sw", sets)));
-    for ((name, sets), scheme) in machines.flat_map(|machine| {
-        [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| (machine, scheme))
-    }) {
+    for ((name, sets), scheme) in
+        machines.flat_map(|machine| [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| (machine, scheme)))
+    {
         let mut simulation = replay(&small(name, sets), scheme, &little);
         // With both lines in the buffer and none at the device yet.
         while acknowledged(&simulation) != (3, 3) {
