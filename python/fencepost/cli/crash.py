@@ -49,7 +49,7 @@ def crash_command(
     scheme: Annotated[
         str | None,
         typer.Option(
-            help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; nopb on a machine without a switch)."
+            help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; without a switch nopb)."
         ),
     ] = None,
     out: Annotated[
