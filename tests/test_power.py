@@ -88,3 +88,12 @@ def test_a_run_with_flushes_has_something_to_save(
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1] == "shutdown: dirty"
     assert printed[-2].startswith("error: GPF phase 1: host0 has")
+
+
+def test_without_a_switch_there_is_no_persist_buffer_and_that_is_said(
+    fft_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["power", "pcs-table1-0sw", str(fft_record), "--quiet"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "machine pcs-table1-0sw, scheme nopb"
+    assert not any("fullest" in line for line in printed)

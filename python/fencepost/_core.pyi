@@ -207,7 +207,7 @@ class CrashStates:
         """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
         the pool, `lines` written, `stores`, `flushes`, `threads`, `instants`, `duration_ps`,
         `warnings`, `is_order_known` (nothing shows that threads told each other something through
-        memory alone), `kernel_writes` (pieces that system calls wrote to the pool).
+        memory alone, in an order that the record does not say).
         """
 
     def left(self) -> list[tuple[int, bytes]]:

@@ -101,7 +101,6 @@ impl CrashStates {
             "flushes": replayed.flushes.len(),
             "threads": exploration.recorded.threads.len(),
             "is_order_known": exploration.recorded.is_order_known,
-            "kernel_writes": exploration.recorded.foreign.iter().filter(|foreign| !foreign.is_initial).count(),
             "instants": exploration.instants(),
             "duration_ps": replayed.duration_ps,
             "warnings": replayed.warnings,
@@ -216,7 +215,7 @@ impl CrashStates {
         self.with(|_, sources| {
             let flushes = found.iter().map(|flush| {
                 json!({
-                    "executions": flush.executions, "redundant": flush.redundant,
+                    "executions": flush.executions, "redundant": flush.redundant, "evicted": flush.evicted,
                     "source": sources.place(flush.instruction),
                 })
             });

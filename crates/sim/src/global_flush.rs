@@ -160,8 +160,22 @@ pub(crate) fn cache_bytes(system: &System) -> u64 {
 
 /// Bytes of PM in the caches of a host and on their way from there that no acknowledgement has come for.
 fn unsaved_bytes(host: &Host) -> u64 {
+    host.caches().dirty_pm_lines() as u64 * LINE_BYTES + leaving_bytes_of(host)
+}
+
+/// Bytes of PM that have left the caches of all hosts, or wait for that, and that no acknowledgement has come for.
+pub(crate) fn leaving_bytes(system: &System) -> u64 {
+    system.hosts().map(leaving_bytes_of).sum()
+}
+
+fn leaving_bytes_of(host: &Host) -> u64 {
     let caches = host.caches();
-    (caches.dirty_pm_lines() + caches.pm_writes_waiting() + caches.pm_writes_under_way()) as u64 * LINE_BYTES
+    (caches.pm_writes_waiting() + caches.pm_writes_under_way()) as u64 * LINE_BYTES
+}
+
+/// Lines in all persist buffers.
+pub(crate) fn buffered_lines(system: &System) -> u64 {
+    system.switches().filter_map(|(_, switch)| Some(switch.persist_buffer()?.state().occupied() as u64)).sum()
 }
 
 /// Bytes in the persist buffer of each switch that has one.

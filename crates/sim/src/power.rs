@@ -1,20 +1,20 @@
 //! What would have to be saved if power failed at the worst instant of a replay, and how long that takes.
 //!
-//! Persist buffers are looked at after every event, caches every so many: each such look goes through all their lines. The replay then goes once more,
-//! up to the look at which the most was volatile or buffered, and a [Global Persistent Flush](crate::global_flush) there says how long a hold-up
-//! source has to last.
+//! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to event ([`DirtyLines`]). The replay then
+//! goes once more, up to the event after which the most was volatile or buffered, and a [Global Persistent Flush](crate::global_flush) there says how
+//! long a hold-up source has to last.
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::global_flush::{self, FlushLimits, FlushReport};
-use crate::message::LINE_BYTES;
+use crate::host::{DirtyLineChange, Host};
+use crate::message::{LINE_BYTES, LineAddress, Version};
 use crate::simulation::{Progress, Simulation, SimulationError};
 use crate::system::System;
 
-/// Events between two looks at the caches: of the first `LOOKS_AT_DISTANCE` looks, of as many after them twice as many, and so on up to the most.
-const EVENTS_PER_LOOK_LEAST: u64 = 16;
-const EVENTS_PER_LOOK_MOST: u64 = 1024;
-const LOOKS_AT_DISTANCE: u64 = 1024;
+/// Events between two looks at whether somebody wants to know how far it is, or that it ends.
+const EVENTS_BETWEEN_REPORTS: u64 = 1024;
 
 /// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ pub struct FullestBuffer {
 pub struct PowerReport {
     /// When that was.
     pub time_ps: u64,
-    /// How often the caches were looked at.
+    /// After how many events it was looked for.
     pub looks: u64,
     /// Bytes of PM that were dirty in the caches of all hosts then, or on their way.
     pub cache_bytes: u64,
@@ -69,29 +69,78 @@ impl Simulation {
         Ok(PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush })
     }
 
-    /// After how many events the most had to be saved, how many looks there were, and the most of each switch.
+    /// After how many events the most had to be saved, after how many that was looked for, and the most of each switch.
     fn find_worst_event(mut self, progress: &Progress) -> Result<(u64, u64, Vec<FullestBuffer>), SimulationError> {
         let (mut worst, mut looks, mut events) = ((0, 0), 0, 0);
         let mut fullest: Vec<FullestBuffer> = Vec::new();
+        let mut dirty = DirtyLines::follow(&mut self);
         loop {
-            self.look(progress)?;
+            if events % EVENTS_BETWEEN_REPORTS == 0 {
+                self.look(progress)?;
+            }
+            if !self.step() {
+                self.look(progress)?;
+                return self.finish().map(|_| (worst.1, looks, fullest));
+            }
+            events += 1;
+            if !dirty.go_on(&mut self) {
+                continue;
+            }
+            looks += 1;
             let system = self.system();
-            let buffered: u64 = global_flush::buffered_bytes(system).iter().map(|(_, bytes)| bytes).sum();
-            let bytes = global_flush::cache_bytes(system) + buffered;
+            note_fullest(system, &mut fullest);
+            let buffered: u64 = global_flush::buffered_lines(system) * LINE_BYTES;
+            let bytes = dirty.lines() as u64 * LINE_BYTES + global_flush::leaving_bytes(system) + buffered;
             if bytes > worst.0 {
                 worst = (bytes, events);
             }
-            let distance = EVENTS_PER_LOOK_LEAST << (looks / LOOKS_AT_DISTANCE).min(16);
-            looks += 1;
-            for _ in 0..distance.min(EVENTS_PER_LOOK_MOST) {
-                if !self.step() {
-                    self.look(progress)?;
-                    return self.finish().map(|_| (worst.1, looks, fullest));
+        }
+    }
+}
+
+/// The dirty lines of PM in the caches of all hosts, followed from event to event.
+pub struct DirtyLines {
+    /// By host, each line with its newest version.
+    of_hosts: Vec<FxHashMap<LineAddress, Version>>,
+    /// Whether they are not known, as something was not timed.
+    is_lost: bool,
+}
+
+impl DirtyLines {
+    /// From here on.
+    pub fn follow(simulation: &mut Simulation) -> DirtyLines {
+        let system = simulation.system_mut();
+        system.hosts_mut().for_each(Host::log_dirty_lines);
+        DirtyLines { of_hosts: system.hosts().map(|_| FxHashMap::default()).collect(), is_lost: true }
+    }
+
+    /// To be called after each event; false where what only warms caches goes on, in which nothing has an instant.
+    pub fn go_on(&mut self, simulation: &mut Simulation) -> bool {
+        let system = simulation.system_mut();
+        let is_timed = system.hosts().all(Host::is_timed);
+        let is_found_out = is_timed && self.is_lost;
+        for (lines, host) in self.of_hosts.iter_mut().zip(system.hosts_mut()) {
+            host.dirty_lines_changed(|change| match change {
+                DirtyLineChange::Stored(line, version) => {
+                    lines.insert(line, version);
                 }
-                events += 1;
-                note_fullest(self.system(), &mut fullest);
+                DirtyLineChange::WrittenBack(line, version) => {
+                    if lines.get(&line).is_some_and(|newest| *newest <= version) {
+                        lines.remove(&line);
+                    }
+                }
+            });
+            if is_found_out {
+                *lines = host.caches().dirty_pm().collect();
             }
         }
+        self.is_lost = !is_timed;
+        is_timed
+    }
+
+    /// How many there are.
+    pub fn lines(&self) -> usize {
+        self.of_hosts.iter().map(FxHashMap::len).sum()
     }
 }
 

@@ -127,7 +127,8 @@ def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[st
 
 def lines(document: dict[str, Any]) -> Iterable[str]:
     """What a person reads."""
-    yield f"worst instant: {document['time_ps'] / 1000:.1f} ns (of {document['looks']} looks)"
+    looks = f"looked for after {document['looks']:,} events"
+    yield f"worst instant: {document['time_ps'] / 1000:.1f} ns ({looks})"
     caches = document["cache_bytes"]
     yield f"{'caches':12} {caches:10} bytes {document['cache_uj']:10.3f} uJ"
     for name, held in document["buffer_bytes"]:

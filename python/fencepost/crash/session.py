@@ -173,12 +173,6 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
             "which an older recorder made: it may be replayed in another one, so false alarms and "
             "missed states are possible"
         )
-    if pieces := known["kernel_writes"]:
-        yield (
-            f"system calls or synchronisation functions wrote to the pool ({pieces} "
-            f"piece{'s' * (pieces != 1)}): that is taken for durable at once, so a flush that is "
-            "missing there is not found"
-        )
     if request.machine["core"].get("flush_acknowledged_by") == "memory_bus":
         yield (
             f"{request.machine_name} acknowledges flushes on the memory bus, before they are "

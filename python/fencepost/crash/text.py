@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fencepost.source_place import shown as place
+from fencepost import source_place
 
 FAULTS = {
     "missing_flush": "missing flush",
@@ -16,6 +16,11 @@ FAULTS = {
     "across_threads": "nothing orders two threads' stores",
     "acknowledged_early": "flushed and fenced, but this machine acknowledges before it is durable",
 }
+
+
+def place(source: dict[str, Any] | None) -> str:
+    """A place in the source; a system call or a synchronisation function has none."""
+    return source_place.shown(source) if source else "(a call that wrote to the pool)"
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
@@ -85,7 +90,9 @@ def _advice(violation: dict[str, Any]) -> str:
 def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
     for flush in redundant["flushes"]:
         share = f"{flush['redundant']} of {flush['executions']} executions"
-        yield f"redundant flush: {place(flush['source'])}: nothing to write back in {share}"
+        evicted = f" ({flush['evicted']} more had been evicted)" if flush["evicted"] else ""
+        idle = f"nothing to write back in {share}{evicted}"
+        yield f"redundant flush: {place(flush['source'])}: {idle}"
     if cost := redundant["cost"]:
         more = (cost["with_ps"] - cost["without_ps"]) / 1e6
         of = cost["with_ps"] / 1e6

@@ -2,8 +2,8 @@
 //!
 //! At any moment each line may have any version from the last one promised durable to the newest visible one. Visible stores only add versions and
 //! promises only take them away, so what is possible at any moment is possible right before the next promise: the instants that are looked at are
-//! those right before a promise that takes a version away, or before the kernel writes into the pool, if a store became visible since the last such
-//! instant, and the end. Together they have every state of every moment.
+//! those right before a promise that takes a version away, if a store became visible since the last such instant, and the end. Together they have
+//! every state of every moment.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -125,8 +125,7 @@ impl Exploration {
         while let Some(&(time, change)) = replayed.changes.get(self.next_change) {
             let takes_away = match change {
                 Change::Durable(line, versions) => versions > self.durable[line as usize],
-                Change::Foreign(number) => !self.recorded.foreign[number as usize].is_initial,
-                Change::Visible(_) => false,
+                Change::Foreign(_) | Change::Visible(_) => false,
             };
             if takes_away && self.has_grown {
                 self.has_grown = false;

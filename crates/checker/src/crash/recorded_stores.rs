@@ -29,13 +29,15 @@ pub struct RecordedStore {
     value: Option<usize>,
     /// Whether it goes around the caches.
     pub is_non_temporal: bool,
+    /// Whether a system call made it, or a synchronisation function: the replay has it only as a moment.
+    pub is_of_call: bool,
 }
 
 #[cfg(test)]
 impl RecordedStore {
     /// An ordinary store of which the record has no bytes.
     pub fn plain(thread: u32, place: u32, address: u64, size: u64) -> RecordedStore {
-        RecordedStore { thread, place, address, size, value: None, is_non_temporal: false }
+        RecordedStore { thread, place, address, size, value: None, is_non_temporal: false, is_of_call: false }
     }
 }
 
@@ -91,7 +93,7 @@ pub struct PlacedAct {
     pub instruction: u64,
 }
 
-/// Bytes that came into the pool otherwise: what it held when it was mapped, and what the kernel wrote.
+/// Bytes that the pool held when it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignBytes {
     /// The thread in whose record they stand.
@@ -102,8 +104,6 @@ pub struct ForeignBytes {
     pub address: u64,
     /// The bytes.
     pub bytes: Box<[u8]>,
-    /// Whether the pool held them when it was mapped.
-    pub is_initial: bool,
 }
 
 /// All of a record.
@@ -111,6 +111,8 @@ pub struct ForeignBytes {
 pub struct RecordedStores {
     /// By thread, in program order.
     pub threads: Vec<Vec<PlacedAct>>,
+    /// By thread: the calls that wrote into selected memory or asked for durability, each with the place of its act if it has one.
+    pub calls: Vec<Vec<Option<u32>>>,
     /// By number.
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
@@ -224,6 +226,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn thread(&mut self, thread: u32) -> Result<(), RecordError> {
         self.found.threads.push(Vec::new());
+        self.found.calls.push(Vec::new());
         let mut reader = self.program.record().reader(ThreadId(thread));
         let mut frame = Frame::default();
         while reader.next_frame(&mut frame)? {
@@ -257,14 +260,21 @@ impl Walk<'_> {
 
     fn event(&mut self, thread: u32, event: &Event) {
         match event {
-            Event::KernelWrite { address, bytes } | Event::InitialBytes { address, bytes } => {
+            Event::InitialBytes { address, bytes } => {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
-                let is_initial = matches!(event, Event::InitialBytes { .. });
-                let foreign = ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone(), is_initial };
-                self.found.foreign.push(foreign);
+                self.found.foreign.push(ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() });
             }
-            Event::PersistCall { call, start, length, .. } if *call != PersistCall::Truncate => {
-                self.act(thread, Act::Sync { start: *start, length: *length }, 0);
+            Event::KernelWrite { address, bytes } => {
+                let before = self.found.threads[thread as usize].len();
+                self.call_wrote(thread, *address, bytes);
+                self.note_call(thread, before);
+            }
+            Event::PersistCall { call, start, length, .. } => {
+                let before = self.found.threads[thread as usize].len();
+                if *call != PersistCall::Truncate {
+                    self.act(thread, Act::Sync { start: *start, length: *length }, 0);
+                }
+                self.note_call(thread, before);
             }
             Event::SpinWait { .. } => self.found.is_order_known &= self.has_order,
             _ => {
@@ -316,6 +326,23 @@ impl Walk<'_> {
         }
     }
 
+    /// A system call or a synchronisation function has written to the pool: into the cache, as a store does, or into the pages that are there.
+    fn call_wrote(&mut self, thread: u32, address: u64, bytes: &[u8]) {
+        let value = Some(self.found.values.len());
+        self.found.values.extend_from_slice(bytes);
+        let before = self.found.stores.len();
+        self.store(thread, 0, address, bytes.len() as u64, value, false);
+        if let Some(store) = self.found.stores.get_mut(before) {
+            store.is_of_call = true;
+        }
+    }
+
+    /// A call has been taken in, when the thread had done so many acts.
+    fn note_call(&mut self, thread: u32, before: usize) {
+        let has_act = self.found.threads[thread as usize].len() > before;
+        self.found.calls[thread as usize].push(has_act.then_some(before as u32));
+    }
+
     fn store(
         &mut self,
         thread: u32,
@@ -328,7 +355,8 @@ impl Walk<'_> {
         let last = address.saturating_add(size.max(1) - 1);
         if self.persistent.contains(address) || self.persistent.contains(last) {
             let place = self.found.threads[thread as usize].len() as u32;
-            let store = RecordedStore { thread, place, address, size: size.max(1), value, is_non_temporal };
+            let size = size.max(1);
+            let store = RecordedStore { thread, place, address, size, value, is_non_temporal, is_of_call: false };
             self.found.stores.push(store);
             let number = (self.found.stores.len() - 1) as StoreId;
             self.act(thread, Act::Store(number), instruction);
@@ -346,5 +374,44 @@ impl Walk<'_> {
 
     fn act(&mut self, thread: u32, act: Act, instruction: u64) {
         self.found.threads[thread as usize].push(PlacedAct { act, instruction });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fencepost_sim::record::{
+        BlockBuilder, Bytes, Clock, CutPolicy, Info, Record, SlotKind, VERSION, VERSION_WITH_VALUES, Writer,
+        WriterOptions,
+    };
+
+    use super::*;
+
+    /// Two threads; the second one spins.
+    fn spins(version: u16) -> Program {
+        let info = Info { format_version: version.into(), ..Info::default() };
+        let mut writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("a vector takes everything");
+        let store = BlockBuilder::at(0x1000).instruction(&[0x48, 0x89, 0x08], &[(SlotKind::Store, 8)]);
+        let store = writer.add_block(store.build()).expect("it is sound");
+        for thread in 0..2 {
+            let clock = writer.tick();
+            writer
+                .event(ThreadId(thread), &Event::ThreadStart { clock, kernel_tid: 0, stack_low: 0, stack_high: 0 })
+                .expect("a vector takes everything");
+            writer.execute(ThreadId(thread), store, &[0x5000]).expect("a vector takes everything");
+        }
+        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, iterations: 9 };
+        writer.event(ThreadId(1), &spin).expect("a vector takes everything");
+        let file = writer.seal("exit 0").expect("a vector takes everything");
+        Program::new(Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse).expect("it is sound"))
+    }
+
+    #[test]
+    fn the_order_behind_a_spin_loop_is_known_of_records_that_have_it() {
+        for (version, is_known) in [(VERSION, false), (VERSION_WITH_VALUES, true)] {
+            let recorded = RecordedStores::read(&spins(version), &AddressRanges::default()).expect("it can be read");
+            assert_eq!(recorded.is_order_known, is_known, "version {version}");
+        }
     }
 }

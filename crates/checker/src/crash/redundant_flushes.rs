@@ -20,19 +20,22 @@ pub struct RedundantFlush {
     pub executions: u64,
     /// See there.
     pub redundant: u64,
+    /// How often it had nothing to write back because an eviction had done that just before.
+    pub evicted: u64,
 }
 
 /// The flush instructions of which executions were redundant, by address.
 pub fn redundant_flushes(recorded: &RecordedStores, flushes: &[ServedFlush]) -> Vec<RedundantFlush> {
-    let mut found: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<u64, RedundantFlush> = BTreeMap::new();
     for flush in flushes {
         let instruction = recorded.threads[flush.thread as usize][flush.place as usize].instruction;
-        let (executions, redundant) = found.entry(instruction).or_default();
-        *executions += 1;
-        *redundant += u64::from(flush.is_clean);
+        let none = || RedundantFlush { instruction, executions: 0, redundant: 0, evicted: 0 };
+        let found = found.entry(instruction).or_insert_with(none);
+        found.executions += 1;
+        found.redundant += u64::from(flush.is_redundant());
+        found.evicted += u64::from(flush.is_evicted);
     }
-    let found = found.into_iter().filter(|(_, (_, redundant))| *redundant > 0);
-    found.map(|(instruction, (executions, redundant))| RedundantFlush { instruction, executions, redundant }).collect()
+    found.into_values().filter(|flush| flush.redundant > 0).collect()
 }
 
 /// How much longer the program takes with those flushes that were redundant each time: picoseconds of simulated time with and without them. None

@@ -26,7 +26,7 @@ pub type LineId = u32;
 /// One version of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeVersion {
-    /// The simulator's number of it.
+    /// The simulator's number of it; of what a call wrote, which the simulator does not do, that of the one before.
     pub version: u32,
     /// The stores that made it: one, or non-temporal ones that were combined.
     pub stores: Vec<StoreId>,
@@ -50,7 +50,7 @@ pub struct LineHistory {
 /// Something that changes what a power cut can leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Bytes came into the pool other than by stores, and count as durable: number in [`RecordedStores::foreign`].
+    /// Bytes that the pool held when it was mapped: number in [`RecordedStores::foreign`].
     Foreign(u32),
     /// A line got its next version.
     Visible(LineId),
@@ -67,6 +67,15 @@ pub struct ServedFlush {
     pub place: u32,
     /// Whether no cache had anything newer of the line than memory had been given.
     pub is_clean: bool,
+    /// Whether that was so because the line had been evicted since its last flush: with less in the caches there had been something to write back.
+    pub is_evicted: bool,
+}
+
+impl ServedFlush {
+    /// Whether there was nothing to write back, and would not have been in any caches.
+    pub fn is_redundant(&self) -> bool {
+        self.is_clean && !self.is_evicted
+    }
 }
 
 /// All of a replay.
@@ -167,8 +176,16 @@ struct Matching<'a> {
     visible: Vec<(Time, LineId, MadeVersion)>,
     /// When each store was performed, for what came between them.
     times: HashMap<StoreId, Time>,
-    flushes: Vec<ServedFlush>,
+    /// By thread: how many calls it has come to.
+    calls: HashMap<u32, usize>,
+    /// By thread and place: when calls were made.
+    call_times: HashMap<(u32, u32), Time>,
+    /// Flushes, each with the place of its promise.
+    flushes: Vec<(usize, ServedFlush)>,
 }
+
+/// The versions of a line, each with the time from which on it is visible.
+type History = Vec<(Time, MadeVersion)>;
 
 enum Sent {
     Combined(Vec<StoreId>),
@@ -179,7 +196,7 @@ impl<'a> Matching<'a> {
     fn new(host: &'a Host, recorded: &'a RecordedStores, file: &'a PoolFile) -> Matching<'a> {
         let page = |page: u64| Some((host.line_of(page << 12)?.0 >> 6, page));
         let mut to_come: HashMap<_, VecDeque<_>> = HashMap::new();
-        for (number, store) in recorded.stores.iter().enumerate() {
+        for (number, store) in recorded.stores.iter().enumerate().filter(|(_, store)| !store.is_of_call) {
             for line in lines_of(store.address, store.size) {
                 to_come.entry((store.thread, line, store.is_non_temporal)).or_default().push_back(number as StoreId);
             }
@@ -206,6 +223,8 @@ impl<'a> Matching<'a> {
             lines: Vec::new(),
             visible: Vec::new(),
             times: HashMap::new(),
+            calls: HashMap::new(),
+            call_times: HashMap::new(),
             flushes: Vec::new(),
         }
     }
@@ -216,9 +235,14 @@ impl<'a> Matching<'a> {
     }
 
     fn take_in(&mut self, entry: &LoggedStore) -> Result<(), CrashError> {
-        let Some(virtual_line) = self.virtual_line(entry.line) else { return Ok(()) };
         let thread = entry.thread.0;
+        if entry.performed == Performed::CameToCall {
+            self.come_to_call(thread, entry.time);
+            return Ok(());
+        }
+        let Some(virtual_line) = self.virtual_line(entry.line) else { return Ok(()) };
         match entry.performed {
+            Performed::CameToCall => unreachable!("that was one"),
             Performed::Store(version) => {
                 let store = self.next_store(entry, virtual_line, false)?;
                 let line = self.line(entry.line, virtual_line);
@@ -249,6 +273,15 @@ impl<'a> Matching<'a> {
         Ok(())
     }
 
+    /// A call takes effect when it is made, and not before what its thread stored before it.
+    fn come_to_call(&mut self, thread: u32, time: Time) {
+        let number = self.calls.entry(thread).or_default();
+        if let Some(Some(place)) = self.recorded.calls[thread as usize].get(*number) {
+            self.call_times.insert((thread, *place), time);
+        }
+        *number += 1;
+    }
+
     fn next_store(&mut self, entry: &LoggedStore, line: u64, is_non_temporal: bool) -> Result<StoreId, CrashError> {
         let to_come = self.to_come.get_mut(&(entry.thread.0, line, is_non_temporal));
         let next = to_come.and_then(VecDeque::pop_front);
@@ -274,7 +307,7 @@ impl<'a> Matching<'a> {
     /// Versions of combined stores are numbered when the caches take them; flushes are judged there.
     fn take_in_promises(&mut self, host: &Host) {
         let log = host.caches().persist_log().expect("it is kept");
-        for promise in log.promises() {
+        for (number, promise) in log.promises().iter().enumerate() {
             let Some(virtual_line) = self.virtual_line(promise.line) else { continue };
             match self.sent.remove(&(promise.by.core, promise.by.id)) {
                 Some(Sent::Combined(stores)) => {
@@ -286,7 +319,8 @@ impl<'a> Matching<'a> {
                     ));
                 }
                 Some(Sent::Flush { thread, place }) => {
-                    self.flushes.push(ServedFlush { thread, place, is_clean: promise.is_clean });
+                    let flush = ServedFlush { thread, place, is_clean: promise.is_clean, is_evicted: false };
+                    self.flushes.push((number, flush));
                 }
                 None => {}
             }
@@ -294,15 +328,11 @@ impl<'a> Matching<'a> {
     }
 
     fn finish(mut self, recorded: &RecordedStores) -> Replayed {
-        // A line's versions become visible in their order, whatever was computed first.
-        self.visible.sort_by_key(|(time, line, made)| (*line, made.version, *time));
+        let histories = self.histories();
         let mut changes: Vec<(Time, Change)> = Vec::new();
-        let mut last = (LineId::MAX, Time::ZERO);
-        for (time, line, made) in std::mem::take(&mut self.visible) {
-            let time = if last.0 == line { time.max(last.1) } else { time };
-            last = (line, time);
-            self.lines[line as usize].versions.push(made);
-            changes.push((time, Change::Visible(line)));
+        for (line, history) in histories.iter().enumerate() {
+            changes.extend(history.iter().map(|(time, _)| (*time, Change::Visible(line as LineId))));
+            self.lines[line].versions = history.iter().map(|(_, made)| made.clone()).collect();
         }
         for (number, foreign) in recorded.foreign.iter().enumerate() {
             let time = self.time_of(foreign.thread, foreign.acts_before);
@@ -311,12 +341,14 @@ impl<'a> Matching<'a> {
         let log = self.host.caches().persist_log().expect("it is kept");
         for logged in log.acknowledged() {
             if let Some(&line) = self.numbers.get(&logged.line) {
-                let versions = &self.lines[line as usize].versions;
-                let durable = versions.partition_point(|made| made.version <= logged.version.0);
-                changes.push((logged.time, Change::Durable(line, durable as u32)));
+                let is_durable = |made: &MadeVersion| made.version <= logged.version.0 && !self.is_of_call(made);
+                let durable = self.lines[line as usize].versions.iter().rposition(is_durable);
+                changes.push((logged.time, Change::Durable(line, durable.map_or(0, |last| last as u32 + 1))));
             }
         }
-        // What is visible at the instant of a promise is visible before it; what the kernel wrote comes after the store by which its time is known.
+        changes.extend(self.kept_for_calls(&histories));
+        self.judge_flushes(&histories);
+        // What is visible at the instant of a promise is visible before it.
         let rank = |change: &Change| match change {
             Change::Visible(_) => 0,
             Change::Foreign(_) => 1,
@@ -331,7 +363,80 @@ impl<'a> Matching<'a> {
                 made[*line as usize] += 1;
             }
         }
-        Replayed { file: self.file.clone(), lines: self.lines, changes, flushes: self.flushes, ..Replayed::default() }
+        let flushes = self.flushes.into_iter().map(|(_, flush)| flush).collect();
+        Replayed { file: self.file.clone(), lines: self.lines, changes, flushes, ..Replayed::default() }
+    }
+
+    /// Whether a call made this version.
+    fn is_of_call(&self, made: &MadeVersion) -> bool {
+        self.recorded.stores[made.stores[0] as usize].is_of_call
+    }
+
+    /// The versions of each line with their times. They become visible in their order, whatever was computed first; what calls wrote lies between them
+    /// by its time.
+    fn histories(&mut self) -> Vec<History> {
+        self.visible.sort_by_key(|(time, line, made)| (*line, made.version, *time));
+        let mut histories: Vec<History> = vec![Vec::new(); self.lines.len()];
+        for (time, line, made) in std::mem::take(&mut self.visible) {
+            let history = &mut histories[line as usize];
+            let time = history.last().map_or(time, |(last, _)| time.max(*last));
+            history.push((time, made));
+        }
+        for (number, store) in self.recorded.stores.iter().enumerate().filter(|(_, store)| store.is_of_call) {
+            let store_id = number as StoreId;
+            let time = self.time_of(store.thread, store.place);
+            self.times.insert(store_id, time);
+            for virtual_line in lines_of(store.address, store.size) {
+                if self.file.line_of(virtual_line).is_none() {
+                    continue;
+                }
+                // What the simulated program has never touched has no place in its memory; then no line has this name.
+                let nowhere = LineAddress(u64::MAX - virtual_line);
+                let physical = self.host.line_of(virtual_line * LINE as u64).unwrap_or(nowhere);
+                let line = self.line(physical, virtual_line) as usize;
+                histories.resize(self.lines.len(), Vec::new());
+                let place = histories[line].partition_point(|(before, _)| *before <= time);
+                let version = place.checked_sub(1).map_or(0, |before| histories[line][before].1.version);
+                histories[line].insert(place, (time, MadeVersion { version, stores: vec![store_id], change: 0 }));
+            }
+        }
+        histories
+    }
+
+    /// What calls wrote, and a flush of the line that came later has made durable.
+    fn kept_for_calls(&self, histories: &[History]) -> Vec<(Time, Change)> {
+        let log = self.host.caches().persist_log().expect("it is kept");
+        let mut kept = Vec::new();
+        for promise in log.promises() {
+            let (Some(&line), Some(time)) = (self.numbers.get(&promise.line), promise.kept) else { continue };
+            let is_before = |(time, made): &&(Time, MadeVersion)| {
+                *time <= promise.time && (made.version <= promise.version.0 || self.is_of_call(made))
+            };
+            let before: Vec<_> = histories[line as usize].iter().take_while(is_before).collect();
+            if before.last().is_some_and(|(_, made)| self.is_of_call(made)) {
+                kept.push((time, Change::Durable(line, before.len() as u32)));
+            }
+        }
+        kept
+    }
+
+    /// Tells flushes apart that had nothing to write back: what a call wrote is in the cache that the simulator does not know, and what is missing
+    /// there since the line's last flush was evicted.
+    fn judge_flushes(&mut self, histories: &[History]) {
+        let log = self.host.caches().persist_log().expect("it is kept");
+        let mut flushes = std::mem::take(&mut self.flushes);
+        let mut last: HashMap<LineAddress, (Time, u32)> = HashMap::new();
+        for (promise, flush) in &mut flushes {
+            let promise = &log.promises()[*promise];
+            let (from, version) = last.insert(promise.line, (promise.time, promise.version.0)).unwrap_or_default();
+            let Some(&line) = self.numbers.get(&promise.line) else { continue };
+            let is_new = |(time, made): &(Time, MadeVersion)| {
+                self.is_of_call(made) && *time <= promise.time && (from == Time::ZERO || *time > from)
+            };
+            flush.is_clean &= !histories[line as usize].iter().any(is_new);
+            flush.is_evicted = flush.is_clean && promise.version.0 > version;
+        }
+        self.flushes = flushes;
     }
 
     /// With what calls promised that wait for all stores to a range: what is visible in it by then is durable.
@@ -370,20 +475,22 @@ impl<'a> Matching<'a> {
         all
     }
 
-    /// When something happened that is in the record between two acts of a thread: with the last store before it.
+    /// When something happened that is in the record between two acts of a thread: with the last store before it, or where it is a call that the
+    /// thread came to later, then.
     fn time_of(&self, thread: u32, acts_before: u32) -> Time {
         let acts = &self.recorded.threads[thread as usize][..acts_before as usize];
         let stores = acts.iter().rev().filter_map(|act| match act.act {
             Act::Store(store) => self.times.get(&store).copied(),
             _ => None,
         });
-        stores.take(1).next().unwrap_or(Time::ZERO)
+        let before = stores.take(1).next().unwrap_or(Time::ZERO);
+        self.call_times.get(&(thread, acts_before)).map_or(before, |time| before.max(*time))
     }
 }
 
-/// Instructions that no run of the program needs: every flush that they made was of a clean line.
+/// Instructions that no run of the program needs: every flush that they made was of a clean line, which no eviction had made clean.
 pub fn clean_everywhere(recorded: &RecordedStores, flushes: &[ServedFlush]) -> BTreeSet<u64> {
     let instruction = |flush: &ServedFlush| recorded.threads[flush.thread as usize][flush.place as usize].instruction;
-    let needed: BTreeSet<u64> = flushes.iter().filter(|flush| !flush.is_clean).map(instruction).collect();
+    let needed: BTreeSet<u64> = flushes.iter().filter(|flush| !flush.is_redundant()).map(instruction).collect();
     flushes.iter().map(instruction).filter(|instruction| !needed.contains(instruction)).collect()
 }

@@ -218,6 +218,8 @@ pub struct Hierarchy {
     blocked: VecDeque<BlockedRead>,
     blocked_writes: VecDeque<BlockedWrite>,
     writes_behind_reads: Vec<WriteAround>,
+    /// What has been written to PM since the last look; kept only where somebody asks for it.
+    written_back: Option<Vec<(LineAddress, Version)>>,
     reads: Vec<Option<LineAddress>>,
     writes: Vec<Option<PendingWrite>>,
     writes_under_way: usize,
@@ -278,6 +280,7 @@ impl Hierarchy {
             blocked: VecDeque::new(),
             blocked_writes: VecDeque::new(),
             writes_behind_reads: Vec::new(),
+            written_back: None,
             reads: Vec::new(),
             writes: Vec::new(),
             writes_under_way: 0,
@@ -1054,6 +1057,16 @@ impl Hierarchy {
         same_line.map(|write| write.departs).fold(cycle, u64::max)
     }
 
+    /// Takes down from now on what is written to PM.
+    pub fn log_written_back(&mut self) {
+        self.written_back.get_or_insert_default();
+    }
+
+    /// What has been written to PM since the last call, if that is taken down.
+    pub fn take_written_back(&mut self) -> impl Iterator<Item = (LineAddress, Version)> {
+        self.written_back.iter_mut().flat_map(|log| log.drain(..))
+    }
+
     /// Sends a write and gives its slot.
     fn write(
         &mut self,
@@ -1067,6 +1080,9 @@ impl Hierarchy {
         if is_pm(line) {
             self.written.insert(line, version);
             self.stats.pm_writes += 1;
+            if let Some(log) = &mut self.written_back {
+                log.push((line, version));
+            }
         }
         let departs = self.behind_writes(line, cycle);
         let time = self.time_of(departs);
@@ -1110,7 +1126,7 @@ impl Hierarchy {
         let time = self.time_of(cycle);
         if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
             let version = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
-            log.promise(Promise { time, by, line, version, is_clean: newest.is_none() });
+            log.promise(Promise { time, by, line, version, is_clean: newest.is_none(), kept: None });
         }
     }
 

@@ -31,6 +31,8 @@ pub struct Promise {
     pub version: Version,
     /// Whether it was a flush of a line that no cache had in a newer version than memory was given.
     pub is_clean: bool,
+    /// When it was acknowledged, if it has been.
+    pub kept: Option<Time>,
 }
 
 /// All that was said about PM lines so far.
@@ -38,8 +40,8 @@ pub struct Promise {
 pub struct PersistLog {
     issued: Vec<LoggedVersion>,
     acknowledged: Vec<LoggedVersion>,
-    /// Flushes and non-temporal stores under way, with what was the newest version of their line when they were served.
-    promised: Vec<(Requester, LineAddress, Version)>,
+    /// Those under way, by their places in `promises`.
+    promised: Vec<(Requester, usize)>,
     promises: Vec<Promise>,
 }
 
@@ -71,15 +73,17 @@ impl PersistLog {
 
     /// A flush or non-temporal store will be acknowledged once its version is durable.
     pub(super) fn promise(&mut self, promise: Promise) {
-        self.promised.push((promise.by, promise.line, promise.version));
+        self.promised.push((promise.by, self.promises.len()));
         self.promises.push(promise);
     }
 
     /// It is acknowledged.
     pub(super) fn keep(&mut self, time: Time, by: Requester) {
         if let Some(index) = self.promised.iter().position(|(promised, ..)| *promised == by) {
-            let (_, line, version) = self.promised.swap_remove(index);
-            self.acknowledged.push(LoggedVersion { time, line, version });
+            let (_, place) = self.promised.swap_remove(index);
+            let promise = &mut self.promises[place];
+            promise.kept = Some(time);
+            self.acknowledged.push(LoggedVersion { time, line: promise.line, version: promise.version });
         }
     }
 

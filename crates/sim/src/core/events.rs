@@ -98,11 +98,16 @@ pub fn meaning(event: &Event) -> Meaning {
 impl Core {
     /// Deals with the thread's next event as far as a core can.
     pub(super) fn come_to_event(&mut self, env: &mut Environment<'_>) -> Result<Progress, RecordError> {
-        if let Some(progress) = self.come_to_order(env) {
+        if env.order.is_some()
+            && let Some(progress) = self.come_to_order(env)
+        {
             return Ok(progress);
         }
         match meaning(env.thread.event()) {
             Meaning::Nothing => {
+                if matches!(env.thread.event(), Event::KernelWrite { .. } | Event::PersistCall { .. }) {
+                    env.log_call(self.time(self.dispatch_cycle));
+                }
                 env.thread.pass_event();
                 Ok(Progress::Dispatched)
             }
@@ -124,7 +129,9 @@ impl Core {
         }
     }
 
-    /// Where the order of writes is kept, an event may be a part of it.
+    /// Where the order of writes is kept, an event may be a part of it. Apart, since most replays do not keep it.
+    #[cold]
+    #[inline(never)]
     fn come_to_order(&mut self, env: &mut Environment<'_>) -> Option<Progress> {
         let order = env.order.as_mut()?;
         let event = env.thread.event();

@@ -108,6 +108,14 @@ impl Environment<'_> {
         }
     }
 
+    /// Takes down that the thread came to a call that concerns persistent memory, if somebody asks for that.
+    pub(super) fn log_call(&mut self, time: Time) {
+        if let Some(log) = &mut self.stores {
+            let (core, thread, performed) = (self.core, self.thread.id, Performed::CameToCall);
+            log.push(LoggedStore { core, thread, time, line: LineAddress(0), performed, address: 0, size: 0 });
+        }
+    }
+
     /// Takes down what happens to a line, if somebody asks for that; `access` is the virtual address and the size of the whole access.
     #[inline]
     pub(super) fn log_store(&mut self, time: Time, line: LineAddress, performed: Performed, access: (u64, u16)) {

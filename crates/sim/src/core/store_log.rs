@@ -18,6 +18,8 @@ pub enum Performed {
     SentCombined(u32),
     /// A flush left the core under this number.
     SentFlush(u32),
+    /// The thread came to where the record has a write of the kernel into selected memory, or a call that asks for durability.
+    CameToCall,
 }
 
 /// One entry of the log.
@@ -29,7 +31,7 @@ pub struct LoggedStore {
     pub thread: ThreadId,
     /// When it took effect.
     pub time: Time,
-    /// The line.
+    /// The line; the first one where there is none.
     pub line: LineAddress,
     /// What happened to it.
     pub performed: Performed,
@@ -49,6 +51,11 @@ impl StoreLog {
     /// All of them, in the order in which they were made.
     pub fn entries(&self) -> &[LoggedStore] {
         &self.entries
+    }
+
+    /// All of them since the last call, which are forgotten.
+    pub fn take(&mut self) -> impl Iterator<Item = LoggedStore> {
+        self.entries.drain(..)
     }
 
     /// Takes one down.

@@ -237,7 +237,7 @@ impl Core {
         is_oldest.then(|| self.commit_cycle.max(self.store_cycle).max(head.ready) + 1)
     }
 
-    fn time(&self, cycle: u64) -> Time {
+    pub(super) fn time(&self, cycle: u64) -> Time {
         Time::ZERO + self.period * cycle
     }
 

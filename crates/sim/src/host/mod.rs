@@ -32,7 +32,7 @@ use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
 use crate::core::persist_sites::PersistSites;
-use crate::core::store_log::StoreLog;
+use crate::core::store_log::{Performed, StoreLog};
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
@@ -140,6 +140,15 @@ pub struct Host {
     is_flushing: bool,
     /// What could not be read of the record; the simulation ends with it.
     pub error: Option<RecordError>,
+}
+
+/// Something that made a line of PM dirty or clean, with the version that was stored or that memory was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirtyLineChange {
+    /// A store took effect in a core's first level.
+    Stored(LineAddress, Version),
+    /// The last level sent it to memory.
+    WrittenBack(LineAddress, Version),
 }
 
 /// What a wake of the host is for; packed into its token.
@@ -444,6 +453,22 @@ impl Host {
     /// What has been taken down of stores, if it is.
     pub fn stores(&self) -> Option<&StoreLog> {
         self.stores.as_deref()
+    }
+
+    /// Takes down from now on which lines of PM become dirty and which are written back, for [`Host::dirty_lines_changed`].
+    pub fn log_dirty_lines(&mut self) {
+        self.log_stores();
+        self.caches.log_written_back();
+    }
+
+    /// Tells of each line of PM that a store made dirty since the last call, then of each that was written back, with the version.
+    pub fn dirty_lines_changed(&mut self, mut change: impl FnMut(DirtyLineChange)) {
+        for entry in self.stores.iter_mut().flat_map(|log| log.take()) {
+            if let Performed::Store(version) = entry.performed {
+                change(DirtyLineChange::Stored(entry.line, version));
+            }
+        }
+        self.caches.take_written_back().for_each(|(line, version)| change(DirtyLineChange::WrittenBack(line, version)));
     }
 
     /// Everything is timed, whatever regions of interest the program has; to be called before the start.

@@ -2,18 +2,21 @@
 
 use fencepost_sim::global_flush::FlushLimits;
 use fencepost_sim::kernel::Duration;
-use fencepost_sim::power::PowerReport;
-use fencepost_sim::simulation::{Progress, Simulation};
+use fencepost_sim::power::{DirtyLines, PowerReport};
+use fencepost_sim::simulation::{HostProgram, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 
 use super::machine::machine;
+use super::machine_generator::random_machine;
 use super::program::{Instruction, LittleProgram, ProgramBuilder, options, persistent_line};
+use super::program_generator::random_programs;
+use super::random::Random;
 
 /// Makes `most` lines dirty, flushes them all, and makes a single one dirty.
 fn dirties_most(most: u64) -> LittleProgram {
     let mut builder = ProgramBuilder::new();
     (0..most).for_each(|number| builder.one(0, Instruction::Store, persistent_line(number)));
-    // All of them are performed, and then it is long enough for a look.
+    // All of them are performed, and nothing else is dirty for long.
     builder.one(0, Instruction::Mfence, 0);
     (0..400).for_each(|number| builder.one(0, Instruction::Load, persistent_line(10_000 + 64 * number)));
     (0..most).for_each(|number| builder.one(0, Instruction::Clwb, persistent_line(number)));
@@ -68,4 +71,30 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
         assert_eq!(report.fullest.iter().map(|fullest| fullest.bytes).collect::<Vec<_>>(), [64 * most], "{scheme}");
         assert!(most > 1);
     }
+}
+
+#[test]
+fn dirty_lines_are_followed_exactly_on_random_machines() {
+    let (mut most, mut looks) = (0, 0);
+    for seed in 0..40 {
+        let random = &mut Random::new(seed);
+        let machine = random_machine(random);
+        let (hosts, options) = random_programs(machine.topology().hosts.len(), random);
+        let programs: Vec<HostProgram> = hosts.into_iter().map(|(_, program)| program).collect();
+        let is_legal = |scheme: &Scheme| machine.topology().check_scheme(*scheme).is_ok();
+        let scheme = Scheme::ALL.into_iter().filter(is_legal).last().expect("nopb is always legal");
+        let mut simulation = Simulation::new(&machine, scheme, &programs, options).expect("it can be run");
+        let mut dirty = DirtyLines::follow(&mut simulation);
+        for event in 0..3000 {
+            if !simulation.step() {
+                break;
+            }
+            if dirty.go_on(&mut simulation) {
+                let counted: usize = simulation.system().hosts().map(|host| host.caches().dirty_pm_lines()).sum();
+                assert_eq!(dirty.lines(), counted, "seed {seed}, event {event}");
+                (most, looks) = (counted.max(most), looks + 1);
+            }
+        }
+    }
+    assert!(most > 10 && looks > 10_000, "{most} {looks}");
 }

@@ -19,7 +19,7 @@ type Large<const B: usize> = World<B, SLOTS, INPUTS>;
 
 fn large() -> impl Strategy<Value = Bounds> {
     let sizes = (1..=16u16, 1..=4u8, 2..=4u8, 1..=4u8, 1..=8u16);
-    let drains = (prop::sample::select(vec![Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive]), 0..=16u16, 0..=16u16);
+    let drains = (prop::sample::select(Scheme::ALL.to_vec()), 0..=16u16, 0..=16u16);
     let kinds = (any::<bool>(), prop::bool::weighted(0.2), prop::sample::select(Topology::ALL.to_vec()));
     (sizes, drains, kinds).prop_map(
         |((entries, addresses, hosts, in_flight, inputs), (scheme, threshold, preset), (partial, fails, topology))| {

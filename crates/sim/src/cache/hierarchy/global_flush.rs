@@ -6,7 +6,7 @@
 use super::{BlockedWrite, Hierarchy, SharedLevel, Way, WriteAround};
 use crate::cache::array::State;
 use crate::host_bridge::address_map::is_pm;
-use crate::message::{ByteMask, Cause, LineAddress, Message};
+use crate::message::{ByteMask, Cause, LineAddress, Message, Version};
 
 /// How far the caches' part is.
 #[derive(Clone, Debug, Default)]
@@ -18,17 +18,24 @@ pub(super) struct GlobalFlush {
 }
 
 impl Hierarchy {
-    /// Dirty lines of PM in all caches, each counted once.
-    pub fn dirty_pm_lines(&self) -> usize {
+    /// Dirty lines of PM in all caches, each once, with their newest versions.
+    pub fn dirty_pm(&self) -> impl Iterator<Item = (LineAddress, Version)> {
         let last = self.shared.len() - 1;
-        let lines = self.shared[last].array.iter().filter(|(line, _)| is_pm(*line));
-        let is_dirty = |line| {
-            let is_dirty_above = (0..self.l1d.len()).any(|core| self.newest_modified(core, line).is_some());
-            let is_modified =
-                |level: &SharedLevel| level.array.get(line).is_some_and(|copy| copy.state == State::Modified);
-            is_dirty_above || self.shared.iter().any(is_modified)
+        let lines = self.shared[last].array.iter().map(|(line, _)| line).filter(|line| is_pm(*line));
+        let newest = move |line| {
+            let above = (0..self.l1d.len()).filter_map(move |core| self.newest_modified(core, line));
+            let modified = move |level: &SharedLevel| {
+                level.array.get(line).filter(|copy| copy.state == State::Modified).map(|copy| copy.version)
+            };
+            let newest = above.map(|(version, _)| version).chain(self.shared.iter().filter_map(modified)).max();
+            newest.map(|version| (line, version))
         };
-        lines.filter(|(line, _)| is_dirty(*line)).count()
+        lines.filter_map(newest)
+    }
+
+    /// How many they are.
+    pub fn dirty_pm_lines(&self) -> usize {
+        self.dirty_pm().count()
     }
 
     /// Begins to write back all that is dirty of PM.
