@@ -82,7 +82,7 @@ fn dirty_lines_are_followed_exactly_on_random_machines() {
         let (hosts, options) = random_programs(machine.topology().hosts.len(), random);
         let programs: Vec<HostProgram> = hosts.into_iter().map(|(_, program)| program).collect();
         let is_legal = |scheme: &Scheme| machine.topology().check_scheme(*scheme).is_ok();
-        let scheme = Scheme::ALL.into_iter().filter(is_legal).last().expect("nopb is always legal");
+        let scheme = Scheme::ALL.into_iter().rfind(is_legal).expect("nopb is always legal");
         let mut simulation = Simulation::new(&machine, scheme, &programs, options).expect("it can be run");
         let mut dirty = DirtyLines::follow(&mut simulation);
         for event in 0..3000 {
