@@ -48,9 +48,7 @@ def crash_command(
     ] = None,
     scheme: Annotated[
         str | None,
-        typer.Option(
-            help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; without a switch nopb)."
-        ),
+        typer.Option(help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; without a switch nopb)."),
     ] = None,
     out: Annotated[
         Path | None,
