@@ -41,7 +41,7 @@ def explain_command(
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
     schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
     ] = ",".join(explain.SCHEMES),
     top: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")

@@ -46,7 +46,7 @@ def whatif_command(
         ),
     ] = None,
     schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb and pb_rf.")
+        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
     ] = ",".join(whatif.SCHEMES),
     grid: Annotated[
         bool, typer.Option("--grid", help="All keys together, not each alone.")
