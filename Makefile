@@ -6,11 +6,10 @@
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
-#   make figures docs/report.png, made again (other pages name the commands of their pictures)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo reproduce test rust-tests python-tests recorder-tests fuzz bench validate figures clean workloads
+.PHONY: setup demo reproduce test rust-tests python-tests recorder-tests fuzz bench validate clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -130,12 +129,6 @@ validate: setup
 # An interrupted one goes on where it stopped.
 reproduce: setup
 	$(BIN)/fencepost reproduce pcs --docs docs --json out/reproduce/pcs.json
-
-# --- figures of the documentation ----------------------------------------------------------
-
-figures: demo
-	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1080,1110 \
-		--screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/demo/report.html
 
 clean:
 	rm -rf build out
