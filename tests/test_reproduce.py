@@ -135,6 +135,16 @@ def test_what_is_done_is_not_done_again(kept: Replays, monkeypatch: pytest.Monke
         assert again[cell]["statistics"] == first[cell]["statistics"]
 
 
+def test_records_of_all_variants_are_kept(tmp_path: Path) -> None:
+    program = programs.Program("queue", ("queue", "-t1", "-c1", "-n5", "--flush", "{flush}"))
+    work = Work(tmp_path, lambda text: None, False)
+    variants = (programs.AS_GIVEN, programs.SYNC)
+    first = [programs.record(program, variant, work, True) for variant in variants]
+    made = [path.stat().st_mtime_ns for path in first]
+    assert [programs.record(program, variant, work, True) for variant in variants] == first
+    assert [path.stat().st_mtime_ns for path in first] == made
+
+
 def test_a_changed_machine_is_another_replay(kept: Replays) -> None:
     cell = Cell("map", programs.AS_GIVEN, "pb")
     slow = replace(cell, sets=("switch.persist_buffer.data_access_ns=50",))

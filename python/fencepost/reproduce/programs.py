@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,8 @@ def record(program: Program, variant: str, work: Work, is_own: bool) -> Path:
     binary = _binary(program, is_own)
     arguments = program.arguments(variant)
     if is_own:
-        return recordings.recorded(work, binary, arguments)
+        # A folder keeps one record of each program.
+        return recordings.recorded(replace(work, folder=work.folder / variant), binary, arguments)
     digest = hashlib.sha256(repr(arguments).encode() + binary.read_bytes()).hexdigest()[:12]
     path = work.folder / f"{program.name}-{digest}.fencepost"
     if not path.exists():
