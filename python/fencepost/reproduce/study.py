@@ -60,6 +60,7 @@ ASSUMPTIONS = (
     Assumption("link.request_with_data_credits", "credits for writes", "4", "64"),
     Assumption("host_bridge.latency_ns", "host bridge, one way, ns", "5", "40"),
     Assumption("pm.ack_at", "PM acknowledges at", "queue", "media"),
+    Assumption("pm.queue_answer_ns", "answer of PM's write queue, ns", "0", "33"),
     Assumption("pm.banks", "banks of the PM", "4", "64"),
     Assumption("pm.write_queue_entries", "write queue of the PM", "110", "512"),
     Assumption("core.rob_entries", "reorder buffer", "96", "512"),
