@@ -81,6 +81,7 @@ fn walk<const B: usize>(model: &Model<SLOTS, INPUTS>, choices: &[u16]) -> Result
 fn walk_any<R: Rules>(bounds: Bounds, choices: &[u16]) -> Result<(), String> {
     let model: Model<SLOTS, INPUTS> = Model::with_rules::<R>(bounds);
     match model.buffers() {
+        0 => walk::<0>(&model, choices),
         1 => walk::<1>(&model, choices),
         _ => walk::<2>(&model, choices),
     }
