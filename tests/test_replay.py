@@ -212,7 +212,7 @@ def flip(data):
         (lambda data: data[: len(data) // 2], ["not sealed"]),
         (lambda data: b"\x7fELF" + data, ["not a record"]),
         (lambda data: b"", ["empty"]),
-        (lambda data: data[:4] + b"\x02" + data[5:], ["version"]),
+        (lambda data: data[:4] + b"\x03" + data[5:], ["version"]),
     ],
 )
 def test_a_record_that_is_not_whole_is_refused(fencepost, fft_record, tmp_path, change, parts):

@@ -67,8 +67,8 @@ def test_bars_are_as_long_as_they_say_and_published_figures_are_marks(
         float(length) for length in re.findall(r"fill run\d\" style=\"width:([\d.]+)%", figure)
     ]
     ours = [float(text) for text in re.findall(r'<span class="value">([\d.]+)</span>', figure)]
-    # Two programs and their average, under pb and pb_rf.
-    assert len(lengths) == len(ours) == 6
+    # Two programs and their average, under pb, pb_rf and pb_adaptive.
+    assert len(lengths) == len(ours) == 9
     one = float(re.findall(r'class="at" style="left:([\d.]+)%', figure)[0])
     for length, value in zip(lengths, ours, strict=True):
         assert length == pytest.approx(one * value, abs=0.1)

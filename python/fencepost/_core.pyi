@@ -23,6 +23,7 @@ __all__ = [
     "matched_ratio",
     "medium_probe",
     "options_resolve",
+    "persist_buffer_cost",
     "prove_bounds",
     "prove_catalogue",
     "prove_mutant",

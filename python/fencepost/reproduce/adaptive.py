@@ -52,7 +52,8 @@ class Point:
 
 
 def cells(study: Study) -> Iterator[Cell]:
-    """All programs at all sizes."""
+    """All programs at all sizes, and the headline's replays, of which the averages are."""
+    yield from study.headline()
     for name in study.names:
         yield _cell(study, name, BASELINE)
         for scheme in SIZED:
