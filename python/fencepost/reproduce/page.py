@@ -69,7 +69,7 @@ def markdown(outcome: Outcome) -> str:
         figures=FIGURES,
         writes=writes(study),
         names=[*study.names, "average"],
-        levels=levels(study),
+        levels=levels(study) if "levels" in {part.name for part in outcome.parts} else [],
         assumption_programs=study.assumption_programs,
         adaptive=outcome.adaptive,
         adaptive_rows=adaptive_rows(outcome.adaptive),
