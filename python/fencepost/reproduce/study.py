@@ -147,7 +147,8 @@ class Study:
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
     def variants(self) -> Iterator[Cell]:
-        """The other persist levels, and persists inserted at synchronisation."""
+        """All persist levels, and persists inserted at synchronisation."""
+        yield from self.headline()
         for program in self.programs:
             for variant in self.other_variants(program):
                 for scheme in self.schemes:
