@@ -19,7 +19,7 @@ from fencepost.reproduce import adaptive, page, programs, replays, report
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import PARTS, Outcome
 from fencepost.reproduce.pcs import reproduce as reproduce_pcs
-from fencepost.reproduce.study import Study
+from fencepost.reproduce.study import SCHEMES, Study
 from fencepost.tree import ROOT
 from fencepost.validation import Work
 
@@ -42,7 +42,7 @@ def reproduce(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="In a minute: Figures 1 and 5 to 7; long programs by a sample."
+            "--quick", help="In about a minute: Figures 1 and 5 to 7; long programs by a sample."
         ),
     ] = False,
     programs_file: Annotated[
@@ -86,7 +86,9 @@ def reproduce(
         Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
     )
     with Bar(messages, quiet) as bar:
-        outcome = reproduce_pcs(Study(listed, kept, adaptive.SCHEMES), kept, parts, bar)
+        # A quick look is at what the study has.
+        schemes = SCHEMES if quick else adaptive.SCHEMES
+        outcome = reproduce_pcs(Study(listed, kept, schemes), kept, parts, bar)
     _write(outcome, folder, json_file, docs)
     report_file = folder / "report.html"
     documents.write_whole(report_file, report.html(outcome, kept))

@@ -57,7 +57,7 @@ class Cell:
 
 # How a quick study replays long records, those of more than so many instructions.
 QUICK_PLAN = "4M:20k:40k"
-QUICK_INSTRUCTIONS = 60_000_000
+QUICK_INSTRUCTIONS = 150_000_000
 
 
 @dataclass
