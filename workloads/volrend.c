@@ -301,7 +301,7 @@ static uint8_t cast_ray_plainly(const struct volume *volume, const struct ray *r
 
 // How many pixels are wrong: about `SAMPLES` are computed plainly, the others must be there.
 static uint64_t wrong_pixels(const struct volrend *volrend) {
-  enum { SAMPLES = 1024 };
+  enum { SAMPLES = 4096 };
   size_t pixels = volrend->pixels * volrend->pixels;
   size_t distance = picture_bytes(volrend) / SAMPLES + 1;
   uint64_t wrong = 0;

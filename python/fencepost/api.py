@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fencepost import _core, documents, figures, machines, recording
-from fencepost.experiment import Document, Experiment, Replay, options
+from fencepost.experiment import Document, Experiment, Replay, options, resolved
+from fencepost.figures import SCHEMES
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-SCHEMES = ("nopb", "pb", "pb_rf")
 
 Value = bool | int | float | str
 Watch = Callable[[list[Replay]], None]
@@ -215,6 +214,6 @@ def compare(
         [one.opened for one in records],
         [one.path.name for one in records],
         {one.label: one.document for one in asked},
-        json.loads(_core.options_resolve(json.dumps(chosen))),
+        resolved(chosen),
     )
     return Result(experiment.run(jobs or os.cpu_count() or 1, watch or (lambda replays: None)))

@@ -30,6 +30,12 @@ def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> 
     return {"schemes": schemes, "pm": pm or ["heap"], **usual, **dict.fromkeys(LIMITS), **changes}
 
 
+def resolved(chosen: Document) -> Document:
+    """The options as the core reads them; raises `_core.InputError` with what is wrong."""
+    read: Document = json.loads(_core.options_resolve(json.dumps(chosen)))
+    return read
+
+
 @dataclass
 class Replay:
     """One run to be: what a progress display shows of it while it goes."""

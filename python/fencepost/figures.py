@@ -14,6 +14,7 @@ Run = dict[str, Any]
 Value = float | None
 
 BASELINE = "nopb"
+SCHEMES = (BASELINE, "pb", "pb_rf")  # what is compared where nobody says what
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,13 @@ class WholeWatch:
             self._bars.stop()
 
     def __call__(self, replays: list[Replay]) -> None:
+        if not self._quiet:
+            self.show(*whole_state(replays, time.monotonic() - self._started))
+
+    def show(self, share: float, text: str) -> None:
+        """The part that is done, and what is said of it."""
         if self._quiet:
             return
-        share, text = whole_state(replays, time.monotonic() - self._started)
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, completed=share, state=text)
         elif time.monotonic() - self._last_line >= LINE_INTERVAL_SECONDS:

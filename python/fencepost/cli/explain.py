@@ -1,6 +1,5 @@
 """`fencepost explain`: which lines of a program pay for its persists, under each scheme."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +26,9 @@ from fencepost.cli.replay import (
     schemes_of,
 )
 from fencepost.experiment import Experiment, options
+from fencepost.experiment import resolved as resolved_options
 from fencepost.explain import text
+from fencepost.figures import SCHEMES
 from fencepost.progress import Watch
 
 
@@ -42,7 +43,7 @@ def explain_command(
     ] = None,
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(explain.SCHEMES),
+    ] = ",".join(SCHEMES),
     top: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")
     ] = 10,
@@ -77,7 +78,7 @@ def explain_command(
     inputs = [*(records or []), machines.file_of(machine)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file}, inputs)
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
     check_hosts(f"explain {name}", resolved, len(records or [""]))
     with recorded(program, records) as named:

@@ -15,6 +15,7 @@ from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
 from fencepost.experiment import options
+from fencepost.experiment import resolved as resolved_options
 from fencepost.hold_up import NJ_PER_BYTE, microjoules
 
 
@@ -79,7 +80,7 @@ def power(
     name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
     scheme = scheme or machines.best_scheme(resolved)
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     check_hosts(f"power {name}", resolved, len(records))
     opened = [_core.Record(str(path), allow_cut) for path in records]
     job = _core.Job(name, json.dumps(resolved), opened, scheme, json.dumps(chosen), [])

@@ -1,7 +1,6 @@
 """`fencepost run` and `fencepost compare`: replay a record on machines under schemes."""
 
 import contextlib
-import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from fencepost.cli.counts import COUNT_MAX
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
+from fencepost.experiment import resolved as resolved_options
+from fencepost.figures import SCHEMES
 from fencepost.progress import Watch
 
 Pm = Annotated[
@@ -138,7 +139,7 @@ def compare(
     ],
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = "nopb,pb,pb_rf",
+    ] = ",".join(SCHEMES),
     hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
@@ -189,7 +190,7 @@ def _replay(
     inputs = [*(records or []), *map(machines.file_of, names)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file, "--report": report_file}, inputs)
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")

@@ -1,13 +1,11 @@
 """`fencepost reproduce`: a published study, rebuilt from scratch and laid beside its figures."""
 
 import os
-import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from fencepost import documents
@@ -15,6 +13,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet
+from fencepost.progress import WholeWatch
 from fencepost.reproduce import adaptive, page, programs, replays, report
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import PARTS, Outcome
@@ -26,7 +25,6 @@ from fencepost.validation import Work
 STUDIES = ("pcs",)
 QUICK_PARTS = ["schemes", "switches"]
 FOLDER = ROOT / "out" / "reproduce"
-LINE_INTERVAL_SECONDS = 10.0
 
 
 @app.command()
@@ -85,10 +83,12 @@ def reproduce(
     kept = replays.Replays(
         Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
     )
-    with Bar(messages, quiet) as bar:
+    with WholeWatch(messages, quiet) as watch:
         # A quick look is at what the study has.
         schemes = SCHEMES if quick else adaptive.SCHEMES
-        outcome = reproduce_pcs(Study(listed, kept, schemes), kept, parts, bar)
+        outcome = reproduce_pcs(
+            Study(listed, kept, schemes), kept, parts, partial(_show, watch=watch)
+        )
     _write(outcome, folder, json_file, docs)
     report_file = folder / "report.html"
     documents.write_whole(report_file, report.html(outcome, kept))
@@ -128,43 +128,9 @@ def _table(claims: list[Claim]) -> Table:
     return table
 
 
-class Bar:
-    """How far the study is: a bar on a terminal, plain lines elsewhere. A context manager."""
-
-    def __init__(self, messages: Console, quiet: bool) -> None:
-        self._messages = messages
-        self._quiet = quiet
-        self._bar: Progress | None = None
-        self._last_line = time.monotonic()
-
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, progress: replays.Progress) -> None:
-        left = progress.seconds_left
-        text = f"{progress.done} of {progress.replays} replays"
-        text += f", about {left:.0f} s left" if left is not None else ""
-        if self._quiet:
-            return
-        if self._messages.is_terminal:
-            if self._bar is None:
-                self._bar = Progress(
-                    BarColumn(),
-                    TextColumn("{task.percentage:>3.0f} %  {task.description}"),
-                    console=self._messages,
-                    transient=True,
-                )
-                self._bar.start()
-                self._bar.add_task("", total=None)
-            task = self._bar.task_ids[0]
-            label = f"{text}: {'; '.join(progress.running)}"
-            self._bar.update(
-                task, total=progress.work, completed=progress.worked, description=label
-            )
-        elif time.monotonic() - self._last_line >= LINE_INTERVAL_SECONDS:
-            self._last_line = time.monotonic()
-            self._messages.print(f"{text}: {'; '.join(progress.running)}", soft_wrap=True)
+def _show(progress: replays.Progress, watch: WholeWatch) -> None:
+    left = progress.seconds_left
+    text = f"{progress.done} of {progress.replays} replays"
+    text += f", about {left:.0f} s left" if left is not None else ""
+    share = progress.worked / progress.work if progress.work else 0.0
+    watch.show(share, f"{text}: {'; '.join(progress.running)}")

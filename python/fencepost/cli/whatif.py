@@ -1,13 +1,12 @@
 """`fencepost whatif`: what keys of the machine change, with knees and the Pareto front."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fencepost import _core, documents, machines, whatif
+from fencepost import _core, documents, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
@@ -27,6 +26,8 @@ from fencepost.cli.replay import (
     schemes_of,
 )
 from fencepost.experiment import options
+from fencepost.experiment import resolved as resolved_options
+from fencepost.figures import SCHEMES
 from fencepost.progress import WholeWatch
 from fencepost.whatif import plot, ranges, text
 from fencepost.whatif.study import Study
@@ -47,7 +48,7 @@ def whatif_command(
     ] = None,
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(whatif.SCHEMES),
+    ] = ",".join(SCHEMES),
     grid: Annotated[
         bool, typer.Option("--grid", help="All keys together, not each alone.")
     ] = False,
@@ -89,7 +90,7 @@ def whatif_command(
     inputs += outputs.executable(program) if program else []
     outputs.check_svg("--plot", plot_file)
     outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     sweeps = ranges.all_of(given[1:] if has_record else given)
     study = Study.planned(machine, chosen, sweeps, grid)
     for resolved in (study.resolved, *study.points.values()):

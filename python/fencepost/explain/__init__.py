@@ -4,19 +4,18 @@ The simulator counts for each flush, non-temporal store and fence of the program
 of it (docs/explain.md); here the schemes are laid side by side.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, figures, machines
+from fencepost import _core, machines
 from fencepost.experiment import Experiment, Replay, options
+from fencepost.experiment import resolved as resolved_options
 from fencepost.explain.document import of_result
+from fencepost.figures import SCHEMES
 
 Document = dict[str, Any]
-
-SCHEMES = (figures.BASELINE, "pb", "pb_rf")
 
 
 def explain(
@@ -49,7 +48,7 @@ def explain(
         limit_instructions=limit_instructions,
         allow_cut=allow_cut,
     )
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     resolved = {machines.name_of(machine): machines.resolve(machine, chosen["set"])}
     opened = {path: _core.Record(str(path), allow_cut) for path in records}
     names = [path.name for path in records]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.figures import Value, ratio
-from fencepost.reproduce import chains, key_values
+from fencepost.reproduce import adaptive, chains, key_values
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import Outcome, by_level
 from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
@@ -74,6 +74,8 @@ def markdown(outcome: Outcome) -> str:
         adaptive=outcome.adaptive,
         adaptive_rows=adaptive_rows(outcome.adaptive),
         sizes=ENTRIES,
+        sized_writes=f"{adaptive.PM_WRITES:,}",
+        average_above=adaptive.AVERAGE_ABOVE,
         chains=chains.table(study),
         key_values=key_values.table(study.key_values) if study.key_values else [],
         latencies=key_values.latencies(study.key_values) if study.key_values else [],

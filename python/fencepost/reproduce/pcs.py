@@ -126,7 +126,7 @@ def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -
         for figure, metric, label in BAR_FIGURES:
             drawn[figure] = pictures.bars(study, found, metric, label)
     if "switches" in names and list(study.behind_switches()):
-        drawn["fig1"] = pictures.switches(study)
+        drawn["fig1"] = pictures.switches(study, found)
     if "entries" in names:
         drawn["fig8"] = pictures.entries(study)
     if "chains" in names:

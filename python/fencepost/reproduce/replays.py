@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core, documents, figures, machines
-from fencepost.experiment import WATCH_INTERVAL_SECONDS, options
+from fencepost.experiment import WATCH_INTERVAL_SECONDS, options, resolved
 from fencepost.reproduce import programs
 from fencepost.reproduce.programs import Program
 from fencepost.validation import Work
@@ -55,7 +55,8 @@ class Cell:
         return " ".join(word for word in words if word not in (MACHINE, programs.AS_GIVEN))
 
 
-# How a quick study replays long records, those of more than so many instructions.
+# How a quick study replays long records, those of more than so many instructions: chosen so that it
+# takes about a minute on two cores; the confidence intervals say what that costs.
 QUICK_PLAN = "4M:20k:40k"
 QUICK_INSTRUCTIONS = 150_000_000
 
@@ -179,8 +180,7 @@ class Replays:
         key = (cell.program, cell.variant)
         if self.is_quick and self._instructions[key] > QUICK_INSTRUCTIONS:
             chosen |= {"sample": QUICK_PLAN}
-        resolved: dict[str, Any] = json.loads(_core.options_resolve(json.dumps(chosen)))
-        return resolved
+        return resolved(chosen)
 
     def _file(self, cell: Cell) -> Path:
         record = json.loads(self.record(cell.program, cell.variant).provenance())["hash"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fencepost.reproduce.key_values import KeyValues
 
 BASELINE = figures.BASELINE
-SCHEMES = (BASELINE, "pb", "pb_rf")
+SCHEMES = figures.SCHEMES
 BUFFERED = SCHEMES[1:]
 
 PERSIST_LATENCY = "persist.latency_ns.mean"

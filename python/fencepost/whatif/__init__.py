@@ -4,20 +4,19 @@ Every value is a machine of its own, replayed under each scheme; from the runs c
 knee of each curve and the Pareto front of speed against cost (docs/whatif.md).
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, figures, machines
+from fencepost import _core, machines
 from fencepost.experiment import Replay, options
+from fencepost.experiment import resolved as resolved_options
+from fencepost.figures import SCHEMES
 from fencepost.whatif import ranges
 from fencepost.whatif.study import Study
 
 Document = dict[str, Any]
-
-SCHEMES = (figures.BASELINE, "pb", "pb_rf")
 
 
 def whatif(
@@ -52,7 +51,7 @@ def whatif(
         limit_instructions=limit_instructions,
         allow_cut=allow_cut,
     )
-    chosen = json.loads(_core.options_resolve(json.dumps(chosen)))
+    chosen = resolved_options(chosen)
     study = Study.planned(machine, chosen, ranges.all_of(list(changes)), grid)
     opened = {path: _core.Record(str(path), allow_cut) for path in records}
     names = [path.name for path in records]
