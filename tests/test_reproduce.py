@@ -70,7 +70,7 @@ class Unused(Replays):
     """No replays at all."""
 
     def __init__(self) -> None:
-        self.is_quick = False
+        self.is_quick, self.is_own = False, True
 
 
 class Sizes(Study):
@@ -171,7 +171,8 @@ def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.Mo
         (claim.metric, claim.workload): claim for claim in claims.claims(sampled, {"schemes"})
     }
     average = by_key["speedup_over_nopb", "average"]
-    width = sampled.half_width(sampled.cell("map", "pb_rf"), "speedup")
+    cells = sampled.cell("map", "pb_rf"), sampled.cell("map", "nopb")
+    width = sampled.half_width(cells[0], study.SPEEDUP, cells[1])
     assert average.half_width == width
     assert width is not None
     assert "±" in page.ours_text(average)
@@ -180,7 +181,7 @@ def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.Mo
 def test_persists_are_inserted_where_the_program_makes_none(kept: Replays) -> None:
     cell = Cell("queue", programs.SYNC, "nopb")
     kept.run([cell], lambda progress: None)
-    said = json.loads(kept.record("queue", programs.SYNC).provenance())
+    said = kept.records["queue", programs.SYNC].provenance
     assert said["arguments"][-1] == "none"
     assert kept[cell]["persist"]["count"] > 0
 

@@ -16,7 +16,8 @@ from fencepost.reproduce.key_values import (
     KeyValues,
     Setting,
 )
-from fencepost.reproduce.replays import Progress, Replays
+from fencepost.reproduce.records import Progress
+from fencepost.reproduce.replays import Replays
 from fencepost.reproduce.study import BASELINE, PERSIST_LATENCY, SCHEMES, Study
 from fencepost.tree import WORKLOADS
 from fencepost.validation import Work
@@ -82,7 +83,7 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
     seen: list[Progress] = []
     found = KeyValues(tmp_path, 2)
     found.run(seen.append)
-    assert seen[-1].done == seen[-1].replays == len(list(key_values.settings()))
+    assert seen[-1].done == seen[-1].total == len(list(key_values.settings()))
     for setting in key_values.settings():
         is_unsafe = setting.keys == SHARED and setting.persist_point == LEAF
         figures = found[setting]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fencepost import _core, hold_up
 from fencepost.cli import main
-from fencepost.reproduce import claims
+from fencepost.reproduce import claims, key_values, pcs
 from fencepost.tree import WORKLOADS
 from pages import Page, needs_browser, show
 
@@ -97,6 +98,7 @@ def test_each_program_has_its_charts(html: str) -> None:
 def test_parts_that_were_not_run_are_left_out_and_said_to_be(html: str) -> None:
     text = Page(html).text
     assert "Not the whole study: only the parts schemes, switches." in text
+    assert any("a run ends where nopb has sent 100,000 writes to PM" in one for one in text)
     assert "Figure 1: persist latency behind switches, over that of local PM" in text
     assert "Which assumption decides which claim" not in text
     assert "Figure 8: speedup by the number of entries" not in text
@@ -108,6 +110,144 @@ def test_it_says_what_was_replayed_on_what(html: str, folder: Path) -> None:
     assert len(re.findall(r"<code>[0-9a-f]{16}</code>", html)) == 2
     assert "fft -m6 -p2 --flush" in html
     assert "&#34;write_queue_entries&#34;" in html
+
+
+# A program that makes whole parts of hundreds of replays short.
+SHORT = f"""
+[[program]]
+name = "queue"
+command = ["{WORKLOADS}/queue", "-t1", "-c1", "-n6", "--flush", "{{flush}}"]
+"""
+WHOLE = ("levels", "sizes", "assumptions", "chains")
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the other parts have been done with that program; hosts with little traffic."""
+    folder = tmp_path_factory.mktemp("rest")
+    (folder / "list.toml").write_text(SHORT)
+    arguments = ["reproduce", "pcs", "--programs", str(folder / "list.toml"), "-q"]
+    arguments += ["--out", str(folder), "--json", str(folder / "rows.json")]
+    for part in (*WHOLE, "hosts"):
+        arguments += ["--part", part]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_values, "HOSTS", (2,))
+        patch.setattr(key_values, "MIXES", {"A": (1, 1)})
+        patch.setattr(key_values, "MEASURE_NS", 2_000.0)
+        patch.setattr(key_values, "WARM_UP_NS", 1_000.0)
+        # Its charts are made from the data; drawing it for the page takes as long as all replays.
+        patch.setattr(pcs, "drawn", lambda *_: {})
+        assert main(arguments) == 0
+    return folder
+
+
+def section(html: str, title: str) -> str:
+    """The HTML from that heading to the end of its section."""
+    behind = html.split(f"<h2>{title}</h2>")
+    assert len(behind) == 2, title
+    return behind[1].split("</section>")[0]
+
+
+def test_the_sections_behind_the_figures_have_their_charts_and_tables(rest: Path) -> None:
+    html = (rest / "report.html").read_text()
+    document = json.loads((rest / "rows.json").read_text())
+    _ = Page(html)
+    for title, curves in (
+        ("A scheme that never loses", 3),
+        ("Chains and trees", 9 + 10),
+        ("Several hosts", 2 * 2 + 3 * 2),
+    ):
+        assert section(html, title).count('class="curve run') == 2 * curves, title  # and its key
+    levels = section(html, "How often programs persist")
+    assert [level in levels for level in ("as given", "sync")] == [True, True]
+    adaptive = section(html, "A scheme that never loses")
+    for point in document["adaptive"]["points"]:
+        assert f"{point['to_better']:.3f}" in adaptive
+    assumptions = section(html, "Which assumption decides which claim")
+    for title in document["assumptions"]:
+        assert f"<figcaption>{title}:" in assumptions
+    hosts = section(html, "Several hosts")
+    assert "<strong>unsafe</strong>" in hosts and "pcs-hosts.svg" not in html
+    took = section(html, "What it took")
+    assert [f"<code>{part}</code>" in took for part in (*WHOLE, "hosts")] == [True] * 5
+
+
+def test_the_data_of_the_figures_is_what_is_drawn(rest: Path, document: dict[str, Any]) -> None:
+    figures = document["figures"]
+    [of_pb] = [one for one in figures["fig5"]["series"] if one["scheme"] == "pb"]
+    times = {key: run["simulated_ns"] for key, run in headline(document).items()}
+    for point in of_pb["points"][:-1]:
+        name = point["x"]
+        assert point["y"] == pytest.approx(times[name, "nopb"] / times[name, "pb"])
+    assert of_pb["points"][-1]["x"] == "average" and of_pb["points"][-1]["published"] == 1.12
+    assert [point["x"] for point in figures["fig1"]["series"][0]["points"]] == [0, 1, 2, 4]
+    other = json.loads((rest / "rows.json").read_text())["figures"]
+    assert other.keys() == {
+        *("sizes", "chains_speedup", "chains_persist_latency", "hosts", "assumptions")
+    }
+    assert len(other["sizes"]["series"]) == 3
+    for figure in other.values():
+        assert all(one["points"] for one in figure["series"])
+    places = {one.get("persist_point") for one in other["chains_persist_latency"]["series"]}
+    assert places == {None, "first", "switch1", "switch2", "last", "all"}
+
+
+def test_hardware_cost_stands_beside_the_gain(html: str, document: dict[str, Any]) -> None:
+    rows = {row["scheme"]: row for row in document["cost"]}
+    assert rows.keys() == {"pb", "pb_rf", "pb_adaptive"}
+    counted = json.loads(_core.persist_buffer_cost("pb_adaptive", 16))
+    row = rows["pb_adaptive"]
+    assert row["bits"] == sum(counted[name] for name in counted if name.endswith("_bits"))
+    assert row["comparators"] == sum(counted[n] for n in counted if n.endswith("_comparators"))
+    assert row["energy_uj"] == pytest.approx(counted["drained_bytes"] * hold_up.NJ_PER_BYTE / 1e3)
+    averages = {one["scheme"]: one["points"][-1]["y"] for one in figures_of(document, "fig5")}
+    assert {scheme: row["speedup"] for scheme, row in rows.items()} == averages
+    cost = section(html, "What the schemes cost")
+    assert f">{row['bits']:,}<" in cost and f">{row['speedup']:.3f}<" in cost
+
+
+def headline(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The replays of Figures 5 to 7, by program and scheme."""
+    own = [run for run in document["runs"] if run["machine"] == "pcs-table1"]
+    return {(run["program"], run["scheme"]): run for run in own}
+
+
+def figures_of(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document["figures"][name]["series"]
+    return found
+
+
+def test_stacks_add_up_to_what_figure_6_has(html: str, document: dict[str, Any]) -> None:
+    for row in document["stacks"]:
+        if row["count"]:
+            assert sum(row["parts_ns"].values()) == pytest.approx(row["total_ns"])
+    runs = headline(document)
+    for row in document["stacks"]:
+        mean = runs[row["program"], row["scheme"]][f"{row['kind']}.latency_ns.mean"]
+        assert row["latency_ns"] == pytest.approx(mean, abs=1e-3)
+    text = section(html, "Where the time goes")
+    assert all(part in text for part in ("switch pipeline", "PB access", "device queue"))
+
+
+def test_what_each_part_took_is_said(document: dict[str, Any]) -> None:
+    schemes, switches = document["elapsed"]
+    assert (schemes["part"], schemes["records"], schemes["replays"]) == ("schemes", 2, 8)
+    assert (switches["part"], switches["records"], switches["replays"]) == ("switches", 0, 3)
+    assert 0 < schemes["recording_seconds"] < schemes["seconds"] < 120
+    assert switches["seconds"] > switches["recording_seconds"] == 0
+
+
+def test_provenance_is_enough_to_do_it_again(
+    html: str, folder: Path, document: dict[str, Any]
+) -> None:
+    said = document["provenance"]
+    assert (said["quick"], said["limit_pm_writes"], said["sample"]) == (False, 100_000, None)
+    assert said["schemes"] == ["nopb", "pb", "pb_rf", "pb_adaptive"]
+    recorded = {record["hash"] for record in said["records"]}
+    assert len(recorded) == 2 and all(f"<code>{name}</code>" in html for name in recorded)
+    assert {run["limit_pm_writes"] for run in document["runs"]} == {100_000}
+    command = "fencepost reproduce pcs --part schemes --part switches --programs"
+    assert f"{command} {folder}/list.toml" in Page(html).text
 
 
 @needs_browser

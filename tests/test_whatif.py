@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fencepost import figures, hold_up, machines
+from fencepost import _core, figures, hardware_cost, hold_up, machines
 from fencepost._core import InputError
 from fencepost.cli import main
 from fencepost.progress import whole_state
@@ -109,10 +109,13 @@ def test_a_sweep_has_knees_costs_and_a_front(found: Document) -> None:
     assert knees["pb"] in (2, 4, 8)
     for point in entries["points"]:
         size = point["values"][ENTRIES]
-        assert point["schemes"]["nopb"]["cost"] == {"entries": 0, "bits": 0, "energy_uj": 0}
+        assert set(point["schemes"]["nopb"]["cost"].values()) == {0}
+        counted = json.loads(_core.persist_buffer_cost("pb", size))
         assert point["schemes"]["pb"]["cost"] == {
             "entries": size,
-            "bits": size * 512,
+            "bits": sum(counted[name] for name in counted if name.endswith("_bits")),
+            "comparators": sum(counted[name] for name in counted if name.endswith("_comparators")),
+            "drained_bytes": size * 64,
             "energy_uj": pytest.approx(hold_up.microjoules(size * 64)),
         }
     fastest = min(
@@ -124,6 +127,17 @@ def test_a_sweep_has_knees_costs_and_a_front(found: Document) -> None:
     # What has no price is not compared: each link has a front of its own.
     for point in link["points"]:
         assert point["schemes"]["nopb"]["is_on_front"]
+
+
+def test_the_cost_is_that_of_all_buffers_each_of_its_size() -> None:
+    small = "fabric.switch.root.persist_buffer.entries=4"
+    machine = machines.resolve("pcs-table1-tree", [small])
+    switches = {"leaf0": {"persist_buffer": {}}, "root": {"persist_buffer": {}}, "leaf1": {}}
+    run = {"scheme": "pb_rf", "statistics": {"host0": {}, **switches}}
+    found = hardware_cost.of_run(run, machine)
+    buffers = [hardware_cost.of_buffer("pb_rf", entries) for entries in (16, 4)]
+    assert (found.entries, found.bits) == (20, sum(buffer.bits for buffer in buffers))
+    assert found.comparators == sum(buffer.comparators for buffer in buffers)
 
 
 def test_nothing_runs_twice_that_is_the_same(

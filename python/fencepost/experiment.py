@@ -36,6 +36,22 @@ def resolved(chosen: Document) -> Document:
     return read
 
 
+def new_job(
+    machine: str,
+    document: Document,
+    records: list[_core.Record],
+    scheme: str,
+    options: Document,
+    stop_at: list[list[int]],
+) -> _core.Job:
+    """What one replay does: the one place where the simulator is given its work.
+
+    `document` is the resolved machine that results call `machine`; with `stop_at` each thread of
+    each host stops there.
+    """
+    return _core.Job(machine, json.dumps(document), records, scheme, json.dumps(options), stop_at)
+
+
 @dataclass
 class Replay:
     """One run to be: what a progress display shows of it while it goes."""
@@ -134,14 +150,7 @@ class Experiment:
     def _replay(
         self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
     ) -> Replay:
-        job = _core.Job(
-            machine,
-            json.dumps(self.machines[machine]),
-            self.records,
-            scheme,
-            json.dumps(options),
-            stop_at or [],
-        )
+        job = new_job(machine, self.machines[machine], self.records, scheme, options, stop_at or [])
         label = f"{machine} {scheme}" if len(self.machines) > 1 else scheme
         return Replay(label, machine, scheme, job)
 

@@ -14,7 +14,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.hosts import check_hosts, records_of
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
-from fencepost.experiment import options
+from fencepost.experiment import new_job, options
 from fencepost.experiment import resolved as resolved_options
 from fencepost.hold_up import NJ_PER_BYTE, microjoules
 
@@ -83,7 +83,7 @@ def power(
     chosen = resolved_options(chosen)
     check_hosts(f"power {name}", resolved, len(records))
     opened = [_core.Record(str(path), allow_cut) for path in records]
-    job = _core.Job(name, json.dumps(resolved), opened, scheme, json.dumps(chosen), [])
+    job = new_job(name, resolved, opened, scheme, chosen, [])
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
     budget = Budget(nj_per_byte, budget_uj, *limits)
     with console.messages().status("" if quiet else f"{name} {scheme}"):

@@ -14,16 +14,16 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet
 from fencepost.progress import WholeWatch
-from fencepost.reproduce import adaptive, page, programs, replays, report
+from fencepost.reproduce import adaptive, elapsed, page, programs, replays, report
 from fencepost.reproduce.claims import Claim
-from fencepost.reproduce.pcs import PARTS, Outcome
+from fencepost.reproduce.pcs import PARTS, QUICK_PARTS, Outcome
 from fencepost.reproduce.pcs import reproduce as reproduce_pcs
-from fencepost.reproduce.study import SCHEMES, Study
+from fencepost.reproduce.records import Progress
+from fencepost.reproduce.study import Study
 from fencepost.tree import ROOT
 from fencepost.validation import Work
 
 STUDIES = ("pcs",)
-QUICK_PARTS = ["schemes", "switches"]
 FOLDER = ROOT / "out" / "reproduce"
 
 
@@ -84,15 +84,20 @@ def reproduce(
         Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
     )
     with WholeWatch(messages, quiet) as watch:
-        # A quick look is at what the study has.
-        schemes = SCHEMES if quick else adaptive.SCHEMES
         outcome = reproduce_pcs(
-            Study(listed, kept, schemes), kept, parts, partial(_show, watch=watch)
+            Study(listed, kept, adaptive.SCHEMES),
+            kept,
+            parts,
+            partial(_show, watch=watch),
+            str(programs_file) if programs_file else None,
         )
     _write(outcome, folder, json_file, docs)
     report_file = folder / "report.html"
-    documents.write_whole(report_file, report.html(outcome, kept))
+    documents.write_whole(report_file, report.html(outcome))
     console.output().print(_table(outcome.claims), markup=False)
+    for row in outcome.elapsed:
+        took = elapsed.duration(row["seconds"])
+        print(f"{row['part']}: {row['replays']} replays, {row['records']} records, {took}")
     for failure in outcome.failures:
         messages.print(f"failed: {failure}", markup=False)
     known = [claim for claim in outcome.claims if claim.ours is not None]
@@ -128,9 +133,8 @@ def _table(claims: list[Claim]) -> Table:
     return table
 
 
-def _show(progress: replays.Progress, watch: WholeWatch) -> None:
+def _show(progress: Progress, watch: WholeWatch) -> None:
     left = progress.seconds_left
-    text = f"{progress.done} of {progress.replays} replays"
+    text = f"{progress.done} of {progress.total} {progress.what}"
     text += f", about {left:.0f} s left" if left is not None else ""
-    share = progress.worked / progress.work if progress.work else 0.0
-    watch.show(share, f"{text}: {'; '.join(progress.running)}")
+    watch.show(progress.share, f"{text}: {'; '.join(progress.running)}")

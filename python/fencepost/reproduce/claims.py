@@ -15,10 +15,12 @@ from typing import Any
 
 from fencepost.figures import Value, ratio
 from fencepost.reproduce.study import (
+    BASELINE,
     ENTRIES,
     PERSIST_LATENCY,
     READ_LATENCY,
     SCHEMES,
+    SPEEDUP,
     SWITCHES_PROGRAM,
     Study,
     average,
@@ -80,7 +82,8 @@ def claims(study: Study, parts: set[str]) -> list[Claim]:
     """Every line of the table, in its order; without ours where the part was not run."""
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    reasons = _reasons()
+    # They are about the study's own programs.
+    reasons = _reasons() if study.is_own else {}
     return [_claim(study, line, reasons, parts) for line in lines]
 
 
@@ -104,7 +107,7 @@ def _claim(
         ours=ours,
         unit=line["unit"],
         where=line["where"],
-        half_width=_half_width(study, *key) if is_known else None,
+        half_width=half_width_of(study, *key) if is_known else None,
         slope=slope,
         reason=reasons.get(key, ""),
     )
@@ -141,20 +144,40 @@ def _ours(study: Study, metric: str, workload: str, scheme: str) -> Value:
 
 # What of a run a metric is made of, where a sample says how sure it is.
 _ESTIMATED = {
-    "speedup_over_nopb": "speedup",
+    "speedup_over_nopb": SPEEDUP,
     "persist_latency_over_nopb": PERSIST_LATENCY,
     "read_latency_over_nopb": READ_LATENCY,
+    "speedup_pb_rf_vs_pb": SPEEDUP,
+    "persist_latency_pb_rf_vs_pb": PERSIST_LATENCY,
+    "read_latency_pb_rf_vs_pb": READ_LATENCY,
 }
 
 
-def _half_width(study: Study, metric: str, workload: str, scheme: str) -> Value:
-    """Of a program's figure, or of the average, to which those in full detail add no error."""
-    if metric not in _ESTIMATED or workload not in (*study.names, "average"):
+def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Value:
+    """Half the width of the 95 % confidence interval of a figure; None if nothing was estimated.
+
+    Of a program's figure; of the average, to which programs in full detail add no error; of what
+    one program of several decides, that one's.
+    """
+    if metric == "persist_latency_over_zero_switches":
+        return study.switches_half_width() if study.program(workload) else None
+    key = _ESTIMATED.get(metric)
+    if key is None:
         return None
-    names = study.names if workload == "average" else [workload]
-    widths = [study.half_width(study.cell(name, scheme), _ESTIMATED[metric]) for name in names]
-    known = [width for width in widths if width is not None]
-    return math.hypot(*known) / len(names) if known else None
+    other = "pb" if metric.endswith("_vs_pb") else BASELINE
+    widths = {
+        name: study.half_width(study.cell(name, scheme), key, study.cell(name, other))
+        for name in study.names
+    }
+    if workload in widths:
+        return widths[workload]
+    if workload == "average":
+        known = [width for width in widths.values() if width is not None]
+        return math.hypot(*known) / len(widths) if known else None
+    values = MEASURES[metric](study, scheme)
+    chosen = _SELECTIONS[workload](values) if workload in _SELECTIONS else None
+    decides = [name for name, value in values.items() if value is not None and value == chosen]
+    return widths[decides[0]] if decides else None
 
 
 def _against_pb(values: Callable[[Study, str], dict[str, Value]]) -> Measure:

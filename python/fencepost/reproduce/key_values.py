@@ -12,6 +12,7 @@ import copy
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -22,7 +23,8 @@ from typing import Any
 from fencepost import documents, machines
 from fencepost.figures import Value, ratio
 from fencepost.reproduce.pictures import COLOURS
-from fencepost.reproduce.replays import MACHINE, Progress, simulator
+from fencepost.reproduce.records import Progress
+from fencepost.reproduce.replays import MACHINE, simulator
 from fencepost.reproduce.study import BASELINE, BUFFERED
 from fencepost.traffic import Machine, Stream
 from fencepost.validation.pictures import new_figure, svg
@@ -164,6 +166,12 @@ class KeyValues:
         self._folder = folder / "traffic"
         self._jobs = jobs
         self._found: dict[Setting, Figures] = {}
+        self._seconds: dict[Setting, float] = {}
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """What measuring took, as many at once as there were."""
+        return sum(self._seconds.values())
 
     def __getitem__(self, setting: Setting) -> Figures:
         return self._found[setting]
@@ -195,17 +203,22 @@ class KeyValues:
                 raise
 
     def _measure(self, setting: Setting) -> None:
+        started = time.monotonic()
         measured = Machine("key-value store", machine(setting), setting.scheme)
         result = measured.measure_hosts(
             [clients(setting)] * setting.hosts, measure_ns=MEASURE_NS, warm_up_ns=WARM_UP_NS
         )
         self._found[setting] = figures(result)
-        documents.write_json(self._file(setting), asdict(self._found[setting]))
+        self._seconds[setting] = (time.monotonic() - started) / self._jobs
+        kept = asdict(self._found[setting]) | {"elapsed_seconds": self._seconds[setting]}
+        documents.write_json(self._file(setting), kept)
 
     def _load(self, setting: Setting) -> bool:
         path = self._file(setting)
         if path.exists():
-            self._found[setting] = Figures(**json.loads(path.read_text(encoding="utf-8")))
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            self._seconds[setting] = kept.pop("elapsed_seconds", 0.0)
+            self._found[setting] = Figures(**kept)
         return path.exists()
 
     def _file(self, setting: Setting) -> Path:

@@ -1,27 +1,14 @@
-"""docs/pcs.md: the study's page, made from its outcome (page.md.j2 has the words)."""
+"""docs/pcs.md: the study's page, made from its outcome (page.md.j2 and `sections`)."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from fencepost.figures import Value, ratio
-from fencepost.reproduce import adaptive, chains, key_values
+from fencepost.reproduce import sections, series
 from fencepost.reproduce.claims import Claim
-from fencepost.reproduce.pcs import Outcome, by_level
-from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
+from fencepost.reproduce.pcs import Outcome
+from fencepost.reproduce.replays import QUICK_INSTRUCTIONS, QUICK_PLAN
+from fencepost.reproduce.study import PM_WRITES, Study
 
-FOLDER = Path(__file__).parent
-
-FIGURES = {
-    "fig1": "Figure 1: persist latency behind switches, over that of local PM",
-    "fig5": "Figure 5: speedup over a volatile switch",
-    "fig6a": "Figure 6a: persist latency over that with a volatile switch",
-    "fig6b": "Figure 6b: latency of PM reads over that with a volatile switch",
-    "fig7a": "Figure 7a: PM reads answered by the persist buffer",
-    "fig7b": "Figure 7b: PM writes merged in the persist buffer",
-    "fig8": "Figure 8: speedup by the number of entries",
-}
+PUBLISHED_FIGURES = ("fig1", "fig5", "fig6a", "fig6b", "fig7a", "fig7b", "fig8")
 
 
 def published_text(claim: Claim) -> str:
@@ -47,53 +34,48 @@ def holds_text(claim: Claim) -> str:
     return "–" if claim.ours is None else "yes" if claim.holds else "no"
 
 
+def ending(study: Study) -> str:
+    """Where runs end, and what is an estimate."""
+    if study.limit is not None:
+        return (
+            f"As in the study, a run ends where `nopb` has sent {study.limit:,} writes to PM, and "
+            "every scheme stops at the same instruction of each thread."
+        )
+    return (
+        "A quick look: programs are replayed to their ends, where the study's runs stop behind "
+        f"{PM_WRITES:,} writes to PM; {detail(study)}. Figures of sampled programs are estimates, "
+        "with half the width of the 95 % confidence interval behind ± where one is known "
+        "(rates of the buffer have none)."
+    )
+
+
+def detail(study: Study) -> str:
+    """What was replayed in full detail."""
+    if study.limit is not None:
+        return "all replays in full detail"
+    return (
+        f"programs of more than {QUICK_INSTRUCTIONS // 10**6} million instructions by a sample "
+        f"(`--sample {QUICK_PLAN}`), all others in full detail"
+    )
+
+
 def markdown(outcome: Outcome) -> str:
     """The whole page, of an outcome of all parts."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    study = outcome.study
     known = [claim for claim in outcome.claims if claim.ours is not None]
-    return environment.get_template("page.md.j2").render(
-        holding=sum(claim.holds for claim in known),
-        known=len(known),
-        pm_writes=f"{PM_WRITES:,}",
-        claims=lines(outcome.claims),
-        misses=lines([claim for claim in known if not claim.holds]),
-        figures=FIGURES,
-        writes=writes(study),
-        names=[*study.names, "average"],
-        levels=levels(study) if "levels" in {part.name for part in outcome.parts} else [],
-        assumption_programs=study.assumption_programs,
-        adaptive=outcome.adaptive,
-        adaptive_rows=adaptive_rows(outcome.adaptive),
-        sizes=ENTRIES,
-        sized_writes=f"{adaptive.PM_WRITES:,}",
-        average_above=adaptive.AVERAGE_ABOVE,
-        chains=chains.table(study),
-        key_values=key_values.table(study.key_values) if study.key_values else [],
-        latencies=key_values.latencies(study.key_values) if study.key_values else [],
-        hosts=key_values,
-    )
-
-
-def adaptive_rows(document: dict[str, Any] | None) -> list[list[str]]:
-    """By program: the new scheme's speed over the better of the two, at each size."""
-    rows: dict[str, list[str]] = {}
-    for point in document["points"] if document else []:
-        text = _number(point["to_better"])
-        is_missed = point["to_better"] is not None and not point["holds"]
-        rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
-    return [[name, *cells] for name, cells in rows.items()]
+    values = {
+        "holding": sum(claim.holds for claim in known),
+        "known": len(known),
+        "ending": ending(outcome.study),
+        "claims": lines(outcome.claims),
+        "misses": lines([claim for claim in known if not claim.holds]),
+        "figures": {name: series.TITLES[name] for name in PUBLISHED_FIGURES},
+        "sections": list(sections.sections(outcome).values()),
+    }
+    return sections.render("page.md.j2", values)
 
 
 def lines(claims: list[Claim]) -> list[dict[str, object]]:
+    """The claims with their texts."""
     return [
         {
             "claim": claim,
@@ -103,46 +85,3 @@ def lines(claims: list[Claim]) -> list[dict[str, object]]:
         }
         for claim in claims
     ]
-
-
-def writes(study: Study) -> list[list[str]]:
-    rows = []
-    for name in study.names:
-        baseline = study.value(study.cell(name, BASELINE), "explanation.pm_writes")
-        for scheme in study.schemes:
-            cell = study.cell(name, scheme)
-            writes = study.value(cell, "explanation.pm_writes")
-            rows.append(
-                [
-                    name,
-                    scheme,
-                    _thousandth(study.value(cell, "simulated_ns")),
-                    _count(study.value(cell, "persist.count")),
-                    _count(writes),
-                    _number(ratio(writes, baseline)),
-                    _thousandth(study.value(cell, "persist_buffer.stall_ns")),
-                ]
-            )
-    return rows
-
-
-def levels(study: Study) -> list[list[str]]:
-    buffered = [scheme for scheme in study.schemes if scheme != BASELINE]
-    rows = []
-    for variant, by_program in by_level(study).items():
-        for index, scheme in enumerate(buffered):
-            values = [by_program.get(name, (None,) * len(buffered))[index] for name in study.names]
-            rows.append([variant, scheme, *map(_number, [*values, average(values)])])
-    return rows
-
-
-def _number(value: Value) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _count(value: Value) -> str:
-    return "–" if value is None else f"{value:,.0f}"
-
-
-def _thousandth(value: Value) -> str:
-    return "–" if value is None else f"{value / 1000:,.1f}"

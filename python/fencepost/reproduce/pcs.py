@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from fencepost import machines
 from fencepost._core import __version__
-from fencepost.figures import Value
-from fencepost.reproduce import adaptive, chains, key_values, pictures, tornado
+from fencepost.reproduce import (
+    adaptive,
+    chains,
+    cost,
+    elapsed,
+    key_values,
+    pictures,
+    series,
+    stacks,
+    tornado,
+)
 from fencepost.reproduce.claims import Claim, claims
-from fencepost.reproduce.replays import MACHINE, Cell, Replays, Watch
-from fencepost.reproduce.study import BASELINE, Study
+from fencepost.reproduce.records import Watch
+from fencepost.reproduce.replays import (
+    MACHINE,
+    QUICK_INSTRUCTIONS,
+    QUICK_PLAN,
+    Cell,
+    Replays,
+    simulator,
+)
+from fencepost.reproduce.study import Study
 
 Document = dict[str, Any]
 
@@ -37,14 +55,7 @@ PARTS = (
     Part("hosts", "Several hosts with keys of their own and shared ones", lambda _: iter(())),
 )
 
-# Figure, metric, label of the axis.
-BAR_FIGURES = (
-    ("fig5", "speedup_over_nopb", "speedup over nopb"),
-    ("fig6a", "persist_latency_over_nopb", "persist latency over nopb"),
-    ("fig6b", "read_latency_over_nopb", "PM read latency over nopb"),
-    ("fig7a", "pb_read_hit_rate", "reads answered by the buffer"),
-    ("fig7b", "write_coalescing_rate", "writes merged in the buffer"),
-)
+QUICK_PARTS = ("schemes", "switches")
 
 
 @dataclass(frozen=True)
@@ -52,25 +63,25 @@ class Outcome:
     """All that came of the parts that were run."""
 
     study: Study
+    replays: Replays
     parts: list[Part]
     claims: list[Claim]
     tornado: dict[str, list[tornado.Bar]]
     adaptive: Document | None  # the part `sizes`
+    figures: dict[str, series.Figure]
     pictures: dict[str, str]  # SVG by name
+    programs_file: str | None = None  # whoever's, if not the study's own
 
     @property
     def document(self) -> Document:
-        """docs/pcs.md says what its members are."""
+        """experiments/pcs/README.md says what its members are."""
         return {
-            "provenance": {
-                "fencepost": __version__,
-                "study": "pcs",
-                "parts": [part.name for part in self.parts],
-                "machine": machines.resolve(MACHINE, []),
-                "programs": [asdict(program) for program in self.study.programs],
-            },
+            "provenance": self.provenance,
             "rows": [claim.entry() for claim in self.claims],
+            "figures": {name: figure.entry() for name, figure in self.figures.items()},
             "runs": [self._entry(cell) for part in self.parts for cell in part.cells(self.study)],
+            "stacks": stacks.rows(self.study) if self._has("schemes") else [],
+            "cost": self.cost,
             "assumptions": {
                 title: [{"width": bar.width, **asdict(bar)} for bar in bars]
                 for title, bars in self.tornado.items()
@@ -78,7 +89,64 @@ class Outcome:
             "adaptive": self.adaptive,
             "chains": chains.rows(self.study) if self._has("chains") else [],
             "hosts": self.study.key_values.rows if self.study.key_values else [],
+            "elapsed": self.elapsed,
         }
+
+    @property
+    def provenance(self) -> Document:
+        """All that is needed to do it again."""
+        is_quick = self.replays.is_quick
+        return {
+            "fencepost": __version__,
+            "simulator": simulator()[:16],
+            "study": "pcs",
+            "parts": [part.name for part in self.parts],
+            "quick": is_quick,
+            "sample": QUICK_PLAN if is_quick else None,
+            "sample_above_instructions": QUICK_INSTRUCTIONS if is_quick else None,
+            "limit_pm_writes": self.study.limit,
+            "schemes": list(self.study.schemes),
+            "programs_file": self.programs_file,
+            "programs": [asdict(program) for program in self.study.programs],
+            "records": self.records,
+            "machine": machines.resolve(MACHINE, []),
+        }
+
+    @property
+    def command(self) -> str:
+        """What has to be typed for this outcome."""
+        words = ["fencepost", "reproduce", "pcs"]
+        names = [part.name for part in self.parts]
+        usual = QUICK_PARTS if self.replays.is_quick else tuple(part.name for part in PARTS)
+        words += ["--quick"] if self.replays.is_quick else []
+        words += [] if set(names) == set(usual) else [f"--part {name}" for name in names]
+        words += [f"--programs {shlex.quote(self.programs_file)}"] if self.programs_file else []
+        return " ".join(words)
+
+    @property
+    def records(self) -> list[Document]:
+        """What was replayed, as the provenance of a result has it."""
+        cells = [cell for part in self.parts for cell in part.cells(self.study)]
+        keys = dict.fromkeys((cell.program, cell.variant) for cell in cells)
+        return [
+            {"name": key[0], "variant": key[1], **self.replays.records[key].provenance}
+            for key in keys
+        ]
+
+    @property
+    def cost(self) -> list[Document]:
+        """What the schemes cost in hardware, and what they gain."""
+        return cost.rows(self.study, {part.name for part in self.parts})
+
+    @property
+    def elapsed(self) -> list[Document]:
+        """What each part took."""
+        return elapsed.rows(self.study, self.replays, self.parts)
+
+    @property
+    def jobs(self) -> int:
+        """Replays at once."""
+        return self.replays.jobs
 
     def _has(self, name: str) -> bool:
         return any(part.name == name for part in self.parts)
@@ -86,8 +154,10 @@ class Outcome:
     def _entry(self, cell: Cell) -> Document:
         run = self.study.run(cell)
         figures = {path: self.study.value(cell, path) for path in RUN_FIGURES}
+        options = self.replays.options(cell)
+        chosen = {name: options[name] for name in ("pm", "persist", "limit_pm_writes", "sample")}
         said = {name: value for name, value in asdict(cell).items() if name != "limit"}
-        return {**said, "failed": run is None, **figures}
+        return {**said, **chosen, "failed": run is None, **figures}
 
     @property
     def failures(self) -> list[str]:
@@ -112,7 +182,13 @@ RUN_FIGURES = (
 )
 
 
-def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -> Outcome:
+def reproduce(
+    study: Study,
+    replays: Replays,
+    parts: list[Part],
+    watch: Watch,
+    programs_file: str | None = None,
+) -> Outcome:
     """Does what is missing of the parts, and reads everything off."""
     replays.run((cell for part in parts for cell in part.cells(study)), watch)
     names = {part.name for part in parts}
@@ -121,32 +197,30 @@ def reproduce(study: Study, replays: Replays, parts: list[Part], watch: Watch) -
         study.key_values.run(watch)
     found = claims(study, names)
     bars = tornado.bars(study) if "assumptions" in names else {}
-    drawn: dict[str, str] = {}
-    if "schemes" in names:
-        for figure, metric, label in BAR_FIGURES:
-            drawn[figure] = pictures.bars(study, found, metric, label)
-    if "switches" in names and list(study.behind_switches()):
-        drawn["fig1"] = pictures.switches(study, found)
-    if "entries" in names:
-        drawn["fig8"] = pictures.entries(study)
-    if "chains" in names:
-        drawn["chains"] = chains.picture(study)
-    if study.key_values:
-        drawn["hosts"] = key_values.picture(study.key_values)
-    if bars:
-        drawn["tornado"] = pictures.tornado(bars)
     sized = adaptive.document(study) if "sizes" in names else None
-    if sized:
-        drawn["adaptive"] = adaptive.picture(study)
-    return Outcome(study, parts, found, bars, sized, drawn)
+    figures = series.figures(study, found, bars, names)
+    svgs = drawn(study, found, bars, names)
+    return Outcome(study, replays, parts, found, bars, sized, figures, svgs, programs_file)
 
 
-def by_level(study: Study) -> dict[str, dict[str, tuple[Value, ...]]]:
-    """Speedups by variant and program, in the order of the schemes that have a buffer."""
-    found: dict[str, dict[str, tuple[Value, ...]]] = {}
-    for program in study.programs:
-        for variant in (program.levels[0], *study.other_variants(program)):
-            cells = [study.cell(program.name, scheme, variant=variant) for scheme in study.schemes]
-            speedups = tuple(study.speedup(cell) for cell in cells if cell.scheme != BASELINE)
-            found.setdefault(variant, {})[program.name] = speedups
-    return found
+def drawn(
+    study: Study, found: list[Claim], bars: dict[str, list[tornado.Bar]], names: set[str]
+) -> dict[str, str]:
+    """The pictures of the page, as far as the parts were run: SVG by name."""
+    svgs: dict[str, str] = {}
+    if "schemes" in names:
+        for figure, metric, label in series.BAR_FIGURES:
+            svgs[figure] = pictures.bars(study, found, metric, label)
+    if "switches" in names and list(study.behind_switches()):
+        svgs["fig1"] = pictures.switches(study, found)
+    if "entries" in names:
+        svgs["fig8"] = pictures.entries(study)
+    if "chains" in names:
+        svgs["chains"] = chains.picture(study)
+    if study.key_values:
+        svgs["hosts"] = key_values.picture(study.key_values)
+    if bars:
+        svgs["tornado"] = pictures.tornado(bars)
+    if "sizes" in names:
+        svgs["adaptive"] = adaptive.picture(study)
+    return svgs

@@ -11,17 +11,19 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, documents, figures, machines
-from fencepost.experiment import WATCH_INTERVAL_SECONDS, options, resolved
+from fencepost import _core, documents, figures
+from fencepost.api import Machine
+from fencepost.experiment import WATCH_INTERVAL_SECONDS, new_job, options, resolved
 from fencepost.reproduce import programs
 from fencepost.reproduce.programs import Program
+from fencepost.reproduce.records import Progress, Records, Watch
 from fencepost.validation import Work
 
 MACHINE = "pcs-table1"
@@ -61,27 +63,6 @@ QUICK_PLAN = "4M:20k:40k"
 QUICK_INSTRUCTIONS = 150_000_000
 
 
-@dataclass
-class Progress:
-    """How far the study is, for whoever shows it."""
-
-    replays: int
-    done: int = 0
-    work: float = 0.0  # instructions, of those that were not done before
-    worked: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-    running: list[str] = field(default_factory=list)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """None as long as nothing can be said."""
-        seconds = time.monotonic() - self.started
-        return (self.work - self.worked) * seconds / self.worked if self.worked else None
-
-
-Watch = Callable[[Progress], None]
-
-
 class Replays:
     """All replays of a study that have been done, by cell; `run` does those that are missing."""
 
@@ -96,31 +77,21 @@ class Replays:
         self._work = work
         self.folder = work.folder
         self._programs = {program.name: program for program in listed}
-        self._is_own = is_own
+        self.is_own = is_own
         self.jobs = jobs
         self.is_quick = is_quick
-        self._records: dict[tuple[str, str], _core.Record] = {}
-        self._instructions: dict[tuple[str, str], float] = {}
+        self.records = Records(work, listed, is_own)
         self._done: dict[Cell, Run] = {}
 
     def __getitem__(self, cell: Cell) -> Run:
         """The run of a cell that `run` was given; with `error` if it failed."""
         return self._done[cell]
 
-    def record(self, program: str, variant: str) -> _core.Record:
-        """The record of a variant, opened."""
-        key = (program, variant)
-        if key not in self._records:
-            path = programs.record(self._programs[program], variant, self._work, self._is_own)
-            self._records[key] = _core.Record(str(path), False)
-            said = json.loads(self._records[key].provenance())
-            self._instructions[key] = float(said["instructions"])
-        return self._records[key]
-
     def run(self, cells: Iterable[Cell], watch: Watch) -> None:
         """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
         wanted = list(dict.fromkeys(cells))
         wanted += [cell.reference for cell in wanted]
+        self.records.make(((cell.program, cell.variant) for cell in wanted), watch)
         waiting = []
         for cell in dict.fromkeys(wanted):
             if cell in self._done or self._load(cell):
@@ -135,7 +106,7 @@ class Replays:
         """Instructions of a replay, as far as they are known before."""
         if positions := self._done.get(cell.reference, {}).get("positions"):
             return float(sum(map(sum, positions))) * cell.hosts
-        return self._instructions[cell.program, cell.variant] * cell.hosts
+        return float(self.records.instructions((cell.program, cell.variant))) * cell.hosts
 
     def new_job(self, cell: Cell) -> _core.Job:
         """The work of a cell whose reference is done."""
@@ -158,40 +129,33 @@ class Replays:
         return True
 
     def _job(self, cell: Cell, stop_at: list[list[int]]) -> _core.Job:
-        record = self.record(cell.program, cell.variant)
-        chosen = self._options(cell)
+        record = self.records[cell.program, cell.variant].opened
+        chosen = self.options(cell)
         if cell != cell.reference:
             chosen |= {"limit_pm_writes": None}
-        machine = _resolved(cell.machine, cell.sets)
-        return _core.Job(
-            cell.machine,
-            json.dumps(machine),
-            [record] * cell.hosts,
-            cell.scheme,
-            json.dumps(chosen),
-            stop_at,
-        )
+        machine = cell.machine, _machine(cell).document
+        return new_job(*machine, [record] * cell.hosts, cell.scheme, chosen, stop_at)
 
-    def _options(self, cell: Cell) -> dict[str, Any]:
+    def options(self, cell: Cell) -> dict[str, Any]:
+        """Those of a replay, as `provenance.options` of a result has them."""
         program = self._programs[cell.program]
         chosen = options(
             [cell.scheme], list(program.pm), persist=program.persisted(cell.variant)
         ) | {"limit_pm_writes": cell.limit}
-        key = (cell.program, cell.variant)
-        if self.is_quick and self._instructions[key] > QUICK_INSTRUCTIONS:
+        instructions = self.records.instructions((cell.program, cell.variant))
+        if self.is_quick and instructions > QUICK_INSTRUCTIONS:
             chosen |= {"sample": QUICK_PLAN}
         return resolved(chosen)
 
     def _file(self, cell: Cell) -> Path:
-        record = json.loads(self.record(cell.program, cell.variant).provenance())["hash"]
         decided = (
             simulator(),
-            record,
+            self.records[cell.program, cell.variant].provenance["hash"],
             cell.hosts,
             cell.scheme,
-            _resolved(cell.machine, cell.sets),
-            _resolved(MACHINE, ()) if cell.limit is not None else None,
-            self._options(cell),
+            _machine(cell).document,
+            _machine(cell.reference).document if cell.limit is not None else None,
+            self.options(cell),
         )
         digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
         return self._work.folder / "replays" / f"{cell.program}-{cell.scheme}-{digest}.json"
@@ -208,6 +172,8 @@ class _Schedule:
         self._jobs: dict[Cell, _core.Job] = {}
         self._finished = 0.0
         self._progress = Progress(len(waiting))
+        self._elapsed = dict.fromkeys(waiting, 0.0)
+        self._looked = time.monotonic()
         self._stopped = threading.Event()
 
     def run(self, workers: int) -> None:
@@ -219,6 +185,7 @@ class _Schedule:
                         self._jobs[cell] = self._replays.new_job(cell)
                         futures[pool.submit(self._do, cell)] = cell
                     done, _ = wait(futures, WATCH_INTERVAL_SECONDS, FIRST_COMPLETED)
+                    self._share_time()
                     for future in done:
                         self._finish(futures.pop(future), future.result())
                     self._show()
@@ -227,6 +194,13 @@ class _Schedule:
                 for job in self._jobs.values():
                     job.cancel()
                 raise
+
+    def _share_time(self) -> None:
+        """What has passed since the last look is what the replays that ran took, to equal parts."""
+        now = time.monotonic()
+        for cell in self._jobs:
+            self._elapsed[cell] += (now - self._looked) / len(self._jobs)
+        self._looked = now
 
     def _next(self) -> Cell | None:
         for cell in self._waiting:
@@ -255,7 +229,7 @@ class _Schedule:
         self._jobs.pop(cell, None)
         self._unfinished.discard(cell)
         self._progress.done += 1
-        self._replays.keep(cell, run)
+        self._replays.keep(cell, run | {"elapsed_seconds": self._elapsed[cell]})
         if "error" in run and cell == cell.reference:
             # Where the others would have to stop is not known.
             for other in [other for other in self._waiting if other.reference == cell]:
@@ -271,9 +245,13 @@ class _Schedule:
         self._watch(self._progress)
 
 
+def _machine(cell: Cell) -> Machine:
+    return _changed(cell.machine, cell.sets)
+
+
 @cache
-def _resolved(machine: str, sets: tuple[str, ...]) -> dict[str, Any]:
-    return machines.resolve(machine, list(sets))
+def _changed(name: str, sets: tuple[str, ...]) -> Machine:
+    return Machine(name, name, sets)
 
 
 @cache

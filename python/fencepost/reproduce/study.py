@@ -23,6 +23,7 @@ BASELINE = figures.BASELINE
 SCHEMES = figures.SCHEMES
 BUFFERED = SCHEMES[1:]
 
+SPEEDUP = "speedup"
 PERSIST_LATENCY = "persist.latency_ns.mean"
 READ_LATENCY = "llc_read.latency_ns.mean"
 
@@ -73,7 +74,7 @@ PERSIST_BUFFER = "switch.persist_buffer."
 ASSUMPTION_PROGRAMS = ("fft", "lu_non", "radiosity")
 
 
-_SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == "speedup")
+_SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == SPEEDUP)
 
 
 class Study:
@@ -82,11 +83,16 @@ class Study:
     def __init__(self, programs: list[Program], replays: Replays, schemes: tuple[str, ...]) -> None:
         self.programs = programs
         # Samples are of whole programs: which write to PM is the last depends on time.
-        self._limit = None if replays.is_quick else PM_WRITES
+        self.limit = None if replays.is_quick else PM_WRITES
         self.schemes = schemes
         self._replays = replays
         self._by_name = {program.name: program for program in programs}
         self.key_values: KeyValues | None = None  # where that part was run
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is of the study's own programs, not of a list of somebody else's."""
+        return self._replays.is_own
 
     @property
     def names(self) -> list[str]:
@@ -100,7 +106,7 @@ class Study:
     def cell(self, name: str, scheme: str, *, variant: str | None = None) -> Cell:
         """The headline's replay of a program, or the same of another variant."""
         level = variant or self._by_name[name].levels[0]
-        return Cell(name, level, scheme, limit=self._limit)
+        return Cell(name, level, scheme, limit=self.limit)
 
     def run(self, cell: Cell) -> Run | None:
         """The run of a cell, none if it failed."""
@@ -206,23 +212,28 @@ class Study:
         """Figure 6b: mean latency of PM reads over that of `nopb`, by program."""
         return self._ratios(scheme, READ_LATENCY)
 
-    def half_width(self, cell: Cell, key: str) -> Value:
-        """Half the width of the 95 % confidence interval of `speedup`, or of a mean over that of
-        `nopb`; None if nothing was sampled.
+    def half_width(self, cell: Cell, key: str, other: Cell) -> Value:
+        """Half the width of the 95 % confidence interval of a cell's `SPEEDUP` over another one, or
+        of its mean `key` over that of the other; None if nothing was sampled.
         """
-        run, baseline = self.run(cell), self.run(replace(cell, scheme=BASELINE))
+        run, baseline = self.run(cell), self.run(other)
         if run is None or baseline is None or not run.get("sampling"):
             return None
-        if key == "speedup":
+        if key == SPEEDUP:
             return _SPEEDUP.half_width(run, baseline)
         errors = [
             ratio(member(one["sampling"]["estimates"].get(key), "half_width"), member(one, key))
             for one in (run, baseline)
         ]
-        value = self.relative(cell, key)
+        value = ratio(member(run, key), member(baseline, key))
         if value is None or None in errors:
             return None
         return value * math.hypot(*(error for error in errors if error is not None))
+
+    def switches_half_width(self) -> Value:
+        """That of Figure 1 behind one switch."""
+        cells = [self.switches_cell(SWITCHES[number]) for number in (1, 0)]
+        return self.half_width(cells[0], PERSIST_LATENCY, cells[1])
 
     def _ratios(self, scheme: str, path: str) -> dict[str, Value]:
         return {name: self.relative(self.cell(name, scheme), path) for name in self.names}

@@ -30,7 +30,7 @@ def svg(document: Document) -> str:
         _sensitivity(left, sweep, colours, key)
         left.set(xlabel=sweep["keys"][0], ylabel=label)
         _front(right, sweep, colours, key)
-        right.set(xlabel="persist buffers, KiB of data", ylabel=label)
+        right.set(xlabel="persist buffers, KiB of storage", ylabel=label)
     return pictures.svg(figure)
 
 
@@ -90,14 +90,26 @@ def _front(axes: Axes, sweep: Document, colours: dict[str, str], key: str) -> No
         axes.scatter(kib, heights, s=28, facecolor=filled, edgecolor=colour, zorder=3)
         axes.scatter([], [], s=28, color=colour, label=scheme)
         costs |= set(kib)
-    if _doubles(doubling := sorted(costs - {0.0})):
+    priced = _apart(sorted(costs - {0.0}))
+    if len(priced) > 2:
         # Nothing has a place of its own left of the smallest.
-        axes.set_xscale("symlog", base=2, linthresh=doubling[0], linscale=0.5)
-        axes.set_xticks(sorted(costs), [f"{cost:g}" for cost in sorted(costs)])
+        axes.set_xscale("symlog", base=2, linthresh=priced[0], linscale=0.5)
+        axes.set_xticks([0.0, *priced], ["0", *(f"{cost:.2g}" for cost in priced)])
         axes.minorticks_off()
     axes.set_title("filled: on the Pareto front", fontsize="small")
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.legend(fontsize="small")
+
+
+def _apart(values: list[float]) -> list[float]:
+    """Of ascending values those that have room for a tick each: schemes of one size cost nearly
+    the same.
+    """
+    kept: list[float] = []
+    for value in values:
+        if not kept or value > 1.5 * kept[-1]:
+            kept.append(value)
+    return kept
 
 
 def _doubles(values: list[Any]) -> bool:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import _core, figures, machines
+from fencepost import _core, figures, hardware_cost, machines
 from fencepost.experiment import Experiment, Key, Replay
-from fencepost.whatif import cost
 from fencepost.whatif.knee import Offer, front, knee
 from fencepost.whatif.ranges import Sweep
 
 Document = dict[str, Any]
 
 REPLAYS_MAX = 10_000
+
+COST = ("entries", "bits", "comparators", "drained_bytes", "energy_uj")  # of all persist buffers
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,10 @@ class Study:
         runs = {
             (point, scheme): found[point.name, scheme] for point in points for scheme in schemes
         }
-        entries = {key: _entry(runs[key], runs.get((key[0], figures.BASELINE))) for key in runs}
+        entries = {
+            key: _entry(run, runs.get((key[0], figures.BASELINE)), self.points[key[0]])
+            for key, run in runs.items()
+        }
         for key, is_best in zip(entries, _front(group, entries), strict=True):
             entries[key]["is_on_front"] = is_best
         return {
@@ -163,13 +167,15 @@ def _typed(value: str) -> bool | float | int | str:
     return value.strip('"')
 
 
-def _entry(run: Document, baseline: Document | None) -> Document:
+def _entry(run: Document, baseline: Document | None, machine: Document) -> Document:
     """What a point has of each scheme."""
     if "error" in run:
         return {"error": run["error"]}
     usable = None if baseline is None or "error" in baseline else baseline
     by_key = {figure.key: figure.value(run, usable) for figure in figures.HEADLINE}
-    return {"figures": by_key, "cost": cost.of_run(run), "warnings": run["warnings"]}
+    cost = hardware_cost.of_run(run, machine)
+    price = {name: getattr(cost, name) for name in COST}
+    return {"figures": by_key, "cost": price, "warnings": run["warnings"]}
 
 
 def _time(entry: Document) -> float | None:

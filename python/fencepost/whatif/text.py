@@ -87,7 +87,9 @@ def _said(sweep: Document) -> list[str]:
         lines.append(f"{KNEE} knee, 95 % of what {sweep['keys'][0]} gains: {values}")
     elif len(sweep["points"]) > 2 and len(sweep["keys"]) == 1:
         lines.append(f"no knee: {sweep['keys'][0]} gains less than 1 % under every scheme")
-    lines.append(f"{FRONT} on the Pareto front: nothing is as fast with a smaller persist buffer")
+    lines.append(
+        f"{FRONT} on the Pareto front: nothing is as fast with less hardware (bits of storage)"
+    )
     return lines
 
 

@@ -1,0 +1,234 @@
+"""The sections behind the figures, as Markdown: docs/pcs.md and the report show the same ones.
+
+The words are in sections/NAME.md.j2; here is what stands in their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencepost.figures import Value, ratio
+from fencepost.hold_up import NJ_PER_BYTE
+from fencepost.reproduce import adaptive, chains, cost, elapsed, key_values, stacks
+from fencepost.reproduce.series import AVERAGE
+from fencepost.reproduce.study import BASELINE, ENTRIES, Study, average
+
+if TYPE_CHECKING:
+    from fencepost.reproduce.pcs import Outcome
+
+FOLDER = Path(__file__).parent
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page, if the part that it is about was run."""
+
+    name: str  # of its template
+    part: str
+    values: Callable[[Outcome], Values]
+
+
+def render(template: str, values: Values) -> str:
+    """A Markdown template of this folder."""
+    # Only here, because most commands make no page and should start quickly.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(**values)
+
+
+def sections(outcome: Outcome) -> dict[str, str]:
+    """The Markdown of each section that there is something for, by name."""
+    parts = {part.name for part in outcome.parts}
+    return {
+        one.name: render(f"sections/{one.name}.md.j2", one.values(outcome))
+        for one in SECTIONS
+        if not one.part or one.part in parts
+    }
+
+
+def _wear(outcome: Outcome) -> Values:
+    study = outcome.study
+    rows = []
+    for name in study.names:
+        baseline = study.value(study.cell(name, BASELINE), "explanation.pm_writes")
+        for scheme in study.schemes:
+            cell = study.cell(name, scheme)
+            writes = study.value(cell, "explanation.pm_writes")
+            rows.append(
+                [
+                    name,
+                    scheme,
+                    _thousandth(study.value(cell, "simulated_ns")),
+                    _count(study.value(cell, "persist.count")),
+                    _count(writes),
+                    _number(ratio(writes, baseline)),
+                    _thousandth(study.value(cell, "persist_buffer.stall_ns")),
+                ]
+            )
+    return {"rows": rows, "variant": _variant(study)}
+
+
+def _stacks(outcome: Outcome) -> Values:
+    found = stacks.rows(outcome.study)
+    kinds = []
+    for kind, name in stacks.KINDS.items():
+        parts = stacks.parts_met(found, kind)
+        rows = [
+            [
+                row["program"],
+                row["scheme"],
+                _tenth(row["latency_ns"]),
+                _tenth(row["total_ns"]),
+                *(_tenth(row["parts_ns"][part]) for part in parts),
+            ]
+            for row in found
+            if row["kind"] == kind
+        ]
+        kinds.append({"name": name, "parts": [_words(part) for part in parts], "rows": rows})
+    return {"kinds": kinds, "variant": _variant(outcome.study)}
+
+
+def _adaptive(outcome: Outcome) -> Values:
+    rows: dict[str, list[str]] = {}
+    for point in (outcome.adaptive or {"points": []})["points"]:
+        text = _number(point["to_better"])
+        is_missed = point["to_better"] is not None and not point["holds"]
+        rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
+    return {
+        "adaptive": outcome.adaptive,
+        "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
+        "sizes": ENTRIES,
+        "sized_writes": f"{adaptive.PM_WRITES:,}",
+        "average_above": adaptive.AVERAGE_ABOVE,
+    }
+
+
+def _cost(outcome: Outcome) -> Values:
+    found = outcome.cost
+    has_sizes = any(row["speedup_sized"] is not None for row in found)
+    rows = []
+    for row in found:
+        cells = [str(row["entries"]), row["scheme"]]
+        cells += [f"{row[name]:,}" for name in cost.COUNTED[:-1]]
+        cells += [f"{row['energy_uj']:,.1f}", _number(row["speedup"])]
+        rows.append([*cells, _number(row["speedup_sized"])] if has_sizes else cells)
+    names = outcome.study.names
+    return {
+        "rows": rows,
+        "has_sizes": has_sizes,
+        "nj_per_byte": NJ_PER_BYTE,
+        "programs": names[0] if len(names) == 1 else f"all {len(names)} programs",
+        "sized_writes": f"{adaptive.PM_WRITES:,}",
+    }
+
+
+def _levels(outcome: Outcome) -> Values:
+    study = outcome.study
+    buffered = [scheme for scheme in study.schemes if scheme != BASELINE]
+    rows = []
+    for variant, by_program in by_level(study).items():
+        for index, scheme in enumerate(buffered):
+            values = [by_program.get(name, (None,) * len(buffered))[index] for name in study.names]
+            rows.append([variant, scheme, *map(_number, [*values, average(values)])])
+    return {"rows": rows, "names": [*study.names, AVERAGE]}
+
+
+def by_level(study: Study) -> dict[str, dict[str, tuple[Value, ...]]]:
+    """Speedups by variant and program, in the order of the schemes that have a buffer."""
+    found: dict[str, dict[str, tuple[Value, ...]]] = {}
+    for program in study.programs:
+        for variant in (program.levels[0], *study.other_variants(program)):
+            cells = [study.cell(program.name, scheme, variant=variant) for scheme in study.schemes]
+            speedups = tuple(study.speedup(cell) for cell in cells if cell.scheme != BASELINE)
+            found.setdefault(variant, {})[program.name] = speedups
+    return found
+
+
+def _assumptions(outcome: Outcome) -> Values:
+    return {"assumption_programs": outcome.study.assumption_programs}
+
+
+def _chains(outcome: Outcome) -> Values:
+    return {"rows": chains.table(outcome.study)}
+
+
+def _hosts(outcome: Outcome) -> Values:
+    measured = outcome.study.key_values
+    assert measured is not None
+    return {
+        "rows": key_values.table(measured),
+        "latencies": key_values.latencies(measured),
+        "hosts": key_values,
+    }
+
+
+def _elapsed(outcome: Outcome) -> Values:
+    found = outcome.elapsed
+    rows = [
+        [
+            f"`{row['part']}`",
+            row["title"],
+            str(row["records"]),
+            elapsed.duration(row["recording_seconds"]),
+            f"{row['replays']:,}",
+            elapsed.duration(row["seconds"]),
+        ]
+        for row in found
+    ]
+    if len(found) > 1:
+        sums = {key: sum(row[key] for row in found) for key in elapsed.COUNTED}
+        times = [elapsed.duration(sums[key]) for key in ("recording_seconds", "seconds")]
+        counts = [f"{sums[key]:,}" for key in ("records", "replays")]
+        rows.append(["", "in all", counts[0], times[0], counts[1], times[1]])
+    return {"rows": rows, "jobs": outcome.jobs}
+
+
+# In their order on the page.
+SECTIONS = (
+    Section("wear", "schemes", _wear),
+    Section("stacks", "schemes", _stacks),
+    Section("adaptive", "sizes", _adaptive),
+    Section("cost", "schemes", _cost),
+    Section("levels", "levels", _levels),
+    Section("assumptions", "assumptions", _assumptions),
+    Section("chains", "chains", _chains),
+    Section("hosts", "hosts", _hosts),
+    Section("elapsed", "", _elapsed),
+)
+
+
+def _variant(study: Study) -> str:
+    levels = dict.fromkeys(program.levels[0] for program in study.programs)
+    return ", ".join(f"`{level}`" for level in levels)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("pb", "PB")
+
+
+def _number(value: Value) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _tenth(value: Value) -> str:
+    return "–" if value is None else f"{value:,.1f}"
+
+
+def _count(value: Value) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _thousandth(value: Value) -> str:
+    return "–" if value is None else f"{value / 1000:,.1f}"
