@@ -76,7 +76,7 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 # --- test ----------------------------------------------------------------------------------
 
-C_SOURCES = $(shell find recorder workloads experiments/persist -name '*.c' -o -name '*.h')
+C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs -name '*.c' -o -name '*.h')
 
 # Tests keep one core each busy, so they run side by side, the longest first; what each says is printed when it is done.
 test: setup

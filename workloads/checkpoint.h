@@ -30,12 +30,16 @@ static inline enum persist_level persist_level_option(const char *usage, const c
   usage_error(usage, "--persist-level takes barrier, coarse or fine, not '%s'", text);
 }
 
-// Ends a region whose lines have been flushed: once its number is durable, so are they.
-static inline void finish_region(enum flush flush, struct loop_index *index) {
+// Ends regions whose lines have been flushed: once their number is durable, so are they.
+static inline void finish_regions(enum flush flush, struct loop_index *index, uint64_t count) {
   fence(flush);
-  index->regions_finished++;
+  index->regions_finished += count;
   persist(flush, index, sizeof *index);
   crash_point();
+}
+
+static inline void finish_region(enum flush flush, struct loop_index *index) {
+  finish_regions(flush, index, 1);
 }
 
 #endif

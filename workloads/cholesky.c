@@ -6,11 +6,11 @@
 // The elimination tree is cut into domains, subtrees that one thread factors by itself, and the
 // panels above them. No thread changes another's blocks: what domains contribute to those above is
 // left to the owners of these, because the order of the sums would be open otherwise. After a
-// barrier the threads compute the blocks above, each its own, which they take from their queues:
-// whoever finishes a block queues, for their owners, the blocks that it changes. A block is changed
-// by its sources in ascending order, whoever is first, so the bits of L do not depend on the
-// threads. What a source contributes is computed by columns in a buffer and subtracted at the
-// places that the rows have in the destination.
+// barrier the threads compute the blocks above, each its own, which they take from their queues for
+// one source at a time: whoever finishes a block queues, for their owners, the blocks that it
+// changes. A block is changed by its sources in ascending order, whoever is first, so the bits of L
+// do not depend on the threads. What a source contributes is computed by columns in a buffer and
+// subtracted at the places that the rows have in the destination.
 //
 // A block is changed in place, so one that a crash has left half changed cannot go on from there.
 // Each block has a durable count of the regions that are finished; a block that is not finished is
@@ -18,9 +18,9 @@
 //
 // The regions: `fine`: one column of what a source contributes to a block, or of the factorisation
 // of the block; `coarse`: all columns of that; `barrier`: what a thread does between two points
-// where it meets others, which is all its domains (there is a barrier behind them) and then, for
-// each block that it takes from its queue, all that is ready to be done with it. A block's count is
-// of columns with `fine`, and of sources with the other two.
+// where it meets others, which is all its domains (there is a barrier behind them) and then each
+// task that it takes from its queue. A block's count is of columns with `fine`, and of sources with
+// the other two.
 //
 // Where it comes from: this is our own program of the class of algorithms, supernodal Cholesky with
 // fan-out (Rothberg and Gupta), and follows no other source. The default input stands for BCSSTK18
@@ -231,6 +231,11 @@ static void flush_spans(const struct cholesky *cholesky, const struct span *span
   }
 }
 
+static bool is_step_a_region(const struct cholesky *cholesky, const struct block *block) {
+  return cholesky->level == LEVEL_COARSE ||
+         (cholesky->level == LEVEL_BARRIER && is_above(cholesky, block));
+}
+
 // Does the columns of the block's next step that are not done yet.
 static void perform(struct cholesky *cholesky, struct block *block, struct step step) {
   struct loop_index *index = &cholesky->indices[block - cholesky->structure.block];
@@ -243,7 +248,7 @@ static void perform(struct cholesky *cholesky, struct block *block, struct step 
       finish_region(cholesky->flush, index);
     }
   }
-  if (cholesky->level == LEVEL_COARSE) {
+  if (is_step_a_region(cholesky, block)) {
     flush_spans(cholesky, scratch->written, step.columns);
     finish_region(cholesky->flush, index);
   }
@@ -308,17 +313,6 @@ static void flush_block(const struct cholesky *cholesky, const struct block *blo
               (size_t)block->height * block->width * sizeof(double));
 }
 
-// With `barrier`, ends the region that is all steps of a block above the domains which were ready
-// when its owner took it from the queue.
-static void finish_visit(struct cholesky *cholesky, const struct block *block) {
-  struct loop_index *index = &cholesky->indices[block - cholesky->structure.block];
-  flush_block(cholesky, block);
-  fence(cholesky->flush);
-  index->regions_finished = block->step;
-  persist(cholesky->flush, index, sizeof *index);
-  crash_point();
-}
-
 // With `barrier`, ends the region that is all domains of a thread. A cut may leave the indices of
 // some blocks durable and of others not: what they count is.
 static void finish_domains(struct cholesky *cholesky, unsigned thread) {
@@ -345,15 +339,9 @@ static void finish_domains(struct cholesky *cholesky, unsigned thread) {
     crash_point();
 }
 
-// Does the steps of a block that are ready. Whether it is finished now and was not before.
+// Does the next step of a block, which is ready. Whether the block is finished now.
 static bool advance(struct cholesky *cholesky, struct block *block) {
-  uint32_t before = block->step;
-  while (block->step <= block->updates && is_ready(cholesky, block))
-    perform(cholesky, block, step_of(cholesky, block, block->step));
-  if (block->step == before)
-    return false;
-  if (cholesky->level == LEVEL_BARRIER && is_above(cholesky, block))
-    finish_visit(cholesky, block);
+  perform(cholesky, block, step_of(cholesky, block, block->step));
   if (block->step <= block->updates)
     return false;
   atomic_store(&block->is_finished, true);
@@ -361,22 +349,41 @@ static bool advance(struct cholesky *cholesky, struct block *block) {
   return true;
 }
 
-static void factorise(unsigned thread, void *problem) {
-  struct cholesky *cholesky = problem;
-  const struct structure *structure = &cholesky->structure;
-  size_t blocks_left = 0;
-  for (size_t i = 0; i < structure->blocks; i++) {
-    struct block *block = &structure->block[i];
-    if (block->owner == thread && is_above(cholesky, block))
-      blocks_left += !atomic_load(&block->is_finished);
-    else if (block->owner == thread)
+// Blocks come after all that changes them.
+static void factor_domains(struct cholesky *cholesky, unsigned thread) {
+  for (size_t i = 0; i < cholesky->structure.blocks; i++) {
+    struct block *block = &cholesky->structure.block[i];
+    while (block->owner == thread && !is_above(cholesky, block) && block->step <= block->updates)
       advance(cholesky, block);
   }
   if (cholesky->level == LEVEL_BARRIER)
     finish_domains(cholesky, thread);
+}
+
+// Takes blocks from the thread's queue, for one step each, until all that it owns are finished.
+static void factor_above(struct cholesky *cholesky, unsigned thread) {
+  size_t blocks_left = 0;
+  for (size_t i = 0; i < cholesky->structure.blocks; i++) {
+    const struct block *block = &cholesky->structure.block[i];
+    blocks_left +=
+        block->owner == thread && is_above(cholesky, block) && !atomic_load(&block->is_finished);
+  }
+  while (blocks_left > 0) {
+    struct block *block = dequeue(cholesky, thread);
+    if (block->step > block->updates || !is_ready(cholesky, block))
+      continue;
+    if (advance(cholesky, block))
+      blocks_left--;
+    else if (is_ready(cholesky, block))
+      enqueue(cholesky, block);
+  }
+}
+
+static void factorise(unsigned thread, void *problem) {
+  struct cholesky *cholesky = problem;
+  factor_domains(cholesky, thread);
   pthread_barrier_wait(&cholesky->barrier);
-  while (blocks_left > 0)
-    blocks_left -= advance(cholesky, dequeue(cholesky, thread));
+  factor_above(cholesky, thread);
 }
 
 static void make_scratch(struct cholesky *cholesky) {

@@ -5,8 +5,9 @@
 // node. Nodes are numbered by nested dissection of the two and then in postorder of the elimination
 // tree.
 //
-// In the shell a node has springs to its 8 neighbours, in the cube to all 26, and each node of the
-// shell's lowest ring has three to the edge of the cube's upper face.
+// In the shell a node has springs to its 8 neighbours, in the cube to 18 (all but those at the
+// corners), and each node of the shell's lowest ring has three to the edge of the cube's upper
+// face.
 #ifndef CHOLESKY_MATRIX_H
 #define CHOLESKY_MATRIX_H
 

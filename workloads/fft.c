@@ -29,7 +29,8 @@
 #include "scramble.h"
 #include "team.h"
 
-static const char usage[] = "fft [-m LOG2_POINTS (even)] [-p THREADS] [-r REPETITIONS] "
+static const char usage[] = "fft [-m LOG2_POINTS (even)] [-l LOG2_LINE_BYTES] [-p THREADS] "
+                            "[-r REPETITIONS] "
                             "[--persist-level barrier|coarse|fine] "
                             "[--flush none|clflush|clflushopt|clwb] [--pool FILE] [--crash-at N]";
 
@@ -39,8 +40,8 @@ enum {
   PHASES = 3,
   LOG2_POINTS_MAX = 24,
   REPETITIONS_MAX = 1000000,
-  TILE = 8,        // edge of a transpose's block in points: source and destination take 2 KiB
-  ROW_PADDING = 4, // points, one line: keeps a column from falling into few sets of the cache
+  LOG2_LINE_MAX = 12,
+  TILE = 8, // edge of a transpose's block in points: source and destination take 2 KiB
 };
 
 struct complex {
@@ -50,7 +51,7 @@ struct complex {
 struct fft {
   size_t side; // rows, and points in a row
   size_t stages;
-  size_t row_points;
+  size_t row_points; // with a line behind each row: a column falls into many sets of the cache
   unsigned threads;
   enum flush flush;
   enum persist_level level;
@@ -298,7 +299,8 @@ static bool open_pool(struct fft *fft, const char *path) {
   fft->indices = (struct loop_index *)(header + 1);
   fft->matrices[0] = (struct complex *)(fft->indices + fft->threads);
   fft->matrices[1] = (struct complex *)((char *)fft->matrices[0] + matrix_bytes);
-  const uint64_t parameters[POOL_PARAMETERS] = {fft->side, fft->threads, fft->phases, fft->level};
+  const uint64_t parameters[POOL_PARAMETERS] = {fft->side, fft->threads, fft->phases, fft->level,
+                                                fft->row_points};
   if (pool_is_formatted(header, path, magic, parameters))
     return true;
   write_input(fft);
@@ -433,7 +435,7 @@ static uint64_t checksum(const struct fft *fft) {
 }
 
 struct arguments {
-  unsigned log2_points, threads;
+  unsigned log2_points, log2_line, threads;
   uint64_t repetitions;
   enum flush flush;
   enum persist_level level;
@@ -442,19 +444,23 @@ struct arguments {
 
 static struct arguments parse_arguments(int count, char **values) {
   static const struct option options[] = {{"flush", required_argument, NULL, 'f'},
-                                          {"persist-level", required_argument, NULL, 'l'},
+                                          {"persist-level", required_argument, NULL, 'L'},
                                           {"pool", required_argument, NULL, 'P'},
                                           {"crash-at", required_argument, NULL, 'c'},
                                           {0}};
   struct arguments arguments = {.log2_points = 12,
+                                .log2_line = 6,
                                 .threads = 1,
                                 .repetitions = 1,
                                 .flush = FLUSH_CLFLUSH,
                                 .level = LEVEL_FINE};
-  for (int option; (option = getopt_long(count, values, "m:p:r:", options, NULL)) != -1;)
+  for (int option; (option = getopt_long(count, values, "m:l:p:r:", options, NULL)) != -1;)
     switch (option) {
     case 'm':
       arguments.log2_points = (unsigned)number_option(usage, "-m", optarg, 4, LOG2_POINTS_MAX);
+      break;
+    case 'l':
+      arguments.log2_line = (unsigned)number_option(usage, "-l", optarg, 6, LOG2_LINE_MAX);
       break;
     case 'p':
       arguments.threads = (unsigned)number_option(usage, "-p", optarg, 1, TEAM_THREADS_MAX);
@@ -465,7 +471,7 @@ static struct arguments parse_arguments(int count, char **values) {
     case 'f':
       arguments.flush = flush_option(usage, optarg);
       break;
-    case 'l':
+    case 'L':
       arguments.level = persist_level_option(usage, optarg);
       break;
     case 'P':
@@ -495,7 +501,7 @@ int main(int count, char **values) {
                     .phases = PHASES * arguments.repetitions,
                     .flush = arguments.flush,
                     .level = arguments.level};
-  fft.row_points = fft.side + ROW_PADDING;
+  fft.row_points = fft.side + ((size_t)1 << arguments.log2_line) / sizeof(struct complex);
   make_tables(&fft);
   bool is_left = open_pool(&fft, arguments.pool);
   uint64_t resumed = is_left ? resume(&fft, arguments.pool) : 0;

@@ -7,9 +7,9 @@
 // its interactions and gathers radiosity through it, dividing elements by quarters where too much
 // is carried; then what was gathered is pushed down to the undivided elements of each patch, and
 // what leaves them pulled up. It ends when the total energy hardly changes. A task is a patch in
-// one of these four kinds of phases; each thread has a queue of its own and steals from others when
-// it is empty. Inserting into the tree is under one lock, dividing an element under a lock of its
-// own.
+// one of these four kinds of phases; each thread has a queue of its own, steals from others when it
+// is empty, and polls the queues until the tasks of the phase are done. Inserting into the tree is
+// under one lock, dividing an element under a lock of its own.
 //
 // A phase changes nothing that it reads: radiosities and lists are kept twice, for even and odd
 // iterations, and lists are replaced as a whole. Every element has its place from the beginning, so
@@ -74,14 +74,18 @@ static void work(unsigned thread, void *problem) {
   for (uint64_t phase = radiosity->first_phase; !is_end(radiosity, phase); phase++) {
     fill_queue(&worker, phase);
     pthread_barrier_wait(&radiosity->barrier);
-    for (uint32_t patch; take_task(&radiosity->queues, thread, &patch);)
+    for (uint32_t patch; take_task(&radiosity->queues, thread, &patch, &worker.polls);) {
       perform(&worker, phase, patch);
+      complete_task(&radiosity->queues);
+      take_turns();
+    }
     if (radiosity->level == LEVEL_BARRIER) {
       flush_written(&worker);
       finish_region(radiosity->flush, &radiosity->indices[thread]);
     }
     pthread_barrier_wait(&radiosity->barrier);
   }
+  atomic_fetch_add(&radiosity->polls, worker.polls);
   free(worker.kept);
   free(worker.handed_down);
   free(worker.written);
@@ -324,12 +328,13 @@ int main(int count, char **values) {
                                       radiosity.change_max);
   printf(
       "radiosity: ae=%g bf=%g en=%g threads=%u level=%s flush=%s bytes=%zu regions_resumed=%" PRIu64
+      " polls=%" PRIu64
       " iterations=%u elements=%u interactions=%u energy=%.6e closure=%.3f error=%.1e "
       "checksum=%016" PRIx64 " %s%s\n",
       radiosity.area_min, radiosity.transport_max, radiosity.change_max, radiosity.threads,
       persist_level_names[radiosity.level], flush_names[radiosity.flush], bytes, resumed,
-      iterations, answer.elements, answer.interactions, answer.energy, answer.closure, answer.error,
-      answer.checksum,
+      radiosity.polls, iterations, answer.elements, answer.interactions, answer.energy,
+      answer.closure, answer.error, answer.checksum,
       answer.fault == NULL ? "ok" : "WRONG: ", answer.fault == NULL ? "" : answer.fault);
   return answer.fault == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
 }

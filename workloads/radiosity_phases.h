@@ -34,6 +34,7 @@ struct radiosity {
   uint64_t interaction_capacity;
   _Atomic uint64_t interactions_used;
   struct task_queues queues;
+  _Atomic uint64_t polls; // in vain, of all threads
   pthread_mutex_t space_lock, *element_locks;
   pthread_barrier_t barrier;
 };
@@ -51,8 +52,9 @@ struct worker {
   struct range {
     const void *start;
     size_t bytes;
-  } *written;
+  } * written;
   size_t written_count, written_capacity;
+  uint64_t polls; // in vain
 };
 
 static inline void *allocate(size_t count, size_t size) {

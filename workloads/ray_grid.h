@@ -141,27 +141,31 @@ static inline bool trace_grid(struct tracer *tracer, const struct grid *grid, co
   double range[2] = {0, hit->distance};
   if (!cross_box(&grid->box, ray, range))
     return false;
-  int at[GRID_AXES], step[GRID_AXES];
+  ptrdiff_t index = 0, jump[GRID_AXES], row = 1; // in the cells
+  int left[GRID_AXES];                           // cells along the axis, up to the border
   double next[GRID_AXES], way[GRID_AXES];
   for (int axis = 0; axis < GRID_AXES; axis++) {
     double place = ray->start[axis] + ray->direction[axis] * range[0] - grid->box.low[axis];
-    int cell = (int)(place * grid->cells_per_length[axis]);
-    at[axis] = cell < 0 ? 0 : cell >= grid->cells_along[axis] ? grid->cells_along[axis] - 1 : cell;
-    bool is_forward = ray->direction[axis] > 0;
-    step[axis] = ray->direction[axis] == 0 ? 0 : is_forward ? 1 : -1;
-    double border = grid->box.low[axis] + (at[axis] + is_forward) * grid->cell[axis];
-    next[axis] = step[axis] == 0 ? DBL_MAX : (border - ray->start[axis]) * ray->inverse[axis];
+    int cell = (int)(place * grid->cells_per_length[axis]), cells = grid->cells_along[axis];
+    int at = cell < 0 ? 0 : cell >= cells ? cells - 1 : cell;
+    bool is_forward = ray->direction[axis] > 0, is_across = ray->direction[axis] == 0;
+    double border = grid->box.low[axis] + (at + is_forward) * grid->cell[axis];
+    next[axis] = is_across ? DBL_MAX : (border - ray->start[axis]) * ray->inverse[axis];
     way[axis] = grid->cell[axis] * fabs(ray->inverse[axis]);
+    left[axis] = is_forward ? cells - at : at + 1;
+    index += at * row;
+    jump[axis] = is_forward ? row : -row;
+    row *= cells;
   }
   for (;;) {
     int axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : (next[1] < next[2] ? 1 : 2);
-    const struct grid_cell *cell = &grid->cells[cell_index(grid, at[0], at[1], at[2])];
+    const struct grid_cell *cell = &grid->cells[index];
     if ((cell->count > 0 && trace_cell(tracer, cell, ray, next[axis], hit)) ||
         hit->distance <= next[axis])
       return hit->triangle != no_triangle;
-    at[axis] += step[axis];
-    if (at[axis] < 0 || at[axis] >= grid->cells_along[axis] || next[axis] == DBL_MAX)
+    if (--left[axis] == 0)
       return false;
+    index += jump[axis];
     next[axis] += way[axis];
   }
 }

@@ -6,12 +6,26 @@
 #define TEAM_H
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "region.h"
 
 enum { TEAM_THREADS_MAX = 256 };
+
+// Whether there are more threads than processors.
+static bool is_team_crowded;
+
+// Where work is dealt out to whoever asks for it, a thread of a crowded team would get all that
+// there is during its slice of time, and the others nothing. Here it lets them go on first, so that
+// the work is shared as among threads that run side by side.
+static inline void take_turns(void) {
+  if (is_team_crowded)
+    sched_yield();
+}
 
 typedef void (*team_work)(unsigned thread, void *problem);
 
@@ -42,6 +56,7 @@ static inline void *team_member_run(void *argument) {
 static inline void team_run(unsigned threads, team_work work, void *problem) {
   struct team team = {.work = work, .problem = problem};
   struct team_member members[TEAM_THREADS_MAX];
+  is_team_crowded = threads > sysconf(_SC_NPROCESSORS_ONLN);
   pthread_barrier_init(&team.barrier, NULL, threads);
   for (unsigned thread = 1; thread < threads; thread++) {
     members[thread] = (struct team_member){.team = &team, .thread = thread};

@@ -41,7 +41,8 @@ enum {
   PIXELS_MAX = 4096,
   FRAMES_MAX = 1000,
   BACKGROUND = 1, // a pixel whose ray meets nothing
-  DEGREES_PER_FRAME = 3
+  DEGREES_PER_FRAME = 3,
+  BLOCKS_IN_TURN = 2 // in a crowded team; each turn costs a system call
 };
 
 // A ray ends when less than this part of the light comes through.
@@ -71,12 +72,12 @@ static uint8_t *pixel_at(const struct volrend *volrend, uint64_t frame, size_t r
   return volrend->pictures + (frame * volrend->pixels + row) * volrend->pixels + column;
 }
 
-// Seen from the front, turned about the vertical axis; the picture is as wide as the volume is deep
-// at its corners.
+// Seen from the front, turned about the vertical axis; the picture is as wide as the volume is from
+// corner to corner, so that no turn takes a part of it out of sight.
 static struct view view_of_frame(const struct volrend *volrend, uint64_t frame) {
   const int *size = volrend->volume.size;
   float angle = (float)(frame * DEGREES_PER_FRAME) * (float)M_PI / 180;
-  float width = 1.25f * (float)size[0], depth = 1.5f * (float)size[0];
+  float width = (float)M_SQRT2 * (float)size[0], depth = 1.5f * (float)size[0];
   float step = width / (float)volrend->pixels;
   struct view view = {
       .right = {-step * cosf(angle), step * sinf(angle), 0},
@@ -254,6 +255,8 @@ static void render(unsigned thread, void *problem) {
     size_t block;
     while ((block = atomic_fetch_add(&volrend->next_block[frame], 1)) < blocks * blocks) {
       size_t row = block / blocks * BLOCK, column = block % blocks * BLOCK;
+      if (block % BLOCKS_IN_TURN == 0)
+        take_turns();
       if (!block_is_finished(volrend, frame, row, column))
         render_block(volrend, thread, &view, frame, row, column);
     }
