@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::action::Action;
+use super::crew::Crew;
+use super::expand::{Block, Broken, Expanded, Expander};
 use super::model::Model;
 use super::packing::Words;
-use super::predicates::{NO_DEADLOCK, PROGRESS, check_state};
 use super::visited::{StateIndex, Visited};
-use super::world::World;
 
 /// How far an exploration is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -61,158 +60,150 @@ pub enum EndedEarly {
     OutOfMemory,
 }
 
-/// States whose next states are found between two looks at the clock.
-const BETWEEN_LOOKS: u32 = 4096;
+/// What an exploration may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Means {
+    /// Bytes for the set of states.
+    pub memory_max: u64,
+    /// Threads that find next states, beside the one that looks them up; 0: that one does all.
+    pub threads: usize,
+}
+
+/// States that are expanded together: what they lead to fits into a second-level cache.
+const BLOCK: usize = 256;
 /// Next states that are looked up together, so that the memory they are in is fetched at the same time.
 const BATCH: usize = 64;
 
-/// A state that was led to and is not looked up yet.
-struct Found<const K: usize> {
-    words: Words<K>,
-    hash: u64,
-    parent: StateIndex,
-}
-
-/// The last state known on the way to a broken predicate, its name, and where the action led that broke it, if it was an action.
-type Broken<const K: usize> = (StateIndex, &'static str, Option<Words<K>>);
-
+/// What is known so far.
 struct Explorer<'a, const B: usize, const S: usize, const I: usize, const K: usize> {
-    model: &'a Model<S, I>,
-    first: World<B, S, I>,
+    expander: &'a Expander<'a, B, S, I>,
     visited: Visited<K>,
-    batch: Vec<Found<K>>,
     transitions: u64,
-    is_too_wide: bool,
-    broken: Option<Broken<K>>,
+    /// All before this one are expanded, and what they lead to is looked up.
+    expanded: StateIndex,
+    depth: u32,
+    /// The first state of the next depth.
+    level_end: usize,
+    start: Instant,
 }
 
-/// Explores everything that `model` can do, with `memory_max` bytes for the set of states. `observe` is told how far it is now and then, and may
-/// stop it.
+/// Explores everything that `model` can do. `observe` is told how far it is after each block, and may stop it.
+///
+/// # Panics
+/// If an action does.
 pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
     model: &Model<S, I>,
-    memory_max: u64,
+    means: Means,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Exploration<K> {
-    let start = Instant::now();
-    let mut explorer: Explorer<'_, B, S, I, K> = Explorer::new(model);
-    let (mut depth, mut level_end, mut ended_early) = (0, 1, None);
-    let mut next: StateIndex = 0;
-    let progress = |explorer: &Explorer<'_, B, S, I, K>, expanded: StateIndex, depth| Progress {
-        states: explorer.visited.len() as u64,
-        transitions: explorer.transitions,
-        depth,
-        expanded: expanded.into(),
-        bytes: explorer.visited.bytes() as u64,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    while (next as usize) < explorer.visited.len() && explorer.broken.is_none() && ended_early.is_none() {
-        explorer.expand(next);
-        next += 1;
-        if explorer.batch.len() >= BATCH || next as usize == level_end {
-            if explorer.has_room(memory_max) {
-                explorer.look_up();
-            } else {
+    let expander: Expander<'_, B, S, I> = Expander::new(model);
+    let mut explorer = Explorer::new(&expander);
+    let (mut given, mut broken, mut ended_early) = (0, None, None);
+    std::thread::scope(|scope| {
+        let mut crew: Crew<'_, '_, B, S, I, K> = Crew::new(scope, &expander, means.threads);
+        loop {
+            while crew.has_room() && (explorer.visited.len() >= given + BLOCK || crew.is_idle()) {
+                let block = explorer.block(given);
+                given += block.states.len();
+                match block.states.is_empty() {
+                    true => break,
+                    false => crew.give(block),
+                }
+            }
+            let Some(expanded) = crew.take() else { break };
+            if !explorer.keep(&expanded, means.memory_max) {
                 ended_early = Some(EndedEarly::OutOfMemory);
+                break;
+            }
+            if expanded.is_too_wide {
+                ended_early = Some(EndedEarly::StateTooWide);
+                break;
+            }
+            if expanded.broken.is_some() {
+                broken = explorer.nearest(expanded.broken);
+                break;
+            }
+            if observe(&explorer.progress()).is_break() {
+                ended_early = Some(EndedEarly::Stopped);
+                break;
             }
         }
-        if next as usize == level_end && explorer.visited.len() > level_end {
-            depth += 1;
-            level_end = explorer.visited.len();
-        }
-        if next.is_multiple_of(BETWEEN_LOOKS) && observe(&progress(&explorer, next, depth)).is_break() {
-            ended_early = Some(EndedEarly::Stopped);
-        }
-        if explorer.is_too_wide {
-            ended_early = Some(EndedEarly::StateTooWide);
-        }
-    }
-    if matches!(explorer.broken, Some((_, _, Some(_)))) {
-        // An action breaks something at the next level. A state of this level that breaks something is nearer.
-        let rest = (next..level_end as StateIndex).find_map(|index| explorer.broken_state(index));
-        explorer.broken = rest.or(explorer.broken);
-    }
-    Exploration { progress: progress(&explorer, next, depth), counterexample: explorer.counterexample(), ended_early }
+    });
+    Exploration { progress: explorer.progress(), counterexample: explorer.counterexample(broken), ended_early }
 }
 
-impl<const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'_, B, S, I, K> {
+impl<'a, const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'a, B, S, I, K> {
     /// Knows the first state.
-    fn new(model: &Model<S, I>) -> Explorer<'_, B, S, I, K> {
-        let mut first = model.initial::<B>();
-        model.make_canonical(&mut first);
-        let words = model.pack(&mut first).expect("the first state is nearly empty");
+    fn new(expander: &'a Expander<'a, B, S, I>) -> Self {
+        let words = expander.first();
         let mut visited = Visited::new();
         visited.insert(&words, Visited::hash(&words), 0);
-        Explorer { model, first, visited, batch: Vec::new(), transitions: 0, is_too_wide: false, broken: None }
+        Explorer { expander, visited, transitions: 0, expanded: 0, depth: 0, level_end: 1, start: Instant::now() }
     }
 
-    /// Looks at the predicates of a state, and finds its next states.
-    fn expand(&mut self, index: StateIndex) {
-        let model = self.model;
-        let world = model.unpack_over(&self.first, self.visited.get(index));
-        self.broken = self.broken_in(index, &world);
-        if self.broken.is_some() {
-            return;
-        }
-        let work = model.work_left(&world);
-        let (batch, transitions, broken) = (&mut self.batch, &mut self.transitions, &mut self.broken);
-        let is_too_wide = &mut self.is_too_wide;
-        let looks_at_progress = model.watch().looks_at(PROGRESS.name);
-        let mut has_way_on = false;
-        let mut sink = |action: Action, next: &mut World<B, S, I>, breaks: Option<&'static str>| {
-            let is_cut = matches!(action, Action::PowerCut { .. });
-            has_way_on |= !action.is_optional();
-            *transitions += 1;
-            let mut watch = model.watch();
-            watch.broken = breaks;
-            watch.require(&PROGRESS, is_cut || !looks_at_progress || model.work_left(next) < work);
-            model.make_canonical(next);
-            let Some(words) = model.pack(next) else {
-                *is_too_wide = true;
-                return;
-            };
-            if let (Some(name), None) = (watch.broken, &broken) {
-                *broken = Some((index, name, Some(words)));
+    /// The states from number `first` on, as many as there are and make a block.
+    fn block(&self, first: usize) -> Block<K> {
+        let end = self.visited.len().min(first + BLOCK);
+        let states = (first..end).map(|index| *self.visited.get(index as StateIndex)).collect();
+        Block { first: first as StateIndex, states }
+    }
+
+    /// Whether so many more states fit into so many bytes, and can be numbered.
+    fn has_room(&self, found: usize, memory_max: u64) -> bool {
+        self.visited.len() + found < StateIndex::MAX as usize && self.visited.bytes_with(found) as u64 <= memory_max
+    }
+
+    /// Looks up what was found, and keeps what is new, as long as there is room.
+    fn keep(&mut self, expanded: &Expanded<K>, memory_max: u64) -> bool {
+        for batch in expanded.found.chunks(BATCH) {
+            if !self.has_room(batch.len(), memory_max) {
+                return false;
             }
-            batch.push(Found { words, hash: Visited::hash(&words), parent: index });
-        };
-        model.each_next(&world, &mut sink);
-        if !has_way_on && !model.may_end_in(&world) && self.broken.is_none() {
-            let mut watch = model.watch();
-            let predicate = if model.has_anything_under_way(&world) { &NO_DEADLOCK } else { &PROGRESS };
-            watch.require(predicate, false);
-            self.broken = watch.broken.map(|name| (index, name, None));
+            let near = batch.iter().fold(0, |sum: u64, found| sum.wrapping_add(self.visited.touch(found.hash)));
+            std::hint::black_box(near);
+            for found in batch {
+                self.reach(found.parent);
+                self.visited.insert(&found.words, found.hash, found.parent);
+            }
+        }
+        self.reach(expanded.end - 1);
+        self.expanded = expanded.end;
+        self.transitions += expanded.transitions;
+        true
+    }
+
+    /// What all states before this one lead to is known.
+    fn reach(&mut self, index: StateIndex) {
+        if index as usize >= self.level_end {
+            self.depth += 1;
+            self.level_end = self.visited.len();
         }
     }
 
-    /// Whether all that was found fits into so many bytes if it is new.
-    fn has_room(&self, memory_max: u64) -> bool {
-        let (found, known) = (self.batch.len(), self.visited.len());
-        known + found < StateIndex::MAX as usize && self.visited.bytes_with(found) as u64 <= memory_max
-    }
-
-    /// Looks up what was found, and keeps what is new.
-    fn look_up(&mut self) {
-        let near = self.batch.iter().fold(0, |sum: u64, found| sum.wrapping_add(self.visited.touch(found.hash)));
-        std::hint::black_box(near);
-        for found in self.batch.drain(..) {
-            self.visited.insert(&found.words, found.hash, found.parent);
+    /// An action breaks something at the next depth. A state of this depth that breaks something is nearer.
+    fn nearest(&self, broken: Option<Broken<K>>) -> Option<Broken<K>> {
+        if !matches!(broken, Some((_, _, Some(_)))) {
+            return broken;
         }
+        let mut rest = self.expanded..self.level_end as StateIndex;
+        rest.find_map(|index| self.expander.broken_in(index, self.visited.get(index))).or(broken)
     }
 
-    /// What a state breaks.
-    fn broken_state(&self, index: StateIndex) -> Option<Broken<K>> {
-        self.broken_in(index, &self.model.unpack_over(&self.first, self.visited.get(index)))
-    }
-
-    fn broken_in(&self, index: StateIndex, world: &World<B, S, I>) -> Option<Broken<K>> {
-        let mut watch = self.model.watch();
-        check_state(world, self.model.parameters.as_ref(), self.model.bounds.addresses, &mut watch);
-        watch.broken.map(|name| (index, name, None))
+    fn progress(&self) -> Progress {
+        let is_level_through = self.expanded as usize == self.level_end && self.visited.len() > self.level_end;
+        Progress {
+            states: self.visited.len() as u64,
+            transitions: self.transitions,
+            depth: self.depth + u32::from(is_level_through),
+            expanded: self.expanded.into(),
+            bytes: self.visited.bytes() as u64,
+            seconds: self.start.elapsed().as_secs_f64(),
+        }
     }
 
     /// The shortest way to what is broken.
-    fn counterexample(&self) -> Option<Counterexample<K>> {
-        let (mut index, predicate, last) = self.broken?;
+    fn counterexample(&self, broken: Option<Broken<K>>) -> Option<Counterexample<K>> {
+        let (mut index, predicate, last) = broken?;
         let mut path = vec![index];
         while index > 0 {
             index = self.visited.parent(index);

@@ -4,6 +4,8 @@ pub mod action;
 pub mod bounds;
 mod canonical;
 mod controller;
+mod crew;
+mod expand;
 pub mod explore;
 mod failure;
 mod hosts;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use super::bounds::{Bounds, INPUTS, SLOTS};
-use super::explore::{EndedEarly, Exploration, Progress, explore};
+use super::explore::{EndedEarly, Exploration, Means, Progress, explore};
 use super::model::Model;
 use super::mutants::Explored;
 use super::predicates;
@@ -38,13 +38,13 @@ pub struct Story {
     pub steps: Vec<String>,
 }
 
-/// Explores all of `model`, with `memory_max` bytes for the set of states. `observe` is told how far it is now and then, and may stop it.
-pub fn prove(model: &Explored, memory_max: u64, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
+/// Explores all of `model` with `means`. `observe` is told how far it is now and then, and may stop it.
+pub fn prove(model: &Explored, means: Means, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
     // As few words as the states of these bounds fit into: they are what memory is needed for.
     let report = match model.buffers() {
-        0 => with_words::<0, 4>(model, memory_max, observe),
-        1 => with_words::<1, 4>(model, memory_max, observe).or_else(|| with_words::<1, 8>(model, memory_max, observe)),
-        _ => with_words::<2, 6>(model, memory_max, observe).or_else(|| with_words::<2, 12>(model, memory_max, observe)),
+        0 => with_words::<0, 4>(model, means, observe),
+        1 => with_words::<1, 4>(model, means, observe).or_else(|| with_words::<1, 8>(model, means, observe)),
+        _ => with_words::<2, 6>(model, means, observe).or_else(|| with_words::<2, 12>(model, means, observe)),
     };
     report.expect("no state within the limits of the bounds is wider")
 }
@@ -52,10 +52,10 @@ pub fn prove(model: &Explored, memory_max: u64, observe: &mut dyn FnMut(&Progres
 /// Nothing if some state does not fit into `K` words.
 fn with_words<const B: usize, const K: usize>(
     model: &Explored,
-    memory_max: u64,
+    means: Means,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Option<Report> {
-    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, memory_max, observe);
+    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, means, observe);
     if exploration.ended_early == Some(EndedEarly::StateTooWide) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! How many states, transitions and how much depth there are within small bounds, exactly. `fencepost prove` counts larger ones.
 
-use super::super::explore::EndedEarly;
+use super::super::explore::{EndedEarly, Means};
 use super::*;
 
 #[test]
@@ -38,10 +38,10 @@ fn writes_of_half_a_line() {
 fn without_room_for_the_next_states_it_ends_and_nothing_is_proved() {
     let model = sound(small(Scheme::Pb)).unwrap();
     // Enough for 65,536 states and their table until it has to grow at 6,144.
-    let tight = prove(&model, 2_500_000, &mut |_| ControlFlow::Continue(()));
+    let tight = prove(&model, Means { memory_max: 2_500_000, threads: 0 }, &mut |_| ControlFlow::Continue(()));
     assert_eq!((tight.ended_early, tight.counterexample), (Some(EndedEarly::OutOfMemory), None));
     assert!((6000..6144).contains(&tight.progress.states) && tight.progress.bytes <= 2_500_000, "{:?}", tight.progress);
-    let ample = prove(&model, 3_000_000, &mut |_| ControlFlow::Continue(()));
+    let ample = prove(&model, Means { memory_max: 3_000_000, threads: 0 }, &mut |_| ControlFlow::Continue(()));
     assert_eq!((ample.ended_early, ample.progress.states), (None, 11186));
 }
 

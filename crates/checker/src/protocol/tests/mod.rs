@@ -13,12 +13,13 @@ use std::ops::ControlFlow;
 use fencepost_sim::switch::Scheme;
 
 use super::bounds::{Bounds, Topology};
+use super::explore::Means;
 use super::mutants::Explored;
 use super::prove::{Report, prove, sound};
 
 /// Explores without being told to stop.
 fn explored(model: &Explored) -> Report {
-    prove(model, u64::MAX, &mut |_| ControlFlow::Continue(()))
+    prove(model, Means { memory_max: u64::MAX, threads: 0 }, &mut |_| ControlFlow::Continue(()))
 }
 
 /// One address, one host, one entry: two writes and a read, a power cut and a repeated acknowledgement.

@@ -1,0 +1,95 @@
+//! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that the number of threads changes
+//! no number of a state.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use super::expand::{Block, Expanded, Expander};
+
+/// Blocks that a thread has before it: one at work and the next, so that it need not wait for who looks up what it found.
+const BLOCKS_PER_THREAD: usize = 2;
+
+/// The threads; with none, blocks are expanded by who takes them.
+pub struct Crew<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usize> {
+    expander: &'env Expander<'env, B, S, I>,
+    workers: Vec<Worker<'scope, K>>,
+    /// Blocks that nobody has taken what was found of, by the number of their worker.
+    given: VecDeque<usize>,
+    /// Blocks to be expanded when they are taken.
+    own: VecDeque<Block<K>>,
+}
+
+struct Worker<'scope, const K: usize> {
+    blocks: SyncSender<Block<K>>,
+    expanded: Receiver<Expanded<K>>,
+    thread: ScopedJoinHandle<'scope, ()>,
+}
+
+impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<'scope, 'env, B, S, I, K> {
+    /// So many threads, which end when the crew is dropped.
+    pub fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        expander: &'env Expander<'env, B, S, I>,
+        threads: usize,
+    ) -> Self {
+        let start = |_| {
+            let (blocks, to_expand) = sync_channel::<Block<K>>(BLOCKS_PER_THREAD);
+            let (sender, expanded) = sync_channel(BLOCKS_PER_THREAD);
+            let work = move || {
+                // Whoever is no longer listened to has nothing more to do.
+                let _ = to_expand.into_iter().try_for_each(|block| sender.send(expander.expand(&block)));
+            };
+            Worker { blocks, expanded, thread: scope.spawn(work) }
+        };
+        Crew { expander, workers: (0..threads).map(start).collect(), given: VecDeque::new(), own: VecDeque::new() }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.given.is_empty() && self.own.is_empty()
+    }
+
+    /// Whether one more block would not wait behind others.
+    pub fn has_room(&self) -> bool {
+        match self.workers.len() {
+            0 => self.own.is_empty(),
+            threads => self.given.len() < threads * BLOCKS_PER_THREAD,
+        }
+    }
+
+    /// Gives a block to the thread whose turn it is.
+    pub fn give(&mut self, block: Block<K>) {
+        if self.workers.is_empty() {
+            return self.own.push_back(block);
+        }
+        let turn = self.given.back().map_or(0, |last| (last + 1) % self.workers.len());
+        self.given.push_back(turn);
+        if self.workers[turn].blocks.send(block).is_err() {
+            self.fail(turn);
+        }
+    }
+
+    /// What the block that was given first leads to; nothing if none is under way.
+    ///
+    /// # Panics
+    /// As the thread did, if it did.
+    pub fn take(&mut self) -> Option<Expanded<K>> {
+        if let Some(block) = self.own.pop_front() {
+            return Some(self.expander.expand(&block));
+        }
+        let turn = self.given.pop_front()?;
+        match self.workers[turn].expanded.recv() {
+            Ok(expanded) => Some(expanded),
+            Err(_) => self.fail(turn),
+        }
+    }
+
+    /// A thread has ended before its time.
+    fn fail(&mut self, turn: usize) -> ! {
+        match self.workers.swap_remove(turn).thread.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => unreachable!("a thread ends when nobody gives it blocks any more"),
+        }
+    }
+}
