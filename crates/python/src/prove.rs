@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use fencepost_checker::protocol::bounds::Bounds;
-use fencepost_checker::protocol::explore::{Progress, every};
+use fencepost_checker::protocol::explore::{Means, Progress, every};
 use fencepost_checker::protocol::mutants::{self, Explored, Mutant};
 use fencepost_checker::protocol::{predicates, prove};
 use pyo3::prelude::*;
@@ -15,19 +15,25 @@ use crate::faults::{caught, input};
 /// How often the callback is told.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is explored within `bounds` (JSON), as JSON, with `memory_max` bytes for the set of states. `observe` is called now and then with how far it is, as JSON, and with signals handled.
+/// What is explored within `bounds` (JSON), as JSON, with `memory_max` bytes for the set of states and so many threads. `observe` is called now and then with how far it is, as JSON, and with signals handled.
 #[pyfunction]
-pub fn prove_bounds(py: Python<'_>, bounds: &str, memory_max: u64, observe: Py<PyAny>) -> PyResult<String> {
+pub fn prove_bounds(
+    py: Python<'_>,
+    bounds: &str,
+    memory_max: u64,
+    threads: usize,
+    observe: Py<PyAny>,
+) -> PyResult<String> {
     let bounds: Bounds = serde_json::from_str(bounds).map_err(input)?;
     let model = prove::sound(bounds).map_err(input)?;
-    run(py, "the protocol", &model, memory_max, &observe)
+    run(py, "the protocol", &model, Means { memory_max, threads }, &observe)
 }
 
 /// The attempt to kill the mutant `name`, as JSON.
 #[pyfunction]
 pub fn prove_mutant(py: Python<'_>, name: &str, observe: Py<PyAny>) -> PyResult<String> {
     let mutant = Mutant::named(name).map_err(input)?;
-    run(py, name, &mutant.model(), u64::MAX, &observe)
+    run(py, name, &mutant.model(), Means { memory_max: u64::MAX, threads: 0 }, &observe)
 }
 
 /// All predicates, all mutants and the default bounds, as JSON.
@@ -40,7 +46,7 @@ pub fn prove_catalogue() -> String {
     json!({"predicates": all, "mutants": mutants, "bounds": Bounds::default()}).to_string()
 }
 
-fn run(py: Python<'_>, what: &str, model: &Explored, memory_max: u64, observe: &Py<PyAny>) -> PyResult<String> {
+fn run(py: Python<'_>, what: &str, model: &Explored, means: Means, observe: &Py<PyAny>) -> PyResult<String> {
     let mut failed = None;
     let explore = || {
         let tell = |progress: &Progress| {
@@ -53,7 +59,7 @@ fn run(py: Python<'_>, what: &str, model: &Explored, memory_max: u64, observe: &
                 }
             }
         };
-        let report = py.detach(|| prove::prove(model, memory_max, &mut every(INTERVAL, tell)));
+        let report = py.detach(|| prove::prove(model, means, &mut every(INTERVAL, tell)));
         Ok(serde_json::to_string(&report).expect("a report is JSON"))
     };
     let report = caught(|| what.to_owned(), explore)?;

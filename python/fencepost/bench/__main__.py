@@ -13,6 +13,7 @@ from fencepost.bench import (
     history,
     noise,
     page,
+    prove,
     recording,
     reference,
     replay,
@@ -36,6 +37,7 @@ def main(output: Path) -> None:
             "reference": reference.measure(folder),
             "fabric": fabric.measure(),
             "crash": crash.measure(folder),
+            "prove": prove.measure(folder),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():

@@ -27,6 +27,10 @@ def line(document: Figures) -> dict[str, str]:
         f"crash.{name}.images_per_minute": item["images_per_minute"]
         for name, item in document["crash"].items()
     }
+    figures |= {
+        f"prove.{name}.transitions_per_second": item["transitions_per_second"]
+        for name, item in document["prove"].items()
+    }
     noise = max(document["noise"][when]["spread"] for when in ("before", "after"))
     named = {"commit": _commit(), "processor": document["host"]["processor"]}
     return {**named, "noise": f"{noise:.3f}", **{key: f"{x:.4g}" for key, x in figures.items()}}

@@ -59,10 +59,16 @@ def _costs(document: Figures) -> list[str]:
     crashes = [
         f"{item['images_per_minute']:,.0f} images a minute" for item in document["crash"].values()
     ]
+    proofs = [
+        f"{item['transitions_per_second'] / 1e6:.2f} million transitions a second on "
+        f"{item['processors']} processor{'' if item['processors'] == 1 else 's'}"
+        for item in document["prove"].values()
+    ]
     return [
         f"- Memory in the length of the record: {', '.join(lengths)}.",
         f"- Recording: {'; '.join(records)}.",
         f"- Crash states of a pool of 8 MB, made and checked: {', '.join(crashes)}.",
+        f"- The protocol, explored with two hosts: {', '.join(proofs)}.",
         "- The fabric alone, each link that a message crosses counted once:\n",
     ]
 

@@ -53,6 +53,10 @@ def targets(document: Figures) -> Iterator[Target]:
     yield Target(name, one / most, 1.2, at_most=True)
     images = document["crash"]["hashmap_8mb"]["images_per_minute"]
     yield Target("crash states checked in a minute, 8 MB, 2 cores", images, 1000)
+    rates = {name: figures["transitions_per_second"] for name, figures in document["prove"].items()}
+    name = "million transitions of the protocol a second, one processor"
+    yield Target(name, rates["one_processor"] / 1e6, 1)
+    yield Target("... on all processors", rates["all_processors"] / 1e6, 4)
     for name, figures in document["record"].items():
         yield Target(f"recording {name}, times native", figures["slowdown"], 25, at_most=True)
     peaks = [figures["peak_mb"] for figures in document["memory"].values()]

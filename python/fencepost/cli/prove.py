@@ -78,6 +78,12 @@ def prove(
             help="Memory for states (default: three quarters of what is free).",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, help="Processors to use at once (default: all); counts stay."
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
     ] = None,
@@ -114,7 +120,13 @@ def prove(
         _kill(mutant, json_file, quiet)
         return
     memory = _free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
-    _prove(bounds, schemes or [BOUNDS["scheme"]], memory, json_file, quiet)
+    threads = _threads(jobs or os.cpu_count() or 1)
+    _prove(bounds, schemes or [BOUNDS["scheme"]], memory, threads, json_file, quiet)
+
+
+def _threads(jobs: int) -> int:
+    """Threads beside the first, which waits for them most of the time; alone it does all."""
+    return jobs if jobs > 1 else 0
 
 
 def _free_bytes() -> int:
@@ -149,7 +161,12 @@ def _observer(what: str, quiet: bool) -> Any:
 
 
 def _prove(
-    bounds: dict[str, Any], schemes: list[str], memory: int, json_file: Path | None, quiet: bool
+    bounds: dict[str, Any],
+    schemes: list[str],
+    memory: int,
+    threads: int,
+    json_file: Path | None,
+    quiet: bool,
 ) -> None:
     for scheme in schemes:
         if scheme not in SCHEMES:
@@ -157,7 +174,7 @@ def _prove(
     reports = []
     for scheme in schemes:
         text = json.dumps({**bounds, "scheme": scheme})
-        report = json.loads(_core.prove_bounds(text, memory, _observer(scheme, quiet)))
+        report = json.loads(_core.prove_bounds(text, memory, threads, _observer(scheme, quiet)))
         reports.append(report)
         _print_report(report)
     total = _total(reports)

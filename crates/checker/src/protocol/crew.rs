@@ -28,11 +28,7 @@ struct Worker<'scope, const K: usize> {
 
 impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<'scope, 'env, B, S, I, K> {
     /// So many threads, which end when the crew is dropped.
-    pub fn new(
-        scope: &'scope Scope<'scope, 'env>,
-        expander: &'env Expander<'env, B, S, I>,
-        threads: usize,
-    ) -> Self {
+    pub fn new(scope: &'scope Scope<'scope, 'env>, expander: &'env Expander<'env, B, S, I>, threads: usize) -> Self {
         let start = |_| {
             let (blocks, to_expand) = sync_channel::<Block<K>>(BLOCKS_PER_THREAD);
             let (sender, expanded) = sync_channel(BLOCKS_PER_THREAD);

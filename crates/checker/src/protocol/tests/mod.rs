@@ -6,6 +6,7 @@ mod killing;
 mod orbits;
 mod reductions;
 mod second_count;
+mod threads;
 mod walks;
 
 use std::ops::ControlFlow;
