@@ -56,6 +56,7 @@ struct tracer {
   const struct grid *grid;
   uint32_t *mailbox;
   uint32_t number;
+  struct ball *balls; // of ray_check.h, in place of the grid
 };
 
 struct ray {

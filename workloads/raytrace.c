@@ -27,6 +27,7 @@
 #include "options.h"
 #include "persist.h"
 #include "pool.h"
+#include "ray_check.h"
 #include "ray_grid.h"
 #include "scramble.h"
 #include "team.h"
@@ -285,69 +286,22 @@ static uint64_t open_pool(struct raytrace *raytrace, const char *path) {
 
 // The answer
 
-// Triangles that follow each other in the scene lie together: a ray that misses a ball around
-// `HEAP` of them misses them all.
-enum { HEAP = 32 };
-
-struct ball {
-  struct vector centre;
-  double square; // of the radius
-};
-
-static struct ball ball_around(const struct scene *scene, size_t first) {
-  size_t end = first + HEAP < scene->count ? first + HEAP : scene->count;
-  struct vector sum = {0};
-  struct ball ball = {0};
-  for (size_t i = first; i < end; i++)
-    sum = vector_sum(sum, scene->triangles[i].corner);
-  ball.centre = vector_scaled(sum, 1 / (double)(end - first));
-  for (size_t i = first; i < end; i++) {
-    const struct triangle *triangle = &scene->triangles[i];
-    struct vector corner = vector_difference(triangle->corner, ball.centre);
-    struct vector corners[3] = {corner, vector_sum(corner, triangle->edges[0]),
-                                vector_sum(corner, triangle->edges[1])};
-    for (size_t j = 0; j < 3; j++)
-      ball.square = fmax(ball.square, vector_dot(corners[j], corners[j]) * (1 + 1e-9));
-  }
-  return ball;
-}
-
-static bool may_hit(const struct ball *ball, const struct ray *ray) {
-  struct vector offset = vector_difference(ball->centre, ray->start_point);
-  struct vector moment = vector_cross(offset, ray->direction_vector); // which has length 1
-  return vector_dot(moment, moment) <= ball->square;
-}
-
-static struct ball *balls; // for the check; of each heap
-
-// Without the grid.
-static struct hit trace_plainly(struct tracer *tracer, const struct ray *ray, double distance) {
-  struct hit hit = {.distance = distance, .triangle = no_triangle};
-  for (uint32_t first = 0; first < tracer->scene->count; first += HEAP)
-    if (may_hit(&balls[first / HEAP], ray))
-      for (uint32_t i = first; i < first + HEAP && i < tracer->scene->count; i++)
-        intersect(tracer->scene, i, ray, &hit);
-  return hit;
-}
-
 // How many pixels are wrong: some are computed without the grid, the others must be there.
 static uint64_t wrong_pixels(const struct raytrace *raytrace) {
   enum { SAMPLES = 256 };
   const struct scene *scene = &raytrace->scene;
   size_t pixels = raytrace->pixels * raytrace->pixels;
-  balls = scene_memory(scene->count / HEAP + 1, sizeof *balls);
-  for (size_t first = 0; first < scene->count; first += HEAP)
-    balls[first / HEAP] = ball_around(scene, first);
+  struct tracer tracer = {.scene = scene, .balls = balls_around(scene)};
   uint64_t wrong = 0;
   for (size_t index = 0; index < pixels; index++)
     wrong += !is_computed(&raytrace->picture[index]);
   for (size_t sample = 0; sample < SAMPLES; sample++) {
     size_t index = scramble(sample) % pixels;
     size_t row = index / raytrace->pixels, column = index % raytrace->pixels;
-    struct pixel right = compute_pixel(raytrace, &raytrace->tracers[0], trace_plainly, row, column);
+    struct pixel right = compute_pixel(raytrace, &tracer, trace_plainly, row, column);
     wrong += memcmp(&right, pixel_at(raytrace, row, column), sizeof right) != 0;
   }
-  free(balls);
+  free(tracer.balls);
   return wrong;
 }
 
@@ -430,7 +384,7 @@ int main(int count, char **values) {
     raytrace.regions[thread].written =
         line_set_new(raytrace.picture, raytrace.pixels * raytrace.pixels * sizeof(struct pixel));
     uint32_t *mailbox = scene_memory(raytrace.scene.count, sizeof *mailbox);
-    raytrace.tracers[thread] = (struct tracer){&raytrace.scene, raytrace.grid, mailbox, 0};
+    raytrace.tracers[thread] = (struct tracer){&raytrace.scene, raytrace.grid, mailbox, 0, NULL};
   }
 
   team_run(raytrace.threads, render, &raytrace);
