@@ -40,7 +40,7 @@ def reproduce(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="In about a minute: Figures 1 and 5 to 7; long programs by a sample."
+            "--quick", help="In a minute: Figures 1 and 5 to 7; long programs in part, by a sample."
         ),
     ] = False,
     programs_file: Annotated[

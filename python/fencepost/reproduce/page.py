@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.reproduce import sections, series
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import Outcome
-from fencepost.reproduce.replays import QUICK_INSTRUCTIONS, QUICK_PLAN
+from fencepost.reproduce.replays import QUICK_INSTRUCTIONS, QUICK_LIMIT, QUICK_PLAN
 from fencepost.reproduce.study import PM_WRITES, Study
 
 PUBLISHED_FIGURES = ("fig1", "fig5", "fig6a", "fig6b", "fig7a", "fig7b", "fig8")
@@ -42,10 +42,11 @@ def ending(study: Study) -> str:
             "every scheme stops at the same instruction of each thread."
         )
     return (
-        "A quick look: programs are replayed to their ends, where the study's runs stop behind "
-        f"{PM_WRITES:,} writes to PM; {detail(study)}. Figures of sampled programs are estimates, "
-        "with half the width of the 95 % confidence interval behind ± where one is known "
-        "(rates of the buffer have none)."
+        f"A quick look: a run ends where `nopb` has executed {QUICK_LIMIT // 10**6} million "
+        "instructions, and every scheme stops at the same instruction of each thread (the study's "
+        f"runs end at {PM_WRITES:,} writes to PM); {detail(study)}. Figures of sampled programs "
+        "are estimates, with half the width of the 95 % confidence interval behind ± where one is "
+        "known (rates of the buffer have none)."
     )
 
 

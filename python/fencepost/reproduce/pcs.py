@@ -9,6 +9,7 @@ from typing import Any
 
 from fencepost import machines
 from fencepost._core import __version__
+from fencepost.experiment import LIMITS
 from fencepost.reproduce import (
     adaptive,
     chains,
@@ -105,6 +106,7 @@ class Outcome:
             "sample": QUICK_PLAN if is_quick else None,
             "sample_above_instructions": QUICK_INSTRUCTIONS if is_quick else None,
             "limit_pm_writes": self.study.limit,
+            "limit_instructions": self.study.limit_instructions,
             "schemes": list(self.study.schemes),
             "programs_file": self.programs_file,
             "programs": [asdict(program) for program in self.study.programs],
@@ -155,8 +157,8 @@ class Outcome:
         run = self.study.run(cell)
         figures = {path: self.study.value(cell, path) for path in RUN_FIGURES}
         options = self.replays.options(cell)
-        chosen = {name: options[name] for name in ("pm", "persist", "limit_pm_writes", "sample")}
-        said = {name: value for name, value in asdict(cell).items() if name != "limit"}
+        chosen = {name: options[name] for name in ("pm", "persist", *LIMITS, "sample")}
+        said = {name: value for name, value in asdict(cell).items() if name not in ENDS}
         return {**said, **chosen, "failed": run is None, **figures}
 
     @property
@@ -165,6 +167,8 @@ class Outcome:
         cells = [cell for part in self.parts for cell in part.cells(self.study)]
         return [cell.label for cell in dict.fromkeys(cells) if self.study.run(cell) is None]
 
+
+ENDS = ("limit", "limit_instructions")  # of a cell; the options say them
 
 # What the document has of each run; the whole result stays in the folder of replays.
 RUN_FIGURES = (
@@ -199,7 +203,8 @@ def reproduce(
     bars = tornado.bars(study) if "assumptions" in names else {}
     sized = adaptive.document(study) if "sizes" in names else None
     figures = series.figures(study, found, bars, names)
-    svgs = drawn(study, found, bars, names)
+    # A quick look is at the report, which draws for itself.
+    svgs = {} if replays.is_quick else drawn(study, found, bars, names)
     return Outcome(study, replays, parts, found, bars, sized, figures, svgs, programs_file)
 
 

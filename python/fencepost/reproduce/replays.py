@@ -20,7 +20,7 @@ from typing import Any
 
 from fencepost import _core, documents, figures
 from fencepost.api import Machine
-from fencepost.experiment import WATCH_INTERVAL_SECONDS, new_job, options, resolved
+from fencepost.experiment import LIMITS, WATCH_INTERVAL_SECONDS, new_job, options, resolved
 from fencepost.reproduce import programs
 from fencepost.reproduce.programs import Program
 from fencepost.reproduce.records import Progress, Records, Watch
@@ -41,12 +41,19 @@ class Cell:
     machine: str = MACHINE
     sets: tuple[str, ...] = ()
     hosts: int = 1  # each replays the same record
-    limit: int | None = None  # writes to PM of `nopb` on `MACHINE`; all end where that ended
+    # What `nopb` on `MACHINE` ends with; all end where that ended.
+    limit: int | None = None  # writes to PM
+    limit_instructions: int | None = None  # those before a region of interest too
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it ends where another replay has reached a limit."""
+        return self.limit is not None or self.limit_instructions is not None
 
     @property
     def reference(self) -> Cell:
         """The replay that finds out where the limit is reached; itself without a limit."""
-        if self.limit is None:
+        if not self.is_limited:
             return self
         return replace(self, scheme=figures.BASELINE, machine=MACHINE, sets=(), hosts=1)
 
@@ -57,10 +64,12 @@ class Cell:
         return " ".join(word for word in words if word not in (MACHINE, programs.AS_GIVEN))
 
 
-# How a quick study replays long records, those of more than so many instructions: chosen so that it
-# takes about a minute on two cores; the confidence intervals say what that costs.
-QUICK_PLAN = "4M:20k:40k"
+# How a quick study replays long records, those of more than so many instructions, and how much of
+# them: chosen so that it takes less than a minute on two cores. The confidence intervals say what
+# the sample costs.
+QUICK_PLAN = "6M:20k:40k"
 QUICK_INSTRUCTIONS = 150_000_000
+QUICK_LIMIT = 350_000_000
 
 
 class Replays:
@@ -132,7 +141,7 @@ class Replays:
         record = self.records[cell.program, cell.variant].opened
         chosen = self.options(cell)
         if cell != cell.reference:
-            chosen |= {"limit_pm_writes": None}
+            chosen |= dict.fromkeys(LIMITS)
         machine = cell.machine, _machine(cell).document
         return new_job(*machine, [record] * cell.hosts, cell.scheme, chosen, stop_at)
 
@@ -141,7 +150,7 @@ class Replays:
         program = self._programs[cell.program]
         chosen = options(
             [cell.scheme], list(program.pm), persist=program.persisted(cell.variant)
-        ) | {"limit_pm_writes": cell.limit}
+        ) | {"limit_pm_writes": cell.limit, "limit_instructions": cell.limit_instructions}
         instructions = self.records.instructions((cell.program, cell.variant))
         if self.is_quick and instructions > QUICK_INSTRUCTIONS:
             chosen |= {"sample": QUICK_PLAN}
@@ -154,7 +163,7 @@ class Replays:
             cell.hosts,
             cell.scheme,
             _machine(cell).document,
-            _machine(cell.reference).document if cell.limit is not None else None,
+            _machine(cell.reference).document if cell.is_limited else None,
             self.options(cell),
         )
         digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
@@ -205,7 +214,7 @@ class _Schedule:
     def _next(self) -> Cell | None:
         for cell in self._waiting:
             if (
-                cell.limit is None
+                not cell.is_limited
                 or cell == cell.reference
                 or cell.reference not in self._unfinished
             ):
@@ -219,7 +228,7 @@ class _Schedule:
             run: Run = json.loads(job.run())
         except _core.InternalError as error:
             return {"error": str(error), "machine": cell.machine, "scheme": cell.scheme}
-        if cell.limit is not None and cell == cell.reference:
+        if cell.is_limited and cell == cell.reference:
             # Complete: nobody needs to stop anywhere.
             run["positions"] = [] if run["ended"] == "complete" else job.positions()
         return run | {"machine": cell.machine, "scheme": cell.scheme}

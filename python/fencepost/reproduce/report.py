@@ -153,15 +153,13 @@ def _in_sections(outcome: Outcome, columns: Columns) -> dict[str, View]:
 
 def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
     said, study = outcome.provenance, outcome.study
-    limit = said["limit_pm_writes"]
     return [
         ("Fencepost", f"{said['fencepost']}, simulator {said['simulator']}"),
         ("command", outcome.command),
         ("parts", ", ".join(f"{part.name} ({part.title})" for part in outcome.parts)),
         ("machine", MACHINE),
         ("schemes", ", ".join(said["schemes"])),
-        ("ends", "with the program" if limit is None else f"at {limit:,} writes to PM of nopb"),
-        ("detail", page.detail(study).replace("`", "")),
+        ("runs", page.ending(study).replace("`", "")),
     ]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fencepost import figures
 from fencepost.figures import Value, member, ratio
 from fencepost.reproduce.programs import SYNC, Program
-from fencepost.reproduce.replays import MACHINE, Cell, Replays, Run
+from fencepost.reproduce.replays import MACHINE, QUICK_LIMIT, Cell, Replays, Run
 
 if TYPE_CHECKING:
     from fencepost.reproduce.key_values import KeyValues
@@ -82,8 +82,9 @@ class Study:
 
     def __init__(self, programs: list[Program], replays: Replays, schemes: tuple[str, ...]) -> None:
         self.programs = programs
-        # Samples are of whole programs: which write to PM is the last depends on time.
+        # A sample cannot end at a write to PM: which one is the last depends on time.
         self.limit = None if replays.is_quick else PM_WRITES
+        self.limit_instructions = QUICK_LIMIT if replays.is_quick else None
         self.schemes = schemes
         self._replays = replays
         self._by_name = {program.name: program for program in programs}
@@ -106,7 +107,9 @@ class Study:
     def cell(self, name: str, scheme: str, *, variant: str | None = None) -> Cell:
         """The headline's replay of a program, or the same of another variant."""
         level = variant or self._by_name[name].levels[0]
-        return Cell(name, level, scheme, limit=self.limit)
+        return Cell(
+            name, level, scheme, limit=self.limit, limit_instructions=self.limit_instructions
+        )
 
     def run(self, cell: Cell) -> Run | None:
         """The run of a cell, none if it failed."""
