@@ -176,6 +176,29 @@ def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.Mo
     assert average.half_width == width
     assert width is not None
     assert "±" in page.ours_text(average)
+    # What one of several programs decides is as sure as that program.
+    lowest = by_key["read_latency_over_nopb", "minimum of all but fft"]
+    assert lowest.half_width == sampled.half_width(
+        sampled.cell("map", "pb"), study.READ_LATENCY, sampled.cell("map", "nopb")
+    )
+    assert "a sample" in page.ending(sampled) and "350 million" in page.ending(sampled)
+
+
+def test_a_quick_study_ends_where_nopb_has_executed_so_much(
+    kept: Replays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A little less than the whole program: most of it lies before the region of interest.
+    quick = Replays(kept._work, list(kept._programs.values())[1:], False, 2, is_quick=True)
+    executed = quick.records.instructions(("map", programs.AS_GIVEN))
+    monkeypatch.setattr(study, "QUICK_LIMIT", executed - 15_000)
+    short = Study(list(quick._programs.values()), quick, study.SCHEMES)
+    quick.run(short.headline(), lambda progress: None)
+    runs = [short.run(cell) for cell in short.headline()]
+    counts = {run["instructions"] for run in runs if run}
+    assert len(counts) == 1 and len(runs) == len(study.SCHEMES)
+    whole = Cell("map", programs.AS_GIVEN, "nopb")
+    kept.run([whole], lambda progress: None)
+    assert 0 < counts.pop() < kept[whole]["instructions"]
 
 
 def test_persists_are_inserted_where_the_program_makes_none(kept: Replays) -> None:

@@ -67,7 +67,7 @@ class Cell:
 # How a quick study replays long records, those of more than so many instructions, and how much of
 # them: chosen so that it takes less than a minute on two cores. The confidence intervals say what
 # the sample costs.
-QUICK_PLAN = "6M:20k:40k"
+QUICK_PLAN = "4M:20k:40k"
 QUICK_INSTRUCTIONS = 150_000_000
 QUICK_LIMIT = 350_000_000
 
