@@ -190,7 +190,7 @@ def test_a_quick_study_ends_where_nopb_has_executed_so_much(
     # A little less than the whole program: most of it lies before the region of interest.
     quick = Replays(kept._work, list(kept._programs.values())[1:], False, 2, is_quick=True)
     executed = quick.records.instructions(("map", programs.AS_GIVEN))
-    monkeypatch.setattr(study, "QUICK_LIMIT", executed - 15_000)
+    monkeypatch.setattr(study, "QUICK_LIMIT", executed * 9 // 10)
     short = Study(list(quick._programs.values()), quick, study.SCHEMES)
     quick.run(short.headline(), lambda progress: None)
     runs = [short.run(cell) for cell in short.headline()]
