@@ -213,7 +213,9 @@ def test_what_the_host_bridge_takes_by_itself_is_no_ordering() -> None:
 def test_the_command_writes_a_table_and_the_document(
     record: Path, explained: Document, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["explain", "pcs-table1", str(record), "-q", "--top", "2"]
+    assert [run["scheme"] for run in explained["runs"]] == ["nopb", "pb", "pb_rf", "pb_adaptive"]
+    # In the order in which one may think of them too: what, and on what.
+    arguments = ["explain", str(record), "pcs-table1", "-q", "--top", "2"]
     assert main([*arguments, "--json", str(tmp_path / "found.json")]) == 0
     assert json.loads((tmp_path / "found.json").read_text()) == explained
     shown = capsys.readouterr().out

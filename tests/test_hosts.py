@@ -2,9 +2,11 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from fencepost.cli import hosts
 from installed import FENCEPOST
 
 MACHINE = "pcs-table1-2hosts"
@@ -14,8 +16,8 @@ MACHINE = "pcs-table1-2hosts"
 def shared(fft_record, tmp_path_factory):
     """The FFT on both hosts of a machine under two schemes: the result, and standard output."""
     folder = tmp_path_factory.mktemp("shared")
-    hosts = ["--host", f"1={fft_record}", "--host", f"0={fft_record}"]
-    command = [FENCEPOST, "compare", MACHINE, *hosts, "--schemes", "nopb,pb", "--json", "r.json"]
+    given = ["--host", f"1={fft_record}", "--host", f"0={fft_record}"]
+    command = [FENCEPOST, "compare", MACHINE, *given, "--schemes", "nopb,pb", "--json", "r.json"]
     done = subprocess.run(
         [*command, "--report", "r.html"], cwd=folder, capture_output=True, text=True, check=True
     )
@@ -86,3 +88,15 @@ def test_more_records_than_hosts_are_refused(fencepost, fft_record):
     assert (
         "has one host and 2 records are given; type: fencepost run pcs-table1 RECORD" in done.stderr
     )
+
+
+def test_a_record_and_a_machine_are_taken_in_either_order(tmp_path: Path) -> None:
+    record, other = tmp_path / "a.fencepost", tmp_path / "machine.toml"
+    record.write_bytes(b"FPFR\x01\x00")
+    other.write_text("extends = 'pcs-table1'\n")
+    for machine in ("pcs-table1", str(other)):
+        assert hosts.in_order(str(record), Path(machine)) == (machine, record)
+        assert hosts.in_order(machine, record) == (machine, record)
+    # Two records are as they were typed: the message names the first as no machine.
+    assert hosts.in_order(str(record), record) == (str(record), record)
+    assert hosts.in_order("pcs-table1", None) == ("pcs-table1", None)

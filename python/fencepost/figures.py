@@ -15,6 +15,7 @@ Value = float | None
 
 BASELINE = "nopb"
 SCHEMES = (BASELINE, "pb", "pb_rf")  # what is compared where nobody says what
+EVERY_SCHEME = (*SCHEMES, "pb_adaptive")  # what is explained and varied where nobody says what
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import typer
 from fencepost import _core, documents, explain, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
     AllowCut,
@@ -28,7 +28,7 @@ from fencepost.cli.replay import (
 from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
 from fencepost.explain import text
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 from fencepost.progress import Watch
 
 
@@ -43,7 +43,7 @@ def explain_command(
     ] = None,
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(SCHEMES),
+    ] = ",".join(EVERY_SCHEME),
     top: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")
     ] = 10,
@@ -62,6 +62,7 @@ def explain_command(
     allow_cut: AllowCut = False,
 ) -> None:
     """Persists by source line: latency, what fences waited for, redundant flushes; per scheme."""
+    machine, record = in_order(machine, record)
     chosen = options(
         schemes_of(schemes),
         pm,

@@ -5,6 +5,24 @@ from typing import Any
 
 from fencepost._core import InputError
 
+_MAGIC = b"FPFR"  # of a record's first frame (docs/record-format.md)
+
+
+def in_order(machine: str, record: Path | None) -> tuple[str, Path | None]:
+    """MACHINE and RECORD, also where they were typed the other way round."""
+    if record is not None and is_record(Path(machine)) and not is_record(record):
+        return str(record), Path(machine)
+    return machine, record
+
+
+def is_record(path: Path) -> bool:
+    """Whether that is the file of a record, by how it begins."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
 
 def records_of(
     program: list[str] | None, record: Path | None, hosts: list[str] | None

@@ -12,7 +12,7 @@ from fencepost import _core, documents, machines
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
 from fencepost.experiment import new_job, options
 from fencepost.experiment import resolved as resolved_options
@@ -70,6 +70,7 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """Bytes, energy and hold-up time to save what is volatile; exit 1 for a dirty shutdown."""
+    machine, record = in_order(machine, record)
     records = records_of(None, record, hosts) if record or hosts else None
     if records is None:
         raise InputError(

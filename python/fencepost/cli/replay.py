@@ -14,7 +14,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.counts import COUNT_MAX
-from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
@@ -113,6 +113,7 @@ def run(
     allow_cut: AllowCut = False,
 ) -> None:
     """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
+    machine, record = in_order(machine, record)
     chosen = options(
         [scheme],
         pm,
@@ -170,6 +171,8 @@ def compare(
     if program_of(context) is None and not hosts:
         if len(names) < 2:
             raise InputError("a record is missing; type: fencepost compare MACHINE RECORD")
+        if is_record(Path(names[0])) and not is_record(Path(names[-1])):
+            names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
     _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)

@@ -9,7 +9,7 @@ import typer
 from fencepost import _core, documents, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.hosts import check_hosts, records_of
+from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
     AllowCut,
@@ -27,7 +27,7 @@ from fencepost.cli.replay import (
 )
 from fencepost.experiment import options
 from fencepost.experiment import resolved as resolved_options
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 from fencepost.progress import WholeWatch
 from fencepost.whatif import plot, ranges, text
 from fencepost.whatif.study import Study
@@ -48,7 +48,7 @@ def whatif_command(
     ] = None,
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(SCHEMES),
+    ] = ",".join(EVERY_SCHEME),
     grid: Annotated[
         bool, typer.Option("--grid", help="All keys together, not each alone.")
     ] = False,
@@ -85,6 +85,7 @@ def whatif_command(
     has_record = program is None and not hosts
     given = record_and_changes or []
     record = Path(given[0]) if has_record and given else None
+    machine, record = in_order(machine, record)
     records = records_of(program, record, hosts)
     inputs = [*(records or []), machines.file_of(machine)]
     inputs += outputs.executable(program) if program else []

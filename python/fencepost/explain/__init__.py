@@ -13,7 +13,7 @@ from fencepost import _core, machines
 from fencepost.experiment import Experiment, Replay, options
 from fencepost.experiment import resolved as resolved_options
 from fencepost.explain.document import of_result
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 
 Document = dict[str, Any]
 
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 def explain(
     machine: str,
     records: Sequence[Path],
-    schemes: Iterable[str] = SCHEMES,
+    schemes: Iterable[str] = EVERY_SCHEME,
     *,
     pm: Sequence[str] = (),
     persist: str = "program",

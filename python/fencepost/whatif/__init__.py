@@ -12,7 +12,7 @@ from typing import Any
 from fencepost import _core, machines
 from fencepost.experiment import Replay, options
 from fencepost.experiment import resolved as resolved_options
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 from fencepost.whatif import ranges
 from fencepost.whatif.study import Study
 
@@ -23,7 +23,7 @@ def whatif(
     machine: str,
     records: Sequence[Path],
     changes: Sequence[str],
-    schemes: Iterable[str] = SCHEMES,
+    schemes: Iterable[str] = EVERY_SCHEME,
     *,
     grid: bool = False,
     pm: Sequence[str] = (),
