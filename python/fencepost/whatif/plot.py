@@ -42,6 +42,7 @@ def _measure(document: Document) -> tuple[str, str]:
 
 
 def _sensitivity(axes: Axes, sweep: Document, colours: dict[str, str], key: str) -> None:
+    below = -14  # of one knee's name; the next scheme's stands under it
     for scheme, colour in colours.items():
         if key == "speedup" and scheme == figures.BASELINE:
             axes.axhline(1, color=colour, linewidth=1.2, label=scheme)
@@ -54,7 +55,8 @@ def _sensitivity(axes: Axes, sweep: Document, colours: dict[str, str], key: str)
             if knee in values:
                 at = (knee, heights[values.index(knee)])
                 name = f"knee {knee}"
-                axes.annotate(name, at, (6, -14), textcoords="offset points", color=colour)
+                axes.annotate(name, at, (6, below), textcoords="offset points", color=colour)
+                below -= 12
     values = list(dict.fromkeys(next(iter(point["values"].values())) for point in sweep["points"]))
     if _doubles(values):
         axes.set_xscale("log", base=2)
