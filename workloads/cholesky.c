@@ -17,9 +17,9 @@
 // made again from the input, which follows from a formula, and from its finished sources.
 //
 // The regions: `fine`: one column of what a source contributes to a block, or of the factorisation
-// of the block; `coarse`: all columns of that; `barrier`: what a thread does between two points
-// where it meets others, which is all its domains (there is a barrier behind them) and then each
-// task that it takes from its queue. A block's count is of columns with `fine`, and of sources with
+// of the block; `coarse`: all columns of that; `barrier`: what a thread does by itself, which is
+// each of its domains (there is a barrier behind them) and then each task that it takes from its
+// queue. A block's count is of columns with `fine`, and of sources with
 // the other two.
 //
 // Where it comes from: this is our own program of the class of algorithms, supernodal Cholesky with
@@ -313,13 +313,13 @@ static void flush_block(const struct cholesky *cholesky, const struct block *blo
               (size_t)block->height * block->width * sizeof(double));
 }
 
-// With `barrier`, ends the region that is all domains of a thread. A cut may leave the indices of
-// some blocks durable and of others not: what they count is.
-static void finish_domains(struct cholesky *cholesky, unsigned thread) {
+// With `barrier`, ends the region that is a domain, which lies among the blocks from `first` to
+// `end`. A cut may leave the indices of some blocks durable and of others not: what they count is.
+static void finish_domain(struct cholesky *cholesky, unsigned thread, size_t first, size_t end) {
   const struct structure *structure = &cholesky->structure;
   bool is_anything_new = false;
   for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < structure->blocks; i++) {
+    for (size_t i = first; i < end; i++) {
       const struct block *block = &structure->block[i];
       struct loop_index *index = &cholesky->indices[i];
       if (block->owner != thread || is_above(cholesky, block) ||
@@ -349,15 +349,27 @@ static bool advance(struct cholesky *cholesky, struct block *block) {
   return true;
 }
 
+// Whether the panel of a block is the last of its domain.
+static bool ends_domain(const struct cholesky *cholesky, const struct block *block) {
+  const struct panel *panel = cholesky->structure.panel;
+  uint32_t parent = panel[block->panel].parent;
+  return parent == none || panel[parent].domain == none;
+}
+
 // Blocks come after all that changes them.
 static void factor_domains(struct cholesky *cholesky, unsigned thread) {
+  size_t first = 0; // of the domain
   for (size_t i = 0; i < cholesky->structure.blocks; i++) {
     struct block *block = &cholesky->structure.block[i];
-    while (block->owner == thread && !is_above(cholesky, block) && block->step <= block->updates)
+    if (block->owner != thread || is_above(cholesky, block))
+      continue;
+    while (block->step <= block->updates)
       advance(cholesky, block);
+    if (cholesky->level == LEVEL_BARRIER && ends_domain(cholesky, block)) {
+      finish_domain(cholesky, thread, first, i + 1);
+      first = i + 1;
+    }
   }
-  if (cholesky->level == LEVEL_BARRIER)
-    finish_domains(cholesky, thread);
 }
 
 // Takes blocks from the thread's queue, for one step each, until all that it owns are finished.

@@ -29,8 +29,9 @@ enum {
   // A supernode absorbs the one before it, its child, if of the elements that the two would store
   // at most this percentage would be zeros.
   ZEROS_PERCENT = 5,
-  // A domain has at most one in so many parts of a thread's even share of the work.
-  DOMAIN_SHARE = 2
+  // A domain has at most one in so many parts of a thread's even share of the work. Larger ones
+  // need fewer blocks above, but with `barrier` nothing is persisted before the first has ended.
+  DOMAIN_SHARE = 8
 };
 
 struct block {
