@@ -1,12 +1,17 @@
 """`fencepost reproduce`: a study's programs, replays and claims."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
 from fencepost.reproduce import claims, page, programs, replays, study
@@ -145,6 +150,61 @@ def test_records_of_all_variants_are_kept(tmp_path: Path) -> None:
     assert [path.stat().st_mtime_ns for path in first] == made
 
 
+def test_a_region_of_interest_can_be_given_for_a_program(tmp_path: Path) -> None:
+    command = f'command = ["{WORKLOADS}/queue", "-t1", "-c1", "-n5"]\n'
+    entries = [f'[[program]]\nname = "{name}"\n' + command for name in ("marked", "given")]
+    (tmp_path / "list.toml").write_text(entries[0] + entries[1] + 'roi = "20000:30000"\n')
+    listed = programs.read(tmp_path / "list.toml")
+    kept = Replays(Work(tmp_path, lambda text: None, False), listed, False, 2)
+    cells = [Cell(program.name, programs.AS_GIVEN, "nopb") for program in listed]
+    kept.run(cells, lambda progress: None)
+    told = [
+        json.loads(_core.record_info(str(kept.records[cell.program, cell.variant].path)))["info"]
+        for cell in cells
+    ]
+    assert [info["options"]["roi"] for info in told] == [None, "20000:30000"]
+    marked, given = [kept[cell]["instructions"] for cell in cells]
+    assert marked != given
+
+
+def test_reasons_are_only_given_for_the_programs_that_they_are_about(listed: Path) -> None:
+    class Other(Unused):
+        def __init__(self) -> None:
+            super().__init__()
+            self.is_own = False
+
+    for replays_, has_reasons in ((Unused(), True), (Other(), False)):
+        found = claims.claims(Study(programs.read(listed), replays_, study.SCHEMES), set())
+        assert any(claim.reason for claim in found) is has_reasons
+
+
+def test_an_interrupted_study_goes_on_where_it_stopped(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["reproduce", "pcs", "--programs", str(listed), "--out", str(tmp_path), "-q"]
+    arguments += ["--part", "schemes", "--part", "entries", "-j", "1"]
+    text = f"import sys; from fencepost.cli import main; sys.exit(main({arguments!r}))"
+    running = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
+    replayed = tmp_path / "replays"
+    started = time.monotonic()
+    while running.poll() is None and len(list(replayed.glob("*.json"))) < 3:
+        assert time.monotonic() - started < 60
+        time.sleep(0.005)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    before = {path: path.stat().st_mtime_ns for path in replayed.glob("*.json")}
+    assert not (tmp_path / "report.html").exists()
+    done: list[Cell] = []
+    keep = Replays.keep
+    monkeypatch.setattr(Replays, "keep", lambda *said: (done.append(said[1]), keep(*said)))
+    assert main(arguments) == 0
+    assert len(before) >= 3 and done
+    after = {path: path.stat().st_mtime_ns for path in replayed.glob("*.json")}
+    assert len(after) == len(before) + len(done)
+    assert {path: after[path] for path in before} == before
+
+
 def test_a_changed_machine_is_another_replay(kept: Replays) -> None:
     cell = Cell("map", programs.AS_GIVEN, "pb")
     slow = replace(cell, sets=("switch.persist_buffer.data_access_ns=50",))
@@ -218,6 +278,7 @@ def test_persists_are_inserted_where_the_program_makes_none(kept: Replays) -> No
         ("[[program]]\ncommand = ['ls']", "`name` is a text"),
         ("[[program]]\nname = 'a'\ncommand = ['ls']\nflush = 'x'", "unknown key `flush`"),
         ("[[programs]]", "unknown key `programs`"),
+        ("[[program]]\nname = 'a'\ncommand = ['ls']\nroi = 'main'", "`roi` is START:STOP"),
         ("[[program]]\nname = 'a'\ncommand = ['ls']\n" * 2, "two programs are called `a`"),
         ("[[program", "end of document"),
         ("[[program]]\nname = 'a'\ncommand = ['no-such-program']", "no such program"),

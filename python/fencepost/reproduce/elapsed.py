@@ -28,9 +28,10 @@ def rows(study: Study, replays: Replays, parts: Sequence[Part]) -> list[dict[str
     for part in parts:
         cells = [cell for own in part.cells(study) for cell in (own, own.reference)]
         keys = dict.fromkeys((cell.program, cell.variant) for cell in cells)
-        new_cells = [cell for cell in dict.fromkeys(cells) if cell not in seen]
+        by_file = {replays.file(cell): cell for cell in cells}
+        new_cells = [cell for file, cell in by_file.items() if file not in seen]
         new_keys = [key for key in keys if key not in seen]
-        seen.update(new_cells, new_keys)
+        seen.update(by_file, new_keys)
         recording = sum(replays.records.seconds(key) for key in new_keys)
         replaying = sum(replays[cell].get("elapsed_seconds", 0.0) for cell in new_cells)
         count = len(new_cells)

@@ -28,7 +28,7 @@ SYNC = "sync"  # no persists of its own; inserted at synchronisation
 
 FLUSH = "clflush"  # the study: clflush and mfence
 
-_MEMBERS = {"name", "command", "pm", "persist"}
+_MEMBERS = {"name", "command", "pm", "persist", "roi"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Program:
     command: tuple[str, ...]
     pm: tuple[str, ...] = ("heap",)
     persist: str = "program"
+    roi: str | None = None  # --roi of recording, for a program without markers
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -103,7 +104,12 @@ def _program(path: Path, number: int, entry: Any) -> Program:
     persist = entry.get("persist", "program")
     if not isinstance(persist, str):
         raise InputError(f"{where} ({name}): `persist` is program, sync or every:N")
-    return Program(name, tuple(entry["command"]), tuple(pm), persist)
+    roi = entry.get("roi")
+    if roi is not None and not (isinstance(roi, str) and ":" in roi):
+        raise InputError(
+            f"{where} ({name}): `roi` is START:STOP, function names or instruction counts"
+        )
+    return Program(name, tuple(entry["command"]), tuple(pm), persist, roi)
 
 
 def check(programs: list[Program], is_own: bool) -> None:
@@ -119,11 +125,13 @@ def record(program: Program, variant: str, work: Work, is_own: bool) -> Path:
     if is_own:
         # A folder keeps one record of each program.
         return recordings.recorded(replace(work, folder=work.folder / variant), binary, arguments)
-    digest = hashlib.sha256(repr(arguments).encode() + binary.read_bytes()).hexdigest()[:12]
+    options = ["--roi", program.roi] if program.roi else []
+    told = repr((options, arguments)).encode()
+    digest = hashlib.sha256(told + binary.read_bytes()).hexdigest()[:12]
     path = work.folder / f"{program.name}-{digest}.fencepost"
     if not path.exists():
         work.log(f"recording {program.name}")
-        recording.record_to(path, [], [str(binary), *arguments], subprocess.DEVNULL)
+        recording.record_to(path, options, [str(binary), *arguments], subprocess.DEVNULL)
     return path
 
 

@@ -99,17 +99,20 @@ class Replays:
     def run(self, cells: Iterable[Cell], watch: Watch) -> None:
         """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
         wanted = list(dict.fromkeys(cells))
-        wanted += [cell.reference for cell in wanted]
+        # In front, so that they are what is replayed of several that are the same.
+        wanted = list(dict.fromkeys([*(cell.reference for cell in wanted), *wanted]))
         self.records.make(((cell.program, cell.variant) for cell in wanted), watch)
-        waiting = []
-        for cell in dict.fromkeys(wanted):
+        waiting: dict[Path, list[Cell]] = {}
+        for cell in wanted:
             if cell in self._done or self._load(cell):
                 continue
             # Refused now and not after an hour, if it cannot be.
             self._job(cell, [])
-            waiting.append(cell)
+            waiting.setdefault(self.file(cell), []).append(cell)
         if waiting:
-            _Schedule(self, waiting, watch).run(self.jobs)
+            _Schedule(self, [first for first, *_ in waiting.values()], watch).run(self.jobs)
+        for first, *same in waiting.values():
+            self._done.update(dict.fromkeys(same, self._done[first]))
 
     def weight(self, cell: Cell) -> float:
         """Instructions of a replay, as far as they are known before."""
@@ -128,10 +131,10 @@ class Replays:
         """Remembers a run; one that failed is tried again the next time."""
         self._done[cell] = run
         if "error" not in run:
-            documents.write_json(self._file(cell), run)
+            documents.write_json(self.file(cell), run)
 
     def _load(self, cell: Cell) -> bool:
-        path = self._file(cell)
+        path = self.file(cell)
         if not path.exists():
             return False
         self._done[cell] = json.loads(path.read_text(encoding="utf-8"))
@@ -156,7 +159,8 @@ class Replays:
             chosen |= {"sample": QUICK_PLAN}
         return resolved(chosen)
 
-    def _file(self, cell: Cell) -> Path:
+    def file(self, cell: Cell) -> Path:
+        """Where it is kept: the same for cells that cannot differ in their results."""
         decided = (
             simulator(),
             self.records[cell.program, cell.variant].provenance["hash"],
