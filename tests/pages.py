@@ -94,3 +94,13 @@ def show(page: Path, width: int, scheme: str, height: int = 4000) -> Shown:
         colours={colour for _, colour in pixels},
         is_dark=sum(pixels[-1][1]) < 3 * 128,
     )
+
+
+def printed_pages(page: Path) -> int:
+    """How many sheets it takes on paper."""
+    assert BROWSER is not None
+    paper = page.with_suffix(".pdf")
+    options = ["--headless", "--no-sandbox", "--disable-gpu"]
+    options += [f"--user-data-dir={page.parent / 'profile'}", f"--print-to-pdf={paper}"]
+    subprocess.run([BROWSER, *options, page.as_uri()], check=True, capture_output=True, timeout=120)
+    return len(re.findall(rb"/Type /Page\b", paper.read_bytes()))

@@ -7,7 +7,8 @@ from types import ModuleType
 import pytest
 
 import fencepost as fp
-from fencepost.tree import WORKLOADS
+from fencepost import api_page
+from fencepost.tree import ROOT, WORKLOADS
 
 SMALL = [str(WORKLOADS / "queue"), "-t1", "-c1", "-n20"]
 
@@ -51,8 +52,18 @@ def test_wrong_input_has_one_message(record: fp.Record) -> None:
         fp.compare(machine, record, schemes=["bp"])
 
 
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    page = api_page.markdown()
+    assert (ROOT / "docs" / "python.md").read_text(encoding="utf-8") == page
+    for name in fp.__all__:
+        assert name.startswith("__") or f"`{name}`" in page
+    for method in ("Machine.set", "Record.provenance", "Result.to_pandas", "Result.to_polars"):
+        assert f"### `{method}`" in page
+
+
 def test_rows_become_a_frame(record: fp.Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Neither pandas nor polars is installed for tests: what they are given is what counts.
+    # What they are given is what counts: pandas takes long to start (the notebook has it run), and
+    # polars is not installed for tests.
     for name, call in (("pandas", "to_pandas"), ("polars", "to_polars")):
         module = ModuleType(name)
         module.DataFrame = list  # type: ignore[attr-defined]

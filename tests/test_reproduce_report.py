@@ -11,7 +11,7 @@ from fencepost import _core, hold_up
 from fencepost.cli import main
 from fencepost.reproduce import claims, key_values, pcs
 from fencepost.tree import WORKLOADS
-from pages import Page, needs_browser, show
+from pages import Page, needs_browser, printed_pages, show
 
 LIST = f"""
 [[program]]
@@ -258,3 +258,11 @@ def test_a_browser_shows_it_without_complaint(folder: Path, width: int, scheme: 
     assert shown.width <= width
     assert len(shown.colours) > 50, "next to nothing is drawn"
     assert shown.is_dark is (scheme == "dark")
+
+
+@needs_browser
+def test_on_paper_every_program_is_open(folder: Path, html: str) -> None:
+    opened = "details.program::details-content { content-visibility: visible; }"
+    assert opened in html
+    (folder / "closed.html").write_text(html.replace(opened, ""))
+    assert printed_pages(folder / "report.html") > printed_pages(folder / "closed.html")

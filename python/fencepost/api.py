@@ -190,7 +190,8 @@ def compare(
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
-    The options mean what they do on the command line; `jobs` replays run at once (default: one per
+    The options mean what they do on the command line, `schemes` are `nopb`, `pb` and `pb_rf` unless
+    others (`pb_adaptive`) are named; `jobs` replays run at once (default: one per
     processor), `watch` is called with them ten times a second. Raises `InputError`.
     """
     if isinstance(machine, Machine | str):

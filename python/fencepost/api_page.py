@@ -1,0 +1,135 @@
+"""docs/python.md, the reference of `import fencepost`, from the source itself:
+
+python -m fencepost.api_page > docs/python.md
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import fencepost
+from fencepost import api, explain, whatif
+
+INTRODUCTION = """\
+# Python
+
+Made by `.venv/bin/python -m fencepost.api_page > docs/python.md` from the docstrings.
+[python.ipynb](python.ipynb) is a walk through it with outputs; everything is typed (`py.typed`).
+"""
+
+FURTHER = """\
+## What the commands `explain` and `whatif` give
+
+`from fencepost.explain import explain` and `from fencepost.whatif import whatif`: the documents of
+[explain.md](explain.md) and [whatif.md](whatif.md), as dictionaries.
+"""
+
+WIDTH = 96  # of a signature on one line
+
+
+def markdown() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION, _text(api.__doc__ or "")]
+    for name in ("record", "compare", "Machine", "Record", "Result"):
+        assert name in fencepost.__all__
+        parts += _entry(_definition(api, name))
+    parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
+    parts += _entry(_definition(explain, "explain")) + _entry(_definition(whatif, "whatif"))
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+_ERRORS = """
+`InputError`: wrong input; its text is one clear message (what, where, what would be right).
+`InternalError`: a fault of the simulator; its text names the run. `compare` keeps it in the run's
+`error` instead of raising it.
+"""
+
+
+def _definition(module: ModuleType, name: str) -> tuple[str, ast.ClassDef | ast.FunctionDef]:
+    assert module.__file__ is not None
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return source, node
+    raise KeyError(name)
+
+
+def _entry(found: tuple[str, ast.ClassDef | ast.FunctionDef]) -> list[str]:
+    source, node = found
+    text = _text(ast.get_docstring(node) or "")
+    if isinstance(node, ast.FunctionDef):
+        return [f"## `{node.name}`", _signature(node), text]
+    parts = [f"## `{node.name}`", text, *_fields(source, node)]
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
+            parts += [f"### `{node.name}.{one.name}`", _signature(one)]
+            parts.append(_text(ast.get_docstring(one) or ""))
+    return parts
+
+
+def _fields(source: str, node: ast.ClassDef) -> list[str]:
+    """A table of the attributes, with the remarks behind them."""
+    lines = source.splitlines()
+    rows = []
+    for one in node.body:
+        if isinstance(one, ast.AnnAssign):
+            _, _, remark = lines[one.lineno - 1].partition("  # ")
+            written = ast.unparse(one.annotation).replace("|", "\\|")
+            rows.append(f"| `{ast.unparse(one.target)}` | `{written}` | {remark} |")
+    return ["\n".join(["| attribute | type | |", "|---|---|---|", *rows])] if rows else []
+
+
+def _signature(node: ast.FunctionDef) -> str:
+    decorators = {ast.unparse(one) for one in node.decorator_list}
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    if decorators & {"property", "cached_property"}:
+        return f"```python\n{node.name}{returns.replace(' -> ', ': ')}\n```"
+    arguments = [one for one in _arguments(node.args) if one not in ("self", "cls")]
+    whole = f"{node.name}({', '.join(arguments)}){returns}"
+    if len(whole) > WIDTH:
+        inside = "".join(f"    {one},\n" for one in arguments)
+        whole = f"{node.name}(\n{inside}){returns}"
+    return f"```python\n{whole}\n```"
+
+
+def _arguments(of: ast.arguments) -> Iterator[str]:
+    missing = [None] * (len(of.args) - len(of.defaults))
+    for one, default in zip(of.args, [*missing, *of.defaults], strict=True):
+        yield _argument(one, default)
+    if of.kwonlyargs:
+        yield "*"
+    for one, default in zip(of.kwonlyargs, of.kw_defaults, strict=True):
+        yield _argument(one, default)
+
+
+def _argument(one: ast.arg, default: ast.expr | None) -> str:
+    kind = f": {ast.unparse(one.annotation)}" if one.annotation else ""
+    equals = " = " if kind else "="
+    return f"{one.arg}{kind}" + (f"{equals}{ast.unparse(default)}" if default else "")
+
+
+def _text(docstring: str) -> str:
+    """With indented lines as code."""
+    lines: list[str] = []
+    for line in inspect.cleandoc(docstring).splitlines():
+        is_code = line.startswith("    ")
+        if is_code and not _is_open(lines):
+            lines.append("```python")
+        elif line and not is_code and _is_open(lines):
+            while lines[-1] == "":
+                lines.pop()
+            lines += ["```", ""]
+        lines.append(line[4:] if is_code else line)
+    return "\n".join(lines + (["```"] if _is_open(lines) else []))
+
+
+def _is_open(lines: list[str]) -> bool:
+    return sum(line.startswith("```") for line in lines) % 2 == 1
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
