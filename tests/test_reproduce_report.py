@@ -9,7 +9,8 @@ import pytest
 
 from fencepost import _core, hold_up
 from fencepost.cli import main
-from fencepost.reproduce import claims, key_values, pcs
+from fencepost.cli import reproduce as cli_reproduce
+from fencepost.reproduce import claims, key_values, page, pcs
 from fencepost.tree import WORKLOADS
 from pages import Page, needs_browser, printed_pages, show
 
@@ -137,6 +138,13 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(key_values, "WARM_UP_NS", 1_000.0)
         # Its charts are made from the data; drawing it for the page takes as long as all replays.
         patch.setattr(pcs, "drawn", lambda *_: {})
+        write = cli_reproduce._write
+
+        def write_page_too(outcome: pcs.Outcome, *files: Any) -> None:
+            (folder / "pcs.md").write_text(page.markdown(outcome))
+            write(outcome, *files)
+
+        patch.setattr(cli_reproduce, "_write", write_page_too)
         assert main(arguments) == 0
     return folder
 
@@ -170,6 +178,19 @@ def test_the_sections_behind_the_figures_have_their_charts_and_tables(rest: Path
     assert "<strong>unsafe</strong>" in hosts and "pcs-hosts.svg" not in html
     took = section(html, "What it took")
     assert [f"<code>{part}</code>" in took for part in (*WHOLE, "hosts")] == [True] * 5
+
+
+def test_page_and_report_have_the_same_sections_with_whole_tables(rest: Path) -> None:
+    markdown, html = (rest / "pcs.md").read_text(), (rest / "report.html").read_text()
+    titles = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
+    behind = titles[titles.index("The figures") + 1 :]
+    assert behind == re.findall(r'class="prose">\s*<h2>(.*?)</h2>', html)
+    assert len(behind) == len(WHOLE) + 2  # hosts, and what it took
+    tables = re.findall(r"(?:^\|.*\|\n)+", markdown, re.MULTILINE)
+    assert len(tables) == 7
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1, table
+        assert len(table.splitlines()) > 2
 
 
 def test_the_data_of_the_figures_is_what_is_drawn(rest: Path, document: dict[str, Any]) -> None:
