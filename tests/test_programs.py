@@ -37,7 +37,16 @@ def compare(path, folder, instructions=INSTRUCTIONS):
     for any program.
     """
     command = [FENCEPOST, "compare", "pcs-table1", path, "--schemes", "nopb,pb,pb_rf", "--quiet"]
-    options = ["--persist", "sync", "--pm", "heap", "--limit-instructions", str(instructions)]
+    options = [
+        "--schemes",
+        "nopb,pb,pb_rf",
+        "--persist",
+        "sync",
+        "--pm",
+        "heap",
+        "--limit-instructions",
+        str(instructions),
+    ]
     done = subprocess.run(
         [*command, *options, "--json", "r.json", "--report", "r.html"],
         cwd=folder,

@@ -9,12 +9,12 @@ import pytest
 
 from installed import FENCEPOST, FFT, WORKLOADS
 
-SCHEMES = ["nopb", "pb", "pb_rf"]
+SCHEMES = ["nopb", "pb", "pb_rf", "pb_adaptive"]
 
 
 @pytest.fixture(scope="module")
 def compared(fft_record, tmp_path_factory):
-    """The FFT compared under the three schemes: the result, standard output and error."""
+    """The FFT compared under all schemes: the result, standard output and error."""
     folder = tmp_path_factory.mktemp("compared")
     command = [FENCEPOST, "compare", "pcs-table1", fft_record, "--json", "r.json"]
     done = subprocess.run(
@@ -74,7 +74,7 @@ def test_the_same_instructions_under_every_scheme(compared):
 
 
 def test_a_persist_buffer_makes_persists_cheaper(compared):
-    nopb, pb, _ = compared[0]["runs"]
+    nopb, pb, *_ = compared[0]["runs"]
     assert pb["persist"]["latency_ns"]["mean"] < nopb["persist"]["latency_ns"]["mean"]
     assert pb["simulated_ns"] < nopb["simulated_ns"]
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fencepost import _core, documents, figures, machines, recording
 from fencepost.experiment import Document, Experiment, Replay, options, resolved
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 
 if TYPE_CHECKING:
     import pandas
@@ -178,7 +178,7 @@ def compare(
     machine: Machine | str | Iterable[Machine | str],
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
-    schemes: Sequence[str] = SCHEMES,
+    schemes: Sequence[str] = EVERY_SCHEME,
     pm: Sequence[str] = ("heap",),
     persist: str = "program",
     seed: int = 0,
@@ -190,9 +190,9 @@ def compare(
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
-    The options mean what they do on the command line, `schemes` are `nopb`, `pb` and `pb_rf` unless
-    others (`pb_adaptive`) are named; `jobs` replays run at once (default: one per
-    processor), `watch` is called with them ten times a second. Raises `InputError`.
+    The options mean what they do on the command line (`schemes`: all four unless some are named);
+    `jobs` replays run at once (default: one per processor), `watch` is called with them ten times a
+    second. Raises `InputError`.
     """
     if isinstance(machine, Machine | str):
         machine = [machine]

@@ -14,8 +14,8 @@ Run = dict[str, Any]
 Value = float | None
 
 BASELINE = "nopb"
-SCHEMES = (BASELINE, "pb", "pb_rf")  # what is compared where nobody says what
-EVERY_SCHEME = (*SCHEMES, "pb_adaptive")  # what is explained and varied where nobody says what
+SCHEMES = (BASELINE, "pb", "pb_rf")  # those that were published
+EVERY_SCHEME = (*SCHEMES, "pb_adaptive")  # what is compared where nobody says what
 
 
 @dataclass(frozen=True)

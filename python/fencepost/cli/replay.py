@@ -18,7 +18,7 @@ from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
-from fencepost.figures import SCHEMES
+from fencepost.figures import EVERY_SCHEME
 from fencepost.progress import Watch
 
 Pm = Annotated[
@@ -140,7 +140,7 @@ def compare(
     ],
     schemes: Annotated[
         str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(SCHEMES),
+    ] = ",".join(EVERY_SCHEME),
     hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
