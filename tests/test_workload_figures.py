@@ -64,7 +64,11 @@ def measured(program: Program, folder: Path) -> dict[str, float]:
 def test_a_kernel_does_what_the_table_says(name: str, tmp_path: Path) -> None:
     said = stated(name)
     for quantity, ours in measured(PROGRAMS[name], tmp_path).items():
-        tolerance = 0.25 if (name, quantity) in BY_CHANCE else 0.05
+        tolerance = 0.05
+        if quantity == "instructions":
+            tolerance = 0.15  # compilers differ
+        elif (name, quantity) in BY_CHANCE:
+            tolerance = 0.25
         assert ours == pytest.approx(said[quantity], rel=tolerance), quantity
 
 
