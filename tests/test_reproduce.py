@@ -14,7 +14,7 @@ import pytest
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
-from fencepost.reproduce import claims, page, programs, replays, study
+from fencepost.reproduce import claims, page, pcs, programs, replays, report, study
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.replays import Cell, Replays
 from fencepost.reproduce.study import Study
@@ -242,6 +242,12 @@ def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.Mo
         sampled.cell("map", "pb"), study.READ_LATENCY, sampled.cell("map", "nopb")
     )
     assert "a sample" in page.ending(sampled) and "350 million" in page.ending(sampled)
+    html = report.html(pcs.reproduce(sampled, quick, [pcs.PARTS[0]], lambda progress: None))
+    assert "100,000 writes to PM, and every scheme" not in html
+    speedup = sampled.speedup(cells[0])
+    assert html.count(f"{speedup:.3f} ±{width:.3f}") >= 3, "table, bar, program, cost"
+    for title in ("Persists and writes to PM", "Where the time goes", "What the schemes cost"):
+        assert "±" in html.split(f"<h2>{title}</h2>")[1].split("</section>")[0], title
 
 
 def test_a_quick_study_ends_where_nopb_has_executed_so_much(

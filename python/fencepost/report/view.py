@@ -179,6 +179,7 @@ def _headline(runs: list[Run]) -> list[View]:
 
 def _bars(runs: list[Run], columns: list[View]) -> list[View]:
     charts = []
+    by_key = {figure.key: figure for figure in figures.HEADLINE}
     for path, label in BARS:
         values = [figures.member(run, path) for run in runs]
         largest = max((value for value in values if value is not None), default=0)
@@ -187,10 +188,10 @@ def _bars(runs: list[Run], columns: list[View]) -> list[View]:
         rows = [
             {
                 "column": column,
-                "text": figures.shown(value, "ns"),
+                "text": figures.shown_with_error(value, by_key[path].half_width(run, None), "ns"),
                 "percent": 100 * (value or 0) / largest,
             }
-            for column, value in zip(columns, values, strict=True)
+            for column, run, value in zip(columns, runs, values, strict=True)
         ]
         charts.append({"label": label, "rows": rows})
     return charts

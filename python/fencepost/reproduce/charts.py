@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fencepost import figures
+from fencepost.figures import Value
 from fencepost.report.plane import Axis, Plane, linear
 from fencepost.report.view import COLOURS, columns_of
 from fencepost.reproduce import chains, key_values
@@ -49,15 +50,21 @@ def bars(figure: Figure, drawn: Columns, unit: str) -> View:
 
 
 def _bar(column: View, point: Point, largest: float, unit: str) -> View:
-    error = f" ±{point.half_width:.3f}" if point.half_width is not None else ""
     published = point.published
     return {
         "column": column,
-        "text": figures.shown(point.y, unit) + error,
+        "text": with_error(point.y, point.half_width, unit),
         "percent": 100 * (point.y or 0.0) / largest,
         "published": None if published is None else figures.shown(published, unit),
         "mark": None if published is None else 100 * published / largest,
     }
+
+
+def with_error(value: Value, half_width: Value, unit: str) -> str:
+    """A value, and half its confidence interval if it is an estimate; of a ratio in its unit."""
+    if unit == "ratio" and half_width is not None:
+        return f"{figures.shown(value, unit)} ±{half_width:.3f}"
+    return figures.shown_with_error(value, half_width, unit)
 
 
 # --- curves ------------------------------------------------------------------------------------

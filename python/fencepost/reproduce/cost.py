@@ -6,6 +6,7 @@ from typing import Any
 
 from fencepost import hardware_cost, machines
 from fencepost.reproduce import adaptive
+from fencepost.reproduce.claims import half_width_of
 from fencepost.reproduce.replays import MACHINE
 from fencepost.reproduce.study import BASELINE, ENTRIES, Study, average
 
@@ -38,6 +39,9 @@ def rows(study: Study, parts: set[str]) -> list[dict[str, Any]]:
         for scheme in study.schemes
         if scheme != BASELINE and "schemes" in parts
     }
+    widths = {
+        scheme: half_width_of(study, "speedup_over_nopb", "average", scheme) for scheme in speedups
+    }
     sized: dict[tuple[int, str], list[Any]] = {}
     for point in adaptive.points(study) if "sizes" in parts else []:
         for scheme in adaptive.SIZED:
@@ -52,6 +56,7 @@ def rows(study: Study, parts: set[str]) -> list[dict[str, Any]]:
                     "scheme": scheme,
                     **{name: getattr(cost, name) for name in COUNTED},
                     "speedup": speedups.get(scheme) if entries == own_entries() else None,
+                    "half_width": widths.get(scheme) if entries == own_entries() else None,
                     "speedup_sized": average(sized.get((entries, scheme), [])),
                 }
             )

@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fencepost import figures, machines
+from fencepost import machines
 from fencepost.report import render
 from fencepost.report.view import drawn
 from fencepost.reproduce import charts, markdown, page, sections
 from fencepost.reproduce.charts import Columns
-from fencepost.reproduce.claims import Claim
+from fencepost.reproduce.claims import Claim, half_width_of
 from fencepost.reproduce.pcs import PARTS, Outcome
 from fencepost.reproduce.replays import MACHINE, Run
 from fencepost.reproduce.series import BAR_FIGURES
@@ -102,13 +102,17 @@ def _program(study: Study, columns: Columns, name: str) -> View:
     return {
         "name": name,
         "speedups": [
-            (columns[scheme], figures.shown(study.speedup(study.cell(name, scheme)), "ratio"))
-            for scheme in study.schemes[1:]
+            (columns[scheme], _speedup(study, name, scheme)) for scheme in study.schemes[1:]
         ],
         "columns": of_runs,
         "warnings": list(warnings),
         **drawn(runs, of_runs, {MACHINE: machines.resolve(MACHINE, [])}),
     }
+
+
+def _speedup(study: Study, name: str, scheme: str) -> str:
+    error = half_width_of(study, "speedup_over_nopb", name, scheme)
+    return charts.with_error(study.speedup(study.cell(name, scheme)), error, "ratio")
 
 
 def _sections(outcome: Outcome, columns: Columns) -> list[View]:

@@ -70,7 +70,8 @@ def _wear(outcome: Outcome) -> Values:
                 [
                     name,
                     scheme,
-                    _thousandth(study.value(cell, "simulated_ns")),
+                    _thousandth(study.value(cell, "simulated_ns"))
+                    + _error(study.own_half_width(cell, "simulated_ns"), 1000, 1),
                     _count(study.value(cell, "persist.count")),
                     _count(writes),
                     _number(ratio(writes, baseline)),
@@ -89,7 +90,7 @@ def _stacks(outcome: Outcome) -> Values:
             [
                 row["program"],
                 row["scheme"],
-                _tenth(row["latency_ns"]),
+                _tenth(row["latency_ns"]) + _error(row["half_width_ns"], 1, 1),
                 _tenth(row["total_ns"]),
                 *(_tenth(row["parts_ns"][part]) for part in parts),
             ]
@@ -122,7 +123,8 @@ def _cost(outcome: Outcome) -> Values:
     for row in found:
         cells = [str(row["entries"]), row["scheme"]]
         cells += [f"{row[name]:,}" for name in cost.COUNTED[:-1]]
-        cells += [f"{row['energy_uj']:,.1f}", _number(row["speedup"])]
+        speedup = _number(row["speedup"]) + _error(row["half_width"], 1, 3)
+        cells += [f"{row['energy_uj']:,.1f}", speedup]
         rows.append([*cells, _number(row["speedup_sized"])] if has_sizes else cells)
     names = outcome.study.names
     return {
@@ -216,6 +218,10 @@ def _variant(study: Study) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ").replace("pb", "PB")
+
+
+def _error(half_width: Value, divisor: float, places: int) -> str:
+    return "" if half_width is None else f" ±{half_width / divisor:,.{places}f}"
 
 
 def _number(value: Value) -> str:

@@ -20,7 +20,8 @@ def rows(study: Study) -> list[dict[str, Any]]:
     for kind in KINDS:
         for name in study.names:
             for scheme in study.schemes:
-                run = study.run(study.cell(name, scheme)) or {}
+                cell = study.cell(name, scheme)
+                run = study.run(cell) or {}
                 stack = run.get("latency_stacks", {}).get(kind, {})
                 count = member(stack, "count")
                 parts = {part: ratio(member(stack, f"parts.{part}"), count) for part in PARTS}
@@ -31,6 +32,7 @@ def rows(study: Study) -> list[dict[str, Any]]:
                         "scheme": scheme,
                         "count": count,
                         "latency_ns": ratio(member(stack, "latency_ns"), count),
+                        "half_width_ns": study.own_half_width(cell, f"{kind}.latency_ns.mean"),
                         "total_ns": ratio(member(stack, "total_ns"), count),
                         "parts_ns": parts,
                     }

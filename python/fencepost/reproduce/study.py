@@ -233,6 +233,11 @@ class Study:
             return None
         return value * math.hypot(*(error for error in errors if error is not None))
 
+    def own_half_width(self, cell: Cell, path: str) -> Value:
+        """The same of a number of a cell alone."""
+        sampling = (self.run(cell) or {}).get("sampling") or {}
+        return member(sampling.get("estimates", {}).get(path), "half_width")
+
     def switches_half_width(self) -> Value:
         """That of Figure 1 behind one switch."""
         cells = [self.switches_cell(SWITCHES[number]) for number in (1, 0)]
