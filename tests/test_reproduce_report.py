@@ -282,6 +282,14 @@ def test_a_browser_shows_it_without_complaint(folder: Path, width: int, scheme: 
 
 
 @needs_browser
+def test_the_sections_fit_on_a_phone(rest: Path) -> None:
+    shown = show(rest / "report.html", 360, "light", height=9000)
+    assert shown.complaints == []
+    assert shown.width <= 360
+    assert shown.is_dark is False
+
+
+@needs_browser
 def test_on_paper_every_program_is_open(folder: Path, html: str) -> None:
     opened = "details.program::details-content { content-visibility: visible; }"
     assert opened in html
