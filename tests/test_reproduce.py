@@ -14,7 +14,16 @@ import pytest
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
-from fencepost.reproduce import claims, page, pcs, programs, replays, report, study
+from fencepost.reproduce import (
+    claims,
+    page,
+    pcs,
+    programs,
+    reasons,
+    replays,
+    report,
+    study,
+)
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.replays import Cell, Replays
 from fencepost.reproduce.study import Study
@@ -174,7 +183,8 @@ def test_reasons_are_only_given_for_the_programs_that_they_are_about(listed: Pat
             self.is_own = False
 
     for replays_, has_reasons in ((Unused(), True), (Other(), False)):
-        found = claims.claims(Study(programs.read(listed), replays_, study.SCHEMES), set())
+        of_study = Study(programs.read(listed), replays_, study.SCHEMES)
+        found = reasons.explained(claims.claims(of_study, set()), of_study, set())
         assert any(claim.reason for claim in found) is has_reasons
 
 

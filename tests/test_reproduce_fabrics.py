@@ -12,6 +12,7 @@ from fencepost.reproduce.key_values import (
     LEAF,
     LINE_BYTES,
     PRIVATE,
+    ROOT,
     SHARED,
     KeyValues,
     Setting,
@@ -73,7 +74,7 @@ def test_every_replay_of_chains_is_a_row_once_and_is_drawn(study: Study) -> None
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_values, "HOSTS", (2,))
     monkeypatch.setattr(key_values, "LARGE_HOSTS", 2)
-    monkeypatch.setattr(key_values, "MIXES", {"A": (1, 1)})
+    monkeypatch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
     monkeypatch.setattr(key_values, "KEYS", 64)
     monkeypatch.setattr(key_values, "MEASURE_NS", 10_000.0)
 
@@ -92,10 +93,14 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
         elif not is_unsafe:
             assert figures.stale_gets == figures.overwritten == 0, setting
         assert figures.gets > 20 and figures.put_ns is not None
+    price = found.price("pb_rf", ROOT)
+    unsafe, safe = (found[Setting(2, "A", SHARED, "pb_rf", place)] for place in (LEAF, ROOT))
+    assert price == pytest.approx(unsafe.requests_per_us / safe.requests_per_us)
+    assert next(row[:2] for row in key_values.prices(found)) == ["pb", ROOT]
     leaf = found.speedup(Setting(2, "A", PRIVATE, "pb", LEAF))
     assert leaf is not None and leaf > 1
     assert "<svg" in key_values.picture(found)
-    assert len(key_values.table(found)) == 10 and key_values.latencies(found)
+    assert len(key_values.table(found)) == 15 and key_values.latencies(found)
     assert all(row["speedup"] for row in found.rows)
     again = KeyValues(tmp_path, 2)
     again.run(lambda progress: pytest.fail("it was measured again"))

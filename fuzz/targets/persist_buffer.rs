@@ -27,7 +27,8 @@ fuzz_target!(|input: &[u8]| {
         _ => DrainPolicy::Threshold { above, down_to: above / 2 },
     };
     let (input_places, acknowledgement_places) = (1 + u16::from(places % 4), 1 + u16::from(places / 4 % 2));
-    let mut world = World::new(Parameters { entries, input_places, acknowledgement_places, policy });
+    let reads_bypass = places / 8 % 2 == 0;
+    let mut world = World::new(Parameters { entries, input_places, acknowledgement_places, reads_bypass, policy });
     while let (Some(deed), Some(choice)) = (next(), next()) {
         world.act(deed, choice);
         assert_eq!(invariants::violated(&world.parameters, &world.buffer), None);

@@ -33,6 +33,7 @@ class Stream:
     dependent: bool = False
     footprint_bytes: int = FOOTPRINT_BYTES
     shared_by: str = "stream"
+    modifies: bool = False
     requests: int | None = None
 
 

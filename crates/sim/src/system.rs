@@ -303,6 +303,11 @@ impl System {
         &self.keys
     }
 
+    /// The number of the host in whose place a traffic generator stands.
+    pub fn host_of(&self, generator: ComponentId) -> Option<usize> {
+        self.generators.iter().position(|id| *id == generator)
+    }
+
     /// The traffic generators.
     pub fn generators(&self) -> impl Iterator<Item = &Generator> {
         self.generators.iter().map(|id| match &self.components[id.0 as usize] {

@@ -42,4 +42,5 @@ def start(
 
 # The commands register themselves; imported last because they need `app`.
 from fencepost.cli import record, replay, explain, whatif, latency, machine, information  # noqa: E402, F401, I001
-from fencepost.cli import results, timeline, validate, litmus, prove, crash, power, reproduce  # noqa: E402, F401
+from fencepost.cli import results, timeline, validate, litmus, prove, crash, power  # noqa: E402, F401
+from fencepost.cli import reproduce, hazard  # noqa: E402, F401

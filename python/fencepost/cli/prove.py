@@ -43,6 +43,9 @@ def prove(
     preset: Annotated[
         int | None, _bound("Dirty entries at which pb_rf stops draining", "preset")
     ] = None,
+    reads_in_turn: Annotated[
+        bool, typer.Option("--reads-in-turn", help="No read passes the controller by.")
+    ] = False,
     partial_writes: Annotated[
         bool, typer.Option("--partial-writes", help="Writes of half a line too.")
     ] = False,
@@ -110,6 +113,7 @@ def prove(
         "threshold": threshold,
         "preset": preset,
         "topology": topology,
+        "reads_in_turn": reads_in_turn or None,
         "partial_writes": partial_writes or None,
         "reductions": _reductions(without) if without else None,
     }

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fencepost.figures import Value, ratio
+from fencepost.reproduce import chains
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.replays import Cell
-from fencepost.reproduce.study import BASELINE, BUFFERED, ENTRIES, ENTRIES_KEY, Study, average
+from fencepost.reproduce.study import BASELINE, BUFFERED, ENTRIES, TAKEN_ENTRIES, Study, average
 from fencepost.reproduce.study import SCHEMES as STUDIED
 from fencepost.validation.pictures import new_figure, svg
 
@@ -22,16 +23,15 @@ SIZED = (*BUFFERED, SCHEME)
 WITHIN = 0.01
 AVERAGE_ABOVE = 1.15  # what the study publishes for `pb_rf`
 
-# So many programs and sizes are replayed to a fifth of the study's limit.
+# Where Figures 5 to 8 have replays of a program and a size, these are what is judged. The other
+# sizes are replayed to a fifth of the study's limit.
 PM_WRITES = 20_000
 
 
 @dataclass(frozen=True)
-class Point:
-    """A program at a size: speedups over `nopb`."""
+class Speedups:
+    """Those over `nopb`, and whether the new scheme is as fast as it is to be."""
 
-    program: str
-    entries: int
     pb: Value
     pb_rf: Value
     pb_adaptive: Value
@@ -51,30 +51,64 @@ class Point:
         return better >= 1 - WITHIN and over_nopb >= 1
 
 
+@dataclass(frozen=True)
+class Point(Speedups):
+    """A program at a size."""
+
+    program: str
+    entries: int
+    pm_writes: int | None
+
+
+@dataclass(frozen=True)
+class Loss(Speedups):
+    """A program on a machine, or at a persist level, where it is not."""
+
+    program: str
+    where: str
+    persist_point: str
+    persists: Value  # under `nopb`; without any there is nothing that a scheme decides
+
+
 def cells(study: Study) -> Iterator[Cell]:
     """All programs at all sizes, and the headline's replays, of which the averages are."""
     yield from study.headline()
     for name in study.names:
-        yield _cell(study, name, BASELINE)
-        for scheme in SIZED:
-            for entries in ENTRIES:
-                yield _sized(study, name, scheme, entries)
+        for entries in ENTRIES:
+            yield from (_cell(study, name, scheme, entries) for scheme in SCHEMES)
 
 
 def points(study: Study) -> list[Point]:
     """What came out, program by program, size by size."""
     found = []
     for name in study.names:
-        baseline = _cell(study, name, BASELINE)
         for entries in ENTRIES:
-            speedups = [
-                study.speedup(_sized(study, name, scheme, entries), baseline) for scheme in SIZED
-            ]
-            found.append(Point(name, entries, *speedups))
+            sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
+            pb, pb_rf, ours = (study.speedup(cell) for cell in sized)
+            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit))
     return found
 
 
-def document(study: Study) -> dict[str, Any]:
+def elsewhere(study: Study, parts: set[str]) -> list[Loss]:
+    """Where it loses on other programs or machines than those of its target."""
+    found = []
+    if "levels" in parts:
+        for program in study.programs:
+            for variant in study.other_variants(program):
+                cells = [study.cell(program.name, scheme, variant=variant) for scheme in SCHEMES]
+                persists = study.value(cells[0], "persist.count")
+                pb, pb_rf, ours = (study.speedup(cell) for cell in cells[1:])
+                found.append(Loss(pb, pb_rf, ours, program.name, variant, "", persists))
+    if "chains" in parts:
+        for name, point in chains.points(study):
+            pb, pb_rf, ours = (chains.speedup(study, name, point, scheme) for scheme in SIZED)
+            persists = study.value(point.cell(study, name, BASELINE), "persist.count")
+            place = point.placement.name
+            found.append(Loss(pb, pb_rf, ours, name, point.machine, place, persists))
+    return [one for one in found if one.pb_adaptive is not None and not one.holds]
+
+
+def document(study: Study, parts: set[str]) -> dict[str, Any]:
     """The points and the verdict."""
     found = points(study)
     means = {
@@ -87,6 +121,7 @@ def document(study: Study) -> dict[str, Any]:
             {**asdict(point), "to_better": point.to_better, "holds": point.holds} for point in found
         ],
         "holding": sum(point.holds for point in found),
+        "elsewhere": [asdict(one) for one in elsewhere(study, parts)],
         "average_speedups": means,
         "average_holds": (means.get(SCHEME) or 0) > AVERAGE_ABOVE,
     }
@@ -116,10 +151,25 @@ def picture(study: Study) -> str:
     return svg(figure)
 
 
-def _cell(study: Study, name: str, scheme: str) -> Cell:
-    cell = study.cell(name, scheme)
+def _cell(study: Study, name: str, scheme: str, entries: int) -> Cell:
+    cell = study.entries_cell(name, scheme, entries)
+    if entries == TAKEN_ENTRIES or name in study.entries_programs:
+        return cell
     return replace(cell, limit=cell.limit and PM_WRITES)
 
 
-def _sized(study: Study, name: str, scheme: str, entries: int) -> Cell:
-    return study.changed(_cell(study, name, scheme), f"{ENTRIES_KEY}={entries}")
+def losses(found: list[Loss]) -> list[list[str]]:
+    """For the page."""
+    return [
+        [
+            one.program,
+            one.where,
+            one.persist_point or "–",
+            *(
+                "–" if value is None else f"{value:.3f}"
+                for value in (one.pb, one.pb_rf, one.pb_adaptive)
+            ),
+            "–" if one.persists is None else f"{one.persists:,.0f}",
+        ]
+        for one in found
+    ]

@@ -28,7 +28,6 @@ from fencepost.reproduce.study import (
 from fencepost.tree import EXPERIMENTS
 
 PUBLISHED = EXPERIMENTS / "published" / "pcs_published.csv"
-REASONS = EXPERIMENTS / "pcs" / "reasons.csv"
 
 EQUAL, ABOUT = 0.05, 0.10
 FLAT = 0.02  # of the mean, over the whole range of sizes
@@ -82,24 +81,17 @@ def claims(study: Study, parts: set[str]) -> list[Claim]:
     """Every line of the table, in its order; without ours where the part was not run."""
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    # They are about the study's own programs.
-    reasons = _reasons() if study.is_own else {}
-    return [_claim(study, line, reasons, parts) for line in lines]
+    return [_claim(study, line, parts) for line in lines]
 
 
-def _claim(
-    study: Study,
-    line: dict[str, str],
-    reasons: dict[tuple[str, ...], str],
-    parts: set[str],
-) -> Claim:
+def _claim(study: Study, line: dict[str, str], parts: set[str]) -> Claim:
     key = (line["metric"], line["workload"], line["scheme"])
-    is_known = _PARTS.get(key[0], "schemes") in parts
+    is_known = part_of(key[0]) in parts
     is_trend = line["metric"] == "trend_with_entries"
     slope = _slope(study, *key[1:]) if is_trend and is_known else None
     ours: float | str | None = _trend(slope)
     if is_known and not is_trend:
-        ours = _ours(study, *key)
+        ours = figure(study, *key)
     return Claim(
         *key,
         relation=line["relation"],
@@ -109,11 +101,10 @@ def _claim(
         where=line["where"],
         half_width=half_width_of(study, *key) if is_known else None,
         slope=slope,
-        reason=reasons.get(key, ""),
     )
 
 
-# Which part of the study a metric is read off, if not `schemes`.
+# If not `schemes`.
 _PARTS = {
     "trend_with_entries": "entries",
     "persist_latency_over_zero_switches": "switches",
@@ -121,20 +112,22 @@ _PARTS = {
 }
 
 
-def _reasons() -> dict[tuple[str, ...], str]:
-    """Why ours differs, as far as known, by metric, workload and scheme."""
-    with REASONS.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-    return {(line["metric"], line["workload"], line["scheme"]): line["reason"] for line in lines}
+def part_of(metric: str) -> str:
+    """The part of the study that a metric is read off."""
+    return _PARTS.get(metric, "schemes")
 
 
-def _ours(study: Study, metric: str, workload: str, scheme: str) -> Value:
+def figure(study: Study, metric: str, workload: str, scheme: str) -> Value:
+    """Ours of a metric that is no trend; None where there is no data."""
     if metric == "persist_latency_over_zero_switches":
         is_there = study.program(SWITCHES_PROGRAM) is not None
-        return study.by_switches()[1] if is_there else None
+        return study.over_no_switch(1) if is_there else None
     if metric == "dpd_speedup_average":
-        # Of another study, over its programs too: ours is that of key-value traffic alone.
-        return study.key_values.published(scheme) if study.key_values else None
+        # Of another study, over programs and key-value traffic.
+        if study.key_values is None:
+            return None
+        stores = study.key_values.by_mix(scheme).values()
+        return average([*study.speedups(scheme).values(), *stores])
     values = MEASURES[metric](study, scheme)
     if workload in values:
         return values[workload]

@@ -12,6 +12,7 @@ from fencepost._core import __version__
 from fencepost.experiment import LIMITS
 from fencepost.reproduce import (
     adaptive,
+    assumptions,
     chains,
     cost,
     elapsed,
@@ -22,6 +23,7 @@ from fencepost.reproduce import (
     tornado,
 )
 from fencepost.reproduce.claims import Claim, claims
+from fencepost.reproduce.reasons import explained
 from fencepost.reproduce.records import Watch
 from fencepost.reproduce.replays import (
     MACHINE,
@@ -50,10 +52,10 @@ PARTS = (
     Part("switches", "Figure 1: persist latency behind switches", Study.behind_switches),
     Part("entries", "Figure 8: the size of the persist buffer", Study.entries),
     Part("levels", "How often programs persist, and persists inserted for them", Study.variants),
-    Part("assumptions", "What the study leaves open, one by one", Study.assumptions),
+    Part("assumptions", "What the study leaves open, one by one", assumptions.cells),
     Part("sizes", "A scheme that never loses, at every size of the buffer", adaptive.cells),
     Part("chains", "Chains and trees of switches, and where persists are accepted", chains.cells),
-    Part("hosts", "Several hosts with keys of their own and shared ones", lambda _: iter(())),
+    Part("hosts", "Several hosts with keys of their own and shared ones", Study.headline),
 )
 
 QUICK_PARTS = ("schemes", "switches")
@@ -67,11 +69,16 @@ class Outcome:
     replays: Replays
     parts: list[Part]
     claims: list[Claim]
-    tornado: dict[str, list[tornado.Bar]]
+    sensitivity: tornado.Sensitivity | None  # the part `assumptions`
     adaptive: Document | None  # the part `sizes`
     figures: dict[str, series.Figure]
     pictures: dict[str, str]  # SVG by name
     programs_file: str | None = None  # whoever's, if not the study's own
+
+    @property
+    def tornado(self) -> dict[str, list[tornado.Bar]]:
+        """The bars of the assumptions, by figure."""
+        return self.sensitivity.bars if self.sensitivity else {}
 
     @property
     def document(self) -> Document:
@@ -83,10 +90,7 @@ class Outcome:
             "runs": [self._entry(cell) for part in self.parts for cell in part.cells(self.study)],
             "stacks": stacks.rows(self.study) if self._has("schemes") else [],
             "cost": self.cost,
-            "assumptions": {
-                title: [{"width": bar.width, **asdict(bar)} for bar in bars]
-                for title, bars in self.tornado.items()
-            },
+            "assumptions": self.sensitivity.document if self.sensitivity else None,
             "adaptive": self.adaptive,
             "chains": chains.rows(self.study) if self._has("chains") else [],
             "hosts": self.study.key_values.rows if self.study.key_values else [],
@@ -199,17 +203,17 @@ def reproduce(
     if "hosts" in names:
         study.key_values = key_values.KeyValues(replays.folder, replays.jobs)
         study.key_values.run(watch)
-    found = claims(study, names)
-    bars = tornado.bars(study) if "assumptions" in names else {}
-    sized = adaptive.document(study) if "sizes" in names else None
-    figures = series.figures(study, found, bars, names)
+    found = explained(claims(study, names), study, names)
+    sensitivity = tornado.measure(study) if "assumptions" in names else None
+    sized = adaptive.document(study, names) if "sizes" in names else None
+    figures = series.figures(study, found, sensitivity.bars if sensitivity else {}, names)
     # A quick look is at the report, which draws for itself.
-    svgs = {} if replays.is_quick else drawn(study, found, bars, names)
-    return Outcome(study, replays, parts, found, bars, sized, figures, svgs, programs_file)
+    svgs = {} if replays.is_quick else drawn(study, found, sensitivity, names)
+    return Outcome(study, replays, parts, found, sensitivity, sized, figures, svgs, programs_file)
 
 
 def drawn(
-    study: Study, found: list[Claim], bars: dict[str, list[tornado.Bar]], names: set[str]
+    study: Study, found: list[Claim], sensitivity: tornado.Sensitivity | None, names: set[str]
 ) -> dict[str, str]:
     """The pictures of the page, as far as the parts were run: SVG by name."""
     svgs: dict[str, str] = {}
@@ -224,8 +228,9 @@ def drawn(
         svgs["chains"] = chains.picture(study)
     if study.key_values:
         svgs["hosts"] = key_values.picture(study.key_values)
-    if bars:
-        svgs["tornado"] = pictures.tornado(bars)
+    if sensitivity:
+        svgs["tornado"] = tornado.picture(sensitivity)
+        svgs["decided"] = tornado.matrix(sensitivity)
     if "sizes" in names:
         svgs["adaptive"] = adaptive.picture(study)
     return svgs

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fencepost.reproduce.claims import MEASURES, Claim
 from fencepost.reproduce.study import BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
-from fencepost.reproduce.tornado import Bar
 from fencepost.validation.pictures import new_figure, svg
 
 if TYPE_CHECKING:
@@ -114,21 +113,4 @@ def entries(study: Study) -> str:
         axes.set(title=name, xlabel="entries")
     panels[0].set(ylabel="speedup over nopb")
     panels[0].legend(frameon=False)
-    return svg(figure)
-
-
-def tornado(bars: dict[str, list[Bar]]) -> str:
-    """A panel for each figure: how far each assumption moves it, the widest first."""
-    figure = new_figure(4.4 * len(bars), 5.2)
-    panels = figure.subplots(1, len(bars), squeeze=False)[0]
-    for axes, (title, widths) in zip(panels, bars.items(), strict=True):
-        ordered = sorted(widths, key=lambda bar: bar.width)
-        for place, bar in enumerate(ordered):
-            for value, colour in ((bar.low, COLOURS["pb"]), (bar.high, COLOURS["pb_rf"])):
-                if value is not None:
-                    axes.barh(place, value - bar.middle, left=bar.middle, height=0.7, color=colour)
-        axes.axvline(ordered[0].middle if ordered else 0, color="#444444", linewidth=0.8)
-        axes.set_yticks(range(len(ordered)), [bar.text for bar in ordered], fontsize=7)
-        axes.set(title=title)
-        axes.tick_params(axis="x", labelsize=8)
     return svg(figure)

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.figures import Value, ratio
 from fencepost.hold_up import NJ_PER_BYTE
-from fencepost.reproduce import adaptive, chains, cost, elapsed, key_values, stacks
+from fencepost.reproduce import (
+    adaptive,
+    assumptions,
+    chains,
+    cost,
+    elapsed,
+    key_values,
+    stacks,
+    tornado,
+)
 from fencepost.reproduce.series import AVERAGE
-from fencepost.reproduce.study import BASELINE, ENTRIES, Study, average
+from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
 
 if TYPE_CHECKING:
     from fencepost.reproduce.pcs import Outcome
@@ -113,6 +122,10 @@ def _adaptive(outcome: Outcome) -> Values:
         "sizes": ENTRIES,
         "sized_writes": f"{adaptive.PM_WRITES:,}",
         "average_above": adaptive.AVERAGE_ABOVE,
+        "pm_writes": f"{PM_WRITES:,}",
+        "losses": adaptive.losses(
+            adaptive.elsewhere(outcome.study, {part.name for part in outcome.parts})
+        ),
     }
 
 
@@ -159,7 +172,15 @@ def by_level(study: Study) -> dict[str, dict[str, tuple[Value, ...]]]:
 
 
 def _assumptions(outcome: Outcome) -> Values:
-    return {"assumption_programs": outcome.study.assumption_programs}
+    found = outcome.sensitivity
+    assert found is not None
+    losers = [f"{name} {scheme}" for name, scheme in found.loser_columns]
+    return {
+        "pm_writes": f"{assumptions.PM_WRITES:,}",
+        "columns": [*found.bars, *losers],
+        "moves": tornado.moves(found),
+        "decided": tornado.decided(found),
+    }
 
 
 def _chains(outcome: Outcome) -> Values:
@@ -171,6 +192,7 @@ def _hosts(outcome: Outcome) -> Values:
     assert measured is not None
     return {
         "rows": key_values.table(measured),
+        "prices": key_values.prices(measured),
         "latencies": key_values.latencies(measured),
         "hosts": key_values,
     }

@@ -230,7 +230,8 @@ def _hosts(found: KeyValues) -> Figure:
 def _assumptions(bars: dict[str, list[Bar]]) -> Figure:
     def points(bar: Bar) -> tuple[Point, ...]:
         low, high = bar.assumption.low, bar.assumption.high
-        return Point(low, bar.low), Point(bar.taken, bar.middle), Point(high, bar.high)
+        ends = ((low, bar.low), (bar.taken, bar.middle), (high, bar.high))
+        return tuple(Point(end, value) for end, value in ends if end is not None)
 
     series = tuple(
         Series({"figure": title, "key": bar.assumption.key}, points(bar))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -35,44 +36,12 @@ SWITCHES_PROGRAM = "fft"
 
 # Figure 8.
 ENTRIES = (4, 8, 16, 32, 64, 128, 256)
+TAKEN_ENTRIES = 16  # Table I
 ENTRIES_KEY = "switch.persist_buffer.entries"
 ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
 
 
-@dataclass(frozen=True)
-class Assumption:
-    """What the study does not give, or what can be read in two ways, and how else it could be."""
-
-    key: str
-    label: str
-    low: str
-    high: str
-
-
-# The machine's own value is in its file, with the reason for it.
-ASSUMPTIONS = (
-    Assumption("switch.persist_buffer.input_entries", "PI depth", "4", "64"),
-    Assumption("switch.persist_buffer.output_entries", "PO depth", "2", "32"),
-    Assumption("switch.persist_buffer.tag_access_ns", "tag access, ns", "0.2", "2.5"),
-    Assumption("switch.persist_buffer.data_access_ns", "data access, ns", "0.4", "5"),
-    Assumption("switch.pipeline_stage_ns", "stage of the switch, ns", "1", "10"),
-    Assumption("link.latency_ns", "link with its ports, one way, ns", "12.5", "50"),
-    Assumption("link.bandwidth_gb_per_s", "link, GB/s", "16", "126"),
-    Assumption("link.request_with_data_credits", "credits for writes", "4", "64"),
-    Assumption("host_bridge.latency_ns", "host bridge, one way, ns", "5", "40"),
-    Assumption("pm.ack_at", "PM acknowledges at", "queue", "media"),
-    Assumption("pm.queue_answer_ns", "answer of PM's write queue, ns", "0", "33"),
-    Assumption("pm.banks", "banks of the PM", "4", "64"),
-    Assumption("pm.write_queue_entries", "write queue of the PM", "110", "512"),
-    Assumption("core.rob_entries", "reorder buffer", "96", "512"),
-    Assumption("core.flushes_in_flight", "flushes under way", "1", "20"),
-    Assumption("core.prefetch_for_ownership", "prefetch for ownership", "false", "true"),
-    Assumption("cache.l1d.mshrs", "misses under way in L1", "4", "32"),
-)
-ASSUMED = [f"{one.key}={value}" for one in ASSUMPTIONS for value in (one.low, one.high)]
 PERSIST_BUFFER = "switch.persist_buffer."
-ASSUMPTION_PROGRAMS = ("fft", "lu_non", "radiosity")
-
 
 _SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == SPEEDUP)
 
@@ -88,6 +57,8 @@ class Study:
         self.schemes = schemes
         self._replays = replays
         self._by_name = {program.name: program for program in programs}
+        self._change: str | None = None
+        self._variant: str | None = None
         self.key_values: KeyValues | None = None  # where that part was run
 
     @property
@@ -106,10 +77,24 @@ class Study:
 
     def cell(self, name: str, scheme: str, *, variant: str | None = None) -> Cell:
         """The headline's replay of a program, or the same of another variant."""
-        level = variant or self._by_name[name].levels[0]
-        return Cell(
+        level = variant or self._variant or self._by_name[name].levels[0]
+        cell = Cell(
             name, level, scheme, limit=self.limit, limit_instructions=self.limit_instructions
         )
+        return self.changed(cell, self._change) if self._change else cell
+
+    def under(self, change: str | None, pm_writes: int | None) -> Study:
+        """The same study with keys of its machine changed (`KEY=VALUE`), to another limit."""
+        other = copy(self)
+        other._change = change
+        other.limit = self.limit and pm_writes
+        return other
+
+    def at(self, variant: str) -> Study:
+        """The same study of another variant of its programs."""
+        other = copy(self)
+        other._variant = variant
+        return other
 
     def run(self, cell: Cell) -> Run | None:
         """The run of a cell, none if it failed."""
@@ -152,7 +137,9 @@ class Study:
         return [name for name in ENTRIES_PROGRAMS if name in self._by_name] or self.names
 
     def entries_cell(self, name: str, scheme: str, entries: int) -> Cell:
-        """A replay with a persist buffer of another size."""
+        """A replay with a persist buffer of that size."""
+        if entries == TAKEN_ENTRIES:
+            return self.cell(name, scheme)
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
     def variants(self) -> Iterator[Cell]:
@@ -167,41 +154,28 @@ class Study:
         """All variants of a program but the headline's."""
         return [*program.levels[1:], *([SYNC] if program.has_sync else [])]
 
-    def assumptions(self) -> Iterator[Cell]:
-        """What the study leaves open, one by one."""
-        for name in self.assumption_programs:
-            for scheme in SCHEMES:
-                yield self.cell(name, scheme)
-                for change in ASSUMED:
-                    yield self.changed(self.cell(name, scheme), change)
-        if SWITCHES_PROGRAM in self._by_name:
-            local = self.switches_cell(SWITCHES[0])
-            yield local
-            for change in ASSUMED:
-                yield self.changed(local, change)
-
-    @property
-    def assumption_programs(self) -> list[str]:
-        """Programs on which the assumptions are varied: the short ones."""
-        return [name for name in ASSUMPTION_PROGRAMS if name in self._by_name] or self.names
-
     def changed(self, cell: Cell, change: str) -> Cell:
-        """A replay with one key of the machine changed (`PATH=VALUE`), if that can matter to it."""
-        is_buffer = change.startswith(PERSIST_BUFFER)
+        """A replay with keys of the machine changed (`PATH=VALUE`), if that can matter to it."""
+        sets = change.split()
+        is_buffer = all(one.startswith(PERSIST_BUFFER) for one in sets)
         has_buffer = cell.scheme != BASELINE and cell.machine != SWITCHES[0]
-        return cell if is_buffer and not has_buffer else replace(cell, sets=(change,))
+        return cell if is_buffer and not has_buffer else replace(cell, sets=(*cell.sets, *sets))
 
     # --- what is read off ----------------------------------------------------------------
 
+    def baseline(self, cell: Cell) -> Cell:
+        """The replay of `nopb` on the same machine, to which no persist buffer matters."""
+        sets = tuple(change for change in cell.sets if not change.startswith(PERSIST_BUFFER))
+        return replace(cell, scheme=BASELINE, sets=sets)
+
     def speedup(self, cell: Cell, baseline: Cell | None = None) -> Value:
         """Run time of `nopb` (of another cell, if one is given) over that of a cell."""
-        other = baseline or replace(cell, scheme=BASELINE)
+        other = baseline or self.baseline(cell)
         return ratio(self.value(other, "simulated_ns"), self.value(cell, "simulated_ns"))
 
     def relative(self, cell: Cell, path: str) -> Value:
         """A number of a cell over that of `nopb` on the same machine."""
-        other = replace(cell, scheme=BASELINE)
-        return ratio(self.value(cell, path), self.value(other, path))
+        return ratio(self.value(cell, path), self.value(self.baseline(cell), path))
 
     def speedups(self, scheme: str) -> dict[str, Value]:
         """Figure 5: by program."""
@@ -263,11 +237,12 @@ class Study:
 
     def by_switches(self) -> dict[int, Value]:
         """Figure 1: persist latency of `nopb` over that without a switch."""
-        without = self.value(self.switches_cell(SWITCHES[0]), PERSIST_LATENCY)
-        return {
-            number: ratio(self.value(self.switches_cell(machine), PERSIST_LATENCY), without)
-            for number, machine in SWITCHES.items()
-        }
+        return {number: self.over_no_switch(number) for number in SWITCHES}
+
+    def over_no_switch(self, number: int) -> Value:
+        """That behind so many switches."""
+        cells = (self.switches_cell(SWITCHES[switches]) for switches in (number, 0))
+        return ratio(*(self.value(cell, PERSIST_LATENCY) for cell in cells))
 
 
 def average(values: Iterable[Value]) -> Value:

@@ -1,23 +1,47 @@
-"""Which assumption decides which claim: what the study leaves open, varied one by one."""
+"""Which assumption decides which claim: how far each moves the study's figures, and which published
+claims hold with it and not without, or the other way round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from fencepost import machines
-from fencepost.figures import Value, ratio
-from fencepost.reproduce.replays import MACHINE, Cell
-from fencepost.reproduce.study import (
+from fencepost.figures import Value
+from fencepost.reproduce.assumptions import (
     ASSUMPTIONS,
-    BASELINE,
-    PERSIST_LATENCY,
-    SWITCHES,
-    SWITCHES_PROGRAM,
+    CHANGES,
+    PARTS,
     Assumption,
-    Study,
-    average,
+    taken,
+    under,
 )
+from fencepost.reproduce.claims import Claim, claims
+from fencepost.reproduce.pictures import COLOURS
+from fencepost.reproduce.study import SWITCHES_PROGRAM, Study, average
+from fencepost.validation.pictures import new_figure, svg
+
+Figure = Callable[[Study], Value]
+
+
+def _mean(values: Callable[[Study], dict[str, Value]]) -> Figure:
+    return lambda study: average(values(study).values())
+
+
+FIGURES: dict[str, Figure] = {
+    "speedup of pb": _mean(lambda study: study.speedups("pb")),
+    "speedup of pb_rf": _mean(lambda study: study.speedups("pb_rf")),
+    "persist latency, pb over nopb": _mean(lambda study: study.persist_ratios("pb")),
+    "read latency, pb over nopb": _mean(lambda study: study.read_ratios("pb")),
+    "reads answered by the buffer, pb_rf": _mean(
+        lambda study: study.rates("pb_rf", "read_hit_rate")
+    ),
+}
+ONE_SWITCH = "persist latency, one switch over none"
+
+# What else the table has: the programs that lose in the study.
+LOSERS = ("fft", "cholesky")
 
 
 @dataclass(frozen=True)
@@ -33,78 +57,198 @@ class Bar:
     @property
     def width(self) -> float:
         """How far the figure moves at most."""
-        ends = [value for value in (self.low, self.high) if value is not None]
-        return max((abs(value - self.middle) for value in ends), default=0.0)
+        known = [value for value in (self.low, self.high) if value is not None]
+        return max((abs(value - self.middle) for value in known), default=0.0)
 
     @property
     def text(self) -> str:
         """For the axis: what is varied, from what to what."""
-        label, low, high = self.assumption.label, self.assumption.low, self.assumption.high
-        ends = [end if end != self.taken else "" for end in (low, high)]
-        return (
-            f"{label}: "
-            + " ← ".join(filter(None, [ends[0], self.taken]))
-            + (f" → {ends[1]}" if ends[1] else "")
-        )
+        low, high = self.assumption.low, self.assumption.high
+        before = f"{low} ← " if low else ""
+        return f"{self.assumption.label}: {before}{self.taken}" + (f" → {high}" if high else "")
 
 
-def bars(study: Study) -> dict[str, list[Bar]]:
-    """By figure: its bars, in the order of the assumptions."""
-    figures: dict[str, Callable[[str | None], Value]] = {
-        "speedup of pb": lambda change: _speedup(study, "pb", change),
-        "speedup of pb_rf": lambda change: _speedup(study, "pb_rf", change),
-        "persist latency, pb over nopb": lambda change: _persist_ratio(study, change),
-    }
-    if study.program(SWITCHES_PROGRAM):
-        figures["persist latency, one switch over none"] = lambda change: _switch(study, change)
-    document = machines.resolve(MACHINE, [])
-    found: dict[str, list[Bar]] = {}
-    for title, figure in figures.items():
-        middle = figure(None)
-        if middle is None:
-            continue
-        found[title] = [
-            Bar(
-                assumption,
-                _taken(document, assumption.key),
-                middle,
-                figure(f"{assumption.key}={assumption.low}"),
-                figure(f"{assumption.key}={assumption.high}"),
-            )
-            for assumption in ASSUMPTIONS
+@dataclass(frozen=True)
+class Flip:
+    """A claim that one change makes hold, or miss."""
+
+    claim: Claim  # as it stands without the change
+    change: str
+    changed: Claim
+
+    def entry(self) -> dict[str, Any]:
+        """For the document."""
+        keys = ("metric", "workload", "scheme")
+        named = {key: getattr(self.claim, key) for key in keys}
+        return named | {
+            "change": self.change,
+            "ours": self.claim.ours,
+            "ours_changed": self.changed.ours,
+            "holds": self.changed.holds,
+        }
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """All that came of the assumptions."""
+
+    bars: dict[str, list[Bar]]
+    taken: list[Claim]  # without any change
+    by_change: dict[str, list[Claim]]
+    loser_columns: list[tuple[str, str]]  # program and scheme
+    losers: dict[str | None, list[Value]]  # their speedups, by change
+
+    @property
+    def flips(self) -> list[Flip]:
+        """Every claim that changes sides, by change."""
+        return [
+            Flip(before, change, after)
+            for change, changed in self.by_change.items()
+            for before, after in zip(self.taken, changed, strict=True)
+            if before.ours is not None and before.holds != after.holds
         ]
-    return found
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The member `assumptions` of the study's document."""
+        bars = {
+            title: [{"width": bar.width, **asdict(bar)} for bar in own]
+            for title, own in self.bars.items()
+        }
+        return {"bars": bars, "flips": [flip.entry() for flip in self.flips]}
 
 
-def _taken(document: object, key: str) -> str:
-    for name in key.split("."):
-        assert isinstance(document, dict)
-        document = document[name]
-    return f"{document:g}" if isinstance(document, float) else str(document).lower()
+def measure(study: Study) -> Sensitivity:
+    """Reads everything off the replays of this part."""
+    figures = dict(FIGURES)
+    if study.program(SWITCHES_PROGRAM):
+        figures[ONE_SWITCH] = lambda view: view.over_no_switch(1)
+    base = taken(study)
+    views = {change: under(study, change) for change in CHANGES}
+    bars = {}
+    for title, figure in figures.items():
+        middle = figure(base)
+        if middle is not None:
+            bars[title] = [_bar(one, figure, middle, views) for one in ASSUMPTIONS]
+    return Sensitivity(
+        bars=bars,
+        taken=claims(base, PARTS),
+        by_change={change: claims(view, PARTS) for change, view in views.items()},
+        loser_columns=_loser_columns(study),
+        losers={None: _losers(base)} | {change: _losers(view) for change, view in views.items()},
+    )
 
 
-def _speedup(study: Study, scheme: str, change: str | None) -> Value:
-    cells = [_cell(study, name, scheme, change) for name in study.assumption_programs]
-    baselines = [_cell(study, name, BASELINE, change) for name in study.assumption_programs]
-    return average(map(study.speedup, cells, baselines))
+def _bar(assumption: Assumption, figure: Figure, middle: float, views: dict[str, Study]) -> Bar:
+    low, high = (
+        figure(views[assumption.change(value)]) if value is not None else None
+        for value in (assumption.low, assumption.high)
+    )
+    return Bar(assumption, assumption.taken, middle, low, high)
 
 
-def _persist_ratio(study: Study, change: str | None) -> Value:
-    ratios = []
-    for name in study.assumption_programs:
-        cells = [_cell(study, name, scheme, change) for scheme in ("pb", BASELINE)]
-        ratios.append(ratio(*(study.value(cell, PERSIST_LATENCY) for cell in cells)))
-    return average(ratios)
+def _loser_columns(study: Study) -> list[tuple[str, str]]:
+    return [(name, scheme) for name in LOSERS if study.program(name) for scheme in ("pb", "pb_rf")]
 
 
-def _cell(study: Study, name: str, scheme: str, change: str | None) -> Cell:
-    cell = study.cell(name, scheme)
-    return study.changed(cell, change) if change else cell
+def _losers(study: Study) -> list[Value]:
+    return [study.speedup(study.cell(*column)) for column in _loser_columns(study)]
 
 
-def _switch(study: Study, change: str | None) -> Value:
-    """Local memory takes the same assumption, as far as it has the part."""
-    behind = _cell(study, SWITCHES_PROGRAM, BASELINE, change)
-    local = study.switches_cell(SWITCHES[0])
-    without = study.changed(local, change) if change else local
-    return ratio(study.value(behind, PERSIST_LATENCY), study.value(without, PERSIST_LATENCY))
+def moves(found: Sensitivity) -> list[list[str]]:
+    """For the page: every change with all figures, and how many claims hold."""
+    rows = []
+    middles = [bar.middle for own in found.bars.values() for bar in own[:1]]
+    rows.append(_row("nothing changed", middles, found.losers[None], found.taken))
+    for number, assumption in enumerate(ASSUMPTIONS):
+        own = [bars[number] for bars in found.bars.values()]
+        for value, figures in (
+            (assumption.low, [bar.low for bar in own]),
+            (assumption.high, [bar.high for bar in own]),
+        ):
+            if value is not None:
+                change = assumption.change(value)
+                label = f"{assumption.label}: {assumption.taken} → {value}"
+                rows.append(_row(label, figures, found.losers[change], found.by_change[change]))
+    return rows
+
+
+def _row(
+    label: str, figures: Iterable[Value], losers: list[Value], judged: list[Claim]
+) -> list[str]:
+    numbers = ["–" if value is None else f"{value:.3f}" for value in (*figures, *losers)]
+    known = [claim for claim in judged if claim.ours is not None]
+    return [label, *numbers, f"{sum(claim.holds for claim in known)} of {len(known)}"]
+
+
+def decided(found: Sensitivity) -> list[list[str]]:
+    """For the page: every claim that some assumption decides, with which, either way."""
+    by_claim: dict[tuple[str, str, str], list[Flip]] = {}
+    for flip in found.flips:
+        claim = flip.claim
+        by_claim.setdefault((claim.metric, claim.workload, claim.scheme), []).append(flip)
+    rows = []
+    for name, flips in by_claim.items():
+        now = "yes" if flips[0].claim.holds else "no"
+        changes = (f"`{flip.change}` ({_ours(flip.changed)})" for flip in flips)
+        published = _published(flips[0].claim)
+        rows.append([*name, published, _ours(flips[0].claim), now, "; ".join(changes)])
+    return rows
+
+
+def _published(claim: Claim) -> str:
+    relation = "" if claim.relation == "=" else f"{claim.relation} "
+    return f"{relation}{claim.published:.3f}"
+
+
+def _ours(claim: Claim) -> str:
+    return f"{claim.ours:.3f}" if isinstance(claim.ours, float) else "–"
+
+
+def picture(found: Sensitivity) -> str:
+    """A panel for each figure: how far each assumption moves it, the widest first."""
+    columns = 3
+    rows = -(-len(found.bars) // columns)
+    figure = new_figure(4.8 * columns, 5.2 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes in panels[len(found.bars) :]:
+        axes.set_axis_off()
+    colours = (COLOURS["pb"], COLOURS["pb_rf"])
+    for axes, (title, bars) in zip(panels, found.bars.items(), strict=False):
+        ordered = sorted(bars, key=lambda bar: bar.width)
+        for place, bar in enumerate(ordered):
+            for value, colour in zip((bar.low, bar.high), colours, strict=True):
+                if value is not None:
+                    axes.barh(place, value - bar.middle, left=bar.middle, height=0.7, color=colour)
+        axes.axvline(ordered[0].middle if ordered else 0, color="#444444", linewidth=0.8)
+        axes.set_yticks(range(len(ordered)), [bar.text for bar in ordered], fontsize=7)
+        axes.set(title=title)
+        axes.tick_params(axis="x", labelsize=8)
+    return svg(figure)
+
+
+def matrix(found: Sensitivity) -> str:
+    """Claims by changes: what holds, what misses, and what changes sides."""
+    shown = [index for index, claim in enumerate(found.taken) if claim.ours is not None]
+    figure = new_figure(11.0, 0.19 * len(shown) + 3.2)
+    axes = figure.subplots()
+    for column, changed in enumerate((found.taken, *found.by_change.values())):
+        for row, index in enumerate(shown):
+            holds, held = changed[index].holds, found.taken[index].holds
+            colour = COLOURS["pb_adaptive"] if holds else COLOURS["pb_rf"]
+            has_flipped = holds != held
+            axes.scatter(
+                column, row, marker="o" if holds else "x", s=26 if has_flipped or not column else 8,
+                color=colour if has_flipped or not column else "#bbbbbb", linewidth=1.2,
+            )  # fmt: skip
+    labels = ["nothing changed", *found.by_change]
+    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=7)
+    names = [_name(found.taken[index]) for index in shown]
+    axes.set_yticks(range(len(shown)), names, fontsize=7)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.tick_params(length=0)
+    return svg(figure)
+
+
+def _name(claim: Claim) -> str:
+    return f"{claim.metric}, {claim.workload}, {claim.scheme}"

@@ -65,6 +65,8 @@ pub struct Bounds {
     pub threshold: u16,
     /// Dirty entries at which `pb_rf` stops draining.
     pub preset: u16,
+    /// Whether the controller serves reads that find nothing in turn with everything else; otherwise they pass it by.
+    pub reads_in_turn: bool,
     /// Whether writes may carry half a line (`MemWrPtl`) too.
     pub partial_writes: bool,
     /// The reductions.
@@ -119,6 +121,7 @@ impl Default for Bounds {
             inputs: 1,
             threshold: 1,
             preset: 0,
+            reads_in_turn: false,
             partial_writes: false,
             reductions: Reductions::ALL,
         }
@@ -172,6 +175,7 @@ impl Bounds {
             entries: self.entries,
             input_places: self.inputs,
             acknowledgement_places: ACKNOWLEDGEMENT_PLACES,
+            reads_bypass: !self.reads_in_turn,
             policy,
         })
     }

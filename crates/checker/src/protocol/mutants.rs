@@ -64,6 +64,7 @@ const SMALL: Bounds = Bounds {
     inputs: 1,
     threshold: 1,
     preset: 0,
+    reads_in_turn: false,
     partial_writes: false,
     reductions: Reductions::ALL,
 };

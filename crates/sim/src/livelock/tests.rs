@@ -37,6 +37,7 @@ fn experiment() -> Experiment {
         inject_jitter_ns: 0.0,
         dependent: false,
         shared_by: SharedBy::Stream,
+        modifies: false,
         requests: None,
     };
     Experiment { streams: vec![vec![stream]], warm_up_ns: 1_000.0, measure_ns: 1_000_000.0, seed: 1 }

@@ -49,6 +49,14 @@ pub struct PersistBufferConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub data_access_ns: f64,
+    /// What the controller takes for each piece of work (a write, a read, an acknowledgement, a drain) besides its accesses, in ns.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub service_ns: f64,
+    /// Whether a read whose line is in no entry and in no write on its way passes the controller by. If not, the controller serves every read of a
+    /// line that persists here, in turn with everything else.
+    #[garde(skip)]
+    pub reads_bypass: bool,
     /// Places for reads and writes in the controller's input.
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
@@ -91,7 +99,8 @@ mod tests {
             "pipeline_stage_ns": 5.0,
             "crossbar_flit_ns": 0.5,
             "persist_buffer": {
-                "entries": 16, "tag_access_ns": 0.388, "data_access_ns": 0.785, "input_entries": 16,
+                "entries": 16, "tag_access_ns": 0.388, "data_access_ns": 0.785, "service_ns": 0.0,
+                "reads_bypass": true, "input_entries": 16,
                 "input_acknowledgement_entries": 4, "output_entries": 8, "drain_threshold": 0.8, "drain_preset": 0.6,
             },
         }))

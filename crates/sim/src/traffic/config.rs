@@ -47,6 +47,9 @@ pub struct StreamConfig {
     /// until its persist is complete.
     #[serde(default)]
     pub shared_by: SharedBy,
+    /// Whether a write is preceded by a read of the same place, as when a program changes what it finds; the read is counted besides.
+    #[serde(default)]
+    pub modifies: bool,
     /// Requests after which the stream ends; it never does if absent.
     #[serde(default)]
     pub requests: Option<u64>,
@@ -62,6 +65,9 @@ pub enum Pattern {
     Sequential,
     /// Each request goes to any place, but some are much more popular: Zipf's law with the exponent 0.99, as the workloads of YCSB have it.
     Zipfian,
+    /// Writes go to one place after the other, whichever stream of those that share their lines they come from; reads to those that were written last
+    /// most of all, by the same law: YCSB's "latest".
+    Latest,
 }
 
 /// Whose the lines of a stream are.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::config::StreamConfig;
+use super::keys::{Member, StaleRead};
 use crate::config::Machine;
 use crate::kernel::{Duration, Time};
 use crate::livelock::{self, LivelockWatch};
@@ -45,6 +46,8 @@ pub struct Measurement {
     pub stats: StatsNode,
     /// Events handled, warm-up included.
     pub events: u64,
+    /// The first get that was stale, warm-up included.
+    first_stale: Option<Value>,
 }
 
 impl Experiment {
@@ -88,8 +91,33 @@ impl Experiment {
             links: system.links().to_vec(),
             stats: system.stats_at(end).since(&before),
             events: system.events(),
+            first_stale: system.keys().first_stale().map(|read| story(machine, &system, read)),
         })
     }
+}
+
+/// Who put what and when, and who read what after it.
+fn story(machine: &Machine, system: &System, read: &StaleRead) -> Value {
+    let who = |by: Member| {
+        let host = system.host_of(by.generator).expect("only hosts have streams");
+        json!({"host": machine.topology().hosts[host].name, "stream": by.stream})
+    };
+    let ns = |time: Time| time.since(Time::ZERO).as_ns();
+    json!({
+        "key": read.key.byte(),
+        "put": {
+            "by": who(read.put.by),
+            "version": read.put.version.0,
+            "begun_ns": ns(read.put.begun),
+            "acknowledged_ns": ns(read.put.acknowledged),
+        },
+        "get": {
+            "by": who(read.by),
+            "version": read.seen.0,
+            "begun_ns": ns(read.begun),
+            "answered_ns": ns(read.answered),
+        },
+    })
 }
 
 /// Handles all events up to `time`.
@@ -103,7 +131,7 @@ fn run_until(system: &mut System, watch: &mut LivelockWatch, time: Time) -> Resu
 }
 
 impl Measurement {
-    /// `{interval_ns, hosts: [{name, streams: [{reads, writes, stale_reads}]}], overwritten, links}`, as docs/latency.md describes it.
+    /// `{interval_ns, hosts: [{name, streams: [{reads, writes, stale_reads}]}], first_stale_read, overwritten, links}`, as docs/latency.md describes it.
     pub fn to_json(&self) -> Value {
         let hosts = self.hosts.iter().map(|name| {
             let streams = self.stats.get(name).map_or(&[][..], StatsNode::children);
@@ -119,6 +147,7 @@ impl Measurement {
         json!({
             "interval_ns": self.interval.as_ns(),
             "hosts": hosts.collect::<Vec<_>>(),
+            "first_stale_read": self.first_stale,
             "overwritten": self.stats.children().iter().map(|(_, device)| device.counter("pm.older_writes")).sum::<u64>(),
             "links": results::links(&self.links, &self.stats, self.interval),
         })

@@ -25,6 +25,6 @@ pub use config::{Pattern, SharedBy, StreamConfig};
 pub use experiment::{Experiment, Measurement};
 pub use footprint::Footprint;
 pub use generator::Generator;
-pub use keys::Keys;
+pub use keys::{Keys, StaleRead};
 pub use random::Random;
 pub use stats::StreamStats;

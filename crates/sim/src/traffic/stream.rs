@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::config::{Pattern, SharedBy, StreamConfig};
 use super::footprint::Footprint;
-use super::keys::{Client, Keys};
+use super::keys::{Client, Keys, Member, Put, StaleRead};
 use super::random::Random;
 use super::stats::StreamStats;
 use super::zipf::Zipf;
@@ -37,8 +37,9 @@ pub(super) struct Stream {
     choice: Choice,
     is_shared: bool,
     lines_per_request: u32,
-    places: u64,
+    store: Store,
     mix: Mix,
+    modifies: bool,
     random: Random,
     outstanding: u32,
     lines_outstanding: u32,
@@ -75,9 +76,13 @@ struct Request {
     key: LineAddress,
     /// Since when it has the key that it puts; of all others the start.
     granted: Time,
-    /// What a put makes of its key, and what a get has to see at least.
+    /// What a put makes of its key.
     version: Version,
+    /// What a get has to see at least.
+    promised: Put,
     is_stale: bool,
+    /// Whether this get of a key is followed by a put of it.
+    is_modified: bool,
 }
 
 /// Where the next request goes.
@@ -86,10 +91,12 @@ enum Choice {
     Random,
     Sequential { next: u64 },
     Zipfian(Zipf),
+    Latest(Zipf),
 }
 
 impl Choice {
-    fn next(&mut self, places: u64, random: &mut Random) -> u64 {
+    fn next(&mut self, store: &Store, is_write: bool, keys: &mut Keys, random: &mut Random) -> u64 {
+        let places = store.places;
         match self {
             Choice::Random => random.below(places),
             Choice::Sequential { next } => {
@@ -98,8 +105,17 @@ impl Choice {
                 place
             }
             Choice::Zipfian(zipf) => zipf.next(random),
+            Choice::Latest(_) if is_write => keys.next_place(store.first, places),
+            Choice::Latest(zipf) => keys.place_of_age(store.first, places, zipf.rank(random)),
         }
     }
+}
+
+/// The places that a stream's requests go to.
+#[derive(Clone, Copy, Debug)]
+struct Store {
+    first: LineAddress,
+    places: u64,
 }
 
 /// Reads and writes in a fixed proportion, as evenly mixed as can be.
@@ -136,11 +152,13 @@ impl Stream {
                 Pattern::Random => Choice::Random,
                 Pattern::Sequential => Choice::Sequential { next: first },
                 Pattern::Zipfian => Choice::Zipfian(Zipf::new(places, footprint.line(0).0)),
+                Pattern::Latest => Choice::Latest(Zipf::new(places, footprint.line(0).0)),
             },
             is_shared: config.shared_by != SharedBy::Stream,
             lines_per_request,
-            places,
+            store: Store { first: footprint.line(0), places },
             mix,
+            modifies: config.modifies,
             outstanding: config.outstanding,
             lines_outstanding: config.lines_outstanding.unwrap_or(u32::MAX),
             inject_delay: Duration::from_ns(config.inject_delay_ns),
@@ -178,7 +196,7 @@ impl Stream {
     pub fn granted(&mut self, number: u16, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
         let request = &mut self.requests[usize::from(number)];
         request.granted = context.now();
-        request.version = keys.begin(request.key);
+        request.version = keys.begin(request.key, context.now());
         self.granted.push_back(number);
         self.go_on(shared, keys, context);
     }
@@ -195,7 +213,17 @@ impl Stream {
         self.lines_in_flight -= 1;
         let request = &mut self.requests[usize::from(number)];
         request.lines_unanswered -= 1;
-        request.is_stale |= self.is_shared && !request.is_write && answer.version < request.version;
+        if self.is_shared && !request.is_write && answer.version < request.promised.version {
+            request.is_stale = true;
+            keys.note_stale(StaleRead {
+                key: request.key,
+                put: request.promised,
+                by: Member { generator: context.component(), stream: self.number },
+                begun: request.start,
+                answered: context.now(),
+                seen: answer.version,
+            });
+        }
         self.stats.line_answered(request.is_write);
         if request.lines_unanswered == 0 {
             debug_assert_eq!(answer.stack.start(), request.start, "a request's time runs from its start");
@@ -204,14 +232,25 @@ impl Stream {
             self.stats.stale_reads += u64::from(request.is_stale);
             if self.is_shared
                 && request.is_write
-                && let Some(next) = keys.acknowledge(request.key)
+                && let Some(next) = keys.acknowledge(
+                    request.key,
+                    Member { generator: context.component(), stream: self.number },
+                    context.now(),
+                )
             {
                 context.wake_other(next.generator, context.now(), next.token);
             }
-            self.free.push(number);
-            self.in_flight -= 1;
-            if self.dependent {
-                self.next_start = context.now() + self.next_delay();
+            if request.is_modified {
+                let first_line = request.next_line - u64::from(self.lines_per_request);
+                if self.prepare(number, first_line, true, false, keys, context) {
+                    self.granted.push_back(number);
+                }
+            } else {
+                self.free.push(number);
+                self.in_flight -= 1;
+                if self.dependent {
+                    self.next_start = context.now() + self.next_delay();
+                }
             }
         }
         self.go_on(shared, keys, context);
@@ -254,35 +293,52 @@ impl Stream {
     }
 
     fn begin(&mut self, keys: &mut Keys, context: &mut Context<'_>) {
-        let now = context.now();
-        let next_line = self.choice.next(self.places, &mut self.random) * u64::from(self.lines_per_request);
+        let is_write = self.mix.next_is_write();
+        let place = self.choice.next(&self.store, is_write, keys, &mut self.random);
         let number = self.free.pop().expect("there are as many numbers as requests under way");
-        let mut request = Request {
-            start: now,
-            next_line,
-            lines_to_send: self.lines_per_request,
-            lines_unanswered: self.lines_per_request,
-            is_write: self.mix.next_is_write(),
-            key: self.footprint.line(next_line),
-            granted: now,
-            version: Version(0),
-            is_stale: false,
-        };
-        let mut may_leave = true;
-        if self.is_shared && request.is_write {
-            let token = GRANTED | u64::from(self.tag(number).0);
-            may_leave = keys.ask(request.key, Client { generator: context.component(), token });
-            if may_leave {
-                request.version = keys.begin(request.key);
-            }
-        } else if self.is_shared {
-            request.version = keys.acknowledged(request.key);
-        }
-        self.requests[usize::from(number)] = request;
+        let is_modified = is_write && self.modifies;
+        let first_line = place * u64::from(self.lines_per_request);
+        let may_leave = self.prepare(number, first_line, is_write && !is_modified, is_modified, keys, context);
         self.leaving = may_leave.then_some(number);
         self.in_flight += 1;
         self.left -= 1;
-        self.next_start = now + self.next_delay();
+        self.next_start = context.now() + self.next_delay();
+    }
+
+    /// Makes request `number` a new one, of the lines from `first_line` on: whether it may leave now, or waits for its key.
+    fn prepare(
+        &mut self,
+        number: u16,
+        first_line: u64,
+        is_write: bool,
+        is_modified: bool,
+        keys: &mut Keys,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let now = context.now();
+        let mut request = Request {
+            start: now,
+            next_line: first_line,
+            lines_to_send: self.lines_per_request,
+            lines_unanswered: self.lines_per_request,
+            is_write,
+            key: self.footprint.line(first_line),
+            granted: now,
+            is_modified,
+            ..Request::default()
+        };
+        let mut may_leave = true;
+        if self.is_shared && is_write {
+            let token = GRANTED | u64::from(self.tag(number).0);
+            may_leave = keys.ask(request.key, Client { generator: context.component(), token });
+            if may_leave {
+                request.version = keys.begin(request.key, now);
+            }
+        } else if self.is_shared {
+            request.promised = keys.acknowledged(request.key);
+        }
+        self.requests[usize::from(number)] = request;
+        may_leave
     }
 
     fn tag(&self, number: u16) -> Tag {
@@ -354,7 +410,9 @@ impl Default for Request {
             key: LineAddress(0),
             granted: Time::ZERO,
             version: Version(0),
+            promised: Put::default(),
             is_stale: false,
+            is_modified: false,
         }
     }
 }

@@ -37,8 +37,8 @@ impl Zipf {
         ((u128::from(rank) * u128::from(SPREAD) + u128::from(self.first)) % u128::from(self.keys)) as u64
     }
 
-    /// The most popular key has rank 0.
-    fn rank(&self, random: &mut Random) -> u64 {
+    /// How many keys are more popular than the next one: the most popular one has rank 0.
+    pub fn rank(&self, random: &mut Random) -> u64 {
         let uniform = random.below(1 << 53) as f64 / (1u64 << 53) as f64;
         let scaled = uniform * self.zeta;
         if scaled < 1.0 || self.keys == 1 {

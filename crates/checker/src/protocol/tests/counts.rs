@@ -28,6 +28,13 @@ fn two_addresses_and_two_hosts() {
 }
 
 #[test]
+fn reads_that_are_served_in_turn() {
+    let counts = [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive]
+        .map(|scheme| proved(Bounds { reads_in_turn: true, ..tiny(scheme, Topology::Single) }));
+    assert_eq!(counts, [[1182, 2586, 28], [483, 719, 27], [1261, 2531, 27]]);
+}
+
+#[test]
 fn writes_of_half_a_line() {
     let counts = [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive]
         .map(|scheme| proved(Bounds { entries: 2, partial_writes: true, ..tiny(scheme, Topology::Single) }));

@@ -16,7 +16,7 @@ use super::packet::{
 use super::parameters::Parameters;
 use super::rules::Sound;
 use super::selector;
-use super::state::{LineData, Operation, Phase, State};
+use super::state::{EntryState, LineData, Operation, Phase, State};
 use super::transition::transition;
 use crate::kernel::{Duration, PortId, Time};
 use crate::message::{ByteMask, Cause, LatencyStack, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
@@ -58,6 +58,8 @@ pub struct PersistBuffer {
     /// The policy of the scheme, while a Global Persistent Flush has another.
     usual_policy: DrainPolicy,
     forecast: Forecast,
+    /// For each piece of work, besides its accesses.
+    service: Duration,
     tag_access: Duration,
     data_access: Duration,
     state: State<SLOTS_MAX, INPUTS_MAX>,
@@ -77,12 +79,14 @@ impl PersistBuffer {
             entries: config.entries,
             input_places: config.input_entries,
             acknowledgement_places: config.input_acknowledgement_entries,
+            reads_bypass: config.reads_bypass,
             policy: DrainPolicy::of(scheme, config)?,
         };
         Some(PersistBuffer {
             usual_policy: parameters.policy,
             forecast: Forecast::new(config.entries),
             parameters,
+            service: Duration::from_ns(config.service_ns),
             tag_access: Duration::from_ns(config.tag_access_ns),
             data_access: Duration::from_ns(config.data_access_ns),
             state: State::new(&parameters),
@@ -97,7 +101,7 @@ impl PersistBuffer {
 
     /// Whether a read of `line` has to be offered to the controller. If not, it goes on to the memory device.
     pub fn selects_read(&mut self, line: LineAddress) -> bool {
-        let is_selected = selector::selects_read::<Sound, _, _>(&self.state, line);
+        let is_selected = selector::selects_read::<Sound, _, _>(&self.parameters, &self.state, line);
         if !is_selected {
             self.stats.reads += 1;
             self.stats.reads_passed += 1;
@@ -176,8 +180,7 @@ impl PersistBuffer {
         if self.state.operation == Operation::Idle {
             let inputs = self.state.input.packets().len();
             if let DrainPolicy::Adaptive { hold } = &mut self.parameters.policy {
-                // Whoever is parked waits for room: nothing is held back any longer.
-                *hold = if self.state.parked.is_some() { 0 } else { self.forecast.hold() };
+                *hold = self.forecast.hold(self.state.count(EntryState::Drain), self.state.parked.is_some());
             }
             let reaction = self.apply(Input::Step(self.output.room()));
             if reaction.action == Action::Nothing {
@@ -193,7 +196,7 @@ impl PersistBuffer {
         self.work = Some(Work { since: now, output });
         self.stats.tag_accesses += u64::from(accesses.tag);
         let ahead = self.state.operation.accesses_ahead::<Sound>();
-        Some(now + self.time(accesses + ahead))
+        Some(now + self.service + self.time(accesses + ahead))
     }
 
     /// The work that [`Self::start`] began is over. Gives the class of the output that has a new head, if one has.

@@ -25,7 +25,7 @@ pub struct PersistBufferStats {
     pub read_hits: u64,
     /// … that the selector passed on to the memory device.
     pub reads_passed: u64,
-    /// … that the controller passed on, because the line had gone meanwhile.
+    /// … that the controller passed on: the line had gone meanwhile, or reads do not pass it by.
     pub reads_missed: u64,
     /// … that had to wait until an entry with a part of the line was drained.
     pub reads_parked: u64,

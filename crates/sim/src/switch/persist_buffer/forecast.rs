@@ -5,7 +5,13 @@
 //! with. The drain time is the shortest that was seen lately, and not the average: when the memory device is the bottleneck, drains take longer
 //! because they queue there, and more of them under way would only lengthen that queue, before reads too.
 //!
-//! Four registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
+//! Where the memory device takes writes more slowly than they come, drains come back late, and one that is sent ahead of demand gives no room
+//! earlier: it waits in the device's queue, which holds the same lines as the buffer then, instead of other ones that answer reads and can be merged
+//! with. So only as many drains are under way as the device takes in time, and the others are held back: each that comes back in time
+//! lets in a little more, up to one more for a round of them, and each that is late halves how many may be (additive increase, multiplicative decrease;
+//! Chiu and Jain 1989). Late is what has waited longer than it travelled: more than twice the shortest drain time.
+//!
+//! Six registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
 //! does not depend on it, which the checker proves by letting it say anything at any time.
 
 use crate::kernel::{Duration, Time};
@@ -31,12 +37,24 @@ pub struct Forecast {
     count: u32,
     /// The most in one lately, times 2^[`MOST_PLACES`].
     most: u32,
+    /// Drains that may be under way, 1 at least, as far as nobody but the forecast wants them.
+    window: u16,
+    /// Drains that came back in time since the window changed.
+    in_time: u16,
 }
 
 impl Forecast {
     /// That of a buffer with `entries` entries that has seen nothing yet.
     pub fn new(entries: u16) -> Forecast {
-        Forecast { entries, drain_time: FIRST_DRAIN, counted_until: Time::ZERO, count: 0, most: 0 }
+        Forecast {
+            entries,
+            drain_time: FIRST_DRAIN,
+            counted_until: Time::ZERO,
+            count: 0,
+            most: 0,
+            window: entries,
+            in_time: 0,
+        }
     }
 
     /// A write gets an entry of its own.
@@ -52,14 +70,32 @@ impl Forecast {
 
     /// A drain was acknowledged after `taken`.
     pub fn drained(&mut self, taken: Duration) {
+        self.open_or_close(taken > self.drain_time * 2);
         self.drain_time = match taken.as_ps().checked_sub(self.drain_time.as_ps()) {
             Some(longer) => self.drain_time + Duration::from_ps(longer >> DRAIN_TIME_RISES),
             None => taken,
         };
     }
 
-    /// Dirty entries that may be held back.
-    pub fn hold(&self) -> u16 {
+    fn open_or_close(&mut self, is_late: bool) {
+        self.in_time += 1;
+        if is_late {
+            self.window = (self.window / 2).max(1);
+            self.in_time = 0;
+        } else if self.in_time >= self.window {
+            self.window = (self.window + 1).min(self.entries);
+            self.in_time = 0;
+        }
+    }
+
+    /// Dirty entries that may be held back while so many drains are `under_way`. If a write is waiting for room, none is, unless the device is late.
+    pub fn hold(&self, under_way: usize, is_write_waiting: bool) -> u16 {
+        if under_way >= usize::from(self.window) {
+            return self.entries;
+        }
+        if is_write_waiting {
+            return 0;
+        }
         let room = self.most_so_far().div_ceil(1 << MOST_PLACES);
         self.entries.saturating_sub(room.min(u32::from(u16::MAX)) as u16)
     }
@@ -80,11 +116,11 @@ mod tests {
     #[test]
     fn as_many_as_came_within_a_drain_time_find_room() {
         let mut forecast = Forecast::new(16);
-        assert_eq!(forecast.hold(), 16, "nothing has come");
+        assert_eq!(forecast.hold(0, false), 16, "nothing has come");
         (0..5).for_each(|write| forecast.allocated(at(1000 + write)));
-        assert_eq!(forecast.hold(), 11);
+        assert_eq!(forecast.hold(0, false), 11);
         forecast.allocated(at(2000));
-        assert_eq!(forecast.hold(), 11, "one alone is no reason to expect less at once");
+        assert_eq!(forecast.hold(0, false), 11, "one alone is no reason to expect less at once");
     }
 
     #[test]
@@ -92,16 +128,16 @@ mod tests {
         let mut forecast = Forecast::new(16);
         (0..8).for_each(|write| forecast.allocated(at(write)));
         forecast.allocated(at(1_000_000_000));
-        assert_eq!(forecast.hold(), 8);
+        assert_eq!(forecast.hold(0, false), 8);
         (0..400).for_each(|write| forecast.allocated(at(1_000_001_000 + 1000 * write)));
-        assert_eq!(forecast.hold(), 15);
+        assert_eq!(forecast.hold(0, false), 15);
     }
 
     #[test]
     fn a_buffer_that_is_smaller_than_a_burst_holds_nothing_back() {
         let mut forecast = Forecast::new(4);
         (0..9).for_each(|write| forecast.allocated(at(write)));
-        assert_eq!(forecast.hold(), 0);
+        assert_eq!(forecast.hold(0, false), 0);
     }
 
     #[test]
@@ -111,5 +147,21 @@ mod tests {
         assert_eq!(forecast.drain_time, Duration::from_ns(80.0));
         forecast.drained(Duration::from_ns(336.0));
         assert_eq!(forecast.drain_time, Duration::from_ns(81.0));
+    }
+
+    #[test]
+    fn drains_that_come_back_late_close_the_window_and_those_in_time_open_it() {
+        let mut forecast = Forecast::new(4);
+        (0..4).for_each(|write| forecast.allocated(at(write)));
+        forecast.drained(Duration::from_ns(80.0));
+        assert_eq!([3, 4].map(|under_way| forecast.hold(under_way, false)), [0, 4], "all entries may be under way");
+        forecast.drained(Duration::from_ns(161.0));
+        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, true)), [0, 4], "even if a write waits");
+        (0..3).for_each(|_| forecast.drained(Duration::from_ns(1000.0)));
+        assert_eq!([0, 1].map(|under_way| forecast.hold(under_way, true)), [0, 4], "one may always be");
+        forecast.drained(Duration::from_ns(80.0));
+        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, false)), [0, 4], "one came back, one more may go");
+        (0..2).for_each(|_| forecast.drained(Duration::from_ns(80.0)));
+        assert_eq!([2, 3].map(|under_way| forecast.hold(under_way, false)), [0, 4], "a round of two");
     }
 }

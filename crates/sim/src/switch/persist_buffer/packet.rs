@@ -20,7 +20,7 @@ pub struct Write {
     pub mask: ByteMask,
 }
 
-/// An M2S Req for a line that persists here and that the selector found in the buffer.
+/// An M2S Req for a line that persists here, which the selector sends to the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Read {
     /// Whom to answer.
@@ -149,7 +149,7 @@ pub enum Action {
     Coalescing,
     /// The controller took a read that an entry answers.
     Hit,
-    /// The controller took a read whose line has gone meanwhile.
+    /// The controller took a read that no entry answers.
     Missed,
     /// The controller took a write that finds no entry, or a read that has to wait for a drain, and parked it.
     Parked,

@@ -11,6 +11,8 @@ pub struct Parameters {
     pub input_places: u16,
     /// Places for acknowledgements in the controller's input.
     pub acknowledgement_places: u16,
+    /// Whether reads of lines that are not here pass the controller by, or are served by it in turn.
+    pub reads_bypass: bool,
     /// When entries are drained.
     pub policy: DrainPolicy,
 }

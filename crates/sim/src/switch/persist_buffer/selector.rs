@@ -8,9 +8,13 @@ use super::rules::Rules;
 use super::state::{Operation, Phase, SlotIndex, State};
 use crate::message::LineAddress;
 
-/// Whether a read of `line` has to go to the controller: an entry holds the line, a write of it is under way, or a recovery is.
-pub fn selects_read<R: Rules, const S: usize, const I: usize>(state: &State<S, I>, line: LineAddress) -> bool {
-    state.phase != Phase::Running || seen_entry::<R, S, I>(state, line).is_some() || {
+/// Whether a read of `line` has to go to the controller: an entry holds the line, a write of it is under way, or a recovery is; or all reads do.
+pub fn selects_read<R: Rules, const S: usize, const I: usize>(
+    parameters: &Parameters,
+    state: &State<S, I>,
+    line: LineAddress,
+) -> bool {
+    !parameters.reads_bypass || state.phase != Phase::Running || seen_entry::<R, S, I>(state, line).is_some() || {
         R::SELECTOR_SEES_WRITES_UNDER_WAY && is_write_under_way(state, line)
     }
 }
@@ -30,7 +34,7 @@ pub(super) fn arrive<R: Rules, const S: usize, const I: usize>(
         return Action::Refused;
     }
     if let Packet::Read(Read { line, seen, .. }) = &mut packet {
-        if !selects_read::<R, S, I>(state, *line) {
+        if !selects_read::<R, S, I>(parameters, state, *line) {
             return Action::Passed;
         }
         if !R::LOOKS_UP_AGAIN {

@@ -65,6 +65,8 @@ fn config(entries: u16) -> SwitchConfig {
             entries,
             tag_access_ns: 0.388,
             data_access_ns: 0.785,
+            service_ns: 0.0,
+            reads_bypass: true,
             input_entries: 4,
             input_acknowledgement_entries: 1,
             output_entries: 4,

@@ -94,6 +94,52 @@ fn a_read_of_a_line_that_is_not_held_passes_beside_the_buffer() {
 }
 
 #[test]
+fn where_reads_do_not_bypass_the_controller_serves_them_in_turn() {
+    let mut config = config(16);
+    config.persist_buffer.as_mut().unwrap().reads_bypass = false;
+    let mut bench = Bench::new(&config, 2, 2, 8, Role::Persistent(Scheme::PbRf));
+    bench.arrive(0, 0, write(7, 3, 1, 0));
+    bench.arrive(100, 1, read(8, 2, 100));
+    bench.run();
+    // It waits for the write, costs a lookup, and goes to the device after all.
+    assert_eq!(times(&bench, Opcode::MemRd), [HALF + WRITE + TAG + HALF + SHORT]);
+    let stats = bench.buffer_stats();
+    assert_eq!((stats.reads, stats.reads_passed, stats.reads_missed), (1, 0, 1));
+}
+
+#[test]
+fn where_reads_do_not_bypass_they_wait_behind_a_write_without_room() {
+    let mut config = config(1);
+    config.persist_buffer.as_mut().unwrap().reads_bypass = false;
+    let mut bench = Bench::new(&config, 2, 2, 8, Role::Persistent(Scheme::Pb));
+    bench.devices_answer_after(100);
+    bench.arrive(0, 0, write(7, 1, 1, 0));
+    bench.arrive(100, 0, write(8, 1, 2, 100));
+    bench.arrive(10_000, 1, read(9, 3, 10_000));
+    bench.run();
+    let acknowledged = *times(&bench, Opcode::Cmp).last().unwrap();
+    assert!(times(&bench, Opcode::MemRd)[0] > acknowledged - HALF - SHORT, "the second write first");
+    assert_eq!(bench.buffer_stats().stalls, 1);
+}
+
+#[test]
+fn the_controllers_service_time_is_added_to_each_piece_of_work() {
+    let mut config = config(16);
+    config.persist_buffer.as_mut().unwrap().service_ns = 3.0;
+    let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::Pb));
+    bench.devices_answer_after(100);
+    bench.arrive(0, 0, write(7, 1, 42, 0));
+    bench.run();
+    assert_eq!(times(&bench, Opcode::Cmp), [PIPELINE + 3_000 + WRITE + SHORT]);
+    assert_eq!(times(&bench, Opcode::MemWr), [HALF + 2 * 3_000 + WRITE + DRAIN + HALF + LONG]);
+    assert_eq!(
+        bench.buffer_stats().controller_busy_ps,
+        3 * 3_000 + WRITE + DRAIN + 2 * TAG,
+        "write, drain, acknowledgement"
+    );
+}
+
+#[test]
 fn a_read_right_behind_the_write_of_its_line_is_answered_from_the_buffer() {
     let mut bench = persistent(Scheme::PbRf, 16, 2);
     bench.arrive(0, 0, write(7, 3, 1, 0));
@@ -529,7 +575,7 @@ proptest! {
     fn the_smallest_buffers_never_deadlock_and_reads_see_the_last_write(
         deeds in any_deeds(), entries in 1..6u16, input in 1..3u16, acknowledgements in 1..3u16, output in 1..3u16,
         credits in 1..4u16, threshold in 0.0..=1.0f64, preset in 0.0..=1.0f64, stage in 0..3u8, crossbar in 0..3u8,
-        scheme in prop::sample::select(Scheme::ALL.to_vec()),
+        scheme in prop::sample::select(Scheme::ALL.to_vec()), reads_bypass in any::<bool>(),
     ) {
         let config = SwitchConfig {
             pipeline_stage_ns: f64::from(stage),
@@ -538,6 +584,8 @@ proptest! {
                 entries,
                 tag_access_ns: 0.388,
                 data_access_ns: 0.785,
+                service_ns: 0.0,
+                reads_bypass,
                 input_entries: input,
                 input_acknowledgement_entries: acknowledgements,
                 output_entries: output,

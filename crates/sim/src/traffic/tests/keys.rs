@@ -118,6 +118,44 @@ fn a_put_waits_until_the_one_before_it_is_persistent() {
 }
 
 #[test]
+fn the_first_stale_get_says_who_put_and_who_read_less() {
+    let unsafe_leaves = tree(&[LEAVES, UNSAFE]);
+    let json = measured(&unsafe_leaves, Scheme::PbRf, SharedBy::Hosts).to_json();
+    let story = &json["first_stale_read"];
+    let time = |deed: &str, when: &str| story[deed][when].as_f64().unwrap_or_else(|| panic!("{story}"));
+    assert_ne!(story["put"]["by"]["host"], story["get"]["by"]["host"], "a host's own leaf answers it");
+    assert!(story["get"]["version"].as_u64().unwrap() < story["put"]["version"].as_u64().unwrap());
+    assert!(time("put", "begun_ns") < time("put", "acknowledged_ns"));
+    assert!(time("put", "acknowledged_ns") <= time("get", "begun_ns"));
+    assert!(time("get", "begun_ns") < time("get", "answered_ns"));
+    assert!(measured(&tree(&[]), Scheme::PbRf, SharedBy::Hosts).to_json()["first_stale_read"].is_null());
+}
+
+#[test]
+fn a_client_that_modifies_reads_before_each_put() {
+    let experiment = Experiment {
+        streams: vec![vec![StreamConfig { reads: 0, modifies: true, ..client(SharedBy::Host) }]],
+        ..experiment(SharedBy::Host)
+    };
+    let json = experiment.run(&tree(&[]), Scheme::PbRf).unwrap().to_json();
+    let stream = &json["hosts"][0]["streams"][0];
+    let [gets, puts] = ["reads", "writes"].map(|kind| stream[kind]["count"].as_u64().unwrap());
+    assert!(puts > 10 && (gets == puts || gets == puts + 1), "{gets} gets and {puts} puts");
+    assert_eq!(stream["stale_reads"], 0);
+}
+
+#[test]
+fn clients_that_read_the_latest_read_what_was_put_last() {
+    let latest = StreamConfig { pattern: Pattern::Latest, footprint_bytes: 4096 * 128, ..client(SharedBy::Hosts) };
+    let experiment = Experiment { streams: vec![vec![latest; 4]], ..experiment(SharedBy::Hosts) };
+    let mut system = experiment.system(&tree(&[]), Scheme::PbRf).unwrap();
+    system.start();
+    run_until(&mut system, Time::ZERO + Duration::from_ns(20_000.0));
+    let versions: Vec<_> = system.keys().promises().map(|(_, version)| version.0).collect();
+    assert!(versions.len() > 40 && versions.iter().all(|version| *version <= 1), "no key is put twice: {versions:?}");
+}
+
+#[test]
 fn a_power_cut_loses_no_acknowledged_put_of_a_chain_of_buffers_or_a_tree() {
     let machines = [tree(&[]), tree(&[LEAVES_AND_ROOT, PRIVATE]), tree(&[LEAVES, PRIVATE])];
     for (number, machine) in machines.iter().enumerate() {

@@ -21,6 +21,7 @@ fn reads() -> StreamConfig {
         inject_jitter_ns: 0.0,
         dependent: false,
         shared_by: SharedBy::Stream,
+        modifies: false,
         requests: None,
     }
 }

@@ -114,6 +114,8 @@ fn thresholds_of_16_entries_are_rounded_so_that_more_than_and_at_most_are_exact(
         entries,
         tag_access_ns: 0.0,
         data_access_ns: 0.0,
+        service_ns: 0.0,
+        reads_bypass: true,
         input_entries: 1,
         input_acknowledgement_entries: 1,
         output_entries: 1,
@@ -281,12 +283,18 @@ fn the_selector_passes_reads_of_other_lines_and_keeps_those_whose_write_is_still
     assert_eq!(bench.offer_read(2).0, Action::Passed);
     assert_eq!(bench.offer_read(1).0, Action::Admitted, "the write is in the input");
     bench.step();
-    assert!(selector::selects_read::<Sound, _, _>(&bench.state, LineAddress(1)), "the write is being written");
+    assert!(
+        selector::selects_read::<Sound, _, _>(&bench.parameters, &bench.state, LineAddress(1)),
+        "the write is being written"
+    );
     bench.settle();
     bench.write(2, 1);
     bench.offer_write(3, 1, ByteMask::FULL);
     assert_eq!(bench.settle(), [Action::Parked]);
-    assert!(selector::selects_read::<Sound, _, _>(&bench.state, LineAddress(3)), "the write is parked");
+    assert!(
+        selector::selects_read::<Sound, _, _>(&bench.parameters, &bench.state, LineAddress(3)),
+        "the write is parked"
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ const LOW_HALF: ByteMask = ByteMask(0xFFFF_FFFF);
 const HIGH_HALF: ByteMask = ByteMask(0xFFFF_FFFF << 32);
 
 fn parameters(entries: u16, policy: DrainPolicy) -> Parameters {
-    Parameters { entries, input_places: 4, acknowledgement_places: 1, policy }
+    Parameters { entries, input_places: 4, acknowledgement_places: 1, reads_bypass: true, policy }
 }
 
 /// `pb_rf` with threshold and preset as counts.

@@ -40,14 +40,14 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 
 fn any_parameters() -> impl Strategy<Value = Parameters> {
     let policy = (0..3u8, 0..=5u16, 0..=5u16);
-    (1..=5u16, 1..=4u16, 1..=2u16, policy).prop_map(
-        |(entries, input_places, acknowledgement_places, (kind, above, down_to))| {
+    (1..=5u16, 1..=4u16, 1..=2u16, any::<bool>(), policy).prop_map(
+        |(entries, input_places, acknowledgement_places, reads_bypass, (kind, above, down_to))| {
             let policy = match kind {
                 0 => DrainPolicy::AtOnce,
                 1 => adaptive(down_to),
                 _ => threshold(above.min(entries), down_to.min(above).min(entries)),
             };
-            Parameters { entries, input_places, acknowledgement_places, policy }
+            Parameters { entries, input_places, acknowledgement_places, reads_bypass, policy }
         },
     )
 }

@@ -1,0 +1,37 @@
+"""`fencepost hazard`: one stale read, told."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import documents
+from fencepost._core import InputError
+from fencepost.cli import outputs
+from fencepost.cli.application import app
+from fencepost.reproduce import hazard as live
+from fencepost.reproduce.adaptive import SIZED
+
+
+@app.command()
+def hazard(
+    hosts: Annotated[int, typer.Option(min=2, max=16, metavar="N", help="Hosts, 2 to 16.")] = 2,
+    scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other random numbers.")] = 0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the story and the counts.")
+    ] = None,
+) -> None:
+    """Show one stale read live: who wrote, where it was acknowledged, who read what.
+
+    Hosts share the keys of a store in PM. Acknowledged at the first switch, a put is not where
+    another host's get looks for it; acknowledged at the switch that all share, it is.
+    """
+    if scheme not in SIZED:
+        raise InputError(f'"{scheme}" has no persist buffer; there are {", ".join(SIZED)}')
+    outputs.check({"--json": json_file})
+    found = live.run(hosts, scheme, seed)
+    if json_file is not None:
+        documents.write_json(json_file, found.document)
+    for line in found.told():
+        print(line)

@@ -1,0 +1,86 @@
+"""Why ours differs where a published figure misses, as far as known: experiments/pcs/reasons.csv.
+
+Its numbers are not typed: `{METRIC/PROGRAM/SCHEME}` in a reason becomes ours of that figure, and
+`{METRIC/PROGRAM/SCHEME @ HOW}` that of other replays. HOW is `level=LEVEL`, the size of the
+buffer as `switch.persist_buffer.entries=N`, `KEY=VALUE` of an assumption, or `taken`: what the
+assumptions are compared with, to the same limit. What was not replayed becomes a dash.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fencepost.figures import Value
+from fencepost.reproduce import assumptions
+from fencepost.reproduce.claims import Claim, figure, part_of
+from fencepost.reproduce.study import ENTRIES_KEY, Study
+from fencepost.tree import EXPERIMENTS
+
+REASONS = EXPERIMENTS / "pcs" / "reasons.csv"
+
+FENCES = "fence_share"  # of the cores' time, in percent
+
+_PLACE = re.compile(r"\{([^{}]+)\}")
+
+
+def explained(claims: Sequence[Claim], study: Study, parts: set[str]) -> list[Claim]:
+    """The claims with their reasons, which are about the study's own programs."""
+    if not study.is_own:
+        return list(claims)
+    texts = lines()
+    return [
+        replace(claim, reason=filled(texts[key], study, parts)) if key in texts else claim
+        for claim in claims
+        for key in [(claim.metric, claim.workload, claim.scheme)]
+    ]
+
+
+def lines() -> dict[tuple[str, ...], str]:
+    """The reasons as they are written, by metric, workload and scheme."""
+    with REASONS.open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    return {(line["metric"], line["workload"], line["scheme"]): line["reason"] for line in found}
+
+
+def filled(text: str, study: Study, parts: set[str]) -> str:
+    """A reason with its numbers in their places."""
+    return _PLACE.sub(lambda place: _number(place[1], study, parts), text)
+
+
+def _number(place: str, study: Study, parts: set[str]) -> str:
+    named, _, how = place.partition(" @ ")
+    metric, program, scheme = named.split("/")
+    view, part = _view(study, how)
+    is_there = (part or part_of(metric)) in parts
+    if metric == FENCES:
+        share = _fence_share(view, program, scheme) if is_there else None
+        return "–" if share is None else f"{100 * share:.0f} %"
+    value = figure(view, metric, program, scheme) if is_there else None
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _view(study: Study, how: str) -> tuple[Study, str | None]:
+    """The study as `how` says, and the part that has its replays if the metric does not say it."""
+    key, _, value = how.partition("=")
+    if not how:
+        return study, None
+    if how == "taken":
+        return assumptions.taken(study), "assumptions"
+    if key == "level":
+        return study.at(value), "levels"
+    if key == ENTRIES_KEY:
+        return study.under(how, study.limit), "entries"
+    if how not in assumptions.CHANGES:
+        raise ValueError(f"{REASONS.name}: {how} is no assumption")
+    return assumptions.under(study, how), "assumptions"
+
+
+def _fence_share(study: Study, program: str, scheme: str) -> Value:
+    if study.program(program) is None:
+        return None
+    cell = study.cell(program, scheme)
+    stall, time = (study.value(cell, path) for path in ("fence_stall.total_ns", "simulated_ns"))
+    return None if stall is None or not time else stall / (time * assumptions.cores())

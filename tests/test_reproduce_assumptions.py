@@ -1,0 +1,194 @@
+"""`fencepost reproduce`: what assumptions decide, reasons, and the scheme that never loses."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencepost.cli import main
+from fencepost.reproduce import adaptive, assumptions, claims, programs, reasons, study, tornado
+from fencepost.reproduce.assumptions import Assumption
+from fencepost.reproduce.replays import Replays
+from fencepost.reproduce.study import ENTRIES, ENTRIES_KEY, Study
+from fencepost.tree import WORKLOADS
+from fencepost.validation import Work
+
+LIST = f"""
+[[program]]
+name = "fft"
+command = ["{WORKLOADS}/queue", "-t2", "-c1", "-n20"]
+"""
+
+SERVICE = Assumption("switch.persist_buffer.service_ns", "service time, ns", None, "100")
+TURN = Assumption("switch.persist_buffer.reads_bypass", "reads bypass", None, "false")
+MEDIA = Assumption("pm.ack_at", "PM acknowledges at", None, "media")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A small program, called fft so that Figure 1 has it, under three assumptions."""
+    folder = tmp_path_factory.mktemp("assumptions")
+    (folder / "list.toml").write_text(LIST)
+    listed = programs.read(folder / "list.toml")
+    kept = Replays(Work(folder, lambda text: None, False), listed, False, 2)
+    found = Study(listed, kept, adaptive.SCHEMES)
+    with pytest.MonkeyPatch.context() as patch:
+        _few(patch)
+        kept.run(assumptions.cells(found), lambda progress: None)
+    kept.run(adaptive.cells(found), lambda progress: None)
+    return found
+
+
+def _few(patch: pytest.MonkeyPatch) -> None:
+    few = (SERVICE, TURN, MEDIA)
+    changes = [one.change(value) for one in few for value in one.values]
+    for module in (assumptions, tornado):
+        patch.setattr(module, "ASSUMPTIONS", few)
+        patch.setattr(module, "CHANGES", changes)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    _few(monkeypatch)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_slow_controller_moves_what_it_serves_and_decides_claims(measured: Study) -> None:
+    found = tornado.measure(measured)
+    bars = {bar.assumption: bar for bar in found.bars["persist latency, pb over nopb"]}
+    slow, media = bars[SERVICE], bars[MEDIA]
+    assert slow.low is None and slow.high is not None and slow.high > slow.middle + 0.5
+    assert media.high is not None and media.high < slow.middle, "nopb waits for the medium"
+    assert slow.text == "service time, ns: 0 → 100" and slow.width == slow.high - slow.middle
+    one_switch = {bar.assumption: bar for bar in found.bars[tornado.ONE_SWITCH]}
+    assert one_switch[SERVICE].width == 0 < one_switch[MEDIA].width, "nopb has no controller"
+
+    decided = {(flip.claim.metric, flip.claim.workload, flip.claim.scheme, flip.change): flip
+               for flip in found.flips}  # fmt: skip
+    for flip in decided.values():
+        assert flip.claim.holds != flip.changed.holds
+    rows = tornado.decided(found)
+    assert len({tuple(row[:3]) for row in rows}) == len(rows)
+    assert sum(row[-1].count("`") // 2 for row in rows) == len(decided) > 0
+    moves = tornado.moves(found)
+    assert [row[0] for row in moves] == [
+        "nothing changed", "service time, ns: 0 → 100", "reads bypass: true → false",
+        "PM acknowledges at: queue → media",
+    ]  # fmt: skip
+    assert len({len(row) for row in moves}) == 1
+    assert "<svg" in tornado.picture(found) and "<svg" in tornado.matrix(found)
+    assert json.loads(json.dumps(found.document))["flips"]
+
+
+def test_every_assumption_is_a_key_of_the_machine_with_another_value() -> None:
+    keys = [(one.key, one.also) for one in assumptions.ASSUMPTIONS]
+    assert len(keys) == len(set(keys))
+    for one in assumptions.ASSUMPTIONS:
+        assert one.values and one.taken not in one.values
+
+
+def test_a_change_of_the_buffer_leaves_nopb_as_it_is(measured: Study) -> None:
+    view = measured.under(TURN.change("false"), 7)
+    assert view.cell("fft", "pb").sets == ("switch.persist_buffer.reads_bypass=false",)
+    assert view.cell("fft", "nopb").sets == () and view.cell("fft", "nopb").limit == 7
+    assert view.baseline(view.cell("fft", "pb")) == view.cell("fft", "nopb")
+    both = view.changed(view.cell("fft", "pb"), "pm.banks=4 switch.persist_buffer.entries=8")
+    assert both.sets[1:] == ("pm.banks=4", "switch.persist_buffer.entries=8")
+
+
+@pytest.mark.usefixtures("few")
+def test_numbers_of_reasons_are_those_of_the_replays(measured: Study) -> None:
+    parts = {"schemes", "assumptions"}
+    expected = measured.under(SERVICE.change("100"), assumptions.PM_WRITES).speedups("pb")["fft"]
+    place = f"{{speedup_over_nopb/fft/pb @ {SERVICE.change('100')}}}"
+    assert reasons.filled(f"it is {place}.", measured, parts) == f"it is {expected:.3f}."
+    assert reasons.filled(place, measured, {"schemes"}) == "–", "that part was not run"
+    assert reasons.filled("{speedup_over_nopb/lu_non/pb}", measured, parts) == "–"
+    share = reasons.filled("{fence_share/fft/nopb}", measured, parts)
+    assert share.endswith(" %") and 1 <= int(share[:-2]) <= 100
+    with pytest.raises(ValueError, match="no assumption"):
+        reasons.filled("{speedup_over_nopb/fft/pb @ pm.banks=3}", measured, parts)
+
+
+def test_every_reason_is_of_a_published_figure_and_has_only_places_that_can_be_filled() -> None:
+    lines = reasons.lines()
+    published = {tuple(line.split(",")[:3]) for line in claims.PUBLISHED.read_text().splitlines()}
+    assert lines.keys() <= published
+    own = programs.read(programs.OWN_LIST)
+
+    class Nothing(Replays):
+        def __init__(self) -> None:
+            self.is_quick, self.is_own = False, True
+
+    empty = Study(own, Nothing(), study.SCHEMES)
+    for text in lines.values():
+        assert "{" not in reasons.filled(text, empty, set())
+
+
+class Sized(Study):
+    """A study of which only the speedups are known."""
+
+    def __init__(self, measured: Study, speedups: dict[str, float]) -> None:
+        self.__dict__ |= measured.__dict__
+        self._speedups = speedups
+
+    def speedup(self, cell, baseline=None):  # type: ignore[no-untyped-def]
+        return self._speedups[cell.scheme]
+
+
+@pytest.mark.parametrize(
+    ("pb", "pb_rf", "ours", "to_better", "holds"),
+    [
+        (1.2, 1.1, 1.188, 0.99, True),
+        (1.2, 1.1, 1.187, 1.187 / 1.2, False),
+        (0.9, 0.95, 0.99, 0.99 / 0.95, False),
+        (0.9, 0.95, 1.0, 1 / 0.95, True),
+    ],
+)
+def test_a_point_holds_within_a_percent_of_the_better_and_never_below_nopb(
+    measured: Study, pb: float, pb_rf: float, ours: float, to_better: float, holds: bool
+) -> None:
+    known = {"nopb": 1.0, "pb": pb, "pb_rf": pb_rf, "pb_adaptive": ours}
+    found = adaptive.points(Sized(measured, known))
+    assert [point.entries for point in found] == list(ENTRIES)
+    for point in found:
+        assert point.to_better == pytest.approx(to_better) and point.holds is holds
+
+
+def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_there_are(
+    measured: Study,
+) -> None:
+    cells = list(adaptive.cells(measured))
+    assert measured.cell("fft", "pb_adaptive") in cells, "16 entries are the machine's own"
+    assert not any(f"{ENTRIES_KEY}=16" in cell.sets for cell in cells)
+    assert {cell.limit for cell in cells} == {study.PM_WRITES}, "fft is in Figure 8"
+    document = adaptive.document(measured, set())
+    assert len(document["points"]) == len(ENTRIES) and document["elsewhere"] == []
+    assert all(point["pb_adaptive"] > 1 for point in document["points"])
+
+
+def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:
+    loss = adaptive.Loss(1.2, 1.3, 1.25, "fft", "pcs-table1-4sw", "all", 16320.0)
+    assert not loss.holds
+    assert adaptive.losses([loss, replace(loss, persist_point="", persists=None)]) == [
+        ["fft", "pcs-table1-4sw", "all", "1.200", "1.300", "1.250", "16,320"],
+        ["fft", "pcs-table1-4sw", "–", "1.200", "1.300", "1.250", "–"],
+    ]
+
+
+def test_a_stale_read_is_told_and_the_shared_persist_point_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    json_file = tmp_path / "hazard.json"
+    assert main(["hazard", "--json", str(json_file)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    found = json.loads(json_file.read_text())
+    put, get = found["story"]["put"], found["story"]["get"]
+    assert put["by"]["host"] != get["by"]["host"] and get["version"] < put["version"]
+    assert put["begun_ns"] < put["acknowledged_ns"] <= get["begun_ns"] < get["answered_ns"]
+    assert found["unsafe"]["stale_gets"] > 0 == found["safe"]["stale_gets"]
+    leaf = put["by"]["host"].replace("host", "leaf")
+    assert f"{leaf} acknowledges it: the put is over" in told[3]
+    assert f"{get['by']['host']} reads version {get['version']}: stale" in told[5]
+    assert main(["hazard", "--scheme", "nopb"]) == 2
