@@ -88,6 +88,13 @@ def test_every_assumption_is_a_key_of_the_machine_with_another_value() -> None:
         assert one.values and one.taken not in one.values
 
 
+def test_programs_that_take_longest_are_left_out(measured: Study) -> None:
+    assert assumptions.taken(measured).names == ["fft"]
+    assert measured.without(["fft"]).names == [] and measured.names == ["fft"]
+    own = {program.name for program in programs.read(programs.OWN_LIST)}
+    assert own > set(assumptions.LEFT_OUT)
+
+
 def test_a_change_of_the_buffer_leaves_nopb_as_it_is(measured: Study) -> None:
     view = measured.under(TURN.change("false"), 7)
     assert view.cell("fft", "pb").sets == ("switch.persist_buffer.reads_bypass=false",)

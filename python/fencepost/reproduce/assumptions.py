@@ -1,7 +1,7 @@
 """What the study leaves open, or what can be read in two ways: each varied alone.
 
-Under each, every program is replayed again, to a tenth of the study's limit, so that every claim
-can be judged again; the same replays without a change stand beside them.
+Under each, programs are replayed again, to a tenth of the study's limit, so that claims can be
+judged again; the same replays without a change stand beside them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from fencepost.reproduce.replays import MACHINE, Cell
 from fencepost.reproduce.study import SCHEMES, SWITCHES, Study
 
 PM_WRITES = 10_000  # of each replay: a tenth of the study's
+
+# Two programs take three quarters of the time that all take to get there, and persist the least.
+LEFT_OUT = ("raytrace", "volrend")
 
 # The parts of the study that these replays make claims from.
 PARTS = {"schemes", "switches"}
@@ -98,12 +101,12 @@ CHANGES = [one.change(value) for one in ASSUMPTIONS for value in one.values]
 
 def taken(study: Study) -> Study:
     """The study with nothing changed, to the limit of this part."""
-    return study.under(None, PM_WRITES)
+    return study.without(LEFT_OUT).under(None, PM_WRITES)
 
 
 def under(study: Study, change: str) -> Study:
     """The study with that change, to the limit of this part."""
-    return study.under(change, PM_WRITES)
+    return study.without(LEFT_OUT).under(change, PM_WRITES)
 
 
 def cells(study: Study) -> Iterator[Cell]:

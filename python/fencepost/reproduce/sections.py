@@ -177,6 +177,7 @@ def _assumptions(outcome: Outcome) -> Values:
     losers = [f"{name} {scheme}" for name, scheme in found.loser_columns]
     return {
         "pm_writes": f"{assumptions.PM_WRITES:,}",
+        "programs": ", ".join(assumptions.taken(outcome.study).names),
         "columns": [*found.bars, *losers],
         "moves": tornado.moves(found),
         "decided": tornado.decided(found),

@@ -90,6 +90,14 @@ class Study:
         other.limit = self.limit and pm_writes
         return other
 
+    def without(self, names: Iterable[str]) -> Study:
+        """The same study of fewer programs."""
+        other = copy(self)
+        other._by_name = {
+            name: program for name, program in self._by_name.items() if name not in names
+        }
+        return other
+
     def at(self, variant: str) -> Study:
         """The same study of another variant of its programs."""
         other = copy(self)
