@@ -13,7 +13,7 @@ use crate::core::decode::decode_program;
 use crate::core::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
-use crate::host::{Host, Workload};
+use crate::host::{Host, RegionBoundary, Workload};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
 use crate::livelock::{self, EVENTS_PER_LOOK, LivelockWatch};
@@ -515,8 +515,13 @@ impl Simulation {
         if !self.has_regions {
             return;
         }
-        let boundary = |(host, own): (usize, &mut Host)| own.take_region_boundary().map(|boundary| (host, boundary));
-        let Some((host, boundary)) = self.system.hosts_mut().enumerate().find_map(boundary) else { return };
+        let Some((host, boundary)) = self.system.take_region_boundary() else { return };
+        self.cross(host, &boundary);
+    }
+
+    /// A host has crossed a boundary of a region.
+    #[cold]
+    fn cross(&mut self, host: usize, boundary: &RegionBoundary) {
         if boundary.begins {
             // Between intervals what was written is still gathered; it is taken over when the next begins.
             if self.sampling.is_none() {

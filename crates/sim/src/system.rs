@@ -7,7 +7,7 @@ use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::micro_op::Operation;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
-use crate::host::{Host, HostConfig, Workload};
+use crate::host::{Host, HostConfig, RegionBoundary, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::trace::Trace;
@@ -269,6 +269,16 @@ impl System {
     pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut Host> {
         self.components.iter_mut().filter_map(|component| match component {
             AnyComponent::Host(host) => Some(host.as_mut()),
+            _ => None,
+        })
+    }
+
+    /// The boundary of a region of interest that a host has just crossed, with the host's number.
+    #[inline]
+    pub fn take_region_boundary(&mut self) -> Option<(usize, RegionBoundary)> {
+        let components = &mut self.components;
+        self.hosts.iter().enumerate().find_map(|(number, id)| match &mut components[id.0 as usize] {
+            AnyComponent::Host(host) => host.take_region_boundary().map(|boundary| (number, boundary)),
             _ => None,
         })
     }

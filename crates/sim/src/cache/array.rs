@@ -83,9 +83,26 @@ impl CacheArray {
     /// Where `line` lies, if it is here. Does not count as a use.
     #[inline]
     pub fn find(&self, line: LineAddress) -> Option<usize> {
-        let first = self.first_of_set(line);
+        let set = self.set_of(line);
+        let first = set * self.ways;
+        let last = first + usize::from(self.recent[set]);
+        if self.tags[last] == line.0 {
+            return Some(last);
+        }
         let set = &self.tags[first..first + self.ways];
         set.iter().position(|&tag| tag == line.0).map(|way| first + way)
+    }
+
+    /// `line`, which lies at `index`, becomes the most recently used.
+    #[inline]
+    pub fn touch(&mut self, line: LineAddress, index: usize) {
+        let set = self.set_of(line);
+        let way = (index - set * self.ways) as u16;
+        // Where that was used last already, nothing changes.
+        if self.recent[set] != way {
+            self.recent[set] = way;
+            self.lru.touch(index);
+        }
     }
 
     /// Where `line` lies, if it is here; it becomes the most recently used.
@@ -128,11 +145,8 @@ impl CacheArray {
 
     /// What has to leave before `line` can enter: nothing if its set has room.
     pub fn victim(&self, line: LineAddress) -> Option<LineAddress> {
-        let first = self.first_of_set(line);
-        if self.tags[first..first + self.ways].contains(&EMPTY) {
-            return None;
-        }
-        Some(LineAddress(self.tags[self.lru.victim(first, self.ways)]))
+        let victim = self.tags[self.lru.victim(self.first_of_set(line), self.ways)];
+        (victim != EMPTY).then_some(LineAddress(victim))
     }
 
     /// Enters `line` as the most recently used and gives where it lies; its set must have room.
@@ -143,26 +157,32 @@ impl CacheArray {
         debug_assert!(self.find(line).is_none(), "a line is entered twice");
         let set = self.set_of(line);
         let first = set * self.ways;
-        let way = self.tags[first..first + self.ways].iter().position(|&tag| tag == EMPTY);
-        let way = way.expect("the victim has left before");
-        let index = first + way;
+        let index = self.lru.victim(first, self.ways);
+        assert_eq!(self.tags[index], EMPTY, "the victim has left before");
         self.tags[index] = line.0;
         self.lines[index] = content;
-        self.recent[set] = way as u16;
+        self.recent[set] = (index - first) as u16;
         self.lru.touch(index);
         index
     }
 
     /// Takes `line` out.
     pub fn remove(&mut self, line: LineAddress) -> Option<Line> {
-        let index = self.find(line)?;
+        self.find(line).map(|index| self.remove_at(index))
+    }
+
+    /// Takes the line at `index` out.
+    #[inline]
+    pub fn remove_at(&mut self, index: usize) -> Line {
         self.tags[index] = EMPTY;
-        Some(self.lines[index])
+        self.lru.forget(index);
+        self.lines[index]
     }
 
     /// Forgets everything: power is gone.
     pub fn clear(&mut self) {
         self.tags.fill(EMPTY);
+        self.lru.forget_all();
     }
 
     /// Every line that is here, in the order of the array.

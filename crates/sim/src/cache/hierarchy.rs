@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use super::array::{CacheArray, Line, State};
 use super::between::{Blocked, MshrsBetween};
 use super::config::CacheConfig;
-use super::mshr::{MshrFile, Room};
+use super::mshr::{MshrFile, Room, Waiters};
 use super::persist_log::{PersistLog, Promise};
 use super::stats::{HierarchyStats, LevelStats};
 use crate::core::persist_sites::{self, PersistSites};
@@ -154,7 +154,7 @@ struct PendingWrite {
     sequence: u64,
     /// The cycle in which it leaves.
     departs: u64,
-    acknowledge: Vec<Requester>,
+    acknowledge: Waiters<Requester>,
 }
 
 #[derive(Clone, Debug)]
@@ -374,7 +374,7 @@ impl Hierarchy {
     pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
-        let newest = self.written.get(&line).copied().unwrap_or(message.version);
+        let newest = if is_pm(line) { self.written.get(&line).copied() } else { None }.unwrap_or(message.version);
         // What was written while only warming up has not been sent to memory yet.
         if is_pm(line) && !self.warm_writes.contains_key(&line) {
             debug_assert_eq!(message.version, newest, "a read of {line:?} did not get the latest version");
@@ -388,14 +388,23 @@ impl Hierarchy {
             self.between.release(&request, ready);
             served.push(Served { request, ready, version });
         }
-        for write in std::mem::take(&mut self.writes_behind_reads) {
-            self.write_around_since(write, now);
+        if !self.writes_behind_reads.is_empty() {
+            for write in std::mem::take(&mut self.writes_behind_reads) {
+                self.write_around_since(write, now);
+            }
         }
         self.admit(now, served);
     }
 
-    /// A write is complete: gives the cores whose flush or non-temporal store this ends, and requests that had waited for room.
-    pub fn write_completed(&mut self, message: &Message, now: u64) -> (Vec<Acknowledged>, Vec<Served>) {
+    /// A write is complete: adds the cores whose flush or non-temporal store this ends to `acknowledged`, and requests that had waited for room to
+    /// `served`.
+    pub fn write_completed(
+        &mut self,
+        message: &Message,
+        now: u64,
+        acknowledged: &mut Vec<Acknowledged>,
+        served: &mut Vec<Served>,
+    ) {
         let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
         self.writes_under_way -= 1;
         self.stats.write_completed(message, write.line);
@@ -404,7 +413,7 @@ impl Hierarchy {
             sites.completed(message.tag.0 as usize, &message.stack);
         }
         let cycle = now + self.acknowledge_latency();
-        let mut acknowledged: Vec<_> = write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }).collect();
+        acknowledged.extend(write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }));
         while self.writes_under_way < self.write_buffers
             && let Some(blocked) = self.blocked_writes.pop_front()
         {
@@ -419,9 +428,7 @@ impl Hierarchy {
             };
             acknowledged.extend(done.map(|(by, cycle)| Acknowledged { by, cycle }));
         }
-        let mut served = Vec::new();
-        self.admit(now, &mut served);
-        (acknowledged, served)
+        self.admit(now, served);
     }
 
     /// Flushes `line` out of every cache: gives the cycle at which it is complete if that is known, else
@@ -453,7 +460,7 @@ impl Hierarchy {
                 if let Some(bus) = self.acknowledge_at_bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }
-                self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
+                self.writes[slot].as_mut().expect("just made").acknowledge.add(by);
                 None
             }
             None => {
@@ -463,7 +470,7 @@ impl Hierarchy {
                 match same_line.max_by_key(|write| write.sequence) {
                     Some(write) if self.acknowledge_at_bus.is_none() => {
                         self.stats.flushes_behind_writes += 1;
-                        write.acknowledge.push(by);
+                        write.acknowledge.add(by);
                         self.note_served(by, line, persist_sites::Served::Clean { waits: true });
                         None
                     }
@@ -509,7 +516,7 @@ impl Hierarchy {
         let way = Way { begun: by.issued, looked_up: arrived };
         let slot = self.write(line, version, mask, Cause::NonTemporalStore, way, stored.max(now));
         self.note_served(by, line, persist_sites::Served::Sent(slot));
-        self.writes[slot].as_mut().expect("just made").acknowledge.push(by);
+        self.writes[slot].as_mut().expect("just made").acknowledge.add(by);
     }
 
     /// Performs an access at once and without time: to warm the caches up.
@@ -593,7 +600,11 @@ impl Hierarchy {
 
     /// Messages that have left since the last call, added to `departures`.
     pub fn take_departures(&mut self, departures: &mut Vec<Departure>) {
-        departures.append(&mut self.departures);
+        if departures.is_empty() {
+            std::mem::swap(departures, &mut self.departures);
+        } else {
+            departures.append(&mut self.departures);
+        }
     }
 
     /// The core that asked for what a message that has just left does.
@@ -746,7 +757,8 @@ impl Hierarchy {
     fn grant(&mut self, request: &Request, level: usize, cycle: u64) -> u64 {
         let last = self.shared.len() - 1;
         let own = 1u64 << request.core;
-        let entry = *self.shared[last].array.get(request.line).expect("the last level is inclusive");
+        let index = self.shared[last].array.find(request.line).expect("the last level is inclusive");
+        let entry = *self.shared[last].array.line(index);
         let others = entry.sharers & !own;
         let mut snoop = 0;
         if others != 0 && (request.want == Want::Own || entry.is_owned) {
@@ -765,7 +777,7 @@ impl Hierarchy {
             Side::Instruction => entry.is_owned && others == 0,
             _ => request.want == Want::Own || sharers == own,
         };
-        let entry = self.shared[last].array.get_mut(request.line).expect("the last level is inclusive");
+        let entry = self.shared[last].array.line_mut(index);
         entry.sharers = sharers;
         entry.is_owned = is_owned;
         let mut there = entry.ready;
@@ -780,24 +792,29 @@ impl Hierarchy {
 
     /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
     fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
-        let newest = self.newest_modified(core, line);
-        let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
-        for array in private.chain([&mut self.l1d[core]]) {
-            if invalidate {
-                array.remove(line);
-            } else if let Some(copy) = array.get_mut(line) {
+        let newest = if invalidate { self.invalidate_core(core, line) } else { self.newest_modified(core, line) };
+        if !invalidate {
+            let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
+            for copy in private.chain([&mut self.l1d[core]]).filter_map(|array| array.get_mut(line)) {
                 copy.state = State::Shared;
                 if let Some((version, stored)) = newest {
                     copy.update(version, stored);
                 }
             }
         }
-        if invalidate {
-            self.l1i[core].remove(line);
-        }
         if let Some((version, stored)) = newest {
             self.store_in_last(line, version, stored);
         }
+    }
+
+    /// Takes all copies of a core away; gives what [`Hierarchy::newest_modified`] says of them.
+    fn invalidate_core(&mut self, core: usize, line: LineAddress) -> Option<(Version, u64)> {
+        let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
+        let copies = private.chain([&mut self.l1d[core]]).filter_map(|array| array.remove(line));
+        let newest =
+            copies.filter(|copy| copy.state == State::Modified).map(|copy| (copy.version, copy.settled())).max();
+        self.l1i[core].remove(line);
+        newest
     }
 
     /// Enters a newer version of a line, stored in cycle `stored`, into every shared level that has it.
@@ -901,7 +918,8 @@ impl Hierarchy {
     /// be had. Also says whether another core than `by` had to be asked.
     fn collect(&mut self, line: LineAddress, by: Option<usize>, keep: bool) -> (Option<(Version, u64)>, bool) {
         let last = self.shared.len() - 1;
-        let Some(entry) = self.shared[last].array.get(line).copied() else { return (None, false) };
+        let Some(index) = self.shared[last].array.find(line) else { return (None, false) };
+        let entry = *self.shared[last].array.line(index);
         let own = by.map_or(0, |core| 1u64 << core);
         let snooped = entry.sharers & !own != 0 && (entry.is_owned || !keep);
         for core in 0..self.l1d.len() {
@@ -914,16 +932,17 @@ impl Hierarchy {
                 self.snoop_core(core, line, true);
             }
         }
-        let entry = *self.shared[last].array.get(line).expect("it was there");
+        let entry = *self.shared[last].array.line(index);
         let newest = (entry.state == State::Modified).then_some((entry.version, entry.ready));
-        for level in &mut self.shared {
-            if keep {
-                if let Some(copy) = level.array.get_mut(line) {
-                    copy.state = State::Exclusive;
-                }
-            } else {
-                level.array.remove(line);
+        let (last, above) = self.shared.split_last_mut().expect("there is a last level");
+        if keep {
+            last.array.line_mut(index).state = State::Exclusive;
+            for copy in above.iter_mut().filter_map(|level| level.array.get_mut(line)) {
+                copy.state = State::Exclusive;
             }
+        } else {
+            last.array.remove_at(index);
+            above.iter_mut().for_each(|level| _ = level.array.remove(line));
         }
         (newest, snooped)
     }
@@ -1043,6 +1062,9 @@ impl Hierarchy {
     /// Requests that found no room go on as far as there is some now.
     fn admit(&mut self, now: u64, served: &mut Vec<Served>) {
         self.admit_blocked(now, served);
+        if self.between.is_idle() {
+            return;
+        }
         for Blocked { request, level, missed } in self.between.take_blocked() {
             if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
                 served.push(Served { request, ready, version });
@@ -1053,6 +1075,9 @@ impl Hierarchy {
     /// The first cycle from `cycle` on in which a request for `line` leaves behind the writes of it: a look at other caches takes longer for some
     /// requests than for others.
     fn behind_writes(&self, line: LineAddress, cycle: u64) -> u64 {
+        if self.writes_under_way == 0 {
+            return cycle;
+        }
         let same_line = self.writes.iter().flatten().filter(|write| write.line == line);
         same_line.map(|write| write.departs).fold(cycle, u64::max)
     }
@@ -1090,7 +1115,8 @@ impl Hierarchy {
             log.issue(time, line, version);
         }
         self.writes_sent += 1;
-        let pending = PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Vec::new() };
+        let pending =
+            PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Waiters::default() };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
         let begun = self.time_of(way.begun);

@@ -20,8 +20,26 @@ impl Lru {
         self.stamps[index] = self.clock;
     }
 
-    /// Which of the lines `first .. first + ways` is replaced next.
+    /// Nothing is at `index` any more: it is replaced before any line that was used.
+    #[inline]
+    pub fn forget(&mut self, index: usize) {
+        self.stamps[index] = 0;
+    }
+
+    /// No line has been used.
+    pub fn forget_all(&mut self) {
+        self.stamps.fill(0);
+    }
+
+    /// Which of the lines `first .. first + ways` is replaced next: the first one where nothing is, if there is one.
+    #[inline]
     pub fn victim(&self, first: usize, ways: usize) -> usize {
-        (first..first + ways).min_by_key(|&index| self.stamps[index]).expect("a set has at least one way")
+        let (mut victim, mut earliest) = (first, u64::MAX);
+        for (index, &stamp) in (first..).zip(&self.stamps[first..first + ways]) {
+            if stamp < earliest {
+                (victim, earliest) = (index, stamp);
+            }
+        }
+        victim
     }
 }

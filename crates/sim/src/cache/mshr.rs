@@ -17,15 +17,21 @@ pub struct Waiters<W> {
     others: Vec<W>,
 }
 
+impl<W> Default for Waiters<W> {
+    fn default() -> Self {
+        Waiters { first: None, others: Vec::new() }
+    }
+}
+
 impl<W> Mshr<W> {
     /// One more waits.
     pub fn add(&mut self, waiter: W) {
-        self.waiters.others.push(waiter);
+        self.waiters.add(waiter);
     }
 
     /// Who waits longest.
     pub fn first(&self) -> Option<&W> {
-        self.waiters.first.as_ref()
+        self.waiters.first()
     }
 
     /// Whether `waiter` waits already.
@@ -38,6 +44,19 @@ impl<W> Mshr<W> {
 }
 
 impl<W> Waiters<W> {
+    /// One more waits.
+    pub fn add(&mut self, waiter: W) {
+        match self.first {
+            None => self.first = Some(waiter),
+            Some(_) => self.others.push(waiter),
+        }
+    }
+
+    /// Who waits longest.
+    pub fn first(&self) -> Option<&W> {
+        self.first.as_ref()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &W> {
         self.first.iter().chain(&self.others)
@@ -58,6 +77,8 @@ impl<W> IntoIterator for Waiters<W> {
 pub struct MshrFile<W> {
     capacity: usize,
     pending: Vec<Mshr<W>>,
+    /// The lines of `pending`, which are looked at more often than the rest of it.
+    lines: Vec<LineAddress>,
     /// Cycles at which registers become free whose line is known to come.
     releases: Vec<u64>,
 }
@@ -76,13 +97,19 @@ pub enum Room {
 impl<W> MshrFile<W> {
     /// `capacity` free registers.
     pub fn new(capacity: usize) -> MshrFile<W> {
-        MshrFile { capacity, pending: Vec::with_capacity(capacity), releases: Vec::with_capacity(capacity) }
+        MshrFile {
+            capacity,
+            pending: Vec::with_capacity(capacity),
+            lines: Vec::with_capacity(capacity),
+            releases: Vec::with_capacity(capacity),
+        }
     }
 
     /// The register of `line`, if it is pending.
     #[inline]
     pub fn find(&mut self, line: LineAddress) -> Option<&mut Mshr<W>> {
-        self.pending.iter_mut().find(|mshr| mshr.line == line)
+        let index = self.lines.iter().position(|&pending| pending == line)?;
+        Some(&mut self.pending[index])
     }
 
     /// Whether a register is free at `cycle`.
@@ -104,17 +131,19 @@ impl<W> MshrFile<W> {
     /// Takes a register for `line`; there must be room.
     pub fn allocate(&mut self, line: LineAddress, waiter: W) {
         debug_assert!(self.pending.len() < self.capacity, "a register is taken that is not there");
+        self.lines.push(line);
         self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
     }
 
     /// The line of a pending register will be there at `release`: gives those who waited for it.
     pub fn resolve(&mut self, line: LineAddress, release: u64) -> Waiters<W> {
-        match self.pending.iter().position(|mshr| mshr.line == line) {
+        match self.lines.iter().position(|&pending| pending == line) {
             Some(index) => {
                 self.releases.push(release);
+                self.lines.remove(index);
                 self.pending.remove(index).waiters
             }
-            None => Waiters { first: None, others: Vec::new() },
+            None => Waiters::default(),
         }
     }
 
@@ -125,12 +154,13 @@ impl<W> MshrFile<W> {
 
     /// The pending lines.
     pub fn lines(&self) -> impl Iterator<Item = LineAddress> {
-        self.pending.iter().map(|mshr| mshr.line)
+        self.lines.iter().copied()
     }
 
     /// Forgets everything: power is gone.
     pub fn clear(&mut self) {
         self.pending.clear();
+        self.lines.clear();
         self.releases.clear();
     }
 }

@@ -11,9 +11,9 @@ const WORD_BITS: u64 = 64;
 /// Micro-operations whose cycle of leaving is known and has not come.
 #[derive(Clone, Debug)]
 pub struct Departures {
-    counts: Box<[u8]>,
+    counts: Box<[u8; CYCLES as usize]>,
     /// One bit for each count that is not zero.
-    occupied: Box<[u64]>,
+    occupied: Box<[u64; (CYCLES / WORD_BITS) as usize]>,
     /// By cycle, what lay beyond the ring when it became known.
     far: BTreeMap<u64, u32>,
     /// What leaves up to this cycle has left.
@@ -25,8 +25,8 @@ impl Departures {
     /// Nothing is known to leave; it is cycle 0.
     pub fn new() -> Departures {
         Departures {
-            counts: vec![0; CYCLES as usize].into(),
-            occupied: vec![0; (CYCLES / WORD_BITS) as usize].into(),
+            counts: Box::new([0; CYCLES as usize]),
+            occupied: Box::new([0; (CYCLES / WORD_BITS) as usize]),
             far: BTreeMap::new(),
             until: 0,
             len: 0,
@@ -51,8 +51,14 @@ impl Departures {
             self.counts[place] += 1;
             self.occupied[place / WORD_BITS as usize] |= 1 << (cycle % WORD_BITS);
         } else {
-            *self.far.entry(cycle).or_default() += 1;
+            self.add_far(cycle);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_far(&mut self, cycle: u64) {
+        *self.far.entry(cycle).or_default() += 1;
     }
 
     /// It is `cycle`: what leaves until then has left.
@@ -87,6 +93,7 @@ impl Departures {
         None
     }
 
+    #[inline(never)]
     fn clear_until(&mut self, last: u64) {
         let mut cycle = self.until + 1;
         let end = (last + 1).min(self.until + CYCLES);

@@ -59,7 +59,7 @@ impl Cycle {
 #[derive(Clone, Debug)]
 pub struct IssueCalendar {
     units: [u8; Unit::COUNT],
-    ring: Box<[Cycle]>,
+    ring: Box<[Cycle; CYCLES]>,
     /// Cycles for which there is no place in the ring at the moment, and which still count.
     elsewhere: BTreeMap<u64, Cycle>,
     /// Nothing issues before this cycle any more.
@@ -82,7 +82,7 @@ impl IssueCalendar {
                 config.load_ports,
                 config.store_ports,
             ],
-            ring: vec![Cycle::free(u64::MAX); CYCLES].into(),
+            ring: Box::new([Cycle::free(u64::MAX); CYCLES]),
             elsewhere: BTreeMap::new(),
             present: 0,
             queue_entries: u32::from(config.issue_queue_entries),
@@ -121,10 +121,15 @@ impl IssueCalendar {
     fn take_unit(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
         let limit = self.units[unit as usize];
         let mut cycle = ready;
-        while self.cycle(cycle).taken[unit as usize] >= limit {
+        loop {
+            let taken = &mut self.cycle(cycle).taken[unit as usize];
+            if *taken < limit {
+                *taken += 1;
+                break;
+            }
             cycle += 1;
         }
-        for later in 0..busy {
+        for later in 1..busy {
             let taken = &mut self.cycle(cycle + later).taken[unit as usize];
             *taken = taken.saturating_add(1);
         }
@@ -147,12 +152,19 @@ impl IssueCalendar {
     #[inline]
     pub fn room_at(&mut self, cycle: u64) -> Option<u64> {
         self.scheduled.leave_until(cycle);
-        let mut cycle = cycle;
-        while self.waiting + self.scheduled.len() >= self.queue_entries {
-            cycle = self.scheduled.first()?;
+        if self.waiting + self.scheduled.len() < self.queue_entries { Some(cycle) } else { self.later_room() }
+    }
+
+    /// The same when the queue is full.
+    #[inline(never)]
+    fn later_room(&mut self) -> Option<u64> {
+        loop {
+            let cycle = self.scheduled.first()?;
             self.scheduled.leave_until(cycle);
+            if self.waiting + self.scheduled.len() < self.queue_entries {
+                return Some(cycle);
+            }
         }
-        Some(cycle)
     }
 
     /// Everything leaves: the thread is gone from this core.
@@ -163,13 +175,20 @@ impl IssueCalendar {
     #[inline]
     fn cycle(&mut self, number: u64) -> &mut Cycle {
         let place = number as usize % CYCLES;
-        if self.ring[place].number != number {
-            self.bring_in(place, number);
+        let holder = self.ring[place].number;
+        if holder != number {
+            // A cycle that is past, or none at all, makes room without further ado.
+            if self.elsewhere.is_empty() && holder.wrapping_add(1) <= self.present {
+                self.ring[place] = Cycle::free(number);
+            } else {
+                self.bring_in(place, number);
+            }
         }
         &mut self.ring[place]
     }
 
     /// Lets the cycle `number` have the place in the ring.
+    #[inline(never)]
     fn bring_in(&mut self, place: usize, number: u64) {
         let next = if self.elsewhere.is_empty() { None } else { self.elsewhere.remove(&number) };
         let holder = std::mem::replace(&mut self.ring[place], next.unwrap_or(Cycle::free(number)));

@@ -89,19 +89,20 @@ impl Core {
     /// A load issues at `cycle`.
     pub(super) fn load(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) {
         let cycle = cycle + self.load_pipeline;
-        let entry = *self.rob.entry(slot);
-        if entry.address == 0 {
+        let entry = self.rob.entry(slot);
+        let (sequence, instruction, address, size) = (entry.sequence, entry.instruction, entry.address, entry.size);
+        if address == 0 {
             // A masked-off element of a gather.
             self.complete(slot, cycle + 1);
             return;
         }
         if let Some(sets) = &mut self.store_sets
-            && let Some(store) = self.stores.unexecuted(entry.sequence, entry.address, entry.size, cycle, sets)
+            && let Some(store) = self.stores.unexecuted(sequence, address, size, cycle, sets)
         {
             self.stats.overtaken_stores += 1;
-            sets.overtaken(entry.instruction, store);
+            sets.overtaken(instruction, store);
         }
-        match self.stores.forward(entry.sequence, entry.address, entry.size) {
+        match self.stores.forward(sequence, address, size) {
             Forwarding::None => {}
             Forwarding::Covered(data) => {
                 self.stats.forwarded_loads += 1;
@@ -122,7 +123,7 @@ impl Core {
                 return;
             }
         }
-        let (physical, cost) = self.translate(entry.address, env);
+        let (physical, cost) = self.translate(address, env);
         match cost {
             Translation::Hit => self.load_translated(slot, physical, cycle, cycle, env),
             Translation::Walk => self.load_translated(slot, physical, cycle, cycle + self.walk_cycles, env),
@@ -152,12 +153,13 @@ impl Core {
 
     /// A store, flush or locked instruction computes its address at `cycle`; gives the cycle at which it is translated, if that is known.
     pub(super) fn translate_store(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
-        let entry = *self.rob.entry(slot);
-        if matches!(entry.operation, Operation::Mfence | Operation::Sfence) || entry.address == 0 {
+        let entry = self.rob.entry(slot);
+        let (address, queue_index) = (entry.address, entry.queue_index);
+        if matches!(entry.operation, Operation::Mfence | Operation::Sfence) || address == 0 {
             return Some(cycle);
         }
-        let (physical, cost) = self.translate(entry.address, env);
-        self.stores.entry_mut(entry.queue_index).physical = physical;
+        let (physical, cost) = self.translate(address, env);
+        self.stores.entry_mut(queue_index).physical = physical;
         match cost {
             Translation::Hit => Some(cycle),
             Translation::Walk => Some(cycle + self.walk_cycles),
@@ -309,6 +311,9 @@ impl Core {
 
     /// An MSHR has become known to be free: loads that found none look again.
     fn retry_blocked(&mut self, cycle: u64, env: &mut Environment<'_>) {
+        if self.loads.blocked.is_empty() {
+            return;
+        }
         let blocked = std::mem::take(&mut self.loads.blocked);
         for BlockedLoad { slot, line, issued, missed } in blocked {
             let cycle = cycle.max(missed);

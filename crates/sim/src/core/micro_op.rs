@@ -105,7 +105,42 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// How many there are.
+    pub const COUNT: usize = 21;
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Operation; Self::COUNT] = [
+        Self::Integer,
+        Self::Multiply,
+        Self::Divide,
+        Self::FloatAdd,
+        Self::FloatMultiply,
+        Self::FloatDivide,
+        Self::Vector,
+        Self::Branch,
+        Self::Load,
+        Self::Prefetch,
+        Self::Store,
+        Self::NonTemporalStore,
+        Self::Atomic,
+        Self::Clflush,
+        Self::Clflushopt,
+        Self::Clwb,
+        Self::Sfence,
+        Self::Mfence,
+        Self::Lfence,
+        Self::String,
+        Self::RoiMarker,
+    ];
+
+    /// Whether it accesses memory or orders accesses: when it is complete is not known from its issue alone.
+    #[inline]
+    pub fn accesses_memory(self) -> bool {
+        use Operation::{Load, Prefetch};
+        matches!(self, Load | Prefetch) || self.uses_store_queue()
+    }
+
     /// Whether it occupies the store queue.
+    #[inline]
     pub fn uses_store_queue(self) -> bool {
         use Operation::{Atomic, Clflush, Clflushopt, Clwb, Mfence, NonTemporalStore, Sfence, Store};
         matches!(self, Store | NonTemporalStore | Atomic | Clflush | Clflushopt | Clwb | Sfence | Mfence)

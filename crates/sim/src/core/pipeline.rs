@@ -160,6 +160,32 @@ pub struct WatchedStore {
 /// What could not go on, and depends on something unknown.
 pub(super) struct Blocked;
 
+/// Where and for how long something is executed.
+#[derive(Clone, Copy, Debug)]
+struct Execution {
+    unit: Unit,
+    /// Cycles until its result is there.
+    latency: u8,
+    /// Cycles for which it keeps its unit.
+    busy: u8,
+}
+
+impl Execution {
+    fn of(operation: Operation, config: &CoreConfig) -> Execution {
+        let latency = match operation {
+            Operation::Multiply => config.latency.multiply,
+            Operation::Divide => config.latency.divide,
+            Operation::FloatAdd => config.latency.float_add,
+            Operation::FloatMultiply => config.latency.float_multiply,
+            Operation::FloatDivide => config.latency.float_divide,
+            Operation::Vector => config.latency.vector,
+            _ => config.latency.integer,
+        };
+        let busy = if matches!(operation, Operation::Divide | Operation::FloatDivide) { latency } else { 1 };
+        Execution { unit: Unit::of(operation), latency, busy }
+    }
+}
+
 /// One core.
 #[derive(Clone)]
 pub struct Core {
@@ -169,7 +195,8 @@ pub struct Core {
     pub(super) load_pipeline: u64,
     l1i_latency: u64,
     pub(super) walk_cycles: u64,
-    latencies: [u8; 8],
+    /// How each operation is executed that accesses no memory, by its number.
+    executions: [Execution; Operation::COUNT],
     pub(super) rob: ReorderBuffer,
     pub(super) issue: IssueCalendar,
     pub(super) loads: LoadQueue,
@@ -237,7 +264,6 @@ impl Core {
         l1d: &CacheConfig,
         period: Duration,
     ) -> Core {
-        let latency = &config.latency;
         Core {
             config: config.clone(),
             period,
@@ -245,16 +271,7 @@ impl Core {
             load_pipeline: u64::from(config.load_pipeline_cycles),
             l1i_latency: u64::from(l1i.latency_cycles),
             walk_cycles: u64::from(tlb.walk_cycles),
-            latencies: [
-                latency.integer,
-                latency.multiply,
-                latency.divide,
-                latency.float_add,
-                latency.float_multiply,
-                latency.float_divide,
-                latency.vector,
-                latency.integer,
-            ],
+            executions: Operation::ALL.map(|operation| Execution::of(operation, config)),
             rob: ReorderBuffer::new(usize::from(config.rob_entries)),
             issue: IssueCalendar::new(config),
             loads: LoadQueue::new(usize::from(config.load_queue_entries)),
@@ -648,13 +665,8 @@ impl Core {
     }
 
     /// Dispatches one micro-operation, as soon as every structure has room for it.
-    #[inline]
-    pub(super) fn dispatch(
-        &mut self,
-        micro_op: &MicroOp,
-        address: u64,
-        env: &mut Environment<'_>,
-    ) -> Result<(), Blocked> {
+    #[inline(always)]
+    fn dispatch(&mut self, micro_op: &MicroOp, address: u64, env: &mut Environment<'_>) -> Result<(), Blocked> {
         let cycle = self.dispatch_at(micro_op.operation)?;
         self.stats.micro_ops += 1;
         if cycle > self.dispatch_cycle {
@@ -667,6 +679,17 @@ impl Core {
             self.dispatched = 0;
         }
         let operation = micro_op.operation;
+        // Most micro-operations only compute, and what from is known.
+        if !operation.accesses_memory()
+            && let Some(sources) = self.rob.known_sources(&micro_op.sources)
+        {
+            let complete = self.compute(operation, sources.max(cycle + 1));
+            let sequence = self.rob.push_complete(operation, complete, &micro_op.destinations);
+            if operation == Operation::Branch {
+                self.last_branch = (self.rob.slot(sequence), sequence);
+            }
+            return Ok(());
+        }
         let slot = self.rob.push(operation, address, micro_op.size, cycle + 1);
         if operation == Operation::Load {
             let entry = self.rob.entry_mut(slot);
@@ -712,7 +735,7 @@ impl Core {
     }
 
     /// The first cycle in which reorder buffer, issue queue and load or store queue have room.
-    #[inline]
+    #[inline(always)]
     fn dispatch_at(&mut self, operation: Operation) -> Result<u64, Blocked> {
         let Some(cycle) = self.rob.room_at() else {
             self.stats.blocked_by_reorder_buffer += 1;
@@ -740,20 +763,41 @@ impl Core {
     }
 
     /// All sources of the entry at `slot` are known: finds out when it issues and, if it can, when it completes.
+    #[inline(always)]
     pub(super) fn execute(&mut self, slot: u32, env: &mut Environment<'_>) {
-        let entry = *self.rob.entry(slot);
-        let unit = Unit::of(entry.operation);
-        match entry.operation {
+        let entry = self.rob.entry(slot);
+        let (operation, ready) = (entry.operation, entry.ready);
+        if operation.accesses_memory() {
+            return self.execute_access(slot, operation, ready, env);
+        }
+        let complete = self.compute(operation, ready);
+        self.rob.complete(slot, complete, &mut self.ready);
+    }
+
+    /// Executes what accesses no memory as soon as its sources are there, at `ready`; gives when its result is.
+    #[inline(always)]
+    fn compute(&mut self, operation: Operation, ready: u64) -> u64 {
+        let Execution { unit, latency, busy } = self.executions[operation as usize];
+        let cycle = self.issue.issue(unit, ready, u64::from(busy));
+        self.completions += 1;
+        cycle + u64::from(latency)
+    }
+
+    /// The same for what accesses memory or orders accesses.
+    #[inline(never)]
+    fn execute_access(&mut self, slot: u32, operation: Operation, ready: u64, env: &mut Environment<'_>) {
+        let unit = Unit::of(operation);
+        match operation {
             Operation::Load => {
                 let cycle = match self.config.loads_hold_issue_queue {
-                    true => self.issue.issue_staying(unit, entry.ready),
-                    false => self.issue.issue(unit, entry.ready, 1),
+                    true => self.issue.issue_staying(unit, ready),
+                    false => self.issue.issue(unit, ready, 1),
                 };
                 self.load(slot, cycle, env);
             }
             Operation::Prefetch => {
-                let cycle = self.issue.issue(unit, entry.ready, 1);
-                self.prefetch(entry.address, cycle, env);
+                let cycle = self.issue.issue(unit, ready, 1);
+                self.prefetch(self.rob.entry(slot).address, cycle, env);
                 self.complete(slot, cycle + 1);
             }
             Operation::Store | Operation::NonTemporalStore | Operation::Clflushopt | Operation::Clwb => {
@@ -763,12 +807,12 @@ impl Core {
                 self.execute_store(slot, unit, env);
             }
             Operation::Sfence if self.config.sfence_order == SfenceOrder::StoreQueue => {
-                let cycle = self.issue.issue(unit, entry.ready, 1);
+                let cycle = self.issue.issue(unit, ready, 1);
                 self.complete(slot, cycle + u64::from(self.config.latency.integer));
             }
             // These wait until they are the oldest; the store queue completes them.
             Operation::Atomic | Operation::Mfence | Operation::Sfence | Operation::Clflush => {
-                let cycle = self.issue.issue(unit, entry.ready, 1);
+                let cycle = self.issue.issue(unit, ready, 1);
                 let translated = self.translate_store(slot, cycle, env);
                 let entry = self.rob.entry_mut(slot);
                 match translated {
@@ -776,28 +820,8 @@ impl Core {
                     None => entry.outstanding += 1,
                 }
             }
-            operation => {
-                let (latency, busy) = self.latency(operation);
-                let cycle = self.issue.issue(unit, entry.ready, busy);
-                self.complete(slot, cycle + latency);
-            }
+            operation => unreachable!("{operation:?} does not access memory"),
         }
-    }
-
-    #[inline]
-    fn latency(&self, operation: Operation) -> (u64, u64) {
-        let index = match operation {
-            Operation::Multiply => 1,
-            Operation::Divide => 2,
-            Operation::FloatAdd => 3,
-            Operation::FloatMultiply => 4,
-            Operation::FloatDivide => 5,
-            Operation::Vector => 6,
-            _ => 0,
-        };
-        let latency = u64::from(self.latencies[index]);
-        let busy = if matches!(operation, Operation::Divide | Operation::FloatDivide) { latency } else { 1 };
-        (latency, busy)
     }
 
     #[inline]
@@ -838,21 +862,20 @@ impl Core {
 
     #[inline]
     fn commit(&mut self) {
-        while let Some((_, entry)) = self.rob.head() {
-            if entry.complete == UNKNOWN {
-                return;
-            }
+        let width = self.config.commit_width;
+        while let Some(entry) = self.rob.complete_head() {
             let (operation, queue_index) = (entry.operation, entry.queue_index);
-            let mut cycle = (entry.complete + 1).max(self.commit_cycle);
-            if cycle > self.commit_cycle {
-                self.committed = 0;
-            } else if self.committed == self.config.commit_width {
-                cycle += 1;
-                self.committed = 0;
+            let mut cycle = entry.complete + 1;
+            let mut committed = 0;
+            if cycle <= self.commit_cycle {
+                let is_full = self.committed == width;
+                cycle = self.commit_cycle + u64::from(is_full);
+                committed = if is_full { 0 } else { self.committed };
             }
-            self.committed += 1;
+            entry.commit = cycle;
+            self.committed = committed + 1;
             self.commit_cycle = cycle;
-            self.rob.commit_head(cycle);
+            self.rob.pass_head();
             if operation == Operation::Load {
                 self.loads.commit(queue_index, cycle);
             } else if operation.uses_store_queue() {

@@ -113,10 +113,16 @@ impl ReorderBuffer {
         (self.head < self.tail).then(|| (slot, &self.entries[slot as usize]))
     }
 
-    /// The head commits at `cycle`.
+    /// The same to be changed, if it is complete.
     #[inline]
-    pub fn commit_head(&mut self, cycle: u64) {
-        self.entries[(self.head & self.mask) as usize].commit = cycle;
+    pub fn complete_head(&mut self) -> Option<&mut Entry> {
+        let entry = &mut self.entries[(self.head & self.mask) as usize];
+        (self.head < self.tail && entry.complete != UNKNOWN).then_some(entry)
+    }
+
+    /// The commit of the head has become known: the next one is the head.
+    #[inline]
+    pub fn pass_head(&mut self) {
         self.head += 1;
     }
 
@@ -124,7 +130,10 @@ impl ReorderBuffer {
     #[inline]
     pub fn push(&mut self, operation: Operation, address: u64, size: u16, ready: u64) -> u32 {
         let slot = (self.tail & self.mask) as u32;
-        self.entries[slot as usize] = Entry {
+        let entry = &mut self.entries[slot as usize];
+        // The links of its waits are set when it waits.
+        let next_waiter = entry.next_waiter;
+        *entry = Entry {
             sequence: self.tail,
             complete: UNKNOWN,
             commit: UNKNOWN,
@@ -137,14 +146,63 @@ impl ReorderBuffer {
             queue_index: 0,
             first_waiter: NOBODY,
             last_waiter: NOBODY,
-            next_waiter: [NOBODY; Entry::SOURCES],
+            next_waiter,
         };
         self.tail += 1;
         slot
     }
 
-    /// Lets the entry at `slot` wait for `sources`; its `outstanding` and `ready` tell the rest.
+    /// When all of `sources` are there, if that is known.
+    #[inline(always)]
+    pub fn known_sources(&mut self, sources: &[Register; Entry::SOURCES]) -> Option<u64> {
+        let mut ready = 0;
+        for &register in sources {
+            if register == Register::NONE {
+                continue;
+            }
+            let mut value = self.registers[register.index()];
+            if value >= PRODUCER {
+                value = self.result_of(value & !PRODUCER);
+                if value == UNKNOWN {
+                    return None;
+                }
+                self.registers[register.index()] = value;
+            }
+            ready = ready.max(value);
+        }
+        Some(ready)
+    }
+
+    /// When the result of the micro-operation `sequence` is there, or [`UNKNOWN`].
+    #[inline(always)]
+    fn result_of(&self, sequence: u64) -> u64 {
+        let holder = &self.entries[(sequence & self.mask) as usize];
+        // A producer whose slot has another holder by now has committed long ago.
+        if holder.sequence == sequence { holder.complete } else { 0 }
+    }
+
+    /// Enters the next micro-operation, whose result is there at `complete`, as `destinations`; gives its sequence.
+    #[inline(always)]
+    pub fn push_complete(&mut self, operation: Operation, complete: u64, destinations: &[Register; 2]) -> u64 {
+        let sequence = self.tail;
+        let slot = self.push(operation, 0, 0, complete);
+        self.entries[slot as usize].complete = complete;
+        for register in destinations {
+            if *register != Register::NONE {
+                self.registers[register.index()] = complete;
+            }
+        }
+        sequence
+    }
+
+    /// The slot of the micro-operation `sequence`, as long as it has one.
     #[inline]
+    pub fn slot(&self, sequence: u64) -> u32 {
+        (sequence & self.mask) as u32
+    }
+
+    /// Lets the entry at `slot` wait for `sources`; its `outstanding` and `ready` tell the rest.
+    #[inline(always)]
     pub fn read_sources(&mut self, slot: u32, sources: &[Register; Entry::SOURCES]) {
         for (place, &register) in sources.iter().enumerate() {
             if register == Register::NONE {
@@ -157,12 +215,9 @@ impl ReorderBuffer {
                 continue;
             }
             let sequence = value & !PRODUCER;
-            let producer = (sequence & self.mask) as u32;
-            let holder = &self.entries[producer as usize];
-            // A producer whose slot has another holder by now has committed long ago.
-            let complete = if holder.sequence == sequence { holder.complete } else { 0 };
+            let complete = self.result_of(sequence);
             if complete == UNKNOWN {
-                self.wait_for(slot, place, producer);
+                self.wait_for(slot, place, self.slot(sequence));
             } else {
                 self.registers[register.index()] = complete;
                 let entry = &mut self.entries[slot as usize];
@@ -172,7 +227,7 @@ impl ReorderBuffer {
     }
 
     /// From now on `destinations` come from the entry at `slot`.
-    #[inline]
+    #[inline(always)]
     pub fn write_destinations(&mut self, slot: u32, destinations: &[Register; 2]) {
         let entry = &self.entries[slot as usize];
         let value = if entry.complete == UNKNOWN { PRODUCER | entry.sequence } else { entry.complete };
@@ -193,6 +248,15 @@ impl ReorderBuffer {
     pub fn complete(&mut self, slot: u32, cycle: u64, ready: &mut Vec<u32>) {
         let entry = &mut self.entries[slot as usize];
         entry.complete = cycle;
+        if entry.first_waiter != NOBODY {
+            self.wake(slot, cycle, ready);
+        }
+    }
+
+    /// Those who wait for the entry at `slot` have its result at `cycle`.
+    #[inline(never)]
+    fn wake(&mut self, slot: u32, cycle: u64, ready: &mut Vec<u32>) {
+        let entry = &mut self.entries[slot as usize];
         let mut waiter = std::mem::replace(&mut entry.first_waiter, NOBODY);
         entry.last_waiter = NOBODY;
         while waiter != NOBODY {
@@ -230,7 +294,7 @@ impl ReorderBuffer {
         *self = ReorderBuffer::new(self.limit as usize);
     }
 
-    #[inline]
+    #[inline(never)]
     fn wait_for(&mut self, slot: u32, place: usize, producer: u32) {
         let waiter = slot * Entry::SOURCES as u32 + place as u32;
         let entry = &mut self.entries[slot as usize];

@@ -206,8 +206,13 @@ impl Core {
     /// Lets everything at the head of the store queue take effect that can.
     pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
         self.held_store = None;
-        self.send_full(self.store_cycle, env);
+        if !self.combining.open.is_empty() {
+            self.send_full(self.store_cycle, env);
+        }
         while let Some(head) = self.stores.head() {
+            if head.operation == Operation::Store && head.committed == UNKNOWN {
+                return;
+            }
             let entry = *head;
             let done = match entry.operation {
                 Operation::Store => self.perform_store(&entry, env),
@@ -271,22 +276,22 @@ impl Core {
         // Each line is written as soon as it is owned: two cores that want the same two lines would take them from each other for ever.
         for index in u64::from(entry.lines_written)..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
-            let is_owned = env.l1d.get(line).is_some_and(|line| line.state != State::Shared);
+            let owned = env.l1d.find(line).filter(|&index| env.l1d.line(index).state != State::Shared);
             let head = self.stores.head().expect("it is the head");
-            if !is_owned {
+            let Some(owned) = owned else {
                 let has_missed = std::mem::replace(&mut head.has_missed, true);
                 self.stats.l1d_misses += u64::from(!has_missed);
                 self.ask_to_own(line, turn, cycle, env);
                 return None;
-            }
+            };
             // An older flush or non-temporal store takes the line as it is without this store.
             let overtakes = if self.combining.sent.is_empty() { None } else { self.combining.reaches(line, self.now) };
             if turn > self.horizon || overtakes.is_some() {
                 self.held_store = Some(overtakes.map_or(turn, |reaches| reaches + 1));
                 return None;
             }
-            let found = env.l1d.find_and_touch(line).expect("it is owned");
-            let copy = env.l1d.line_mut(found);
+            env.l1d.touch(line, owned);
+            let copy = env.l1d.line_mut(owned);
             copy.state = State::Modified;
             copy.version.0 += 1;
             cycle = cycle.max(copy.ready);

@@ -153,13 +153,20 @@ impl Device {
     }
 
     /// Moves into the medium what has passed the pipeline and finds room, from each port in turn. True if something moved.
+    #[inline]
     fn admit(&mut self, context: &mut Context<'_>) -> bool {
+        let now = context.now();
+        self.ports.iter().flat_map(Port::heads).any(|passed| passed <= now) && self.admit_heads(context)
+    }
+
+    /// The same where something has passed the pipeline.
+    fn admit_heads(&mut self, context: &mut Context<'_>) -> bool {
         let mut has_moved = false;
         for ingress in 0..REQUEST_CLASSES.len() {
             let mut without = 0;
             while without < self.ports.len() {
                 let port = self.turns[ingress];
-                self.turns[ingress] = (port + 1) % self.ports.len();
+                self.turns[ingress] = if port + 1 == self.ports.len() { 0 } else { port + 1 };
                 if self.admit_from(port, ingress, context) {
                     has_moved = true;
                     without = 0;

@@ -23,7 +23,9 @@ use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
 use crate::cache::array::State;
 use crate::cache::config::CacheConfig;
-use crate::cache::hierarchy::{Departure, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side};
+use crate::cache::hierarchy::{
+    Acknowledged, Departure, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side,
+};
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::core::config::{
     BranchPredictorConfig, CleanedLine, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig,
@@ -38,7 +40,7 @@ use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::write_order::WriteOrder;
 use crate::core::{Core, CoreRequest, Environment, Pause};
-use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
+use crate::kernel::{Component, Context, Divisor, Duration, Event, PortId, Time};
 use crate::livelock::HostActivity;
 use crate::message::{LineAddress, Message, Opcode, Version};
 use crate::record::{Record, RecordError, ThreadId};
@@ -92,6 +94,8 @@ pub struct Workload {
 #[derive(Clone)]
 pub struct Host {
     period: Duration,
+    /// The period, to divide by.
+    clock: Divisor,
     run_ahead: u64,
     time_slice: u64,
     context_switch: u64,
@@ -126,6 +130,7 @@ pub struct Host {
     scratch: Vec<(u64, CoreRequest)>,
     /// Empty between events; kept for their memory, like `scratch`.
     served: Vec<Served>,
+    acknowledged: Vec<Acknowledged>,
     departures: Vec<Departure>,
     /// Kept only where somebody asks for it.
     observations: Option<Box<ObservationLog>>,
@@ -204,6 +209,7 @@ impl Host {
                 .any(|block| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker));
         Host {
             period,
+            clock: Divisor::new(period.as_ps()),
             run_ahead: cycles(config.simulation.run_ahead_ns).max(1),
             time_slice: cycles(config.core.time_slice_us * 1000.0),
             context_switch: cycles(config.core.context_switch_ns),
@@ -234,6 +240,7 @@ impl Host {
             free_requests: Vec::new(),
             scratch: Vec::new(),
             served: Vec::new(),
+            acknowledged: Vec::new(),
             departures: Vec::new(),
             observations: None,
             stores: None,
@@ -499,7 +506,7 @@ impl Host {
     }
 
     fn cycle(&self, now: Time) -> u64 {
-        now.as_ps().div_ceil(self.period.as_ps())
+        self.clock.divide_up(now.as_ps())
     }
 
     fn time(&self, cycle: u64) -> Time {
@@ -735,14 +742,19 @@ impl Host {
                 self.served = served;
             }
             Opcode::Cmp => {
-                let (acknowledged, served) = self.caches.write_completed(message, now);
+                let mut acknowledged = std::mem::take(&mut self.acknowledged);
+                let mut served = std::mem::take(&mut self.served);
+                self.caches.write_completed(message, now, &mut acknowledged, &mut served);
                 context.complete_request(message, acknowledged.first().map(|first| self.time(first.cycle)));
                 self.note_brought(&served);
-                for acknowledged in acknowledged {
+                for acknowledged in acknowledged.drain(..) {
                     self.write_acknowledged(acknowledged.by.core, acknowledged.by.id, acknowledged.cycle);
                     self.run_core(acknowledged.by.core, now, context);
                 }
+                self.acknowledged = acknowledged;
                 self.deliver(&served, now, context);
+                served.clear();
+                self.served = served;
             }
             other => unreachable!("a host is never sent {other:?}"),
         }

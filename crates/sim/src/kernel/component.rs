@@ -153,16 +153,19 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// The context in which `component` handles an event at `now`.
+    #[inline]
     pub fn new(now: Time, component: ComponentId, queue: &'a mut EventQueue, wires: &'a Wires) -> Self {
         Context { now, component, queue, wires, trace: None }
     }
 
     /// The same, with somebody who follows single requests.
+    #[inline]
     pub fn traced(self, trace: Option<&'a mut Trace>) -> Self {
         Context { trace, ..self }
     }
 
     /// The current simulated time.
+    #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
@@ -173,6 +176,7 @@ impl<'a> Context<'a> {
     }
 
     /// The same context at a later instant: for what a component already knows it will do then, which saves an event.
+    #[inline]
     pub fn at(&mut self, time: Time) -> Context<'_> {
         debug_assert!(time >= self.now, "what was to be done lies in the past");
         Context {
@@ -185,6 +189,7 @@ impl<'a> Context<'a> {
     }
 
     /// Delivers `message` to whatever is wired to `port`, at `arrival`.
+    #[inline]
     pub fn send(&mut self, port: PortId, message: Message, arrival: Time) {
         debug_assert!(arrival >= self.now, "a message cannot arrive in the past");
         self.show(Place::Port(port), &message);
@@ -193,6 +198,7 @@ impl<'a> Context<'a> {
     }
 
     /// Gives the neighbour at `port` one credit of `class`, which reaches it at `arrival`.
+    #[inline]
     pub fn return_credit(&mut self, port: PortId, class: MessageClass, arrival: Time) {
         debug_assert!(arrival >= self.now, "a credit cannot arrive in the past");
         let (target, port) = self.wires.peer(self.component, port);
@@ -265,6 +271,7 @@ impl<'a> Context<'a> {
     }
 
     /// Asks for an [`Event::Wake`] with `token` at `time`.
+    #[inline]
     pub fn wake_at(&mut self, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");
         self.queue.push(time, self.component, Event::Wake { token });

@@ -1,13 +1,42 @@
 //! The one queue of events: earliest first, and in the order sent where times are equal.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
-use super::component::{ComponentId, Event};
+use super::component::{ComponentId, Event, PortId};
 use super::time::Time;
+use crate::message::{Message, MessageClass};
 
-/// Bits of a key's second half that hold the slot; the others hold the sequence.
+/// Bits of a key that hold the slot.
 const SLOT_BITS: u32 = 24;
+/// Lower bits of a key: what is not the time.
+const ORDER_BITS: u32 = 64;
+/// Children of a node of the heap: half as many levels as with two, and the children's keys lie together.
+const CHILDREN: usize = 4;
+
+/// When an event is due, in which order it was sent, and where it lies; compared as one number.
+type Key = u128;
+
+/// An event with its receiver. Messages, which are much larger than all else, lie apart: most events have none.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    target: ComponentId,
+    kind: Kind,
+}
+
+/// As [`Event`], but with the place of the message.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Arrival { port: PortId, message: u32 },
+    Credit { port: PortId, class: MessageClass },
+    Wake { token: u64 },
+}
+
+/// Things that do not move until they are taken out. A place that is free is used again, the latest first.
+#[derive(Clone)]
+struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
 
 /// Pending events of a simulation, ordered by (time, sequence of sending).
 ///
@@ -15,11 +44,11 @@ const SLOT_BITS: u32 = 24;
 /// line of its own: all else of that time was sent before and comes first.
 #[derive(Clone, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, u64)>>,
-    slab: Vec<(ComponentId, Event)>,
-    free: Vec<u32>,
-    /// Events of the time `now`, in the order sent.
-    present: VecDeque<(ComponentId, Event)>,
+    heap: Vec<Key>,
+    events: Slab<Pending>,
+    messages: Slab<Message>,
+    /// Where events of the time `now` lie, in the order sent.
+    present: VecDeque<u32>,
     /// The time of the event that was taken last.
     now: Time,
     sequence: u64,
@@ -27,13 +56,23 @@ pub struct EventQueue {
 
 impl EventQueue {
     /// Adds an event for `target` at `time`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Time, target: ComponentId, event: Event) {
+        let kind = match event {
+            Event::Arrival { port, message } => Kind::Arrival { port, message: self.messages.insert(message) },
+            Event::Credit { port, class } => Kind::Credit { port, class },
+            Event::Wake { token } => Kind::Wake { token },
+        };
+        let slot = self.events.insert(Pending { target, kind });
+        self.schedule(time, slot);
+    }
+
+    fn schedule(&mut self, time: Time, slot: u32) {
         if time == self.now {
-            self.present.push_back((target, event));
+            self.present.push_back(slot);
         } else {
-            let slot = self.place(target, event);
-            self.heap.push(Reverse((time, self.sequence << SLOT_BITS | u64::from(slot))));
+            let order = self.sequence << SLOT_BITS | u64::from(slot);
+            self.push_key(Key::from(time.as_ps()) << ORDER_BITS | Key::from(order));
         }
         self.sequence += 1;
     }
@@ -41,23 +80,27 @@ impl EventQueue {
     /// Takes the earliest event, with its time and receiver.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, ComponentId, Event)> {
-        let earliest = self.heap.peek().map(|Reverse((time, _))| *time);
-        if earliest != Some(self.now)
-            && let Some((target, event)) = self.present.pop_front()
-        {
-            return Some((self.now, target, event));
-        }
-        let Reverse((time, key)) = self.heap.pop()?;
-        let slot = (key & ((1 << SLOT_BITS) - 1)) as u32;
-        self.free.push(slot);
-        let (target, event) = self.slab[slot as usize];
-        self.now = time;
-        Some((time, target, event))
+        let slot = match self.heap.first() {
+            Some(&key) if time_of(key) == self.now || self.present.is_empty() => {
+                self.pop_key();
+                self.now = time_of(key);
+                slot_of(key)
+            }
+            _ => self.present.pop_front()?,
+        };
+        let Pending { target, kind } = self.events.take(slot);
+        let event = match kind {
+            Kind::Arrival { port, message } => Event::Arrival { port, message: self.messages.take(message) },
+            Kind::Credit { port, class } => Event::Credit { port, class },
+            Kind::Wake { token } => Event::Wake { token },
+        };
+        Some((self.now, target, event))
     }
 
     /// When the next event is due.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        if self.present.is_empty() { self.heap.peek().map(|Reverse((time, _))| *time) } else { Some(self.now) }
+        if self.present.is_empty() { self.heap.first().map(|&key| time_of(key)) } else { Some(self.now) }
     }
 
     /// How many events were ever sent; a measure of the work done.
@@ -78,23 +121,98 @@ impl EventQueue {
     /// Drops everything that is under way: what a power cut does to the wires.
     pub fn clear(&mut self) {
         self.heap.clear();
-        self.slab.clear();
-        self.free.clear();
+        self.events = Slab::default();
+        self.messages = Slab::default();
         self.present.clear();
     }
 
-    /// A place in the slab that holds the event.
     #[inline]
-    fn place(&mut self, target: ComponentId, event: Event) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slab[slot as usize] = (target, event);
-            return slot;
+    fn push_key(&mut self, key: Key) {
+        let mut place = self.heap.len();
+        self.heap.push(key);
+        while place > 0 {
+            let parent = (place - 1) / CHILDREN;
+            if self.heap[parent] < key {
+                break;
+            }
+            self.heap[place] = self.heap[parent];
+            place = parent;
         }
-        self.slab.push((target, event));
-        let slot = self.slab.len() as u64 - 1;
-        assert!(slot < 1 << SLOT_BITS, "more than {} events are pending", 1 << SLOT_BITS);
-        slot as u32
+        self.heap[place] = key;
     }
+
+    /// Takes the first key out; there must be one.
+    #[inline]
+    fn pop_key(&mut self) {
+        let key = self.heap.pop().expect("there is a first key");
+        let heap = &mut self.heap[..];
+        if heap.is_empty() {
+            return;
+        }
+        let mut place = 0;
+        while let Some(child) = earliest_child(heap, place)
+            && heap[child] < key
+        {
+            heap[place] = heap[child];
+            place = child;
+        }
+        heap[place] = key;
+    }
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Slab<T> {
+    /// Puts `thing` somewhere and gives the place.
+    #[inline]
+    fn insert(&mut self, thing: T) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = thing;
+            return place;
+        }
+        self.grow(thing)
+    }
+
+    /// Takes out what is at `place`.
+    #[inline]
+    fn take(&mut self, place: u32) -> T {
+        self.free.push(place);
+        self.places[place as usize]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, thing: T) -> u32 {
+        let place = self.places.len() as u64;
+        assert!(place < 1 << SLOT_BITS, "more than {} events are pending", 1 << SLOT_BITS);
+        self.places.push(thing);
+        place as u32
+    }
+}
+
+/// Where the earliest of the children of the node at `place` is, if it has any.
+#[inline]
+fn earliest_child(heap: &[Key], place: usize) -> Option<usize> {
+    let first = place * CHILDREN + 1;
+    let earlier = |one: usize, other: usize| if heap[other] < heap[one] { other } else { one };
+    if first + CHILDREN <= heap.len() {
+        return Some(earlier(earlier(first, first + 1), earlier(first + 2, first + 3)));
+    }
+    (first..heap.len()).reduce(earlier)
+}
+
+#[inline]
+fn time_of(key: Key) -> Time {
+    Time::from_ps((key >> ORDER_BITS) as u64)
+}
+
+#[inline]
+fn slot_of(key: Key) -> u32 {
+    key as u32 & ((1 << SLOT_BITS) - 1)
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 //! Components never call each other: they send messages through ports, and this room decides who receives what, when.
 
 pub mod component;
+pub mod divisor;
 pub mod events;
 pub mod link;
 pub mod time;
 pub mod trace;
 
 pub use component::{Component, ComponentId, Context, Event, PortId, Wires};
+pub use divisor::Divisor;
 pub use events::EventQueue;
 pub use time::{Duration, Time};

@@ -199,7 +199,9 @@ impl Bench {
         let served = if message.is_write() {
             assert!(message.version >= *held, "{message:?} comes after {held:?}");
             *held = message.version;
-            self.caches.write_completed(&message.answer(message.version), now)
+            let (mut acknowledged, mut served) = (Vec::new(), Vec::new());
+            self.caches.write_completed(&message.answer(message.version), now, &mut acknowledged, &mut served);
+            (acknowledged, served)
         } else {
             let mut served = Vec::new();
             self.caches.data_arrived(&message.answer(*held), now, &mut served);

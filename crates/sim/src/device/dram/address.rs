@@ -2,6 +2,7 @@
 
 use super::channel::BankId;
 use super::config::{AddressMapping, DramConfig};
+use crate::kernel::Divisor;
 use crate::message::LINE_BYTES;
 
 /// Finds bank and row of a line.
@@ -12,6 +13,8 @@ pub struct AddressMap {
     bank_groups: u64,
     banks_per_group: u64,
     columns: u64,
+    /// The same four numbers, to divide by.
+    divisors: [Divisor; 4],
 }
 
 /// Where a line lies: each number is counted within the one before.
@@ -32,42 +35,46 @@ pub struct Place {
 impl AddressMap {
     /// The map of a channel like `config`.
     pub fn new(config: &DramConfig) -> AddressMap {
+        let (ranks, bank_groups) = (u64::from(config.ranks), u64::from(config.bank_groups));
+        let (banks_per_group, columns) = (u64::from(config.banks_per_group), u64::from(config.row_bytes) / LINE_BYTES);
         AddressMap {
             mapping: config.address_mapping,
-            ranks: u64::from(config.ranks),
-            bank_groups: u64::from(config.bank_groups),
-            banks_per_group: u64::from(config.banks_per_group),
-            columns: u64::from(config.row_bytes) / LINE_BYTES,
+            ranks,
+            bank_groups,
+            banks_per_group,
+            columns,
+            divisors: [ranks, bank_groups, banks_per_group, columns].map(Divisor::new),
         }
     }
 
     /// The bank and the row of line `device_line` of the device.
     pub fn locate(&self, device_line: u64) -> (BankId, u64) {
         let mut rest = device_line;
-        let mut take = |count: u64| {
-            let digit = rest % count;
-            rest /= count;
+        let mut take = |count: Divisor| {
+            let digit;
+            (rest, digit) = count.divide(rest);
             digit
         };
+        let [ranks, bank_groups, banks_per_group, columns] = self.divisors;
         let (group, bank, rank);
         match self.mapping {
             AddressMapping::RoRaBaBgCo => {
-                take(self.columns);
-                group = take(self.bank_groups);
-                bank = take(self.banks_per_group);
-                rank = take(self.ranks);
+                take(columns);
+                group = take(bank_groups);
+                bank = take(banks_per_group);
+                rank = take(ranks);
             }
             AddressMapping::RoCoRaBaBg => {
-                group = take(self.bank_groups);
-                bank = take(self.banks_per_group);
-                rank = take(self.ranks);
-                take(self.columns);
+                group = take(bank_groups);
+                bank = take(banks_per_group);
+                rank = take(ranks);
+                take(columns);
             }
             AddressMapping::RoRaBaCoBg => {
-                group = take(self.bank_groups);
-                take(self.columns);
-                bank = take(self.banks_per_group);
-                rank = take(self.ranks);
+                group = take(bank_groups);
+                take(columns);
+                bank = take(banks_per_group);
+                rank = take(ranks);
             }
         }
         let bank = (rank * self.bank_groups + group) * self.banks_per_group + bank;

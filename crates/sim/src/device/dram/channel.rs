@@ -95,6 +95,8 @@ struct Rank {
     /// The last activates, the oldest at `oldest_activate`.
     activates: [Option<Time>; ACTIVATES_IN_WINDOW],
     oldest_activate: usize,
+    /// The end of the window of tFAW that began with the oldest of them.
+    window: Time,
 }
 
 impl Channel {
@@ -155,21 +157,12 @@ impl Channel {
     }
 
     /// The earliest time at which no gate holds `command` back. Whether the bank is in a state for it is not asked.
-    #[inline]
     pub fn earliest(&self, command: Command) -> Time {
         let gate = match command {
-            Command::Activate { bank, .. } => {
-                let rank = &self.ranks[self.rank(bank)];
-                let window = rank.activates[rank.oldest_activate].map_or(Time::ZERO, |oldest| oldest + self.timing.faw);
-                self.bank(bank).activate.max(self.group(bank).activate).max(rank.activate).max(window)
-            }
-            Command::Precharge { bank } => self.bank(bank).precharge,
-            Command::Read { bank, .. } => {
-                self.bank(bank).column.max(self.group(bank).read).max(self.ranks[self.rank(bank)].read)
-            }
-            Command::Write { bank, .. } => {
-                self.bank(bank).column.max(self.group(bank).write).max(self.ranks[self.rank(bank)].write)
-            }
+            Command::Activate { bank, .. } => self.earliest_activate(bank),
+            Command::Precharge { bank } => self.earliest_precharge(bank),
+            Command::Read { bank, .. } => self.earliest_read(bank),
+            Command::Write { bank, .. } => self.earliest_write(bank),
             Command::PrechargeAll { rank } => {
                 // A bank that closes itself must have begun to; from then on it takes PREA as idle.
                 let begins = |bank: &Bank| match bank.open_row {
@@ -183,6 +176,34 @@ impl Channel {
             }
         };
         gate.max(self.command_bus_free)
+    }
+
+    /// The same for ACT, but for the command bus.
+    #[inline]
+    pub fn earliest_activate(&self, bank: BankId) -> Time {
+        let bank = self.bank(bank);
+        let rank = &self.ranks[bank.rank];
+        bank.activate.max(self.groups[bank.group].activate).max(rank.activate).max(rank.window)
+    }
+
+    /// For PRE.
+    #[inline]
+    pub fn earliest_precharge(&self, bank: BankId) -> Time {
+        self.bank(bank).precharge
+    }
+
+    /// For RD.
+    #[inline]
+    pub fn earliest_read(&self, bank: BankId) -> Time {
+        let bank = self.bank(bank);
+        bank.column.max(self.groups[bank.group].read).max(self.ranks[bank.rank].read)
+    }
+
+    /// For WR.
+    #[inline]
+    pub fn earliest_write(&self, bank: BankId) -> Time {
+        let bank = self.bank(bank);
+        bank.column.max(self.groups[bank.group].write).max(self.ranks[bank.rank].write)
     }
 
     /// Issues `command` at `at`, which is not before [`Self::earliest`].
@@ -235,7 +256,7 @@ impl Channel {
         debug_assert!(self.open_row(bank).is_none(), "ACT to a bank with an open row");
         let Channel { timing, .. } = self;
         let (column, precharge) = (at + timing.rcd, at + timing.ras);
-        let (same_group, same_rank) = (at + timing.rrd_l, at + timing.rrd_s);
+        let (same_group, same_rank, window) = (at + timing.rrd_l, at + timing.rrd_s, timing.faw);
         let state = &mut self.banks[usize::from(bank.0)];
         state.open_row = Some(row);
         state.column = column;
@@ -246,16 +267,17 @@ impl Channel {
         raise(&mut rank.activate, same_rank);
         rank.activates[rank.oldest_activate] = Some(at);
         rank.oldest_activate = (rank.oldest_activate + 1) % ACTIVATES_IN_WINDOW;
+        rank.window = rank.activates[rank.oldest_activate].map_or(Time::ZERO, |oldest| oldest + window);
     }
 
     fn read(&mut self, bank: BankId, at: Time) {
-        let timing = self.timing.clone();
-        raise(&mut self.banks[usize::from(bank.0)].precharge, at + timing.rtp);
-        raise(&mut self.group_mut(bank).read, at + timing.ccd_l);
+        let Channel { timing, banks, groups, ranks, .. } = self;
+        let bank = &mut banks[usize::from(bank.0)];
+        raise(&mut bank.precharge, at + timing.rtp);
+        raise(&mut groups[bank.group].read, at + timing.ccd_l);
         let data_end = at + timing.cl + timing.burst;
-        let own_rank = self.rank(bank);
-        for (index, rank) in self.ranks.iter_mut().enumerate() {
-            if index == own_rank {
+        for (index, rank) in ranks.iter_mut().enumerate() {
+            if index == bank.rank {
                 raise(&mut rank.read, at + timing.ccd_s.max(timing.burst));
                 raise(&mut rank.write, before(data_end + timing.rtw, timing.cwl));
             } else {
@@ -266,15 +288,15 @@ impl Channel {
     }
 
     fn write(&mut self, bank: BankId, at: Time) {
-        let timing = self.timing.clone();
+        let Channel { timing, banks, groups, ranks, .. } = self;
+        let bank = &mut banks[usize::from(bank.0)];
         let data_end = at + timing.cwl + timing.burst;
-        raise(&mut self.banks[usize::from(bank.0)].precharge, data_end + timing.wr);
-        let group = self.group_mut(bank);
+        raise(&mut bank.precharge, data_end + timing.wr);
+        let group = &mut groups[bank.group];
         raise(&mut group.write, at + timing.ccd_l);
         raise(&mut group.read, data_end + timing.wtr_l);
-        let own_rank = self.rank(bank);
-        for (index, rank) in self.ranks.iter_mut().enumerate() {
-            if index == own_rank {
+        for (index, rank) in ranks.iter_mut().enumerate() {
+            if index == bank.rank {
                 raise(&mut rank.write, at + timing.ccd_s.max(timing.burst));
                 raise(&mut rank.read, data_end + timing.wtr_s);
             } else {
@@ -304,10 +326,6 @@ impl Channel {
 
     fn banks_of(&self, rank: usize) -> &[Bank] {
         &self.banks[self.banks_of_rank(rank)]
-    }
-
-    fn group(&self, bank: BankId) -> &BankGroup {
-        &self.groups[self.bank(bank).group]
     }
 
     fn group_mut(&mut self, bank: BankId) -> &mut BankGroup {

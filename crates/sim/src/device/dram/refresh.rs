@@ -11,6 +11,8 @@ use crate::kernel::{Duration, Time};
 pub struct Refresh {
     interval: Duration,
     due: Vec<Time>,
+    /// The earliest of them.
+    next_due: Time,
 }
 
 impl Refresh {
@@ -18,8 +20,9 @@ impl Refresh {
     pub fn new(channel: &Channel) -> Refresh {
         let interval = channel.timing().refi;
         let ranks = channel.ranks() as u64;
-        let due = (1..=ranks).map(|turn| channel.timing().edge(Time::ZERO + interval * turn / ranks)).collect();
-        Refresh { interval, due }
+        let due: Vec<Time> =
+            (1..=ranks).map(|turn| channel.timing().edge(Time::ZERO + interval * turn / ranks)).collect();
+        Refresh { interval, next_due: earliest(&due), due }
     }
 
     /// Whether `rank` waits for its refresh at `now`.
@@ -28,8 +31,9 @@ impl Refresh {
     }
 
     /// When the next rank is due.
+    #[inline]
     pub fn next_due(&self) -> Time {
-        *self.due.iter().min().expect("a channel has ranks")
+        self.next_due
     }
 
     /// The next command of refreshing, and when it may be issued.
@@ -47,5 +51,10 @@ impl Refresh {
     /// `rank` was refreshed.
     pub fn refreshed(&mut self, rank: usize) {
         self.due[rank] += self.interval;
+        self.next_due = earliest(&self.due);
     }
+}
+
+fn earliest(due: &[Time]) -> Time {
+    *due.iter().min().expect("a channel has ranks")
 }

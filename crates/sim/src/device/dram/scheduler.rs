@@ -53,40 +53,59 @@ impl Scheduler {
         refresh: &Refresh,
         now: Time,
     ) -> Option<Decision> {
+        if channel.banks() <= SmallBankSet::BANKS {
+            self.choose_with::<SmallBankSet>(queue, are_writes, channel, refresh, now)
+        } else {
+            self.choose_with::<LargeBankSet>(queue, are_writes, channel, refresh, now)
+        }
+    }
+
+    fn choose_with<Set: BankSet>(
+        &self,
+        queue: &[Pending],
+        are_writes: bool,
+        channel: &Channel,
+        refresh: &Refresh,
+        now: Time,
+    ) -> Option<Decision> {
         let soonest = channel.command_bus_free().max(now);
-        let mut columns_seen = BankSet::default();
-        let mut conflicts_seen = BankSet::default();
+        let waits_for_refresh = refresh.next_due() <= now;
+        let mut columns_seen = Set::default();
+        let mut conflicts_seen = Set::default();
+        // The banks whose open row a request hits; found out when it first matters.
+        let mut hits: Option<Set> = None;
         let mut best: Option<(Time, bool, Decision)> = None;
         for (index, pending) in queue.iter().enumerate() {
             let Pending { bank, row, .. } = *pending;
-            if refresh.is_due(channel.rank(bank), now) {
+            if waits_for_refresh && refresh.is_due(channel.rank(bank), now) {
                 continue;
             }
-            let is_capped = self.passed[usize::from(bank.0)] >= self.row_hit_cap;
             let open_row = channel.open_row(bank);
             let is_column = open_row == Some(row);
-            let command = if is_column {
-                let gives_way = is_capped && conflicts_seen.contains(bank);
+            let (command, earliest) = if is_column {
+                let gives_way = conflicts_seen.contains(bank) && self.is_capped(bank);
                 if gives_way || !columns_seen.insert(bank) {
                     continue;
                 }
-                match are_writes {
-                    true => Command::Write { bank, auto_precharge: false },
-                    false => Command::Read { bank, auto_precharge: false },
+                if are_writes {
+                    (Command::Write { bank, auto_precharge: false }, channel.earliest_write(bank))
+                } else {
+                    (Command::Read { bank, auto_precharge: false }, channel.earliest_read(bank))
                 }
             } else {
                 if !conflicts_seen.insert(bank) || columns_seen.contains(bank) {
                     continue;
                 }
-                let is_hit = |other: &Pending| other.bank == bank && Some(other.row) == open_row;
+                // A hit that is older would have been seen, or have given way to an older conflict.
+                let mut is_hit = || hits.get_or_insert_with(|| banks_hit(&queue[index..], channel)).contains(bank);
                 match open_row {
-                    Some(_) if !is_capped && queue[index..].iter().any(is_hit) => continue,
-                    Some(_) => Command::Precharge { bank },
-                    None => Command::Activate { bank, row },
+                    Some(_) if is_hit() && !self.is_capped(bank) => continue,
+                    Some(_) => (Command::Precharge { bank }, channel.earliest_precharge(bank)),
+                    None => (Command::Activate { bank, row }, channel.earliest_activate(bank)),
                 }
             };
-            let at = channel.earliest(command).max(now);
-            if best.is_none_or(|(time, is_slower, _)| (at, !is_column) < (time, is_slower)) {
+            let at = earliest.max(soonest);
+            if best.is_none_or(|(time, is_slower, _)| at < time || (at == time && is_slower && is_column)) {
                 best = Some((at, !is_column, Decision { at, index, command }));
             }
             if is_column && at == soonest {
@@ -94,6 +113,11 @@ impl Scheduler {
             }
         }
         best.map(|(.., decision)| decision)
+    }
+
+    /// Whether no more hits of the open row of `bank` may pass an older request for another row.
+    fn is_capped(&self, bank: BankId) -> bool {
+        self.passed[usize::from(bank.0)] >= self.row_hit_cap
     }
 
     /// RD or WR was issued for `queue[index]`, which is still in the queue.
@@ -118,16 +142,56 @@ impl Scheduler {
     }
 }
 
-/// A set of banks; a channel has at most 1024.
-#[derive(Default)]
-struct BankSet([u64; 16]);
+/// The banks whose open row one of the requests `queue` hits.
+fn banks_hit<Set: BankSet>(queue: &[Pending], channel: &Channel) -> Set {
+    let mut hits = Set::default();
+    for pending in queue {
+        if channel.open_row(pending.bank) == Some(pending.row) {
+            hits.insert(pending.bank);
+        }
+    }
+    hits
+}
 
-impl BankSet {
+/// A set of banks of a channel.
+trait BankSet: Default {
+    fn contains(&self, bank: BankId) -> bool;
+
+    /// True if the bank was not in the set.
+    fn insert(&mut self, bank: BankId) -> bool;
+}
+
+/// Of a channel with few banks: a number that stays in a register.
+#[derive(Default)]
+struct SmallBankSet(u64);
+
+impl SmallBankSet {
+    const BANKS: usize = 64;
+}
+
+impl BankSet for SmallBankSet {
+    #[inline]
+    fn contains(&self, bank: BankId) -> bool {
+        self.0 >> bank.0 & 1 == 1
+    }
+
+    #[inline]
+    fn insert(&mut self, bank: BankId) -> bool {
+        let is_new = !self.contains(bank);
+        self.0 |= 1 << bank.0;
+        is_new
+    }
+}
+
+/// Of any channel: it has at most 1024.
+#[derive(Default)]
+struct LargeBankSet([u64; 16]);
+
+impl BankSet for LargeBankSet {
     fn contains(&self, bank: BankId) -> bool {
         self.0[usize::from(bank.0) / 64] >> (bank.0 % 64) & 1 == 1
     }
 
-    /// True if the bank was not in the set.
     fn insert(&mut self, bank: BankId) -> bool {
         let is_new = !self.contains(bank);
         self.0[usize::from(bank.0) / 64] |= 1 << (bank.0 % 64);

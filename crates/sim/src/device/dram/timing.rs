@@ -1,7 +1,7 @@
 //! The timing parameters of a DRAM channel, in whole clock cycles.
 
 use super::config::DramConfig;
-use crate::kernel::{Duration, Time};
+use crate::kernel::{Divisor, Duration, Time};
 
 /// Thousandths of a cycle that JESD79-4 (chapter 13.5) adds before it cuts off the fraction: 26 of 1000 are forgiven.
 const ROUNDING_THOUSANDTHS: u64 = 974;
@@ -31,6 +31,8 @@ pub struct DramTiming {
     pub refi: Duration,
     /// How long a burst occupies the data bus.
     pub burst: Duration,
+    /// `ck`, to divide by.
+    period: Divisor,
 }
 
 impl DramTiming {
@@ -59,12 +61,14 @@ impl DramTiming {
             rfc: whole(config.t_rfc_ns),
             refi: whole(config.t_refi_ns),
             burst: ck * u64::from(config.burst_length.div_ceil(2)),
+            period: Divisor::new(ck.as_ps()),
         }
     }
 
     /// The first rising edge of the clock that is not before `time`: commands are issued on edges only.
+    #[inline]
     pub fn edge(&self, time: Time) -> Time {
-        Time::from_ps(time.as_ps().next_multiple_of(self.ck.as_ps()))
+        Time::from_ps(self.period.next_multiple(time.as_ps()))
     }
 }
 

@@ -80,7 +80,9 @@ impl Transmitter {
             self.credits[class.index()] <= self.initial_credits[class.index()],
             "the receiver returned a credit it never got"
         );
-        self.send_waiting(context);
+        if self.waiting.iter().any(|waiting| !waiting.is_empty()) {
+            self.send_waiting(context);
+        }
     }
 
     /// A buffer place of `class`, which something that came in by this port had, is free again: the credit goes back with the next flit.
