@@ -49,6 +49,15 @@ impl Line {
     }
 }
 
+/// A place in the set of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is.
+    pub index: usize,
+    /// What has to leave first, if anything.
+    pub victim: Option<LineAddress>,
+}
+
 /// A set-associative array with LRU replacement.
 #[derive(Clone, Debug)]
 pub struct CacheArray {
@@ -143,27 +152,34 @@ impl CacheArray {
         self.find(line).map(|index| &mut self.lines[index])
     }
 
-    /// What has to leave before `line` can enter: nothing if its set has room.
-    pub fn victim(&self, line: LineAddress) -> Option<LineAddress> {
-        let victim = self.tags[self.lru.victim(self.first_of_set(line), self.ways)];
-        (victim != EMPTY).then_some(LineAddress(victim))
+    /// Where `line` can enter.
+    #[inline]
+    pub fn place_for(&self, line: LineAddress) -> Place {
+        let index = self.lru.victim(self.first_of_set(line), self.ways);
+        let holder = self.tags[index];
+        Place { index, victim: (holder != EMPTY).then_some(LineAddress(holder)) }
     }
 
-    /// Enters `line` as the most recently used and gives where it lies; its set must have room.
+    /// Enters `line` as the most recently used and gives where it lies; what had to leave has left.
     ///
     /// # Panics
-    /// If the set is full or the line is here already.
+    /// If it has not.
     pub fn insert(&mut self, line: LineAddress, content: Line) -> usize {
+        let Place { index, .. } = self.place_for(line);
+        self.insert_at(index, line, content);
+        index
+    }
+
+    /// The same at `index`, which [`CacheArray::place_for`] has given.
+    #[inline]
+    pub fn insert_at(&mut self, index: usize, line: LineAddress, content: Line) {
         debug_assert!(self.find(line).is_none(), "a line is entered twice");
-        let set = self.set_of(line);
-        let first = set * self.ways;
-        let index = self.lru.victim(first, self.ways);
         assert_eq!(self.tags[index], EMPTY, "the victim has left before");
+        let set = self.set_of(line);
         self.tags[index] = line.0;
         self.lines[index] = content;
-        self.recent[set] = (index - first) as u16;
+        self.recent[set] = (index - set * self.ways) as u16;
         self.lru.touch(index);
-        index
     }
 
     /// Takes `line` out.
@@ -212,8 +228,8 @@ mod tests {
         array.insert(line(1), Line::default());
         array.insert(line(2), Line::default());
         assert!(array.find_and_touch(line(1)).is_some());
-        assert_eq!(array.victim(line(3)), Some(line(2)));
-        assert_eq!(array.victim(LineAddress(1)), None, "the other set is empty");
+        assert_eq!(array.place_for(line(3)).victim, Some(line(2)));
+        assert_eq!(array.place_for(LineAddress(1)).victim, None, "the other set is empty");
     }
 
     #[test]
@@ -224,7 +240,7 @@ mod tests {
         for used in [0, 257, 1] {
             assert!(array.find_and_touch(LineAddress(used)).is_some());
         }
-        assert_eq!(array.victim(LineAddress(WAYS)), Some(LineAddress(2)));
+        assert_eq!(array.place_for(LineAddress(WAYS)).victim, Some(LineAddress(2)));
     }
 
     #[test]
@@ -232,7 +248,7 @@ mod tests {
         let mut array = CacheArray::new(64, 1);
         array.insert(LineAddress(7), Line::default());
         assert!(array.remove(LineAddress(7)).is_some());
-        assert_eq!(array.victim(LineAddress(9)), None);
+        assert_eq!(array.place_for(LineAddress(9)).victim, None);
         assert!(array.find(LineAddress(7)).is_none());
     }
 }

@@ -849,10 +849,11 @@ impl Hierarchy {
             Side::Instruction => {
                 let array = &mut self.l1i[core];
                 if array.find(request.line).is_none() {
-                    if let Some(victim) = array.victim(request.line) {
-                        array.remove(victim);
+                    let place = array.place_for(request.line);
+                    if place.victim.is_some() {
+                        array.remove_at(place.index);
                     }
-                    array.insert(request.line, content);
+                    array.insert_at(place.index, request.line, content);
                 }
             }
             Side::Data => self.insert_first_level(core, request.line, content),
@@ -866,14 +867,15 @@ impl Hierarchy {
             present.ready = present.ready.max(content.ready);
             return;
         }
-        if let Some(victim) = self.l1d[core].victim(line) {
-            let old = self.l1d[core].remove(victim).expect("the victim is there");
+        let place = self.l1d[core].place_for(line);
+        if let Some(victim) = place.victim {
+            let old = self.l1d[core].remove_at(place.index);
             if old.state == State::Modified {
                 self.stats.first_level_write_backs += 1;
                 self.store_below(0, core, victim, old.version, old.settled());
             }
         }
-        self.l1d[core].insert(line, content);
+        self.l1d[core].insert_at(place.index, line, content);
     }
 
     fn insert_private(&mut self, level: usize, core: usize, line: LineAddress, content: Line) {
@@ -883,8 +885,9 @@ impl Hierarchy {
             present.update(content.version, content.ready);
             return;
         }
-        if let Some(victim) = array.victim(line) {
-            let mut old = array.remove(victim).expect("the victim is there");
+        let place = array.place_for(line);
+        if let Some(victim) = place.victim {
+            let mut old = array.remove_at(place.index);
             if self.private[level].is_inclusive {
                 let levels = self.private[..level].iter_mut().map(|level| &mut level.arrays[core]);
                 for above in levels.chain([&mut self.l1d[core]]).filter_map(|array| array.remove(victim)) {
@@ -899,7 +902,7 @@ impl Hierarchy {
                 self.store_below(level + 1, core, victim, old.version, old.settled());
             }
         }
-        self.private[level].arrays[core].insert(line, content);
+        self.private[level].arrays[core].insert_at(place.index, line, content);
     }
 
     /// Writes a victim, stored in cycle `stored`, back into the next level that has the line.
@@ -979,7 +982,8 @@ impl Hierarchy {
             if self.shared[level].array.find(line).is_some() {
                 continue;
             }
-            if let Some(victim) = self.shared[level].array.victim(line) {
+            let place = self.shared[level].array.place_for(line);
+            if let Some(victim) = place.victim {
                 if level == last {
                     self.evict(victim, now);
                 } else {
@@ -987,7 +991,7 @@ impl Hierarchy {
                 }
             }
             let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
-            self.shared[level].array.insert(line, content);
+            self.shared[level].array.insert_at(place.index, line, content);
         }
     }
 

@@ -93,20 +93,22 @@ impl Tlb {
         if !self.is_enabled {
             return (frame, Translation::Hit);
         }
-        if let Some(victim) = self.entries.victim(LineAddress(page)) {
-            self.entries.remove(victim);
+        let place = self.entries.place_for(LineAddress(page));
+        if place.victim.is_some() {
+            self.entries.remove_at(place.index);
         }
-        let entry = self.entries.insert(LineAddress(page), Line::default());
-        self.frames[entry] = frame;
+        self.entries.insert_at(place.index, LineAddress(page), Line::default());
+        self.frames[place.index] = frame;
         self.walks += 1;
         let entry = LineAddress::containing(PAGE_TABLE_BASE + page % (1 << 35) * 8);
         if self.walk_cache.find_and_touch(entry).is_some() {
             return (frame, Translation::Walk);
         }
-        if let Some(victim) = self.walk_cache.victim(entry) {
-            self.walk_cache.remove(victim);
+        let place = self.walk_cache.place_for(entry);
+        if place.victim.is_some() {
+            self.walk_cache.remove_at(place.index);
         }
-        self.walk_cache.insert(entry, Line::default());
+        self.walk_cache.insert_at(place.index, entry, Line::default());
         self.walk_reads += 1;
         (frame, Translation::Read(entry))
     }

@@ -25,7 +25,7 @@ use super::medium::Completion;
 use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::trace::MediaWrite;
-use crate::kernel::{Duration, Time};
+use crate::kernel::{Divisor, Duration, Time};
 use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
 use bank_set::BankSet;
@@ -42,7 +42,9 @@ pub struct Pm {
     send: Duration,
     burst: Duration,
     ack_at: AckAt,
-    lines_of_row: u64,
+    lines_of_row: Divisor,
+    /// How many banks there are, to divide by.
+    bank_count: Divisor,
     has_row_buffer: bool,
     read_queue_entries: usize,
     write_queue_entries: usize,
@@ -94,7 +96,8 @@ impl Pm {
             send: Duration::from_ns(config.send_ns),
             burst: Duration::from_ns(config.burst_ns),
             ack_at: config.ack_at,
-            lines_of_row: u64::from(config.row_bytes) / LINE_BYTES,
+            lines_of_row: Divisor::new(u64::from(config.row_bytes) / LINE_BYTES),
+            bank_count: Divisor::new(banks as u64),
             has_row_buffer: config.row_buffer,
             read_queue_entries: config.read_queue_entries.into(),
             write_queue_entries: config.write_queue_entries.into(),
@@ -257,12 +260,13 @@ impl Pm {
     /// The bank of `line`, and its number in the device.
     fn locate(&self, line: LineAddress) -> (usize, u64) {
         let device_line = self.interleave.device_line(line);
-        ((self.row(device_line) % self.banks.len() as u64) as usize, device_line)
+        let (_, bank) = self.bank_count.divide(self.row(device_line));
+        (bank as usize, device_line)
     }
 
     /// The row of a line, counted over all banks.
     fn row(&self, device_line: u64) -> u64 {
-        device_line / self.lines_of_row
+        self.lines_of_row.divide(device_line).0
     }
 
     /// `bank` will have the row of `device_line` in its buffer, if it has one: gives how long the medium takes for that.
