@@ -26,10 +26,11 @@ fn look_up(cache: &mut CacheArray, address: u64) -> bool {
     if cache.find_and_touch(line).is_some() {
         return true;
     }
-    if let Some(victim) = cache.victim(line) {
-        cache.remove(victim);
+    let place = cache.place_for(line);
+    if place.victim.is_some() {
+        cache.remove_at(place.index);
     }
-    cache.insert(line, Line::default());
+    cache.insert_at(place.index, line, Line::default());
     false
 }
 
