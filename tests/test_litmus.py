@@ -97,6 +97,7 @@ def _finding(**changes: Any) -> Finding:
         "scheme": "pb",
         "judged": 3,
         "offences": [{"state": "x=0 y=1", "seed": 7, "time_ps": 1500}],
+        "error": None,
     }
     return {"id": "px86-05", "model_agrees": True, "holds": False, "cells": [cell | changes]}
 

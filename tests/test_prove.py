@@ -19,6 +19,10 @@ def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
     counts = [document[key] for key in ("states", "transitions", "depth")]
     assert counts == [1172, 2573, 27]
     assert document["seconds"] > 0
+    for key in ("states", "transitions"):
+        rate = document[f"{key}_per_second"]
+        assert rate == pytest.approx(document[key] / document["seconds"])
+        assert f", {rate:.0f} {key}/s, " in last
     assert document["proofs"][0]["bounds"]["entries"] == 1
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "prove_bounds",
     "prove_catalogue",
     "prove_mutant",
+    "provoke_fault",
     "record_info",
     "traffic_footprint_max",
     "traffic_measure",
@@ -58,6 +59,7 @@ def litmus_examine(name: str, machines: list[tuple[str, str]], first: int, seeds
 
     `machines` are names with resolved machines (JSON). Each runs the test under every scheme with
     `seeds` variations of its timing, from number `first` on; the power is cut at every event.
+    A run that fails by a fault of the simulator is the `error` of its cell.
     """
 
 def litmus_fabrics() -> str:
@@ -122,6 +124,12 @@ def prove_mutant(name: str, observe: Callable[[str], None] | None) -> str:
 
 def prove_catalogue() -> str:
     """`predicates`, `mutants` and the default `bounds` of the exploration, as JSON."""
+
+def provoke_fault(part: str | None) -> None:
+    """Makes every run panic whose name has `part` in it; None ends that.
+
+    It is how tests see that a fault is caught and named, and leaves other runs whole.
+    """
 
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""

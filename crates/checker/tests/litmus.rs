@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fencepost_checker::memory_model::fabrics::FABRICS;
-use fencepost_checker::memory_model::{Finding, NamedMachine, examine, names};
+use fencepost_checker::memory_model::{Finding, Guard, NamedMachine, examine, names};
 use fencepost_sim::config::{Machine, SourceText};
 
 /// A machine that ships, by name.
@@ -25,6 +25,12 @@ fn machines(selected: &[&str]) -> Vec<NamedMachine> {
     resolved.collect()
 }
 
+/// A panic fails the test.
+fn plainly(_: &str, work: &mut dyn FnMut()) -> Option<String> {
+    work();
+    None
+}
+
 /// What was found about every test, on two threads.
 fn findings(selected: &[&str], seeds: std::ops::Range<u64>) -> Vec<Finding> {
     let machines = machines(selected);
@@ -33,7 +39,8 @@ fn findings(selected: &[&str], seeds: std::ops::Range<u64>) -> Vec<Finding> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(name) = { open.lock().expect("nobody panics with it").pop() } {
-                    let finding = examine(&name, &machines, seeds.clone()).unwrap_or_else(|error| panic!("{error}"));
+                    let finding =
+                        examine(&name, &machines, seeds.clone(), plainly).unwrap_or_else(|error| panic!("{error}"));
                     found.lock().expect("nobody panics with it").push(finding);
                 }
             });
@@ -58,13 +65,27 @@ fn no_forbidden_state_is_left_behind_a_switch_or_a_tree_of_switches() {
 
 #[test]
 fn a_run_with_the_same_seed_leaves_the_same_states() {
-    let once = || examine("px86-13", &machines(&["switch"]), 3..4).unwrap_or_else(|error| panic!("{error}"));
+    let once = || examine("px86-13", &machines(&["switch"]), 3..4, plainly).unwrap_or_else(|error| panic!("{error}"));
     let (first, second) = (once(), once());
     assert_eq!(format!("{first:?}"), format!("{second:?}"));
 }
 
 #[test]
+fn a_run_that_fails_leaves_the_others_whole_and_no_test_holds_with_it() {
+    let guard: Guard = |run, work| {
+        let fails = run == "px86-05 on switch under pb, seed 1";
+        if fails { Some("it fails".into()) } else { plainly(run, work) }
+    };
+    let finding = examine("px86-05", &machines(&["switch"]), 0..3, guard).unwrap_or_else(|error| panic!("{error}"));
+    let judged: Vec<u64> = finding.cells.iter().map(|cell| cell.judged).collect();
+    assert_eq!(judged, [3, 1, 3, 3]);
+    let errors: Vec<&str> = finding.cells.iter().filter_map(|cell| cell.error.as_deref()).collect();
+    assert_eq!(errors, ["px86-05 on switch under pb, seed 1: it fails"]);
+    assert!(finding.model_agrees && !finding.holds);
+}
+
+#[test]
 fn a_test_that_is_not_there_is_named() {
-    let error = examine("px86-99", &[], 0..1).expect_err("there is no such test");
+    let error = examine("px86-99", &[], 0..1, plainly).expect_err("there is no such test");
     assert!(error.starts_with("there is no litmus test `px86-99`; there are: px86-01, "), "{error}");
 }

@@ -85,13 +85,15 @@ impl CrashStates {
 
     /// Replays the record; gives what is known of it then, as JSON.
     fn replay(&self, py: Python<'_>) -> PyResult<String> {
-        let run = || -> Result<Exploration, CrashError> {
+        let run = || -> Result<(Exploration, SourceLines), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
             let recorded = RecordedStores::read(&self.program, &self.persistent)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
-            Ok(Exploration::new(Arc::new(recorded), Arc::new(replayed)))
+            let sources = SourceLines::of_record(self.program.record())?;
+            Ok((Exploration::new(Arc::new(recorded), Arc::new(replayed)), sources))
         };
-        let exploration = caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
+        let (exploration, sources) =
+            caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
         let replayed = &exploration.replayed;
         let summary = json!({
             "path": replayed.file.path,
@@ -105,14 +107,13 @@ impl CrashStates {
             "duration_ps": replayed.duration_ps,
             "warnings": replayed.warnings,
         });
-        let sources = SourceLines::of_record(self.program.record()).map_err(input)?;
         *self.state.lock().expect("no panic holds it") = Some((exploration, sources));
         Ok(summary.to_string())
     }
 
     /// The pool as the program left it, everything visible: (offset, bytes); before the first call of `advance`.
     fn left<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
-        self.with(|exploration, _| in_file(py, exploration.left()))
+        self.with("the pool as it was left", |exploration, _| in_file(py, exploration.left()))
     }
 
     /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
@@ -122,17 +123,17 @@ impl CrashStates {
 
     /// Goes on to the next instant; its time in picoseconds, None after the last.
     fn advance(&self) -> PyResult<Option<u64>> {
-        self.with(|exploration, _| exploration.advance().then(|| exploration.now().as_ps()))
+        self.with("the next instant", |exploration, _| exploration.advance().then(|| exploration.now().as_ps()))
     }
 
     /// What has changed since the last call of what is promised durable: (offset, bytes).
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
-        self.with(|exploration, _| in_file(py, exploration.take_changes()))
+        self.with("what is promised", |exploration, _| in_file(py, exploration.take_changes()))
     }
 
     /// The lines in doubt: (offset in the file, how many contents each may have).
     fn doubtful(&self) -> PyResult<Vec<(u64, usize)>> {
-        self.with(|exploration, _| {
+        self.with("the lines in doubt", |exploration, _| {
             let lines = exploration.doubtful().iter();
             let offset = |line: u32| exploration.replayed.lines[line as usize].file_line * LINE as u64;
             lines.map(|doubtful| (offset(doubtful.line), doubtful.contents.len())).collect()
@@ -141,7 +142,7 @@ impl CrashStates {
 
     /// Which images `images` would look at: (choices, whether these are all combinations).
     fn choices(&self, bound: usize, seed: u64, read: Option<HashSet<u64>>) -> PyResult<(Vec<Choice>, bool)> {
-        self.with(|exploration, _| {
+        self.with("choices of images", |exploration, _| {
             let (choices, _, is_all) = exploration.choices(bound, seed, read.as_ref());
             (choices, is_all)
         })
@@ -155,7 +156,7 @@ impl CrashStates {
         seed: u64,
         read: Option<HashSet<u64>>,
     ) -> PyResult<(Vec<(String, Choice)>, u64, f64, bool)> {
-        self.with(|exploration, _| {
+        self.with("images", |exploration, _| {
             let images = exploration.images(bound, seed, read.as_ref());
             let listed = images.images.into_iter().map(|image| (format!("{:032x}", image.hash.0), image.choice));
             (listed.collect(), images.duplicates, images.combinations, images.is_all)
@@ -164,22 +165,22 @@ impl CrashStates {
 
     /// The hash of an image of this instant.
     fn hash(&self, choice: Choice) -> PyResult<String> {
-        self.with(|exploration, _| format!("{:032x}", exploration.hash_of(&choice).0))
+        self.with("an image's hash", |exploration, _| format!("{:032x}", exploration.hash_of(&choice).0))
     }
 
     /// How an image of this instant differs from what is promised: (offset, bytes).
     fn patches<'py>(&self, py: Python<'py>, choice: Choice) -> PyResult<Vec<FilePatch<'py>>> {
-        self.with(|exploration, _| in_file(py, exploration.patches(&choice)))
+        self.with("an image", |exploration, _| in_file(py, exploration.patches(&choice)))
     }
 
     /// Of an image of this instant, the lines in doubt that are older than visible: (number, instruction of the first store that is lost).
     fn missing(&self, choice: Choice) -> PyResult<Vec<(usize, u64)>> {
-        self.with(|exploration, _| exploration.missing(&choice))
+        self.with("what an image misses", |exploration, _| exploration.missing(&choice))
     }
 
     /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on.
     fn explain(&self, choice: Choice, early: Vec<usize>, lost: Vec<usize>) -> PyResult<String> {
-        self.with(|exploration, sources| {
+        self.with("an explanation", |exploration, sources| {
             let explanation = exploration.explain(&choice, &early, &lost);
             let mut place = |instruction: Option<u64>| match instruction {
                 Some(0) | None => Value::Null,
@@ -207,12 +208,13 @@ impl CrashStates {
 
     /// The flushes that never mattered, and what they cost, as JSON.
     fn redundant(&self, py: Python<'_>) -> PyResult<String> {
-        let (recorded, replayed) =
-            self.with(|exploration, _| (Arc::clone(&exploration.recorded), Arc::clone(&exploration.replayed)))?;
+        let (recorded, replayed) = self.with("redundant flushes", |exploration, _| {
+            (Arc::clone(&exploration.recorded), Arc::clone(&exploration.replayed))
+        })?;
         let measure = || cost(&self.program, &self.setting(), &recorded, &replayed.flushes, &self.progress);
         let cost = caught(|| self.name.clone(), || py.detach(measure).map_err(|error| self.explain_error(&error)))?;
         let found = redundant_flushes(&recorded, &replayed.flushes);
-        self.with(|_, sources| {
+        self.with("redundant flushes", |_, sources| {
             let flushes = found.iter().map(|flush| {
                 json!({
                     "executions": flush.executions, "redundant": flush.redundant, "evicted": flush.evicted,
@@ -236,13 +238,14 @@ impl CrashStates {
         }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Exploration, &mut SourceLines) -> T) -> PyResult<T> {
+    /// Does something with the exploration; `what` says what, for messages.
+    fn with<T>(&self, what: &str, act: impl FnOnce(&mut Exploration, &mut SourceLines) -> T) -> PyResult<T> {
         let work = || {
             let mut state = self.state.lock().expect("no panic was in it");
             let (exploration, sources) = state.as_mut().ok_or_else(|| input("replay() comes first"))?;
             Ok(act(exploration, sources))
         };
-        caught(|| self.name.clone(), work)
+        caught(|| format!("{}: {what}", self.name), work)
     }
 
     fn explain_error(&self, error: &CrashError) -> PyErr {

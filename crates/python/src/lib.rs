@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::crash::{CrashStates, mapped_reads};
     #[pymodule_export]
-    use super::faults::{InputError, InternalError};
+    use super::faults::{InputError, InternalError, provoke_fault};
     #[pymodule_export]
     use super::job::Job;
     #[pymodule_export]

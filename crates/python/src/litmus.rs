@@ -4,7 +4,7 @@ use fencepost_checker::memory_model::{NamedMachine, examine, fabrics, names};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::faults::{InternalError, caught, input};
+use crate::faults::{InternalError, caught, input, panic_of};
 use crate::machine;
 
 /// The names of all published tests, in the order of their table.
@@ -41,7 +41,8 @@ pub fn litmus_examine(
     }
     let resolved = machines.iter().map(|(name, json)| Ok((name.clone(), machine::from_json(name, json)?)));
     let machines: Vec<NamedMachine> = resolved.collect::<PyResult<_>>()?;
-    let examine = || py.detach(|| examine(name, &machines, first..first + seeds)).map_err(InternalError::new_err);
+    let seeds = first..first + seeds;
+    let examine = || py.detach(|| examine(name, &machines, seeds, panic_of)).map_err(InternalError::new_err);
     let finding = caught(|| name.to_owned(), examine)?;
     Ok(json!(finding).to_string())
 }

@@ -26,7 +26,7 @@ pub fn prove_bounds(
 ) -> PyResult<String> {
     let bounds: Bounds = serde_json::from_str(bounds).map_err(input)?;
     let model = prove::sound(bounds).map_err(input)?;
-    run(py, "the protocol", &model, Means { memory_max, threads }, &observe)
+    run(py, &format!("{} {}", bounds.scheme, bounds.topology.name()), &model, Means { memory_max, threads }, &observe)
 }
 
 /// The attempt to kill the mutant `name`, as JSON.

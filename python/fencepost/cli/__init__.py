@@ -1,6 +1,7 @@
 """The command line. Results on standard output, own messages on standard error.
 
-Exit codes: 0 done, 1 a check failed, 2 wrong input; `record` has the program's own.
+Exit codes: 0 done, 1 a check failed, 2 wrong input, 125 a fault of the simulator; `record` has the
+program's own.
 """
 
 import signal
@@ -8,13 +9,11 @@ import sys
 
 from typer.exceptions import TyperException
 
-from fencepost._core import InputError
+from fencepost._core import InputError, InternalError
 from fencepost.cli.application import app
 from fencepost.cli.console import complain
+from fencepost.cli.exit_codes import FAULT, INTERRUPTED, WRONG_INPUT
 from fencepost.cli.invocation import Invocation, split
-
-WRONG_INPUT = 2
-INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,6 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         complain(str(error))
         return WRONG_INPUT
+    except InternalError as error:
+        complain(str(error))
+        return FAULT
     except TyperException as error:
         # Without a message it was a group without a command, and the help has been printed.
         if message := error.format_message():

@@ -12,6 +12,7 @@ from fencepost import _core, crash, documents, machines, recording
 from fencepost._core import InputError
 from fencepost.cli import console
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
 from fencepost.cli.hosts import check_hosts
 from fencepost.cli.invocation import program_of
 from fencepost.crash import text
@@ -21,7 +22,6 @@ from fencepost.crash.exploration import Bounds, Counts
 RECORD = "record.fencepost"
 PROGRAM = "program.json"
 RESULT = "crash.json"
-INTERRUPTED = 130
 
 
 @app.command("crash")
@@ -139,7 +139,9 @@ def crash_command(
     if result["interrupted"]:
         raise typer.Exit(INTERRUPTED)
     if result["counts"]["failing"]:
-        raise typer.Exit(1)
+        raise typer.Exit(CHECK_FAILED)
+    if result["error"]:
+        raise typer.Exit(FAULT)
 
 
 def _explore(request: crash.Request, quiet: bool) -> dict[str, Any]:
@@ -193,9 +195,13 @@ def _recorded(program: list[str], pm: str | None, folder: Path) -> Path:
 
 
 def _forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
-    """An exploration that was finished is begun anew: program or check may have been mended."""
+    """An exploration that was finished is begun anew: program or check may have been mended. One
+    that the user or a fault ended goes on."""
     result = folder / RESULT
-    if not result.exists() or json.loads(result.read_text()).get("interrupted"):
+    if not result.exists():
+        return
+    found = json.loads(result.read_text())
+    if found.get("interrupted") or found.get("error"):
         return
     for name in (crash.JOURNAL, RESULT, *((RECORD, PROGRAM) if is_recorded_again else ())):
         (folder / name).unlink(missing_ok=True)

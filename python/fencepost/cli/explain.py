@@ -9,6 +9,7 @@ import typer
 from fencepost import _core, documents, explain, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import FAULT
 from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
@@ -96,4 +97,4 @@ def explain_command(
         documents.write_json(json_file, found)
     text.show(found, top, console.output(), console.messages())
     if any("error" in run for run in found["runs"]):
-        raise typer.Exit(1)
+        raise typer.Exit(FAULT)

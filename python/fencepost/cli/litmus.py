@@ -11,9 +11,10 @@ import typer
 from rich.table import Table
 
 from fencepost import __version__, _core, documents, machines
-from fencepost._core import InputError
+from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 
 FORMAT_VERSION = 1
 VARIATIONS = 16
@@ -56,7 +57,10 @@ def litmus(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Cut the power at every event of published litmus tests; exit 1 if a state is forbidden."""
+    """Cut the power at every event of published litmus tests; exit 1 if a state is forbidden.
+
+    A run that fails by a fault of the simulator is named, and leaves the others whole; exit 125.
+    """
     names = _core.litmus_tests()
     if name is not None and name not in names:
         raise InputError(f"there is no litmus test `{name}`; there are: {', '.join(names)}")
@@ -65,7 +69,10 @@ def litmus(
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
 
     def examine(test: str) -> Finding:
-        finding: Finding = json.loads(_core.litmus_examine(test, resolved, seed, variations))
+        try:
+            finding: Finding = json.loads(_core.litmus_examine(test, resolved, seed, variations))
+        except InternalError as error:
+            return {"id": test, "error": str(error)}
         return finding
 
     asked = [name] if name else names
@@ -85,23 +92,42 @@ def litmus(
             pool.shutdown(cancel_futures=True)
             raise
     rows = [findings[test] for test in asked]
+    said = list(faults(rows))
+    if said and docs is not None:
+        raise InternalError(f"{docs} stays as it is: {said[0]}")
     options = {"variations": variations, "seed": seed}
     if json_file is not None:
         documents.write_json(json_file, _document(rows, fabrics, options))
     if docs is not None:
         documents.write_whole(docs, with_table(docs, rows))
+    broken = list(offences(rows))
     console.output().print(_table(rows), markup=False)
-    for line in offences(rows):
+    for line in (*broken, *said):
         print(line)
     print(reached(rows))
     print(last_line(rows))
-    if not all(row["holds"] for row in rows):
-        raise typer.Exit(1)
+    if broken:
+        raise typer.Exit(CHECK_FAILED)
+    if said:
+        raise typer.Exit(FAULT)
+
+
+def faults(rows: list[Finding]) -> Iterable[str]:
+    """What failed in the simulator: single runs, or all of a test."""
+    for row in rows:
+        if "error" in row:
+            yield row["error"]
+        else:
+            yield from (cell["error"] for cell in row["cells"] if cell["error"])
+
+
+def _whole(rows: list[Finding]) -> list[Finding]:
+    return [row for row in rows if "error" not in row]
 
 
 def reached(rows: list[Finding]) -> str:
     """How much of what the models allow some power cut has left; what no host can run left out."""
-    run = [row for row in rows if row["cells"]]
+    run = [row for row in _whole(rows) if row["cells"]]
     allowed = [row for row in run if row["verdict"] == "allowed"]
     hit = sum(any(cell["is_reached"] for cell in row["cells"]) for row in allowed)
     states = sum(len(row["states"]) for row in run)
@@ -114,17 +140,21 @@ def reached(rows: list[Finding]) -> str:
 
 def last_line(rows: list[Finding]) -> str:
     """How many tests hold."""
-    return f"litmus: {sum(row['holds'] for row in rows)} of {len(rows)} hold"
+    return f"litmus: {_holding(rows)} of {len(rows)} hold"
+
+
+def _holding(rows: list[Finding]) -> int:
+    return sum(row["holds"] for row in _whole(rows))
 
 
 def offences(rows: list[Finding]) -> Iterable[str]:
     """What must not have been left, with the command that shows it again."""
-    for row in rows:
+    for row in _whole(rows):
         if not row["model_agrees"]:
             yield f"{row['id']}: the model does not give what was published: {row['states']}"
         for cell in row["cells"]:
             where = f"{row['id']} on {cell['machine']} under {cell['scheme']}"
-            if cell["judged"] == 0:
+            if cell["judged"] == 0 and not cell["error"]:
                 yield f"{where}: no run was judged, as a guard never observed what it takes"
             for offence in cell["offences"]:
                 at = "" if offence["time_ps"] is None else f" at {offence['time_ps'] / 1000} ns"
@@ -162,7 +192,7 @@ COLUMNS = ("id", "test", "query", "published", "model", "left", "reached on", "o
 
 def _table(rows: list[Finding]) -> Table:
     table = Table(*COLUMNS, box=None)
-    for row in rows:
+    for row in _whole(rows):
         table.add_row(*_cells(row))
     return table
 
@@ -172,7 +202,7 @@ def _cells(row: Finding) -> tuple[str, ...]:
     published = row["published_states"]
     model = f"{states}" if published is None else f"{states} ({published} published)"
     left = row["not_run"] or f"{states - len(row['never_left'])}"
-    ok = "ok" if row["holds"] else "FAILS"
+    ok = "ok" if row["holds"] else "FAULT" if any(faults([row])) else "FAILS"
     return (
         row["id"],
         row["text"],
@@ -243,5 +273,5 @@ def _document(
             "options": options,
         },
         "rows": rows,
-        "holds": sum(row["holds"] for row in rows),
+        "holds": _holding(rows),
     }

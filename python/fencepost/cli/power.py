@@ -12,6 +12,7 @@ from fencepost import _core, documents, machines
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
 from fencepost.experiment import new_job, options
@@ -99,7 +100,7 @@ def power(
     for line in lines(document):
         print(line)
     if document["is_dirty_shutdown"]:
-        raise typer.Exit(1)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[str, Any]:

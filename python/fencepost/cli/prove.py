@@ -9,9 +9,10 @@ import typer
 from rich.table import Table
 
 from fencepost import _core, documents
-from fencepost._core import InputError
+from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
@@ -92,7 +93,10 @@ def prove(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Explore every interleaving of the protocol within bounds. Exit code 1 if something breaks."""
+    """Explore every interleaving of the protocol within bounds. Exit code 1 if something breaks.
+
+    An exploration that fails by a fault of its own is named, and leaves the others whole; exit 125.
+    """
     if list_all:
         _list()
         return
@@ -175,15 +179,21 @@ def _prove(
     for scheme in schemes:
         if scheme not in SCHEMES:
             raise InputError(f'"{scheme}" is no scheme; there are {", ".join(SCHEMES)}')
-    reports = []
+    reports: list[dict[str, Any]] = []
+    faults: list[dict[str, Any]] = []
     for scheme in schemes:
         text = json.dumps({**bounds, "scheme": scheme})
-        report = json.loads(_core.prove_bounds(text, memory, threads, _observer(scheme, quiet)))
+        try:
+            observe = _observer(scheme, quiet)
+            report = json.loads(_core.prove_bounds(text, memory, threads, observe))
+        except InternalError as error:
+            faults.append({"bounds": {**bounds, "scheme": scheme}, "error": str(error)})
+            continue
         reports.append(report)
         _print_report(report)
     total = _total(reports)
     if json_file is not None:
-        documents.write_json(json_file, {**total, "proofs": reports})
+        documents.write_json(json_file, {**total, "proofs": [*reports, *faults]})
     broken = [report for report in reports if report["counterexample"] is not None]
     for report in broken:
         _print_story(report["counterexample"])
@@ -193,21 +203,29 @@ def _prove(
         left = report["states"] - report["expanded"]
         hint = "lower the bounds, or give more with --memory-gib"
         print(f"{said}, and {left} states are left to be expanded; {hint}")
-    verb = "broken" if broken else "not proved" if cut_short else "proved"
-    rate = total["transitions"] / total["seconds"]
+    for fault in faults:
+        print(fault["error"])
+    verb = "broken" if broken else "not proved" if cut_short or faults else "proved"
     print(
         f"{verb}: {total['states']} states, {total['transitions']} transitions, depth"
-        f" {total['depth']}, {total['seconds']:.1f} s, {rate:.0f} transitions/s,"
-        f" {total['bytes'] / 2**20:.0f} MiB"
+        f" {total['depth']}, {total['seconds']:.1f} s, {total['states_per_second']:.0f} states/s,"
+        f" {total['transitions_per_second']:.0f} transitions/s, {total['bytes'] / 2**20:.0f} MiB"
     )
     if broken or cut_short:
-        raise typer.Exit(1)
+        raise typer.Exit(CHECK_FAILED)
+    if faults:
+        raise typer.Exit(FAULT)
 
 
 def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    summed = {key: sum(report[key] for report in reports) for key in ("states", "transitions")}
-    largest = {key: max(report[key] for report in reports) for key in ("depth", "bytes")}
-    return {**summed, **largest, "seconds": sum(report["seconds"] for report in reports)}
+    counted = ("states", "transitions")
+    summed = {key: sum(report[key] for report in reports) for key in counted}
+    largest = {
+        key: max((report[key] for report in reports), default=0) for key in ("depth", "bytes")
+    }
+    seconds = sum(report["seconds"] for report in reports)
+    rates = {f"{key}_per_second": summed[key] / seconds if seconds else 0.0 for key in counted}
+    return {**summed, **largest, "seconds": seconds, **rates}
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -234,13 +252,19 @@ def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
     chosen = [mutant for mutant in mutants if name in (mutant["name"], "all")]
     if not chosen:
         _core.prove_mutant(name, None)
-    killed, reports = 0, []
+    killed, reports, faults = 0, [], 0
     for mutant in chosen:
         observe = _observer(mutant["name"], quiet)
-        report = json.loads(_core.prove_mutant(mutant["name"], observe))
+        print(f"{mutant['name']}: {mutant['does']}")
+        try:
+            report = json.loads(_core.prove_mutant(mutant["name"], observe))
+        except InternalError as error:
+            faults += 1
+            reports.append({**mutant, "error": str(error)})
+            print(f"      {error}\n")
+            continue
         story = report["counterexample"]
         reports.append({**mutant, **report})
-        print(f"{mutant['name']}: {mutant['does']}")
         if story is None:
             print(f"      survives in {report['states']} states: `{mutant['predicate']}` holds")
         else:
@@ -251,8 +275,10 @@ def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
         document = {"mutants": reports, "killed": killed, "of": len(chosen)}
         documents.write_json(json_file, document)
     print(f"killed {killed} of {len(chosen)}")
-    if killed < len(chosen):
-        raise typer.Exit(1)
+    if killed + faults < len(chosen):
+        raise typer.Exit(CHECK_FAILED)
+    if faults:
+        raise typer.Exit(FAULT)
 
 
 def _list() -> None:

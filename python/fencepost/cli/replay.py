@@ -14,6 +14,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.counts import COUNT_MAX
+from fencepost.cli.exit_codes import FAULT
 from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.experiment import Experiment, options
@@ -212,7 +213,7 @@ def _replay(
         documents.write_whole(report_file, report.html(result))
     table.show(result, console.output(), console.messages())
     if any("error" in run for run in result["runs"]):
-        raise typer.Exit(1)
+        raise typer.Exit(FAULT)
 
 
 def schemes_of(listed: str) -> list[str]:

@@ -9,6 +9,7 @@ import typer
 from fencepost import _core, documents, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import FAULT
 from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
@@ -107,4 +108,4 @@ def whatif_command(
         documents.write_whole(plot_file, plot.svg(found))
     text.show(found, console.output(), console.messages())
     if text.has_failed(found):
-        raise typer.Exit(1)
+        raise typer.Exit(FAULT)

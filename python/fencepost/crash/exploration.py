@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost._core import CrashStates
+from fencepost._core import CrashStates, InternalError
 from fencepost.crash.check import Check, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
@@ -83,6 +83,9 @@ class Explorer:
         except KeyboardInterrupt:
             self._give_up()
             raise
+        except InternalError:
+            self._leave_unexplained()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             self.counts.seconds = time.monotonic() - begun
@@ -127,6 +130,9 @@ class Explorer:
                 self._failing.pop(0)
         except KeyboardInterrupt:
             pass
+        self._leave_unexplained()
+
+    def _leave_unexplained(self) -> None:
         self.violations.unexplained += len(self._failing)
         self._failing.clear()
 

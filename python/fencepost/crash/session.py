@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core
-from fencepost._core import InputError
+from fencepost._core import InputError, InternalError
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.images import ImageFiles
@@ -44,7 +44,8 @@ class Request:
 
 
 def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]:
-    """Explores; the result is whole also if the user interrupts (`interrupted` says so)."""
+    """Explores; the result is whole also if the user interrupts (`interrupted` says so), and if
+    a fault of the simulator ends it (`error` names it)."""
     record = _core.Record(str(request.record), request.allow_cut)
     chosen = options([request.scheme], [request.pm])
     states = _core.CrashStates(
@@ -60,7 +61,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     journal = Journal(request.out / JOURNAL, _asked(request, provenance["hash"], size))
     violations = Violations(request.out)
     reads = RecordedReads(request.check, request.out.resolve())
-    interrupted = False
+    interrupted, error = False, None
     try:
         _discard_images(request.out)
         with ImageFiles(request.out.resolve(), size) as files:
@@ -80,11 +81,16 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 explorer.run()
             except KeyboardInterrupt:
                 interrupted = True
+            except InternalError as fault:
+                error = str(fault)
     finally:
         journal.close()
     redundant: dict[str, Any] = {"flushes": [], "cost": None}
-    if not interrupted:
-        redundant = json.loads(_interruptible(states, states.redundant))
+    if not interrupted and error is None:
+        try:
+            redundant = json.loads(_interruptible(states, states.redundant))
+        except InternalError as fault:
+            error = str(fault)
     return {
         "out": str(request.out),
         "machine": request.machine_name,
@@ -104,6 +110,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "unexplained_images": violations.unexplained,
         "redundant_flushes": redundant,
         "interrupted": interrupted,
+        "error": error,
     }
 
 

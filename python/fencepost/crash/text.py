@@ -139,10 +139,13 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     verdict = _many(faults, "violation") if faults else "no violation"
     if counts["failing"] and not faults:
         verdict = f"{_many(counts['failing'], 'image')} failed"
-    if not result["interrupted"]:
+    if result["error"]:
+        yield result["error"]
+    elif result["interrupted"]:
+        yield "interrupted; the same command goes on from here"
+    if not result["interrupted"] and counts["instants"] == result["instants"]:
         yield f"crash: {verdict} in {counts['images']:,} images"
         return
-    yield "interrupted; the same command goes on from here"
     left = result["instants"] - counts["instants"]
     yield (
         f"crash: not finished, so far {'none failed' if verdict == 'no violation' else verdict} in "

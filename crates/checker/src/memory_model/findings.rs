@@ -1,6 +1,7 @@
 //! What was found about a litmus test: what its model allows, and what the simulator left on which machine under which scheme.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::switch::Scheme;
@@ -13,6 +14,9 @@ use super::{model, published};
 
 /// A machine, and what it is called.
 pub type NamedMachine = (String, Machine);
+
+/// Does the work of a run that has this name; the text of a panic in it, if there was one. Whoever has the process's panics knows more of them.
+pub type Guard = fn(run: &str, work: &mut dyn FnMut()) -> Option<String>;
 
 /// How a state that is not allowed can be seen again.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +50,8 @@ pub struct Cell {
     pub is_reached: bool,
     /// The states that are forbidden, or that the model does not have.
     pub offences: Vec<Offence>,
+    /// The run that failed by a fault of the simulator, and how; the seeds behind it were not run then.
+    pub error: Option<String>,
 }
 
 /// What was found about a test.
@@ -83,17 +89,18 @@ pub fn names() -> Vec<String> {
     processor.chain(published::fabric_tests().into_iter().map(|test| test.id)).collect()
 }
 
-/// Runs the test `name` on each machine under each scheme that it can run, timed as each of `seeds` says.
+/// Runs the test `name` on each machine under each scheme that it can run, timed as each of `seeds` says. A run that panics or does not come to its
+/// end is the error of its cell, and leaves the others whole.
 ///
 /// # Errors
-/// If there is no such test, or a run does not come to its end; says which.
-pub fn examine(name: &str, machines: &[NamedMachine], seeds: std::ops::Range<u64>) -> Result<Finding, String> {
+/// If there is no such test.
+pub fn examine(name: &str, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Result<Finding, String> {
     if let Some(test) = published::processor_tests().into_iter().find(|test| test.id == name) {
-        return examine_processor(&test, machines, seeds);
+        return Ok(examine_processor(&test, machines, seeds, guard));
     }
     let test = published::fabric_tests().into_iter().find(|test| test.id == name);
     let test = test.ok_or_else(|| format!("there is no litmus test `{name}`; there are: {}", names().join(", ")))?;
-    examine_fabric(&test, machines, seeds)
+    Ok(examine_fabric(&test, machines, seeds, guard))
 }
 
 /// What the runs under one scheme on one machine have left so far.
@@ -115,8 +122,32 @@ impl Tally {
             states: Vec::new(),
             is_reached: false,
             offences: Vec::new(),
+            error: None,
         };
         Tally { cell, left: BTreeMap::new() }
+    }
+
+    /// Makes the runs of `id` with these seeds, until one fails.
+    fn run<T>(
+        &mut self,
+        id: &str,
+        seeds: Range<u64>,
+        guard: Guard,
+        run: impl Fn(u64) -> Result<T, String>,
+        mut count: impl FnMut(&mut Tally, u64, T),
+    ) {
+        for seed in seeds {
+            let name = format!("{id} on {} under {}, seed {seed}", self.cell.machine, self.cell.scheme);
+            let mut outcome = None;
+            let panic = guard(&name, &mut || outcome = Some(run(seed)));
+            match outcome.unwrap_or_else(|| Err(panic.expect("work that does not end panics"))) {
+                Ok(run) => count(self, seed, run),
+                Err(error) => {
+                    self.cell.error = Some(format!("{name}: {error}"));
+                    return;
+                }
+            }
+        }
     }
 
     /// Says of each state how it is written, whether it is asked for, and whether it may be.
@@ -140,25 +171,20 @@ fn pairs(machines: &[NamedMachine]) -> impl Iterator<Item = (&str, &Machine, Sch
     possible.map(|((name, machine), scheme)| (name.as_str(), machine, scheme))
 }
 
-fn examine_processor(
-    test: &LitmusTest,
-    machines: &[NamedMachine],
-    seeds: std::ops::Range<u64>,
-) -> Result<Finding, String> {
+fn examine_processor(test: &LitmusTest, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Finding {
     let allowed = model::states(test);
     let mut left = BTreeSet::new();
     let mut cells = Vec::new();
     for (name, machine, scheme) in pairs(machines) {
         let mut tally = Tally::new(name, scheme);
-        for seed in seeds.clone() {
-            let run = run(test, machine, scheme, seed);
-            let run = run.map_err(|error| format!("{} on {name} under {scheme}, seed {seed}: {error}", test.id))?;
+        let run = |seed| run(test, machine, scheme, seed);
+        tally.run(&test.id, seeds.clone(), guard, run, |tally, seed, run| {
             *(if run.is_judged { &mut tally.cell.judged } else { &mut tally.cell.not_judged }) += 1;
             tally.cell.cuts += run.cuts;
             for (state, time) in run.states {
                 tally.left.entry(state).or_insert((seed, Some(time.as_ps())));
             }
-        }
+        });
         let (cell, states) = tally.finish(|state| {
             let is_asked_for = test.query.holds(state);
             (test.display(state), is_asked_for, allowed.contains(state) && (test.is_allowed || !is_asked_for))
@@ -168,7 +194,7 @@ fn examine_processor(
     }
     let model_agrees = allowed.iter().any(|state| test.query.holds(state)) == test.is_allowed
         && test.published_states.is_none_or(|published| published == allowed.len());
-    Ok(Finding {
+    Finding {
         id: test.id.clone(),
         isa: if test.isa == Isa::X86 { "x86-64" } else { "arm64" }.into(),
         text: test.text.clone(),
@@ -181,29 +207,24 @@ fn examine_processor(
         never_left: allowed.difference(&left).map(|state| test.display(state)).collect(),
         holds: model_agrees && do_hold(&cells),
         cells,
-    })
+    }
 }
 
-fn examine_fabric(
-    test: &FabricTest,
-    machines: &[NamedMachine],
-    seeds: std::ops::Range<u64>,
-) -> Result<Finding, String> {
+fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Finding {
     let allowed = cxl0::read(test);
     let mut left = BTreeSet::new();
     let mut cells = Vec::new();
     for (name, machine, scheme) in pairs(machines).filter(|_| test.can_be_run()) {
         let mut tally = Tally::new(name, scheme);
-        for seed in seeds.clone() {
-            let run = test.run(machine, scheme, seed);
-            let run = run.map_err(|error| format!("{} on {name} under {scheme}, seed {seed}: {error}", test.id))?;
+        let run = |seed| test.run(machine, scheme, seed);
+        tally.run(&test.id, seeds.clone(), guard, run, |tally, seed, run| {
             tally.cell.judged += 1;
             tally.cell.cuts += run.cuts;
             tally.cell.dirty_shutdowns += run.dirty_shutdowns;
             for state in run.read {
                 tally.left.entry(state).or_insert((seed, None));
             }
-        }
+        });
         let (cell, states) =
             tally.finish(|state| (test.display(state), allowed.contains(state), allowed.contains(state)));
         left.extend(states);
@@ -211,7 +232,7 @@ fn examine_fabric(
     }
     let never_left = if cells.is_empty() { BTreeSet::new() } else { &allowed - &left };
     let model_agrees = allowed == test.published;
-    Ok(Finding {
+    Finding {
         id: test.id.clone(),
         isa: "fabric".into(),
         text: test.text.clone(),
@@ -224,9 +245,9 @@ fn examine_fabric(
         never_left: never_left.iter().map(|state| test.display(state)).collect(),
         holds: model_agrees && do_hold(&cells),
         cells,
-    })
+    }
 }
 
 fn do_hold(cells: &[Cell]) -> bool {
-    cells.iter().all(|cell| cell.judged > 0 && cell.offences.is_empty())
+    cells.iter().all(|cell| cell.judged > 0 && cell.offences.is_empty() && cell.error.is_none())
 }
