@@ -14,6 +14,7 @@ import pytest
 
 from fencepost.crash import examples
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
+from fencepost.crash.text import LINES_SHOWN
 from installed import FENCEPOST, WORKLOADS, Fencepost
 
 HASHMAP = f"{WORKLOADS / 'hashmap'} -n 6 -k 3 --flush clwb"
@@ -81,6 +82,14 @@ def test_a_broken_program_is_found_out_and_the_fault_has_its_name(example, explo
     if example.program != "ledger":  # whose library has no DWARF
         assert all(source["frames"] for source in sources), "both lines are known"
     assert (tmp_path / "found" / violation["image"]).exists()
+    lines = violation["lines"]
+    assert sum(bool(line["durable"]) for line in lines) == violation["lines_newer_than_promised"]
+    assert all(line["durable"] or line["lost"] for line in lines), "each is in doubt"
+    lost = {run["first"]["instruction"] for line in lines for run in line["lost"]}
+    if violation["fault"] != "between_stores":
+        assert violation["lost"]["instruction"] in lost, "the smallest image lacks it, too"
+    shown = [line for line in output.splitlines() if line.startswith("  in it    the line at ")]
+    assert len(shown) >= min(len(lines), LINES_SHOWN)
     shown = subprocess.run(violation["show"], shell=True, check=False, cwd=tmp_path)
     assert shown.returncode == 1, "the one command shows it again"
 

@@ -263,5 +263,12 @@ class CrashStates:
     def explain(self, choice: list[int], early: list[int], lost: list[int]) -> str:
         """Why an image fails, as JSON; `early` and `lost` are the lines that it depends on."""
 
+    def stores(self, choice: list[int]) -> str:
+        """What an image holds and lacks of each line in doubt, as JSON.
+
+        By line: `offset` in the file, `promised` (the last store that was promised, or null), and
+        `durable` and `lost`: stores that followed, as `first` of `stores` by one instruction.
+        """
+
     def redundant(self) -> str:
         """The flushes that never mattered, and what they cost, as JSON."""

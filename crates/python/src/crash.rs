@@ -7,6 +7,7 @@ use fencepost_checker::crash::choices::Choice;
 use fencepost_checker::crash::content_hash::LINE;
 use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
+use fencepost_checker::crash::image_stores::StoreRun;
 use fencepost_checker::crash::mapped_reads::MappedReads;
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::RecordedStores;
@@ -182,18 +183,9 @@ impl CrashStates {
     fn explain(&self, choice: Choice, early: Vec<usize>, lost: Vec<usize>) -> PyResult<String> {
         self.with("an explanation", |exploration, sources| {
             let explanation = exploration.explain(&choice, &early, &lost);
-            let mut place = |instruction: Option<u64>| match instruction {
-                Some(0) | None => Value::Null,
-                Some(address) => json!(sources.place(address)),
-            };
-            let mut store = |store: &Option<ExplainedStore>| match store {
-                Some(store) => json!({
-                    "thread": store.thread, "offset": store.offset, "size": store.size,
-                    "instruction": store.instruction, "source": place(Some(store.instruction)),
-                }),
-                None => Value::Null,
-            };
-            let (durable, lost) = (store(&explanation.durable), store(&explanation.lost));
+            let durable = explanation.durable.as_ref().map(|store| store_json(sources, store));
+            let lost = explanation.lost.as_ref().map(|store| store_json(sources, store));
+            let mut place = |instruction: Option<u64>| place_json(sources, instruction.unwrap_or_default());
             json!({
                 "fault": explanation.fault,
                 "durable": durable,
@@ -203,6 +195,22 @@ impl CrashStates {
                 "idle_flush": place(explanation.idle_flush),
             })
             .to_string()
+        })
+    }
+
+    /// Of an image of this instant, what became of each line in doubt, as JSON: the stores that are durable and those that are lost.
+    fn stores(&self, choice: Choice) -> PyResult<String> {
+        self.with("the stores of an image", |exploration, sources| {
+            let lines = exploration.stores_in(&choice);
+            let lines = lines.iter().map(|line| {
+                json!({
+                    "offset": line.offset,
+                    "promised": line.promised.as_ref().map(|store| store_json(sources, store)),
+                    "durable": runs_json(sources, &line.durable),
+                    "lost": runs_json(sources, &line.lost),
+                })
+            });
+            json!(lines.collect::<Vec<Value>>()).to_string()
         })
     }
 
@@ -216,13 +224,14 @@ impl CrashStates {
         let found = redundant_flushes(&recorded, &replayed.flushes);
         self.with("redundant flushes", |_, sources| {
             let flushes = found.iter().map(|flush| {
+                let without_ps = cost.as_ref().and_then(|cost| cost.without_one_ps.get(&flush.instruction));
                 json!({
                     "executions": flush.executions, "redundant": flush.redundant, "evicted": flush.evicted,
-                    "source": sources.place(flush.instruction),
+                    "source": sources.place(flush.instruction), "without_ps": without_ps,
                 })
             });
             let flushes: Vec<Value> = flushes.collect();
-            let cost = cost.map(|(with, without)| json!({ "with_ps": with, "without_ps": without }));
+            let cost = cost.as_ref().map(|cost| json!({ "with_ps": cost.with_ps, "without_ps": cost.without_ps }));
             json!({ "flushes": flushes, "cost": cost }).to_string()
         })
     }
@@ -267,6 +276,22 @@ pub fn mapped_reads(py: Python<'_>, record: &str, path: &str) -> PyResult<(Optio
     let read = || MappedReads::of_record(&Record::open(source, CutPolicy::Allow)?, path);
     let MappedReads { lines, children, is_whole } = caught(|| record.to_owned(), || py.detach(read).map_err(input))?;
     Ok((lines, children, is_whole))
+}
+
+/// Where an instruction comes from; of a call, which has none, null.
+fn place_json(sources: &mut SourceLines, instruction: u64) -> Value {
+    if instruction == 0 { Value::Null } else { json!(sources.place(instruction)) }
+}
+
+fn store_json(sources: &mut SourceLines, store: &ExplainedStore) -> Value {
+    json!({
+        "thread": store.thread, "offset": store.offset, "size": store.size,
+        "instruction": store.instruction, "source": place_json(sources, store.instruction),
+    })
+}
+
+fn runs_json(sources: &mut SourceLines, runs: &[StoreRun]) -> Vec<Value> {
+    runs.iter().map(|run| json!({"first": store_json(sources, &run.first), "stores": run.stores})).collect()
 }
 
 fn in_file(py: Python<'_>, patches: Vec<Patch>) -> Vec<FilePatch<'_>> {

@@ -215,6 +215,7 @@ class Explorer:
         verdict = self._verdict_of(minimal.smallest)
         newer = sum(map(bool, minimal.smallest))
         content = self.states.hash(minimal.smallest)
+        explanation["lines"] = json.loads(self.states.stores(minimal.smallest))
         if self.violations.add(
             explanation, verdict.outcome, verdict.output, (self._now, newer, content)
         ):

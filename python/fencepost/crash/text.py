@@ -5,6 +5,9 @@ from typing import Any
 
 from fencepost import source_place
 
+# Lines of a failing image of which the stores are printed; crash.json has them all.
+LINES_SHOWN = 8
+
 FAULTS = {
     "missing_flush": "missing flush",
     "flush_before_store": "flush before the store",
@@ -35,8 +38,7 @@ def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str
     yield f"violation {number}: {FAULTS[violation['fault']]}"
     for label, store in (("durable", violation["durable"]), ("lost", violation["lost"])):
         if store:
-            what = f"{store['size']} bytes at {store['offset']:#x}"
-            yield f"  {label:8} {place(store['source'])}: {what}, thread {store['thread']}"
+            yield f"  {label:8} {_store(store)}"
     advice = _advice(violation)
     if advice:
         yield f"  {'mend':8} {advice}"
@@ -50,10 +52,31 @@ def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str
     where = "as promised" if newer == 0 else f"{_many(newer, 'line')} newer than promised"
     at = violation["instant_ps"] / 1e6
     yield f"  {'image':8} {out}/{violation['image']} ({where}; power cut at {at:.3f} us)"
+    yield from _lines(violation["lines"])
     seen, instants = violation["images"], violation["instants"]
     yield f"  {'seen':8} in {_many(seen, 'image')} at {_many(instants, 'instant')}"
     yield f"  {'show':8} {violation['show']}"
     yield ""
+
+
+def _store(store: dict[str, Any]) -> str:
+    what = f"{store['size']} bytes at {store['offset']:#x}"
+    return f"{place(store['source'])}: {what}, thread {store['thread']}"
+
+
+def _lines(of_image: list[dict[str, Any]]) -> Iterator[str]:
+    """What the smallest image holds and lacks, line by line; what is newer than promised first."""
+    ordered = sorted(of_image, key=lambda line: not line["durable"])
+    for line in ordered[:LINES_SHOWN]:
+        yield f"  {'in it':8} the line at {line['offset']:#x}"
+        if line["promised"]:
+            yield f"    {'promised':9} {_store(line['promised'])}"
+        for label in ("durable", "lost"):
+            for run in line[label]:
+                more = f" (and {run['stores'] - 1:,} more by it)" if run["stores"] > 1 else ""
+                yield f"    {label:9} {_store(run['first'])}{more}"
+    if (left := len(ordered) - LINES_SHOWN) > 0:
+        yield f"    and {_many(left, 'line')} more, in crash.json"
 
 
 def _many(count: int, what: str) -> str:
@@ -92,13 +115,21 @@ def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
         share = f"{flush['redundant']} of {flush['executions']} executions"
         evicted = f" ({flush['evicted']} more had been evicted)" if flush["evicted"] else ""
         idle = f"nothing to write back in {share}{evicted}"
-        yield f"redundant flush: {place(flush['source'])}: {idle}"
+        yield f"redundant flush: {place(flush['source'])}: {idle}{_cost_alone(flush, redundant)}"
     if cost := redundant["cost"]:
         more = (cost["with_ps"] - cost["without_ps"]) / 1e6
         of = cost["with_ps"] / 1e6
         yield f"  those redundant each time cost {more:.3f} us of {of:.3f} us of simulated time"
     if redundant["flushes"]:
         yield ""
+
+
+def _cost_alone(flush: dict[str, Any], redundant: dict[str, Any]) -> str:
+    """What a flush costs that can be left out; of one that is needed at times nothing is known."""
+    if flush["without_ps"] is None:
+        return ""
+    cost = (redundant["cost"]["with_ps"] - flush["without_ps"]) / 1e6
+    return f"; without it {cost:.3f} us less"
 
 
 def _summary(result: dict[str, Any]) -> Iterator[str]:

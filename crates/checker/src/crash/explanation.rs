@@ -80,8 +80,17 @@ impl Exploration {
         self.replayed.lines[line as usize].versions[version as usize].change
     }
 
-    fn last_store(&self, line: LineId, version: u32) -> StoreId {
-        *self.replayed.lines[line as usize].versions[version as usize].stores.last().expect("a version has stores")
+    pub(super) fn last_store(&self, line: LineId, version: u32) -> StoreId {
+        *self.stores_of(line, version).last().expect("a version has stores")
+    }
+
+    pub(super) fn stores_of(&self, line: LineId, version: u32) -> &[StoreId] {
+        &self.replayed.lines[line as usize].versions[version as usize].stores
+    }
+
+    /// Where in the file a line begins.
+    pub(super) fn offset_of(&self, line: LineId) -> u64 {
+        self.replayed.lines[line as usize].file_line * LINE as u64
     }
 
     /// The newest store that is promised, of another line than `but`.
@@ -113,7 +122,7 @@ impl Exploration {
         }
     }
 
-    fn explained(&self, store: StoreId) -> ExplainedStore {
+    pub(super) fn explained(&self, store: StoreId) -> ExplainedStore {
         let recorded = &self.recorded.stores[store as usize];
         let line = self.replayed.file.line_of(recorded.address / LINE as u64).unwrap_or_default();
         ExplainedStore {

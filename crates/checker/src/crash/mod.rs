@@ -7,7 +7,8 @@
 //! learns from it which stores a failure depends on, and what is missing in the program.
 //!
 //! In the order of the flow: [`recorded_stores`] (what the record says), [`pool_file`] (where it lies in the file), [`replay`] (when it became
-//! visible and durable), [`exploration`] (instants), [`choices`] (images of one instant), [`explanation`] and [`diagnosis`] (what went wrong), [`redundant_flushes`],
+//! visible and durable), [`exploration`] (instants), [`choices`] (images of one instant), [`explanation`], [`diagnosis`] and
+//! [`image_stores`] (what went wrong), [`redundant_flushes`],
 //! [`source_lines`]; [`mapped_reads`] (which lines a check reads). Paths and commands are the business of whoever uses this.
 
 pub mod choices;
@@ -15,6 +16,7 @@ pub mod content_hash;
 pub mod diagnosis;
 pub mod explanation;
 pub mod exploration;
+pub mod image_stores;
 pub mod mapped_reads;
 pub mod pool_file;
 pub mod recorded_stores;

@@ -1,8 +1,9 @@
 //! Flushes that never mattered: whenever they were made, no cache had anything newer of their line than memory had been given.
 //!
-//! What they cost is measured and not estimated: the program is replayed once more without them.
+//! What they cost is measured and not estimated: the program is replayed once more without them, all together and each flush instruction alone. An
+//! instruction of which some executions were needed cannot be left out, so what its others cost is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_sim::simulation::{Program, Progress};
 use serde::Serialize;
@@ -38,8 +39,21 @@ pub fn redundant_flushes(recorded: &RecordedStores, flushes: &[ServedFlush]) -> 
     found.into_values().filter(|flush| flush.redundant > 0).collect()
 }
 
-/// How much longer the program takes with those flushes that were redundant each time: picoseconds of simulated time with and without them. None
-/// if there are none.
+/// Of flush instructions that were redundant each time, so many are left out alone too: each of them takes a replay.
+pub const ALONE_MAX: usize = 16;
+
+/// How long the program takes with and without flush instructions that were redundant each time, in picoseconds of simulated time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// With all of them.
+    pub with_ps: u64,
+    /// With none of them.
+    pub without_ps: u64,
+    /// By address: without that one alone. Of [`ALONE_MAX`] instructions, those that were executed most often.
+    pub without_one_ps: BTreeMap<u64, u64>,
+}
+
+/// How much longer the program takes with those flushes that were redundant each time. None if there are none.
 ///
 /// # Errors
 /// If the replay does not come to its end.
@@ -49,12 +63,24 @@ pub fn cost(
     recorded: &RecordedStores,
     flushes: &[ServedFlush],
     progress: &Progress,
-) -> Result<Option<(u64, u64)>, CrashError> {
+) -> Result<Option<Cost>, CrashError> {
     let dropped = clean_everywhere(recorded, flushes);
     if dropped.is_empty() {
         return Ok(None);
     }
-    let with = setting.start(program)?.run(progress)?;
-    let without = setting.start(&program.without_flushes(&dropped))?.run(progress)?;
-    Ok(Some((duration_of(&with), duration_of(&without))))
+    let without = |dropped: &BTreeSet<u64>| -> Result<u64, CrashError> {
+        let outcome = setting.start(&program.without_flushes(dropped))?.run(progress)?;
+        Ok(duration_of(&outcome))
+    };
+    let mut cost =
+        Cost { with_ps: without(&BTreeSet::new())?, without_ps: without(&dropped)?, without_one_ps: BTreeMap::new() };
+    let mut alone: Vec<RedundantFlush> = redundant_flushes(recorded, flushes);
+    alone.retain(|flush| dropped.contains(&flush.instruction));
+    alone.sort_by_key(|flush| std::cmp::Reverse(flush.executions));
+    for flush in alone.iter().take(ALONE_MAX) {
+        let only = BTreeSet::from([flush.instruction]);
+        let without_ps = if only == dropped { cost.without_ps } else { without(&only)? };
+        cost.without_one_ps.insert(flush.instruction, without_ps);
+    }
+    Ok(Some(cost))
 }

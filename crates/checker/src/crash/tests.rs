@@ -8,6 +8,7 @@ use fencepost_sim::message::LineAddress;
 
 use super::Exploration;
 use super::content_hash::LINE;
+use super::image_stores::StoreRun;
 use super::pool_file::PoolFile;
 use super::recorded_stores::{ForeignBytes, RecordedStores};
 use super::replay::{Change, LineHistory, MadeVersion, Replayed};
@@ -130,6 +131,27 @@ fn the_same_content_is_one_image_however_it_came_about() {
 fn what_the_pool_held_is_durable_and_lies_over_older_stores() {
     let images = Script::new(1).store(0, 1).initial(0, 5).promise(0, 1).store(0, 6).images();
     assert_eq!(images, [set([&[5]]), set([&[6]])]);
+}
+
+#[test]
+fn each_store_behind_what_was_promised_is_durable_or_lost() {
+    // Two stores each of different instructions to lines 0 and 1, one of either promised; line 2 is not in doubt.
+    let script = Script::new(3).store(0, 1).store(1, 2).store(2, 3).promise(2, 1).promise(0, 1).store(0, 4);
+    let mut exploration = script.store(0, 5).store(1, 6).explore();
+    while exploration.advance() {}
+    let doubtful: Vec<_> = exploration.doubtful().iter().map(|line| line.contents.len()).collect();
+    assert_eq!(doubtful, [3, 3]);
+    let instructions =
+        |runs: &[StoreRun]| runs.iter().map(|run| (run.first.instruction, run.stores)).collect::<Vec<_>>();
+    let stores = exploration.stores_in(&vec![1, 2]);
+    let told = stores.iter().map(|line| {
+        let promised = line.promised.as_ref().map(|store| store.instruction);
+        (line.offset, promised, instructions(&line.durable), instructions(&line.lost))
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [(0, Some(100), vec![(103, 1)], vec![(104, 1)]), (64, None, vec![(101, 1), (105, 1)], vec![])]
+    );
 }
 
 #[test]
