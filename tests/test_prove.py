@@ -1,6 +1,7 @@
 """`fencepost prove`: counts, mutants, stories, and what it refuses."""
 
 import json
+import re
 import signal
 import subprocess
 
@@ -37,6 +38,16 @@ def test_several_schemes_are_added_up(fencepost):
     schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
     done = fencepost("prove", *SMALL, *schemes, check=True)
     assert done.stdout.splitlines()[-1].startswith("proved: 1700 states, 3381 transitions,")
+
+
+@pytest.mark.parametrize("scheme", ["nopb", "pb"])
+def test_the_documented_counts_of_two_hosts_come_out_again(scheme, fencepost, pytestconfig):
+    page = (pytestconfig.rootpath / "docs" / "crash-consistency.md").read_text()
+    (row,) = re.findall(rf"^\| `--hosts 2` \| {scheme} \| (.*) \|$", page, re.MULTILINE)
+    states, transitions, depth = row.replace(",", "").split(" | ")
+    done = fencepost("prove", "--hosts", 2, "--scheme", scheme, "--quiet", check=True)
+    counts = f"proved: {states} states, {transitions} transitions, depth {depth}, "
+    assert done.stdout.splitlines()[-1].startswith(counts)
 
 
 def test_a_mutant_is_killed_and_its_story_told(fencepost):

@@ -1,6 +1,7 @@
 //! Small explorations: pinned counts, every mutant, and the reductions against their absence.
 
 mod counts;
+mod documented_counts;
 mod failure;
 mod killing;
 mod orbits;

@@ -1,8 +1,8 @@
-//! Random walks through configurations that are too large to be explored. A failing walk is shrunk to a short one; the seeds of walks that
-//! failed are kept beside this file by proptest and walked first the next time.
+//! Random walks through configurations that are too large to be explored. A failing walk is shrunk to a short one; proptest keeps the seeds of walks
+//! that failed in the crate's `proptest-regressions/` and walks them first the next time.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use super::super::action::Action;
 use super::super::model::Model;
@@ -100,16 +100,39 @@ proptest! {
     }
 }
 
+type Failure = TestError<(Bounds, Vec<u16>)>;
+
+/// Walks a protocol that frees entries when they are sent.
+fn walk_a_mutant(config: Config) -> Result<(), Failure> {
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    runner.run(&(large(), choices()), |(bounds, choices)| {
+        walk_any::<mutants::FreesWhenSent>(bounds, &choices).map_err(TestCaseError::fail)
+    })
+}
+
 #[test]
 fn a_walk_that_breaks_something_shrinks_to_a_short_one_that_replays() {
-    let rng = || TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, rng());
-    let outcome = runner.run(&(large(), choices()), |(bounds, choices)| {
-        walk_any::<mutants::FreesWhenSent>(bounds, &choices).map_err(TestCaseError::fail)
-    });
+    let outcome = walk_a_mutant(Config { cases: 200, failure_persistence: None, ..Config::default() });
     let Err(TestError::Fail(reason, (bounds, choices))) = outcome else { panic!("the mutant survives: {outcome:?}") };
     assert!(choices.len() <= 12, "{} choices are not short", choices.len());
     assert_eq!(walk_any::<mutants::FreesWhenSent>(bounds, &choices), Err(reason.message().to_owned()));
     assert_eq!(walk_any::<Sound>(bounds, &choices), Ok(()));
+}
+
+#[test]
+fn the_seed_of_a_walk_that_failed_is_kept_and_walked_first() {
+    let file = std::env::temp_dir().join(format!("fencepost-walks-{}.txt", std::process::id()));
+    let place: &'static str = Box::leak(file.display().to_string().into_boxed_str());
+    let walked = |cases: u32| {
+        let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(place)) as _);
+        walk_a_mutant(Config { cases, failure_persistence, source_file: Some(file!()), ..Config::default() })
+    };
+    assert_eq!(walked(0), Ok(()), "no seed is kept yet, and no other walk is asked for");
+    let failed = walked(200);
+    let again = walked(0);
+    let kept = std::fs::read_to_string(&file);
+    std::fs::remove_file(&file).unwrap();
+    assert!(matches!(failed, Err(TestError::Fail(..))), "the mutant survives");
+    assert_eq!(again, failed, "the seed alone gives the same walk");
+    assert_eq!(kept.unwrap().lines().filter(|line| line.starts_with("cc ")).count(), 1);
 }
