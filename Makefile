@@ -104,7 +104,7 @@ recorder-tests:
 
 # LibFuzzer with the coverage that the stable compiler gives; build scripts are not instrumented, hence `--target`. What makes a target fail
 # stays in out/fuzz.
-FUZZ_TARGETS = record machine persist_buffer crash
+FUZZ_TARGETS = record machine bounds_and_litmus persist_buffer crash
 FUZZ_SECONDS = 60
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table

@@ -54,6 +54,11 @@ pub struct FabricTest {
 }
 
 impl FabricTest {
+    /// What may be read when host 0 has done all and then the nodes have crashed.
+    pub fn readable(&self) -> BTreeSet<NvmState> {
+        read(self)
+    }
+
     /// What was read, as people write it.
     pub fn display(&self, values: &NvmState) -> String {
         display(&self.locations, values)
@@ -112,7 +117,7 @@ struct State {
 }
 
 /// What may be read when host 0 has done all and then the nodes have crashed.
-pub(super) fn read(test: &FabricTest) -> BTreeSet<NvmState> {
+fn read(test: &FabricTest) -> BTreeSet<NvmState> {
     let locations = test.locations.len();
     let empty = vec![None; locations];
     let first = State { next: 0, has_crashed: false, caches: [empty.clone(), empty], memory: vec![0; locations] };

@@ -7,7 +7,7 @@ use fencepost_sim::config::Machine;
 use fencepost_sim::switch::Scheme;
 use serde::Serialize;
 
-use super::cxl0::{self, FabricTest};
+use super::cxl0::FabricTest;
 use super::litmus_test::{Isa, LitmusTest, NvmState};
 use super::run::run;
 use super::{model, published};
@@ -211,7 +211,7 @@ fn examine_processor(test: &LitmusTest, machines: &[NamedMachine], seeds: Range<
 }
 
 fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Finding {
-    let allowed = cxl0::read(test);
+    let allowed = test.readable();
     let mut left = BTreeSet::new();
     let mut cells = Vec::new();
     for (name, machine, scheme) in pairs(machines).filter(|_| test.can_be_run()) {

@@ -13,21 +13,39 @@ const COLUMNS: [&str; 7] = ["id", "isa", "threads", "query", "verdict", "nvm_sta
 
 /// All tests of a processor's memory model, in the order of the table.
 pub fn processor_tests() -> Vec<LitmusTest> {
-    let tests = rows().filter(|row| row[1] != "fabric").map(|row| litmus_test(&row));
-    tests.map(|test| test.unwrap_or_else(|error| panic!("the published table: {error}"))).collect()
+    published().0
 }
 
 /// All tests of a fabric's memory model, in the order of the table.
 pub fn fabric_tests() -> Vec<FabricTest> {
-    let tests =
-        rows().filter(|row| row[1] == "fabric").map(|row| FabricTest::parse(&row[0], &row[2], &row[3], &row[4]));
-    tests.map(|test| test.unwrap_or_else(|error| panic!("the published table: {error}"))).collect()
+    published().1
 }
 
-fn rows() -> impl Iterator<Item = Vec<String>> {
-    let mut lines = TABLE.lines();
-    assert_eq!(fields(lines.next().unwrap_or_default()), COLUMNS, "the published table's columns");
-    lines.map(fields)
+fn published() -> (Vec<LitmusTest>, Vec<FabricTest>) {
+    tests_of(TABLE).unwrap_or_else(|error| panic!("the published table: {error}"))
+}
+
+/// The tests of a table, those of processors and those of the fabric.
+///
+/// # Errors
+/// What is wrong with the table, and in which test.
+pub fn tests_of(table: &str) -> Result<(Vec<LitmusTest>, Vec<FabricTest>), String> {
+    let mut lines = table.lines();
+    if fields(lines.next().unwrap_or_default()) != COLUMNS {
+        return Err(format!("its columns are not {}", COLUMNS.join(",")));
+    }
+    let (mut of_processors, mut of_fabric) = (Vec::new(), Vec::new());
+    for row in lines.map(fields) {
+        let [id, isa, text, query, verdict, ..] = &row[..] else {
+            return Err(format!("`{}` has {} fields and not {}", row.join(","), row.len(), COLUMNS.len()));
+        };
+        if isa == "fabric" {
+            of_fabric.push(FabricTest::parse(id, text, query, verdict)?);
+        } else {
+            of_processors.push(litmus_test(&row)?);
+        }
+    }
+    Ok((of_processors, of_fabric))
 }
 
 /// The fields of a line; a quoted one may have commas.
