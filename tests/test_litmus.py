@@ -78,6 +78,48 @@ def test_flushes_that_are_acknowledged_too_early_are_found_out() -> None:
     assert sum(_offences(test, seed) for test, seed in seeds.items()) == 0
 
 
+# Of machines/, what acknowledges a flush before it is durable, as the simulator that it copies:
+# there is no promise that a test could hold it to.
+WITHOUT_A_PROMISE = {"gem5-o3"}
+
+
+def test_no_forbidden_state_is_left_on_any_machine_that_promises(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    able = {name: own for name, own in machines.shipped().items() if litmus.can_run(own["fabric"])}
+    early = {
+        name
+        for name, own in able.items()
+        if own["core"]["flush_acknowledged_by"] != "persistent_domain"
+    }
+    assert early == WITHOUT_A_PROMISE
+    fabrics = json.loads(_core.litmus_fabrics())
+    # Those of crates/checker/tests/litmus.rs are not run again; a fabric stands for its machine.
+    own = {fabric["name"] for fabric in fabrics} - {"switch", "tree"}
+    asked = own | able.keys() - early - {fabric["machine"] for fabric in fabrics}
+    assert asked >= {"local", "chain2", "chain4", "ddr5-4400", "optane-like", "gem5-o3-hardware"}
+    document = tmp_path / "litmus.json"
+    named = [word for name in sorted(asked) for word in ("--machine", name)]
+    _run(*named, "--variations", "1", "--seed", "3", "--json", str(document))
+    rows = json.loads(document.read_text())["rows"]
+    assert len(rows) == len(_core.litmus_tests())
+    assert all(row["model_agrees"] for row in rows)
+    cells = [cell for row in rows for cell in row["cells"]]
+    assert {cell["machine"] for cell in cells} == asked
+    assert not [cell for cell in cells if cell["offences"] or cell["error"]]
+    # One timing: where a guard did not observe what it takes, nothing was judged.
+    assert sum(cell["judged"] for cell in cells) > len(cells) * 3 // 4
+
+
+def test_machines_that_cannot_run_a_litmus_test_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for machine, reason in (("pcs-table1-2hosts", "2 hosts"), ("pond-8", "no PM")):
+        assert _run("px86-01", "--machine", machine) == 2
+        said = f"--machine {machine}: it has {reason}; a litmus test needs one host, and PM"
+        assert said in capsys.readouterr().err
+
+
 def test_any_machine_can_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     early = tmp_path / "early.toml"
     early.write_text(

@@ -250,12 +250,20 @@ def _fabrics(only: list[str]) -> list[dict[str, Any]]:
 def _fabric_of_machine(machine: str, known: dict[str, Any]) -> dict[str, Any]:
     try:
         name = machines.name_of(machine)
-        machines.resolve(machine, [])
+        fabric = machines.resolve(machine, [])["fabric"]
     except InputError as error:
         raise InputError(
             f"--machine {machine}: neither one of {', '.join(known)} nor a machine: {error}"
         ) from error
+    if not can_run(fabric):
+        has = "no PM" if not fabric["devices"] else f"{len(fabric['hosts'])} hosts"
+        raise InputError(f"--machine {machine}: it has {has}; a litmus test needs one host, and PM")
     return {"name": machine, "description": name, "machine": machine, "sets": []}
+
+
+def can_run(fabric: dict[str, Any]) -> bool:
+    """Whether a machine with this `[fabric]` can run litmus tests."""
+    return bool(fabric["devices"]) and len(fabric["hosts"]) == 1
 
 
 def _resolved(fabric: dict[str, Any]) -> dict[str, Any]:
