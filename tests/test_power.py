@@ -90,6 +90,21 @@ def test_a_run_with_flushes_has_something_to_save(
     assert printed[-2].startswith("error: GPF phase 1: host0 has")
 
 
+def test_a_machine_may_say_what_its_hold_up_source_has(
+    fft_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    power_of = ["power", "pcs-table1", str(fft_record), "--quiet"]
+    for energy_uj, code, shutdown in ((1, 1, "dirty"), (1e6, 0, "clean")):
+        assert main([*power_of, "--set", f"hold_up.energy_uj={energy_uj}"]) == code
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[-1] == f"shutdown: {shutdown}"
+        assert any(
+            line.startswith("hold-up ") and f" of {energy_uj:g} uJ, " in line for line in printed
+        )
+    # What is asked for goes before what the machine says.
+    assert main([*power_of, "--set", "hold_up.energy_uj=1", "--budget-uj", "1e6"]) == 0
+
+
 def test_without_a_switch_there_is_no_persist_buffer_and_that_is_said(
     fft_record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,14 @@ def test_the_fullest_of_each_persist_buffer_is_what_a_power_cut_leaves_to_drain(
     # 12 lines of 64 bytes, 11.228 nJ for each byte.
     assert row[1:] == ["–"] * (len(result["runs"]) - 1) + ["768 bytes, 8.6 µJ"]
     assert "524,288 bytes, 5,886.7 µJ" in text
+    assert "hold-up source" not in text, "no machine says what it has"
+    for energy_uj, verdict in (
+        (8.6, "dirty: 8.6 µJ are not enough for the persist buffers"),
+        (8.7, "clean for the persist buffers; 8.7 µJ may not be enough for the caches"),
+        (5896, "clean: 5896 µJ are enough for all"),
+    ):
+        machine["hold_up"] = {"energy_uj": energy_uj}
+        assert verdict in Page(report.html(result)).text
 
 
 def test_several_hosts_have_a_table_of_their_own(result):

@@ -49,7 +49,12 @@ def power(
     ] = NJ_PER_BYTE,
     budget_uj: Annotated[
         float | None,
-        typer.Option(min=0, max=1e15, metavar="UJ", help="Energy of the hold-up source, in uJ."),
+        typer.Option(
+            min=0,
+            max=1e15,
+            metavar="UJ",
+            help="Energy of the hold-up source, in uJ (default: hold_up.energy_uj of the machine).",
+        ),
     ] = None,
     phase_1_us: Annotated[
         float | None,
@@ -87,7 +92,8 @@ def power(
     opened = [_core.Record(str(path), allow_cut) for path in records]
     job = new_job(name, resolved, opened, scheme, chosen, [])
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
-    budget = Budget(nj_per_byte, budget_uj, *limits)
+    own_uj = resolved.get("hold_up", {}).get("energy_uj")
+    budget = Budget(nj_per_byte, own_uj if budget_uj is None else budget_uj, *limits)
     with console.messages().status("" if quiet else f"{name} {scheme}"):
         found = json.loads(job.power(budget.phase_1_ns, budget.phase_2_ns))
     document = judged(found["report"], found["errors"], budget)
@@ -117,6 +123,7 @@ def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[st
     return {
         **report,
         "nj_per_byte": budget.nj_per_byte,
+        "budget_uj": budget.energy_uj,
         "cache_uj": microjoules(caches, budget.nj_per_byte),
         "buffer_uj": {
             name: microjoules(held, budget.nj_per_byte) for name, held in buffers.items()
@@ -144,7 +151,8 @@ def lines(document: dict[str, Any]) -> Iterable[str]:
     for phase, title in (("phase_1", "GPF phase 1"), ("phase_2", "GPF phase 2")):
         of = document["needed"][phase]
         yield f"{title:12} {of['bytes']:10} bytes {of['duration_ps'] / 1000:10.1f} ns"
-    yield f"hold-up      {document['needed_uj']:.3f} uJ, {document['hold_up_ns']:.1f} ns"
+    of = "" if document["budget_uj"] is None else f" of {document['budget_uj']:g} uJ"
+    yield f"hold-up      {document['needed_uj']:.3f} uJ{of}, {document['hold_up_ns']:.1f} ns"
     for error in document["errors"]:
         yield f"error: {error}"
     yield "shutdown: dirty" if document["is_dirty_shutdown"] else "shutdown: clean"

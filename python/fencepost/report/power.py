@@ -20,9 +20,30 @@ def rows(runs: list[Run], machines: dict[str, Any]) -> list[dict[str, Any]]:
         for name in switches
     ]
     if switches:
-        cells = [_amount(_cache_bytes(machines[run["machine"]])) for run in runs]
+        caches = [_cache_bytes(machines[run["machine"]]) for run in runs]
+        cells = [_amount(held) for held in caches]
         found.append({"label": "last-level caches, if all of it were dirty", "cells": cells})
+        sources = [machines[run["machine"]].get("hold_up") for run in runs]
+        if any(sources):
+            cells = [
+                _verdict(source, sum(of_run.values()), held)
+                for source, of_run, held in zip(sources, fullest, caches, strict=True)
+            ]
+            found.append({"label": "shutdown, with the machine's hold-up source", "cells": cells})
     return found
+
+
+def _verdict(source: dict[str, float] | None, buffers: int, caches: int | None) -> str:
+    """Whether the energy of a hold-up source is enough: for the persist buffers at their fullest,
+    and for all of the caches too. Between the two the caches decide, which this does not know."""
+    if source is None:
+        return "–"
+    energy = source["energy_uj"]
+    if hold_up.microjoules(buffers) > energy:
+        return f"dirty: {energy:g} µJ are not enough for the persist buffers"
+    if caches is None or hold_up.microjoules(buffers + caches) > energy:
+        return f"clean for the persist buffers; {energy:g} µJ may not be enough for the caches"
+    return f"clean: {energy:g} µJ are enough for all"
 
 
 def _fullest(run: Run) -> dict[str, int]:

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::check::Faults;
 use super::errors::{ConfigError, ConfigErrors};
 use super::fabric::{FabricConfig, Overrides};
+use super::hold_up::HoldUpConfig;
 use super::layers::{Layers, SourceText};
 use super::persist::PersistConfig;
 use super::sections::{section, typed};
@@ -53,6 +54,9 @@ pub struct Machine {
     /// Memory expanders: DRAM devices in the fabric. Keys that are not here are those of `[dram]`; `[fabric.expander.NAME]` gives them for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expander: Option<Overrides<DramConfig>>,
+    /// The source that feeds the platform when power fails, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_up: Option<HoldUpConfig>,
     /// Hosts, switches and PM devices, and what connects them.
     pub fabric: FabricConfig,
     /// What is inserted into programs that persist nothing themselves.
@@ -183,6 +187,7 @@ impl Machine {
         let switch = section(tree, "switch", faults);
         let pm = section::<PmConfig>(tree, "pm", faults);
         let expander = tree.entry("expander").and_then(|expander| typed(expander, "expander", faults));
+        let hold_up = section(tree, "hold_up", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
         let fabric = tree.entry("fabric").filter(|_| is_readable);
@@ -208,6 +213,7 @@ impl Machine {
             switch,
             pm,
             expander,
+            hold_up,
             fabric: fabric?,
             persist: persist.unwrap_or_default(),
             simulation: simulation?,

@@ -8,6 +8,7 @@ mod assignments;
 mod check;
 mod errors;
 mod fabric;
+mod hold_up;
 mod layers;
 mod machine;
 mod nearest;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use errors::{ConfigError, ConfigErrors};
 pub use fabric::{FabricConfig, InterleaveConfig, Overrides, PmSharing};
+pub use hold_up::HoldUpConfig;
 pub use layers::SourceText;
 pub use machine::{CacheLevels, Machine};
 pub use persist::{InsertedFence, InsertedFlush, PersistConfig};
