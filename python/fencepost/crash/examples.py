@@ -31,6 +31,11 @@ SIZES = {
 }
 
 
+# Images of an instant, where there are too many combinations for all.
+IMAGES_OF_BROKEN = 16
+IMAGES_OF_CORRECT = 256
+
+
 @dataclass(frozen=True)
 class Example:
     """A variant of a program. The first violation that is reported of a broken one has to have a
@@ -80,12 +85,14 @@ class Example:
             begin = [str(WORKLOADS / "ledger"), "-n", "1", "--pool", str(pool)]
             subprocess.run(begin, check=True, stdout=subprocess.DEVNULL)
 
-    def options(self, pool: Path, programs: Path, images: int = 16) -> list[str]:
+    def options(self, pool: Path, programs: Path, images: int | None = None) -> list[str]:
         """What explores it, from MACHINE to the program. A broken one may keep lines in doubt until
-        the end, and libpmemobj has many at once: of these, `images` images of an instant do."""
+        the end, and libpmemobj has many at once: of these, `images` images of an instant do; more
+        of the correct one, in which nothing is to be found."""
         own = ["pcs-table1", "--pm", f"file:{pool}", "--check", self.check(programs)]
         if not self.is_correct or self.program == "ledger":
-            own += ["--images", str(images), "--no-reads"]
+            usual = IMAGES_OF_CORRECT if self.is_correct else IMAGES_OF_BROKEN
+            own += ["--images", str(images or usual), "--no-reads"]
         return [*own, "--", *self.command(programs, str(pool))]
 
 
@@ -282,7 +289,7 @@ def _rows(results: list[tuple[Example, dict[str, Any]]]) -> Iterator[str]:
         verdict = "ok" if is_as_expected(example, result) else "WRONG"
         yield (
             f"| {example.program} | {example.variant or '–'} | {example.what} "
-            f"| {counts['instants']} | {counts['images']} | {counts['failing']} "
+            f"| {counts['instants']} | {counts['images']}{_share(counts)} | {counts['failing']} "
             f"| {found} | {verdict} |"
         )
     broken = [(example, result) for example, result in results if not example.is_correct]
@@ -293,6 +300,12 @@ def _rows(results: list[tuple[Example, dict[str, Any]]]) -> Iterator[str]:
         f"{found_out} of {len(broken)} broken variants found, {alarms} false alarms on "
         f"{len(results) - len(broken)} correct ones"
     )
+
+
+def _share(counts: dict[str, Any]) -> str:
+    """Says where a choice was made of an instant's images."""
+    chosen = counts["bounded_instants"]
+    return f", not all at {chosen} instants" if chosen else ""
 
 
 def _with_table(text: str, rows: list[str]) -> str:
