@@ -8,11 +8,13 @@ use std::ops::ControlFlow;
 
 use fencepost_checker::memory_model::{FabricTest, LitmusTest, model, published};
 use fencepost_checker::protocol::bounds::Bounds;
+use fencepost_checker::protocol::explore::Means;
 use fencepost_checker::protocol::prove::{prove, sound};
 use libfuzzer_sys::fuzz_target;
 
-/// Enough for the few thousand states that are explored until it is asked whether to go on: it is not.
-const MEMORY_MAX: u64 = 8 << 20;
+/// The first states are explored, where bounds are wide.
+const STATES_MAX: u64 = 2_000;
+const MEANS: Means = Means { memory_max: 64 << 20, threads: 0 };
 /// Tests of so many statements and threads are asked of their models: there are as many states as interleavings.
 const STATEMENTS_MAX: usize = 8;
 
@@ -29,7 +31,9 @@ fuzz_target!(|input: &[u8]| {
 
 fn explore(bounds: Bounds) {
     let Ok(model) = sound(bounds) else { return };
-    let report = prove(&model, MEMORY_MAX, &mut |_| ControlFlow::Break(()));
+    let report = prove(&model, MEANS, &mut |progress| {
+        if progress.states < STATES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
     assert_eq!(report.counterexample, None, "{bounds:?}");
 }
 

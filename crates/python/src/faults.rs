@@ -1,5 +1,6 @@
 //! The two errors of the module, and what becomes of a panic.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -44,7 +45,17 @@ fn guarded<T>(run: &str, work: impl FnOnce() -> T) -> Result<T, String> {
         }
         work()
     };
-    catch_unwind(AssertUnwindSafe(whole)).map_err(|_| format!("a fault of the simulator: {}", LAST_PANIC.take()))
+    catch_unwind(AssertUnwindSafe(whole)).map_err(|payload| {
+        let noted = LAST_PANIC.take();
+        // A panic that was brought over from another thread was noted there.
+        let message = if noted.is_empty() { message(&*payload) } else { &noted };
+        format!("a fault of the simulator: {message}")
+    })
+}
+
+fn message(payload: &dyn Any) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 /// In the names of which runs a panic is provoked, if any.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 /// Options of `fencepost prove`, the scheme, and how many states, how many transitions and what depth there are.
-const DOCUMENTED: [(&str, &str, [u64; 3]); 28] = [
+const DOCUMENTED: [(&str, &str, [u64; 3]); 31] = [
     ("", "nopb", [8_021_341, 62_204_069, 33]),
     ("", "pb", [75_962_531, 374_636_285, 76]),
     ("", "pb_rf", [70_264_829, 345_175_103, 79]),
@@ -18,6 +18,9 @@ const DOCUMENTED: [(&str, &str, [u64; 3]); 28] = [
     ("--entries 2 --hosts 2 --writes 2 --crashes 1", "pb", [336_231, 1_273_664, 48]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1", "pb_rf", [253_612, 936_063, 48]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1", "pb_adaptive", [451_723, 1_604_390, 49]),
+    ("--entries 2 --hosts 2 --writes 2 --crashes 1 --reads-in-turn", "pb", [344_527, 1_266_688, 49]),
+    ("--entries 2 --hosts 2 --writes 2 --crashes 1 --reads-in-turn", "pb_rf", [253_549, 910_724, 49]),
+    ("--entries 2 --hosts 2 --writes 2 --crashes 1 --reads-in-turn", "pb_adaptive", [473_054, 1_638_027, 50]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --failures 1", "nopb", [16_176, 68_441, 17]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --failures 1", "pb", [884_810, 3_131_847, 49]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --failures 1", "pb_rf", [688_347, 2_390_760, 49]),
@@ -42,10 +45,12 @@ const QUICK: u64 = 40_000;
 
 fn bounds(options: &str, scheme: &str) -> Bounds {
     let mut given = Map::from_iter([("scheme".to_owned(), json!(scheme))]);
-    let mut words = options.split_whitespace();
-    while let (Some(option), Some(value)) = (words.next(), words.next()) {
+    let mut words = options.split_whitespace().peekable();
+    while let Some(option) = words.next() {
         let key = option.strip_prefix("--").expect("it is an option").replace('-', "_");
-        let value = value.parse::<u8>().map_or_else(|_| json!(value), |number| json!(number));
+        let value = words
+            .next_if(|word| !word.starts_with("--"))
+            .map_or(json!(true), |value| value.parse::<u8>().map_or_else(|_| json!(value), |number| json!(number)));
         given.insert(key, value);
     }
     serde_json::from_value(Value::Object(given)).expect("these are bounds")

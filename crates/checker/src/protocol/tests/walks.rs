@@ -125,7 +125,10 @@ fn the_seed_of_a_walk_that_failed_is_kept_and_walked_first() {
     let place: &'static str = Box::leak(file.display().to_string().into_boxed_str());
     let walked = |cases: u32| {
         let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(place)) as _);
-        walk_a_mutant(Config { cases, failure_persistence, source_file: Some(file!()), ..Config::default() })
+        // Of no cases a failure would not be shrunk, if it were not said how far.
+        let max_shrink_iters = 1_000;
+        let source_file = Some(file!());
+        walk_a_mutant(Config { cases, failure_persistence, source_file, max_shrink_iters, ..Config::default() })
     };
     assert_eq!(walked(0), Ok(()), "no seed is kept yet, and no other walk is asked for");
     let failed = walked(200);
