@@ -52,7 +52,7 @@ struct worker {
   struct range {
     const void *start;
     size_t bytes;
-  } * written;
+  } *written;
   size_t written_count, written_capacity;
   uint64_t polls; // in vain
 };
