@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 /// Options of `fencepost prove`, the scheme, and how many states, how many transitions and what depth there are.
-const DOCUMENTED: [(&str, &str, [u64; 3]); 31] = [
+const DOCUMENTED: [(&str, &str, [u64; 3]); 32] = [
     ("", "nopb", [8_021_341, 62_204_069, 33]),
     ("", "pb", [75_962_531, 374_636_285, 76]),
     ("", "pb_rf", [70_264_829, 345_175_103, 79]),
+    ("", "pb_adaptive", [103_421_861, 487_028_194, 72]),
     ("--writes 2", "pb", [13_363_666, 62_800_758, 61]),
     ("--hosts 2", "nopb", [48_185, 255_271, 22]),
     ("--hosts 2", "pb", [3_380_530, 14_387_936, 58]),
