@@ -54,6 +54,9 @@ def _number(place: str, study: Study, parts: set[str]) -> str:
     named, _, how = place.partition(" @ ")
     metric, program, scheme = named.split("/")
     view, part = _view(study, how)
+    if program in view.names:
+        # Not every part has all programs: the others are not looked at.
+        view = view.without([name for name in view.names if name != program])
     is_there = (part or part_of(metric)) in parts
     if metric == FENCES:
         share = _fence_share(view, program, scheme) if is_there else None
