@@ -15,8 +15,8 @@ from fencepost.tree import WORKLOADS
 
 SCHEMES = ("nopb", "pb", "pb_rf")
 MACHINE = "pcs-table1"
-#: Items through a queue that stays as small as it is: 10^8 and 10^9 instructions.
-ITEMS = (200_000, 2_000_000)
+#: Repetitions over arrays that stay as small as they are: 10^8 and 10^9 instructions.
+LENGTHS = (670, 6_700)
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,14 @@ def measure(program: Program, folder: Path) -> Figures:
 def measure_lengths(folder: Path) -> Figures:
     """The peak of memory for records of about 10^8 and 10^9 instructions, replayed whole."""
     figures = {}
-    for items in ITEMS:
-        record = folder / f"queue_{items}.fencepost"
-        program = [str(WORKLOADS / "queue"), "-t1", "-c1", f"-n{items}", "--flush", "clwb"]
+    for length in LENGTHS:
+        name = f"stream_{length}"
+        record = folder / f"{name}.fencepost"
+        program = [str(WORKLOADS / "stream"), "-t1", "-s64K", f"-r{length}", "--flush", "clwb"]
         seconds([str(LAUNCHER), "-o", str(record), "--", *program])
         instructions = record_info(record, folder)["instructions"]
         replayed = _replay(record, "pb", [], folder, repetitions=1)
-        figures[f"queue_{items}"] = {**replayed, "instructions": instructions}
+        figures[name] = {**replayed, "instructions": instructions}
         record.unlink()
         print(f"memory: {replayed['peak_mb']:.0f} MB for {instructions:,} instructions", flush=True)
     return figures
