@@ -1,7 +1,7 @@
 """`fencepost reproduce`: what assumptions decide, reasons, and the scheme that never loses."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -178,7 +178,8 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
 def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:
     loss = adaptive.Loss(1.2, 1.3, 1.25, "fft", "pcs-table1-4sw", "all", 16320.0)
     assert not loss.holds
-    assert adaptive.losses([loss, replace(loss, persist_point="", persists=None)]) == [
+    unknown = replace(loss, persist_point="", persists=None)
+    assert adaptive.losses([asdict(loss), asdict(unknown)]) == [
         ["fft", "pcs-table1-4sw", "all", "1.200", "1.300", "1.250", "16,320"],
         ["fft", "pcs-table1-4sw", "–", "1.200", "1.300", "1.250", "–"],
     ]

@@ -203,6 +203,11 @@ def shown(value: Value, unit: str) -> str:
     raise ValueError(f"a figure has an unknown unit: {unit}")
 
 
+def formatted(value: Value, form: str = ".3f", divisor: float = 1) -> str:
+    """A value, so many times smaller, for a table with its unit in the head; – for no data."""
+    return "–" if value is None else f"{value / divisor:{form}}"
+
+
 def shown_with_error(value: Value, half_width: Value, unit: str) -> str:
     """The same, and the confidence interval of an estimate in percent of it."""
     if not value or half_width is None:

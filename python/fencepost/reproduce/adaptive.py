@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from fencepost.figures import Value, ratio
+from fencepost.figures import Value, formatted, ratio
 from fencepost.reproduce import chains
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.replays import Cell
-from fencepost.reproduce.study import BASELINE, BUFFERED, ENTRIES, TAKEN_ENTRIES, Study, average
+from fencepost.reproduce.study import (
+    BASELINE,
+    BUFFERED,
+    ENTRIES,
+    Study,
+    average,
+    own_entries,
+)
 from fencepost.reproduce.study import SCHEMES as STUDIED
 from fencepost.validation.pictures import new_figure, svg
 
@@ -153,23 +160,20 @@ def picture(study: Study) -> str:
 
 def _cell(study: Study, name: str, scheme: str, entries: int) -> Cell:
     cell = study.entries_cell(name, scheme, entries)
-    if entries == TAKEN_ENTRIES or name in study.entries_programs:
+    if entries == own_entries() or name in study.entries_programs:
         return cell
     return replace(cell, limit=cell.limit and PM_WRITES)
 
 
-def losses(found: list[Loss]) -> list[list[str]]:
-    """For the page."""
+def losses(found: list[dict[str, Any]]) -> list[list[str]]:
+    """The member `elsewhere` of the document, for the page."""
     return [
         [
-            one.program,
-            one.where,
-            one.persist_point or "–",
-            *(
-                "–" if value is None else f"{value:.3f}"
-                for value in (one.pb, one.pb_rf, one.pb_adaptive)
-            ),
-            "–" if one.persists is None else f"{one.persists:,.0f}",
+            one["program"],
+            one["where"],
+            one["persist_point"] or "–",
+            *(formatted(one[scheme]) for scheme in SIZED),
+            formatted(one["persists"], ",.0f"),
         ]
         for one in found
     ]

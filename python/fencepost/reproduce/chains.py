@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fencepost.figures import Value
+from fencepost.figures import Value, formatted
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.replays import MACHINE, Cell
 from fencepost.reproduce.study import BASELINE, PERSIST_LATENCY, READ_LATENCY, Study
@@ -206,8 +206,8 @@ def table(study: Study) -> list[list[str]]:
                     f"{point.switches} in a row" if point.switches else "tree, 2 hosts",
                     point.placement.name,
                     scheme,
-                    *("–" if one is None else f"{one:,.0f}" for one in (latency, nopb)),
-                    "–" if gain is None else f"{gain:.3f}",
+                    *(formatted(one, ",.0f") for one in (latency, nopb)),
+                    formatted(gain),
                 ]
             )
     return lines

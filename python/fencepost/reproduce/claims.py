@@ -15,6 +15,7 @@ from typing import Any
 
 from fencepost.figures import Value, ratio
 from fencepost.reproduce.study import (
+    AVERAGE,
     BASELINE,
     ENTRIES,
     PERSIST_LATENCY,
@@ -164,7 +165,7 @@ def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Valu
     }
     if workload in widths:
         return widths[workload]
-    if workload == "average":
+    if workload == AVERAGE:
         known = [width for width in widths.values() if width is not None]
         return math.hypot(*known) / len(widths) if known else None
     values = MEASURES[metric](study, scheme)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost import hardware_cost, machines
+from fencepost import hardware_cost
 from fencepost.reproduce import adaptive
 from fencepost.reproduce.claims import half_width_of
-from fencepost.reproduce.replays import MACHINE
-from fencepost.reproduce.study import BASELINE, ENTRIES, Study, average
+from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, Study, average, own_entries
 
 COUNTED = (
     "data_bits",
@@ -20,12 +19,6 @@ COUNTED = (
     "drained_bytes",
     "energy_uj",
 )
-
-
-def own_entries() -> int:
-    """The size of the buffer in the machine of the study."""
-    entries: int = machines.resolve(MACHINE, [])["switch"]["persist_buffer"]["entries"]
-    return entries
 
 
 def rows(study: Study, parts: set[str]) -> list[dict[str, Any]]:
@@ -40,7 +33,7 @@ def rows(study: Study, parts: set[str]) -> list[dict[str, Any]]:
         if scheme != BASELINE and "schemes" in parts
     }
     widths = {
-        scheme: half_width_of(study, "speedup_over_nopb", "average", scheme) for scheme in speedups
+        scheme: half_width_of(study, "speedup_over_nopb", AVERAGE, scheme) for scheme in speedups
     }
     sized: dict[tuple[int, str], list[Any]] = {}
     for point in adaptive.points(study) if "sizes" in parts else []:

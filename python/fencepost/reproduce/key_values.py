@@ -21,7 +21,7 @@ from statistics import fmean
 from typing import Any
 
 from fencepost import documents, machines
-from fencepost.figures import Value, ratio
+from fencepost.figures import Value, formatted, ratio
 from fencepost.reproduce.adaptive import SIZED
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.records import Progress
@@ -411,7 +411,7 @@ def latencies(found: KeyValues) -> list[list[str]]:
                     keys,
                     "PM" if scheme == BASELINE else place,
                     scheme,
-                    *("–" if number is None else f"{number:,.0f}" for number in numbers),
+                    *(formatted(number, ",.0f") for number in numbers),
                 ]
             )
     return lines

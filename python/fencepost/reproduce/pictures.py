@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fencepost.reproduce.claims import MEASURES, Claim
-from fencepost.reproduce.study import BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
+from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
 from fencepost.validation.pictures import new_figure, svg
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 # Told apart by people who see no colours too (Okabe and Ito).
 COLOURS = {"nopb": "#999999", "pb": "#0072B2", "pb_rf": "#D55E00", "pb_adaptive": "#009E73"}
 PUBLISHED = "#000000"
-
-AVERAGE = "average"
 
 
 def bars(study: Study, claims: Sequence[Claim], metric: str, label: str) -> str:

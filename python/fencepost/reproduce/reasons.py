@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fencepost.figures import Value
+from fencepost.figures import Value, formatted
 from fencepost.reproduce import assumptions
 from fencepost.reproduce.claims import Claim, figure, part_of
 from fencepost.reproduce.study import ENTRIES_KEY, Study
@@ -62,7 +62,7 @@ def _number(place: str, study: Study, parts: set[str]) -> str:
         share = _fence_share(view, program, scheme) if is_there else None
         return "–" if share is None else f"{100 * share:.0f} %"
     value = figure(view, metric, program, scheme) if is_there else None
-    return "–" if value is None else f"{value:.3f}"
+    return formatted(value)
 
 
 def _view(study: Study, how: str) -> tuple[Study, str | None]:

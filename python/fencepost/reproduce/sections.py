@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fencepost.figures import Value, ratio
+from fencepost.figures import Value, formatted, ratio
 from fencepost.hold_up import NJ_PER_BYTE
 from fencepost.reproduce import (
     adaptive,
@@ -22,8 +22,7 @@ from fencepost.reproduce import (
     stacks,
     tornado,
 )
-from fencepost.reproduce.series import AVERAGE
-from fencepost.reproduce.study import BASELINE, ENTRIES, PM_WRITES, Study, average
+from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, PM_WRITES, Study, average
 
 if TYPE_CHECKING:
     from fencepost.reproduce.pcs import Outcome
@@ -79,12 +78,12 @@ def _wear(outcome: Outcome) -> Values:
                 [
                     name,
                     scheme,
-                    _thousandth(study.value(cell, "simulated_ns"))
+                    formatted(study.value(cell, "simulated_ns"), ",.1f", 1000)
                     + _error(study.own_half_width(cell, "simulated_ns"), 1000, 1),
-                    _count(study.value(cell, "persist.count")),
-                    _count(writes),
-                    _number(ratio(writes, baseline)),
-                    _thousandth(study.value(cell, "persist_buffer.stall_ns")),
+                    formatted(study.value(cell, "persist.count"), ",.0f"),
+                    formatted(writes, ",.0f"),
+                    formatted(ratio(writes, baseline)),
+                    formatted(study.value(cell, "persist_buffer.stall_ns"), ",.1f", 1000),
                 ]
             )
     return {"rows": rows, "variant": _variant(study)}
@@ -99,9 +98,9 @@ def _stacks(outcome: Outcome) -> Values:
             [
                 row["program"],
                 row["scheme"],
-                _tenth(row["latency_ns"]) + _error(row["half_width_ns"], 1, 1),
-                _tenth(row["total_ns"]),
-                *(_tenth(row["parts_ns"][part]) for part in parts),
+                formatted(row["latency_ns"], ",.1f") + _error(row["half_width_ns"], 1, 1),
+                formatted(row["total_ns"], ",.1f"),
+                *(formatted(row["parts_ns"][part], ",.1f") for part in parts),
             ]
             for row in found
             if row["kind"] == kind
@@ -112,20 +111,20 @@ def _stacks(outcome: Outcome) -> Values:
 
 def _adaptive(outcome: Outcome) -> Values:
     rows: dict[str, list[str]] = {}
-    for point in (outcome.adaptive or {"points": []})["points"]:
-        text = _number(point["to_better"])
+    found = outcome.adaptive
+    assert found is not None
+    for point in found["points"]:
+        text = formatted(point["to_better"])
         is_missed = point["to_better"] is not None and not point["holds"]
         rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
     return {
-        "adaptive": outcome.adaptive,
+        "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
         "sizes": ENTRIES,
         "sized_writes": f"{adaptive.PM_WRITES:,}",
         "average_above": adaptive.AVERAGE_ABOVE,
         "pm_writes": f"{PM_WRITES:,}",
-        "losses": adaptive.losses(
-            adaptive.elsewhere(outcome.study, {part.name for part in outcome.parts})
-        ),
+        "losses": adaptive.losses(found["elsewhere"]),
     }
 
 
@@ -136,9 +135,9 @@ def _cost(outcome: Outcome) -> Values:
     for row in found:
         cells = [str(row["entries"]), row["scheme"]]
         cells += [f"{row[name]:,}" for name in cost.COUNTED[:-1]]
-        speedup = _number(row["speedup"]) + _error(row["half_width"], 1, 3)
+        speedup = formatted(row["speedup"]) + _error(row["half_width"], 1, 3)
         cells += [f"{row['energy_uj']:,.1f}", speedup]
-        rows.append([*cells, _number(row["speedup_sized"])] if has_sizes else cells)
+        rows.append([*cells, formatted(row["speedup_sized"])] if has_sizes else cells)
     names = outcome.study.names
     return {
         "rows": rows,
@@ -156,7 +155,7 @@ def _levels(outcome: Outcome) -> Values:
     for variant, by_program in by_level(study).items():
         for index, scheme in enumerate(buffered):
             values = [by_program.get(name, (None,) * len(buffered))[index] for name in study.names]
-            rows.append([variant, scheme, *map(_number, [*values, average(values)])])
+            rows.append([variant, scheme, *map(formatted, [*values, average(values)])])
     return {"rows": rows, "names": [*study.names, AVERAGE]}
 
 
@@ -245,19 +244,3 @@ def _words(name: str) -> str:
 
 def _error(half_width: Value, divisor: float, places: int) -> str:
     return "" if half_width is None else f" ±{half_width / divisor:,.{places}f}"
-
-
-def _number(value: Value) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _tenth(value: Value) -> str:
-    return "–" if value is None else f"{value:,.1f}"
-
-
-def _count(value: Value) -> str:
-    return "–" if value is None else f"{value:,.0f}"
-
-
-def _thousandth(value: Value) -> str:
-    return "–" if value is None else f"{value / 1000:,.1f}"

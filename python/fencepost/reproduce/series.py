@@ -10,10 +10,8 @@ from fencepost.figures import Value
 from fencepost.reproduce import adaptive, chains, key_values
 from fencepost.reproduce.claims import MEASURES, Claim, half_width_of
 from fencepost.reproduce.key_values import KeyValues
-from fencepost.reproduce.study import BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
+from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
 from fencepost.reproduce.tornado import Bar
-
-AVERAGE = "average"
 
 TITLES = {
     "fig1": "Figure 1: persist latency behind switches, over that of local PM",

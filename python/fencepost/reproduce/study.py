@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fencepost import figures
+from fencepost import figures, machines
 from fencepost.figures import Value, member, ratio
 from fencepost.reproduce.programs import SYNC, Program
 from fencepost.reproduce.replays import MACHINE, QUICK_LIMIT, Cell, Replays, Run
@@ -36,14 +37,22 @@ SWITCHES_PROGRAM = "fft"
 
 # Figure 8.
 ENTRIES = (4, 8, 16, 32, 64, 128, 256)
-TAKEN_ENTRIES = 16  # Table I
 ENTRIES_KEY = "switch.persist_buffer.entries"
 ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
 
 
 PERSIST_BUFFER = "switch.persist_buffer."
 
+AVERAGE = "average"  # of all programs, where one is named
+
 _SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == SPEEDUP)
+
+
+@cache
+def own_entries() -> int:
+    """The size of the persist buffer in the machine of the study."""
+    entries: int = machines.resolve(MACHINE, [])["switch"]["persist_buffer"]["entries"]
+    return entries
 
 
 class Study:
@@ -146,7 +155,7 @@ class Study:
 
     def entries_cell(self, name: str, scheme: str, entries: int) -> Cell:
         """A replay with a persist buffer of that size."""
-        if entries == TAKEN_ENTRIES:
+        if entries == own_entries():
             return self.cell(name, scheme)
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 

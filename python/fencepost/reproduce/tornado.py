@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fencepost.figures import Value
+from fencepost.figures import Value, formatted
 from fencepost.reproduce.assumptions import (
     ASSUMPTIONS,
     CHANGES,
@@ -176,7 +176,7 @@ def moves(found: Sensitivity) -> list[list[str]]:
 def _row(
     label: str, figures: Iterable[Value], losers: list[Value], judged: list[Claim]
 ) -> list[str]:
-    numbers = ["–" if value is None else f"{value:.3f}" for value in (*figures, *losers)]
+    numbers = [formatted(value) for value in (*figures, *losers)]
     known = [claim for claim in judged if claim.ours is not None]
     return [label, *numbers, f"{sum(claim.holds for claim in known)} of {len(known)}"]
 

@@ -1,7 +1,6 @@
 //! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that the number of threads changes
 //! no number of a state.
 
-use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -14,10 +13,11 @@ const BLOCKS_PER_THREAD: usize = 2;
 pub struct Crew<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usize> {
     expander: &'env Expander<'env, B, S, I>,
     workers: Vec<Worker<'scope, K>>,
-    /// Blocks that nobody has taken what was found of, by the number of their worker.
-    given: VecDeque<usize>,
-    /// Blocks to be expanded when they are taken.
-    own: VecDeque<Block<K>>,
+    /// Blocks that were given to the threads so far, each to the next in turn; and how many were taken back.
+    given: usize,
+    taken: usize,
+    /// Without threads: the block to be expanded when it is taken.
+    own: Option<Block<K>>,
 }
 
 struct Worker<'scope, const K: usize> {
@@ -38,29 +38,31 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
             };
             Worker { blocks, expanded, thread: scope.spawn(work) }
         };
-        Crew { expander, workers: (0..threads).map(start).collect(), given: VecDeque::new(), own: VecDeque::new() }
+        Crew { expander, workers: (0..threads).map(start).collect(), given: 0, taken: 0, own: None }
     }
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.given.is_empty() && self.own.is_empty()
+        self.given == self.taken && self.own.is_none()
     }
 
     /// Whether one more block would not wait behind others.
     pub fn has_room(&self) -> bool {
         match self.workers.len() {
-            0 => self.own.is_empty(),
-            threads => self.given.len() < threads * BLOCKS_PER_THREAD,
+            0 => self.own.is_none(),
+            threads => self.given - self.taken < threads * BLOCKS_PER_THREAD,
         }
     }
 
-    /// Gives a block to the thread whose turn it is.
+    /// Gives a block to the thread whose turn it is. There must be room.
     pub fn give(&mut self, block: Block<K>) {
+        debug_assert!(self.has_room());
         if self.workers.is_empty() {
-            return self.own.push_back(block);
+            self.own = Some(block);
+            return;
         }
-        let turn = self.given.back().map_or(0, |last| (last + 1) % self.workers.len());
-        self.given.push_back(turn);
+        let turn = self.given % self.workers.len();
+        self.given += 1;
         if self.workers[turn].blocks.send(block).is_err() {
             self.fail(turn);
         }
@@ -71,10 +73,14 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
     /// # Panics
     /// As the thread did, if it did.
     pub fn take(&mut self) -> Option<Expanded<K>> {
-        if let Some(block) = self.own.pop_front() {
+        if let Some(block) = self.own.take() {
             return Some(self.expander.expand(&block));
         }
-        let turn = self.given.pop_front()?;
+        if self.is_idle() {
+            return None;
+        }
+        let turn = self.taken % self.workers.len();
+        self.taken += 1;
         match self.workers[turn].expanded.recv() {
             Ok(expanded) => Some(expanded),
             Err(_) => self.fail(turn),

@@ -104,6 +104,15 @@ pub enum Operation {
     RoiMarker,
 }
 
+// Counts by operation are looked up by its number.
+const _: () = {
+    let mut number = 0;
+    while number < Operation::COUNT {
+        assert!(Operation::ALL[number] as usize == number);
+        number += 1;
+    }
+};
+
 impl Operation {
     /// How many there are.
     pub const COUNT: usize = 21;
