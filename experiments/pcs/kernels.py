@@ -63,9 +63,14 @@ def _run(command: list[str]) -> str:
     return done.stderr
 
 
-def count_lines(binary: Path, program: Program, level: str) -> tuple[float, float]:
-    """Thousands of lines that are flushed at a level, and the heap in MB."""
-    text = _run([str(binary), *program.arguments(level)])
+def with_one_thread(arguments: list[str]) -> list[str]:
+    """The same work, by one thread."""
+    return [re.sub(r"^-p\d+$", "-p1", word) for word in arguments]
+
+
+def count_lines(binary: Path, arguments: list[str]) -> tuple[float, float]:
+    """Thousands of lines that are flushed, and the heap in MB."""
+    text = _run([str(binary), *arguments])
     found = re.search(r"lines=(\d+) heap=(\d+)", text)
     assert found is not None, text
     return int(found[1]) / 1e3, int(found[2]) / 1e6
@@ -73,7 +78,7 @@ def count_lines(binary: Path, program: Program, level: str) -> tuple[float, floa
 
 def count_instructions(binary: Path, program: Program) -> float:
     """Millions that one thread executes without persisting."""
-    arguments = [re.sub(r"^-p\d+$", "-p1", word) for word in program.arguments(programs.SYNC)]
+    arguments = with_one_thread(program.arguments(programs.SYNC))
     valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
     text = _run([*valgrind, "--callgrind-out-file=/dev/null", str(binary), *arguments])
     found = re.search(r"Collected : (\d+)", text)
@@ -84,7 +89,7 @@ def count_instructions(binary: Path, program: Program) -> float:
 def measure(folder: Path, program: Program) -> dict[str, float]:
     """All quantities of one program."""
     binary = build(folder, program)
-    lines = {level: count_lines(binary, program, level) for level in LEVELS}
+    lines = {level: count_lines(binary, program.arguments(level)) for level in LEVELS}
     return {
         "instructions": count_instructions(binary, program),
         "heap": lines["fine"][1],
