@@ -92,7 +92,6 @@ test: setup
 # MAKEFLAGS: cargo would look for make's job server, which is not handed on to it.
 rust-tests:
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python
-	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 
 python-tests:
 	$(BIN)/pytest --ignore=tests/recorder

@@ -5,10 +5,23 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 
+from fencepost.cli.application import COMMANDS
 from installed import FENCEPOST
+
+# Prints the modules and the commands that are there when one command is asked for.
+ALONE = """
+import sys
+from fencepost.cli.application import app, load
+import typer
+load(sys.argv[1:])
+here = "fencepost.cli."
+print(*(name.removeprefix(here) for name in sys.modules if name.startswith(here)))
+print(*typer.main.get_command(app).list_commands(None))
+"""
 
 
 def refused(done, *parts):
@@ -25,6 +38,17 @@ def test_the_version_is_printed(fencepost):
     done = fencepost("--version")
     assert done.returncode == 0
     assert re.fullmatch(r"fencepost \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
+    """What a command starts with is in `COMMANDS`; each in a process of its own."""
+    for name, module in COMMANDS.items():
+        done = subprocess.run(
+            [sys.executable, "-c", ALONE, name], capture_output=True, text=True, check=False
+        )
+        loaded, registered = map(str.split, done.stdout.splitlines())
+        assert module in loaded and name in registered, done.stderr
+    assert "crash" not in loaded and "crash" not in registered
 
 
 def test_no_command_prints_the_help_and_is_wrong(fencepost):

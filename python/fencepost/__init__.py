@@ -6,8 +6,12 @@ from that document: `figures` (what is compared), `table` and `report`. The simu
 is the compiled module `_core`, which takes and gives JSON. What programs import is in `api`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from fencepost._core import InputError, InternalError, __version__
-from fencepost.api import Machine, Record, Result, compare, record
+
+if TYPE_CHECKING:
+    from fencepost.api import Machine, Record, Result, compare, record
 
 __all__ = [
     "InputError",
@@ -19,3 +23,12 @@ __all__ = [
     "compare",
     "record",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # When it is asked for: the command line has no use for it, and each command would start later.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fencepost import api
+
+    return getattr(api, name)

@@ -10,7 +10,7 @@ import sys
 from typer.exceptions import TyperException
 
 from fencepost._core import InputError, InternalError
-from fencepost.cli.application import app
+from fencepost.cli.application import app, load
 from fencepost.cli.console import complain
 from fencepost.cli.exit_codes import FAULT, INTERRUPTED, WRONG_INPUT
 from fencepost.cli.invocation import Invocation, split
@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(ignored, signal.SIG_DFL)
     own, program = split(sys.argv[1:] if arguments is None else arguments)
     try:
+        load(own)
         code = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
         sys.stdout.flush()
     except InputError as error:
