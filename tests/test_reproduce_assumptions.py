@@ -140,7 +140,7 @@ class Sized(Study):
         self.__dict__ |= measured.__dict__
         self._speedups = speedups
 
-    def speedup(self, cell, baseline=None):  # type: ignore[no-untyped-def]
+    def mean_speedup(self, cell):  # type: ignore[no-untyped-def]
         return self._speedups[cell.scheme]
 
 
@@ -173,6 +173,18 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
     document = adaptive.document(measured, set())
     assert len(document["points"]) == len(ENTRIES) and document["elsewhere"] == []
     assert all(point["pb_adaptive"] > 1 for point in document["points"])
+    ours = measured.cell("fft", "pb_adaptive")
+    starts = measured.starts(ours)
+    assert {point["starts"] for point in document["points"]} == {len(starts)} == {study.STARTS}
+    times = {
+        scheme: [
+            measured.value(replace(cell, scheme=scheme), "simulated_ns") or 0 for cell in starts
+        ]
+        for scheme in ("nopb", "pb_adaptive")
+    }
+    assert len(set(times["nopb"])) > 1, "each start is another run"
+    own = next(point for point in document["points"] if point["entries"] == study.own_entries())
+    assert own["pb_adaptive"] == pytest.approx(sum(times["nopb"]) / sum(times["pb_adaptive"]))
 
 
 def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:

@@ -136,8 +136,9 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
         patch.setattr(key_values, "MEASURE_NS", 2_000.0)
         patch.setattr(key_values, "WARM_UP_NS", 1_000.0)
-        # Its charts are made from the data; drawing it for the page takes as long as all replays.
-        patch.setattr(pcs, "drawn", lambda *_: {})
+        # Its charts are made from the data, all but one; drawing the page's takes as long as all
+        # replays.
+        patch.setattr(pcs, "drawn", lambda *_: {"decided": "<svg/>"})
         write = cli_reproduce._write
 
         def write_page_too(outcome: pcs.Outcome, *files: Any) -> None:
@@ -172,6 +173,10 @@ def test_the_sections_behind_the_figures_have_their_charts_and_tables(rest: Path
     for point in document["adaptive"]["points"]:
         assert f"{point['to_better']:.3f}" in adaptive
     assumptions = section(html, "Which assumption decides which claim")
+    assert re.search(
+        r'<img src="data:image/svg\+xml;base64,[\w+/=]+" alt="Published claims by assumption: ',
+        assumptions,
+    )
     for title in document["assumptions"]["bars"]:
         assert f"<figcaption>{title}:" in assumptions
     hosts = section(html, "Several hosts")

@@ -65,6 +65,7 @@ class Point(Speedups):
     program: str
     entries: int
     pm_writes: int | None
+    starts: int  # of threads, of which its run times are the means
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def cells(study: Study) -> Iterator[Cell]:
     yield from study.headline()
     for name in study.names:
         for entries in ENTRIES:
-            yield from (_cell(study, name, scheme, entries) for scheme in SCHEMES)
+            for scheme in SCHEMES:
+                yield from study.starts(_cell(study, name, scheme, entries))
 
 
 def points(study: Study) -> list[Point]:
@@ -91,8 +93,9 @@ def points(study: Study) -> list[Point]:
     for name in study.names:
         for entries in ENTRIES:
             sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
-            pb, pb_rf, ours = (study.speedup(cell) for cell in sized)
-            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit))
+            pb, pb_rf, ours = (study.mean_speedup(cell) for cell in sized)
+            starts = len(study.starts(sized[0]))
+            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts))
     return found
 
 

@@ -21,6 +21,7 @@ class Picture:
     """Where a picture stands."""
 
     name: str  # its file
+    alt: str  # what it shows
 
 
 def pieces(text: str) -> list[Markup | Picture]:
@@ -45,9 +46,9 @@ def pieces(text: str) -> list[Markup | Picture]:
     tokens = parser.parse(text, environment)
     at = 0
     while at < len(tokens):
-        if name := _picture(tokens[at : at + 3]):
+        if picture := _picture(tokens[at : at + 3]):
             flush()
-            found.append(Picture(name))
+            found.append(picture)
             at += 3
         else:
             pending.append(tokens[at])
@@ -56,14 +57,14 @@ def pieces(text: str) -> list[Markup | Picture]:
     return found
 
 
-def _picture(tokens: Sequence[Token]) -> str | None:
-    """The file of a picture that is a paragraph of its own."""
+def _picture(tokens: Sequence[Token]) -> Picture | None:
+    """A picture that is a paragraph of its own."""
     if [token.type for token in tokens] != ["paragraph_open", "inline", "paragraph_close"]:
         return None
     children = tokens[1].children or []
     if [child.type for child in children] != ["image"]:
         return None
-    return str(children[0].attrs["src"])
+    return Picture(str(children[0].attrs["src"]), children[0].content)
 
 
 def _link(_renderer: object, tokens: Sequence[Token], at: int, *_: object) -> str:

@@ -41,6 +41,7 @@ class Cell:
     machine: str = MACHINE
     sets: tuple[str, ...] = ()
     hosts: int = 1  # each replays the same record
+    seed: int = 0  # which start times threads get; 0: all begin at once
     # What `nopb` on `MACHINE` ends with; all end where that ended.
     limit: int | None = None  # writes to PM
     limit_instructions: int | None = None  # those before a region of interest too
@@ -60,8 +61,9 @@ class Cell:
     @property
     def label(self) -> str:
         """For people who wait."""
-        words = (self.program, self.variant, self.machine, *self.sets, self.scheme)
-        return " ".join(word for word in words if word not in (MACHINE, programs.AS_GIVEN))
+        start = f"start {self.seed}" if self.seed else ""
+        words = (self.program, self.variant, self.machine, *self.sets, self.scheme, start)
+        return " ".join(word for word in words if word not in ("", MACHINE, programs.AS_GIVEN))
 
 
 # How a quick study replays long records, those of more than so many instructions, and how much of
@@ -114,11 +116,15 @@ class Replays:
         for first, *same in waiting.values():
             self._done.update(dict.fromkeys(same, self._done[first]))
 
+    def instructions(self, cell: Cell) -> int:
+        """Of the whole record."""
+        return self.records.instructions((cell.program, cell.variant))
+
     def weight(self, cell: Cell) -> float:
         """Instructions of a replay, as far as they are known before."""
         if positions := self._done.get(cell.reference, {}).get("positions"):
             return float(sum(map(sum, positions))) * cell.hosts
-        return float(self.records.instructions((cell.program, cell.variant))) * cell.hosts
+        return float(self.instructions(cell)) * cell.hosts
 
     def new_job(self, cell: Cell) -> _core.Job:
         """The work of a cell whose reference is done."""
@@ -152,10 +158,12 @@ class Replays:
         """Those of a replay, as `provenance.options` of a result has them."""
         program = self._programs[cell.program]
         chosen = options(
-            [cell.scheme], list(program.pm), persist=program.persisted(cell.variant)
+            [cell.scheme],
+            list(program.pm),
+            persist=program.persisted(cell.variant),
+            seed=cell.seed,
         ) | {"limit_pm_writes": cell.limit, "limit_instructions": cell.limit_instructions}
-        instructions = self.records.instructions((cell.program, cell.variant))
-        if self.is_quick and instructions > QUICK_INSTRUCTIONS:
+        if self.is_quick and self.instructions(cell) > QUICK_INSTRUCTIONS:
             chosen |= {"sample": QUICK_PLAN}
         return resolved(chosen)
 

@@ -6,6 +6,7 @@ the sections behind them are those of docs/pcs.md, with charts in the place of i
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -122,12 +123,23 @@ def _sections(outcome: Outcome, columns: Columns) -> list[View]:
     for text in sections.sections(outcome).values():
         title, _, body = text.partition("\n")
         pieces = [
-            drawn.get(piece.name) if isinstance(piece, markdown.Picture) else piece
+            drawn.get(piece.name, _embedded(piece, outcome))
+            if isinstance(piece, markdown.Picture)
+            else piece
             for piece in markdown.pieces(body)
         ]
         title = title.removeprefix("## ")
         found.append({"title": title, "anchor": _anchor(title), "pieces": pieces})
     return found
+
+
+def _embedded(piece: markdown.Picture, outcome: Outcome) -> View | None:
+    """The page's own picture, for those that are not drawn anew."""
+    svg = outcome.pictures.get(piece.name.removeprefix("pcs-").removesuffix(".svg"))
+    if svg is None:
+        return None
+    encoded = base64.b64encode(svg.encode()).decode()
+    return {"image": f"data:image/svg+xml;base64,{encoded}", "alt": piece.alt}
 
 
 def _anchor(title: str) -> str:

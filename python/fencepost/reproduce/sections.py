@@ -22,7 +22,15 @@ from fencepost.reproduce import (
     stacks,
     tornado,
 )
-from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, PM_WRITES, Study, average
+from fencepost.reproduce.study import (
+    AVERAGE,
+    BASELINE,
+    ENTRIES,
+    PM_WRITES,
+    STARTS,
+    Study,
+    average,
+)
 
 if TYPE_CHECKING:
     from fencepost.reproduce.pcs import Outcome
@@ -120,6 +128,8 @@ def _adaptive(outcome: Outcome) -> Values:
     return {
         "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
+        "short": sorted({point["program"] for point in found["points"] if point["starts"] > 1}),
+        "starts": STARTS,
         "sizes": ENTRIES,
         "sized_writes": f"{adaptive.PM_WRITES:,}",
         "average_above": adaptive.AVERAGE_ABOVE,

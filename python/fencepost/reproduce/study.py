@@ -43,6 +43,11 @@ ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
 
 PERSIST_BUFFER = "switch.persist_buffer."
 
+# The run time of a short program hangs on how its threads fall into step, which is another one with
+# each start: where a percent decides, it is the mean over so many.
+SHORT_INSTRUCTIONS = 5_000_000
+STARTS = 7
+
 AVERAGE = "average"  # of all programs, where one is named
 
 _SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == SPEEDUP)
@@ -159,6 +164,11 @@ class Study:
             return self.cell(name, scheme)
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
+    def starts(self, cell: Cell) -> list[Cell]:
+        """The replays of which `mean_speedup` is: those of other starts too, of a short program."""
+        is_short = self._replays.instructions(cell) <= SHORT_INSTRUCTIONS
+        return [replace(cell, seed=seed) for seed in range(STARTS if is_short else 1)]
+
     def variants(self) -> Iterator[Cell]:
         """All persist levels, and persists inserted at synchronisation."""
         yield from self.headline()
@@ -189,6 +199,12 @@ class Study:
         """Run time of `nopb` (of another cell, if one is given) over that of a cell."""
         other = baseline or self.baseline(cell)
         return ratio(self.value(other, "simulated_ns"), self.value(cell, "simulated_ns"))
+
+    def mean_speedup(self, cell: Cell) -> Value:
+        """The same with the mean run times over all starts."""
+        own = [self.value(start, "simulated_ns") for start in self.starts(cell)]
+        others = [self.value(start, "simulated_ns") for start in self.starts(self.baseline(cell))]
+        return ratio(average(others), average(own))
 
     def relative(self, cell: Cell, path: str) -> Value:
         """A number of a cell over that of `nopb` on the same machine."""
