@@ -305,7 +305,7 @@ def _rows(results: list[tuple[Example, dict[str, Any]]]) -> Iterator[str]:
 def _share(counts: dict[str, Any]) -> str:
     """Says where a choice was made of an instant's images."""
     chosen = counts["bounded_instants"]
-    return f", not all at {chosen} instants" if chosen else ""
+    return f", not all at {chosen} instant{'s' * (chosen > 1)}" if chosen else ""
 
 
 def _with_table(text: str, rows: list[str]) -> str:
