@@ -9,7 +9,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo reproduce test rust-tests python-tests recorder-tests fuzz bench validate clean workloads
+.PHONY: setup demo reproduce test rust-tests python-tests python-types recorder-tests fuzz bench validate clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -78,20 +78,23 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs -name '*.c' -o -name '*.h')
 
-# Tests keep one core each busy, so they run side by side, the longest first; what each says is printed when it is done.
+# Tests keep one core each busy, so they run side by side, the longest first; what each says is printed when it is done. What takes a second
+# comes before all of it.
 test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-tests rust-tests recorder-tests
+	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-tests rust-tests python-types recorder-tests
 
 # MAKEFLAGS: cargo would look for make's job server, which is not handed on to it.
 rust-tests:
+	MAKEFLAGS= cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python
+
+python-types:
+	$(BIN)/mypy
 
 python-tests:
 	$(BIN)/pytest --ignore=tests/recorder

@@ -82,6 +82,8 @@ def test_no_command_prints_the_help_and_is_wrong(fencepost):
             "18446744073709551615",
         ),
         (["run", "--limit-instructions", "0", "pcs-table1", "x"], "--limit-instructions"),
+        (["latency", "xconn-x8", "--measure-us", "nan"], "nan"),
+        (["crash", "pcs-table1", "--check", "true", "--timeout", "nan", "--", "true"], "nan"),
         (["record"], "a program is missing"),
         (["record", "--"], "a program is missing behind --"),
         (["info", "absent"], "absent: cannot be read"),

@@ -15,6 +15,7 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
 from fencepost.cli.hosts import check_hosts
 from fencepost.cli.invocation import program_of
+from fencepost.cli.numbers import not_nan
 from fencepost.crash import text
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts
@@ -60,7 +61,10 @@ def crash_command(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds after which a check counts as failed.")
+        float,
+        typer.Option(
+            min=0.001, callback=not_nan, help="Seconds after which a check counts as failed."
+        ),
     ] = 10.0,
     images: Annotated[
         int, typer.Option(min=2, metavar="N", help="Most combinations of versions at one instant.")

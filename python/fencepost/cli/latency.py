@@ -11,7 +11,7 @@ from fencepost import documents, latency, machines
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.counts import COUNT_MAX
+from fencepost.cli.numbers import COUNT_MAX, not_nan
 from fencepost.latency import plot, text
 from fencepost.traffic import Machine
 
@@ -55,7 +55,10 @@ def latency_command(
         ),
     ] = None,
     measure_us: Annotated[
-        float, typer.Option(min=1, max=1e6, help="Simulated time of a point, after a warm-up.")
+        float,
+        typer.Option(
+            min=1, max=1e6, callback=not_nan, help="Simulated time of a point, after a warm-up."
+        ),
     ] = 100.0,
     seed: Annotated[
         int, typer.Option(min=0, max=COUNT_MAX, help="Which places random requests go to.")

@@ -14,6 +14,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_hosts, in_order, records_of
+from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
 from fencepost.experiment import new_job, options
 from fencepost.experiment import resolved as resolved_options
@@ -45,24 +46,43 @@ def power(
     ] = None,
     nj_per_byte: Annotated[
         float,
-        typer.Option(min=0, max=1e6, metavar="NJ", help="Energy to bring a byte to the media, nJ."),
+        typer.Option(
+            min=0,
+            max=1e6,
+            callback=not_nan,
+            metavar="NJ",
+            help="Energy to bring a byte to the media, nJ.",
+        ),
     ] = NJ_PER_BYTE,
     budget_uj: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=1e15,
+            callback=not_nan,
             metavar="UJ",
             help="Energy of the hold-up source, in uJ (default: hold_up.energy_uj of the machine).",
         ),
     ] = None,
     phase_1_us: Annotated[
         float | None,
-        typer.Option("--phase-1-us", min=0, max=1e8, help="Time limit of GPF phase 1, in us."),
+        typer.Option(
+            "--phase-1-us",
+            min=0,
+            max=1e8,
+            callback=not_nan,
+            help="Time limit of GPF phase 1, in us.",
+        ),
     ] = None,
     phase_2_us: Annotated[
         float | None,
-        typer.Option("--phase-2-us", min=0, max=1e8, help="Time limit of GPF phase 2, in us."),
+        typer.Option(
+            "--phase-2-us",
+            min=0,
+            max=1e8,
+            callback=not_nan,
+            help="Time limit of GPF phase 2, in us.",
+        ),
     ] = None,
     hosts: Hosts = None,
     pm: Pm = None,

@@ -13,6 +13,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.cli.numbers import not_nan
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
@@ -78,6 +79,7 @@ def prove(
             "--memory-gib",
             min=0.001,
             max=1e6,
+            callback=not_nan,
             metavar="GIB",
             help="Memory for states (default: three quarters of what is free).",
         ),

@@ -13,10 +13,10 @@ from fencepost import _core, documents, machines, recording, report, table
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.counts import COUNT_MAX
 from fencepost.cli.exit_codes import FAULT
 from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
+from fencepost.cli.numbers import COUNT_MAX
 from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
 from fencepost.figures import EVERY_SCHEME

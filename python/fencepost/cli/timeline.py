@@ -9,7 +9,7 @@ from fencepost import documents, timeline
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.counts import COUNT_MAX, TIME_NS_MAX
+from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX, not_nan
 
 SLICES_MAX = 10_000  # about a megabyte
 
@@ -53,7 +53,12 @@ def make_timeline(
     from_ns: Annotated[
         float | None,
         typer.Option(
-            "--from", min=0, max=TIME_NS_MAX, metavar="NS", help="What begins from there on …"
+            "--from",
+            min=0,
+            max=TIME_NS_MAX,
+            callback=not_nan,
+            metavar="NS",
+            help="What begins from there on …",
         ),
     ] = None,
     until_ns: Annotated[
@@ -62,6 +67,7 @@ def make_timeline(
             "--to",
             min=0,
             max=TIME_NS_MAX,
+            callback=not_nan,
             metavar="NS",
             help="… and before, since the replay's start.",
         ),
