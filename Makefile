@@ -78,7 +78,7 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs -name '*.c' -o -name '*.h')
 
-# Tests keep one core each busy, so they run side by side, the longest first; what each says is printed when it is done. What takes a second
+# The parts run side by side, the longest first: most of each keeps one core busy; what each says is printed when it is done. What takes a second
 # comes before all of it.
 test: setup
 	cargo fmt --all --check
@@ -86,7 +86,7 @@ test: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-tests rust-tests python-types recorder-tests
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests rust-tests python-types recorder-tests
 
 # MAKEFLAGS: cargo would look for make's job server, which is not handed on to it.
 rust-tests:
