@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -275,6 +276,23 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     assert stderr.splitlines()[-1] == "fencepost: interrupted"
     assert "Traceback" not in stderr
     assert list(scratch.iterdir()) == list(folder.iterdir()) == []
+
+
+def test_an_interrupt_of_the_command_alone_ends_the_recorded_program_too(tmp_path):
+    program = ["sh", "-c", "echo $$ >started.new; mv started.new started; exec sleep 1000"]
+    process = subprocess.Popen(
+        [FENCEPOST, "run", "pcs-table1", "--", *program],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started = tmp_path / "started"
+    while process.poll() is None and not started.exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130, process.stderr.read()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
 
 
 def test_an_output_that_cannot_be_written_is_refused_by_name(fencepost, fft_record):

@@ -11,6 +11,7 @@ from fencepost.tree import RECORDER
 
 LAUNCHER = RECORDER / "fencepost-record"
 OUR_FAILURE = 125
+PATIENCE_SECONDS = 5  # with a program that is told to end
 
 
 def become(arguments: list[str], program: list[str]) -> NoReturn:
@@ -42,13 +43,26 @@ def record_to(
     if not LAUNCHER.exists():
         raise InputError(_not_built())
     command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
+    recorder = subprocess.Popen(command, stdout=output, env=environment, cwd=folder)
     try:
-        code = subprocess.call(command, stdout=output, env=environment, cwd=folder)
-    except KeyboardInterrupt:
+        code = recorder.wait()
+    except BaseException:
+        _end(recorder)
         path.unlink(missing_ok=True)
         raise
     if not path.exists():
         raise InputError(f"{program[0]}: not recorded (the recorder ended with {code})")
+
+
+def _end(recorder: subprocess.Popen[bytes]) -> None:
+    """Ends the recorder, which hands the signal on to the program: Ctrl-C on a terminal has reached
+    both, a signal to us alone has not."""
+    recorder.terminate()
+    try:
+        recorder.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        recorder.kill()
+        recorder.wait()
 
 
 def _not_built() -> str:
