@@ -185,6 +185,10 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
     assert len(set(times["nopb"])) > 1, "each start is another run"
     own = next(point for point in document["points"] if point["entries"] == study.own_entries())
     assert own["pb_adaptive"] == pytest.approx(sum(times["nopb"]) / sum(times["pb_adaptive"]))
+    first = adaptive.points(measured, is_first_alone=True)
+    assert document["holding_at_first_start"] == sum(point.holds for point in first)
+    (own_first,) = (point for point in first if point.entries == study.own_entries())
+    assert own_first.pb_adaptive == pytest.approx(times["nopb"][0] / times["pb_adaptive"][0])
 
 
 def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:

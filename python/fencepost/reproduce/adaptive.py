@@ -87,14 +87,15 @@ def cells(study: Study) -> Iterator[Cell]:
                 yield from study.starts(_cell(study, name, scheme, entries))
 
 
-def points(study: Study) -> list[Point]:
-    """What came out, program by program, size by size."""
+def points(study: Study, *, is_first_alone: bool = False) -> list[Point]:
+    """What came out, program by program, size by size: of all starts, or of the first alone."""
     found = []
     for name in study.names:
         for entries in ENTRIES:
             sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
-            pb, pb_rf, ours = (study.mean_speedup(cell) for cell in sized)
-            starts = len(study.starts(sized[0]))
+            speedup = study.speedup if is_first_alone else study.mean_speedup
+            pb, pb_rf, ours = (speedup(cell) for cell in sized)
+            starts = 1 if is_first_alone else len(study.starts(sized[0]))
             found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts))
     return found
 
@@ -131,6 +132,7 @@ def document(study: Study, parts: set[str]) -> dict[str, Any]:
             {**asdict(point), "to_better": point.to_better, "holds": point.holds} for point in found
         ],
         "holding": sum(point.holds for point in found),
+        "holding_at_first_start": sum(point.holds for point in points(study, is_first_alone=True)),
         "elsewhere": [asdict(one) for one in elsewhere(study, parts)],
         "average_speedups": means,
         "average_holds": (means.get(SCHEME) or 0) > AVERAGE_ABOVE,
