@@ -96,6 +96,13 @@ def test_faults_cut_blocks_short(recorder: Recorder) -> None:
     assert record.events(0, "attempt_failed")
 
 
+def test_sigsuspend_takes_a_signal_that_came_before_it(recorder: Recorder) -> None:
+    """As the wait of a shell does, whose child may end at any moment."""
+    run = recorder.record(recorder.compile("suspends"))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "-1 1 1\n", "")
+    assert [event.number for event in run.load().events(0, "signal")] == [signal.SIGUSR1]
+
+
 def start(recorder: Recorder, *arguments: str) -> subprocess.Popen[str]:
     """A program that works until it is ended, in the middle of its work."""
     program = recorder.compile("works", "-O1")
