@@ -45,7 +45,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         if hosts == 1 {
             return;
         }
-        let mut keys = host_keys(world, hosts);
+        let mut keys = host_keys(world, hosts, usize::from(self.bounds.addresses));
         let mut order: [usize; HOSTS_MAX] = std::array::from_fn(|host| host);
         let mut is_sorted = true;
         // Alike hosts have neighbouring numbers.
@@ -90,16 +90,17 @@ pub(super) fn permute_hosts<const B: usize, const S: usize, const I: usize>(
 fn host_keys<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
     hosts: usize,
+    addresses: usize,
 ) -> [(u64, u64, u64); HOSTS_MAX] {
     let mut keys = [(0, 0, 0); HOSTS_MAX];
     for (key, host) in keys.iter_mut().zip(&world.hosts[..hosts]) {
         let mut places = u64::from(host.reads_left);
-        for write in host.writes {
+        for write in &host.writes[..addresses] {
             let code = match write {
                 WritePlace::None => 0,
-                WritePlace::Travelling { hops, halves } => 1 << 12 | u64::from(hops) << 2 | u64::from(halves),
+                WritePlace::Travelling { hops, halves } => 1 << 12 | u64::from(*hops) << 2 | u64::from(*halves),
                 WritePlace::Inside => 2 << 12,
-                WritePlace::Written { version, halves } => 3 << 12 | u64::from(version) << 2 | u64::from(halves),
+                WritePlace::Written { version, halves } => 3 << 12 | u64::from(*version) << 2 | u64::from(*halves),
             };
             places = places << 14 | code;
         }

@@ -6,7 +6,7 @@ use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operati
 use fencepost_sim::switch::persist_buffer::{DrainId, DrainPolicy, Parameters, Reaction, State, invariants};
 
 use super::action::{Action, Sink, SubStep, freed_by};
-use super::canonical::exchange_slots;
+use super::canonical::{exchange_slots, names_of};
 use super::hosts::promise;
 use super::model::Model;
 use super::predicates::{
@@ -80,19 +80,15 @@ impl<const S: usize, const I: usize> Model<S, I> {
         };
         let mut fitting = (0..state.slots().len()).filter(|index| fits(*index));
         let Some(first) = fitting.next() else { return };
+        let mut names = None;
         for other in fitting {
-            let is_alike = state.slots()[first].state == EntryState::Empty
-                && !self.is_named(world, buffer, first)
-                && !self.is_named(world, buffer, other);
+            // Of each slot how many messages that are under way name it.
+            let names = names.get_or_insert_with(|| names_of(world, buffer));
+            let is_alike = state.slots()[first].state == EntryState::Empty && names[first] == 0 && names[other] == 0;
             if !is_alike {
                 self.try_step(world, buffer, true, Some((first as u8, other as u8)), sink);
             }
         }
-    }
-
-    /// Whether a message that is under way names the slot.
-    fn is_named<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, slot: usize) -> bool {
-        super::canonical::names_of(world, buffer)[slot] > 0
     }
 
     fn try_step<const B: usize>(

@@ -18,13 +18,32 @@ pub type Words<const K: usize> = [u64; K];
 
 /// Bits of a version; the highest number stands for [`OWN_WRITE`].
 const VERSION_BITS: u32 = 4;
-const VERSION_OWN: u64 = 15;
+const VERSION_OWN: u8 = 15;
 const SLOT_BITS: u32 = 3;
 const HOST_BITS: u32 = 2;
 const LENGTH_BITS: u32 = 3;
 
-/// Reads or writes fields.
+/// Reads or writes groups of fields.
 trait Coder {
+    /// The fields of a group.
+    type Group: Fields;
+    /// Begins a group.
+    fn begin(&mut self) -> Self::Group;
+    /// A group has no more fields.
+    fn end(&mut self, group: Self::Group);
+
+    /// Fields of at most 64 bits together, which are read or written at once.
+    #[inline(always)]
+    fn group<T>(&mut self, code: impl FnOnce(&mut Self::Group) -> T) -> T {
+        let mut group = self.begin();
+        let coded = code(&mut group);
+        self.end(group);
+        coded
+    }
+}
+
+/// Reads or writes fields.
+trait Fields {
     /// Whether fields are read.
     const READS: bool;
     /// The field: `value` when writing, what was written when reading.
@@ -41,20 +60,20 @@ trait Coder {
     }
 }
 
-/// Collects fields in a word, and puts it down when it is full.
+/// Collects groups in a word, and puts it down when it is full.
 struct Writer<const K: usize> {
     words: Words<K>,
     /// Words that were put down, those without a place among them.
     full: usize,
     word: u64,
     bits: u32,
-    /// Not 0 if a value had more bits than its field.
-    overflow: u64,
+    /// Whether a value had more bits than its field, or a group more than a word.
+    has_overflown: bool,
 }
 
 impl<const K: usize> Writer<K> {
     fn new() -> Self {
-        Writer { words: [0; K], full: 0, word: 0, bits: 0, overflow: 0 }
+        Writer { words: [0; K], full: 0, word: 0, bits: 0, has_overflown: false }
     }
 
     #[inline(always)]
@@ -70,24 +89,48 @@ impl<const K: usize> Writer<K> {
         if self.bits > 0 {
             self.put_down();
         }
-        (self.full <= K && self.overflow == 0).then_some(self.words)
+        (self.full <= K && !self.has_overflown).then_some(self.words)
     }
 }
 
 impl<const K: usize> Coder for Writer<K> {
+    type Group = WrittenGroup;
+
+    #[inline(always)]
+    fn begin(&mut self) -> WrittenGroup {
+        WrittenGroup { word: 0, bits: 0, overflow: 0 }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, group: WrittenGroup) {
+        self.has_overflown |= group.overflow != 0 || group.bits > u64::BITS;
+        self.word |= group.word << self.bits;
+        self.bits += group.bits;
+        if self.bits >= u64::BITS {
+            self.put_down();
+            self.bits -= u64::BITS;
+            // What of the group did not fit.
+            self.word = group.word.checked_shr(group.bits - self.bits).unwrap_or(0);
+        }
+    }
+}
+
+/// A group that is written.
+struct WrittenGroup {
+    word: u64,
+    bits: u32,
+    /// Not 0 if a value had more bits than its field.
+    overflow: u64,
+}
+
+impl Fields for WrittenGroup {
     const READS: bool = false;
 
     #[inline(always)]
     fn field(&mut self, value: u64, bits: u32) -> u64 {
         self.overflow |= value >> bits;
-        self.word |= value << self.bits;
+        self.word |= value.wrapping_shl(self.bits);
         self.bits += bits;
-        if self.bits >= 64 {
-            self.put_down();
-            self.bits -= 64;
-            // What of the value did not fit.
-            self.word = value >> (bits - self.bits);
-        }
         value
     }
 }
@@ -98,20 +141,36 @@ struct Reader<'a, const K: usize> {
 }
 
 impl<const K: usize> Coder for Reader<'_, K> {
+    type Group = ReadGroup;
+
+    #[inline(always)]
+    fn begin(&mut self) -> ReadGroup {
+        let (word, shift) = (self.position / 64, self.position as u32 % 64);
+        let at = |word: usize| self.words.get(word).copied().unwrap_or(0);
+        ReadGroup { rest: at(word) >> shift | at(word + 1).checked_shl(64 - shift).unwrap_or(0), bits: 0 }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, group: ReadGroup) {
+        self.position += group.bits;
+    }
+}
+
+/// A group that is read.
+struct ReadGroup {
+    rest: u64,
+    bits: usize,
+}
+
+impl Fields for ReadGroup {
     const READS: bool = true;
 
     #[inline(always)]
     fn field(&mut self, _: u64, bits: u32) -> u64 {
-        if bits == 0 {
-            return 0;
-        }
-        let (word, shift) = (self.position / 64, self.position % 64);
-        let mut value = self.words[word] >> shift;
-        if shift + bits as usize > 64 {
-            value |= self.words[word + 1] << (64 - shift);
-        }
-        self.position += bits as usize;
-        value & ((1 << bits) - 1)
+        let value = self.rest & ((1 << bits) - 1);
+        self.rest >>= bits;
+        self.bits += bits as usize;
+        value
     }
 }
 
@@ -168,15 +227,19 @@ impl<const S: usize, const I: usize> Model<S, I> {
 
     fn code<const B: usize>(&self, coder: &mut impl Coder, world: &mut World<B, S, I>) {
         let layout = self.layout();
-        world.crashes_left = coder.small(world.crashes_left, 2);
-        world.duplicates_left = coder.small(world.duplicates_left, 2);
-        world.pm_has_failed = layout.has_failures && coder.flag(world.pm_has_failed);
+        coder.group(|fields| {
+            world.crashes_left = fields.small(world.crashes_left, 2);
+            world.duplicates_left = fields.small(world.duplicates_left, 2);
+            world.pm_has_failed = layout.has_failures && fields.flag(world.pm_has_failed);
+        });
         for line in 0..usize::from(self.bounds.addresses) {
-            world.memory[line] = layout.halves(coder, world.memory[line]);
-            world.promised[line] = layout.halves(coder, world.promised[line]);
+            coder.group(|fields| {
+                world.memory[line] = layout.halves(fields, world.memory[line]);
+                world.promised[line] = layout.halves(fields, world.promised[line]);
+            });
         }
         for host in &mut world.hosts[..usize::from(self.bounds.hosts)] {
-            layout.host(coder, host, self.bounds.addresses);
+            coder.group(|fields| layout.host(fields, host, self.bounds.addresses));
         }
         for state in &mut world.buffers {
             layout.state(coder, state);
@@ -189,43 +252,53 @@ impl<const S: usize, const I: usize> Model<S, I> {
 }
 
 impl Layout {
-    #[inline]
-    fn line(self, coder: &mut impl Coder, line: LineAddress) -> LineAddress {
-        LineAddress(coder.field(line.0, self.line_bits))
+    #[inline(always)]
+    fn line(self, fields: &mut impl Fields, line: LineAddress) -> LineAddress {
+        LineAddress(fields.field(line.0, self.line_bits))
     }
 
-    #[inline]
-    fn version(self, coder: &mut impl Coder, version: u8) -> u8 {
-        let wide = if version == OWN_WRITE { VERSION_OWN } else { version.into() };
-        match coder.field(wide, VERSION_BITS) {
-            VERSION_OWN => OWN_WRITE,
-            version => version as u8,
-        }
+    #[inline(always)]
+    fn version(self, fields: &mut impl Fields, version: u8) -> u8 {
+        fields.small(version, VERSION_BITS)
     }
 
     /// Without partial writes both halves of a line always have one version.
-    #[inline]
-    fn halves(self, coder: &mut impl Coder, versions: Halves) -> Halves {
-        let low = self.version(coder, versions[0]);
-        [low, if self.has_halves { self.version(coder, versions[1]) } else { low }]
+    #[inline(always)]
+    fn halves(self, fields: &mut impl Fields, versions: Halves) -> Halves {
+        let low = self.version(fields, versions[0]);
+        [low, if self.has_halves { self.version(fields, versions[1]) } else { low }]
     }
 
-    #[inline]
-    fn carried(self, coder: &mut impl Coder, halves: u8) -> u8 {
-        if self.has_halves { coder.small(halves, 2) } else { WHOLE }
+    /// What a read must see at least. A version as high as the number that stands for [`OWN_WRITE`] gives no words.
+    #[inline(always)]
+    fn floor(self, fields: &mut impl Fields, floor: Halves) -> Halves {
+        let coded = floor.map(|version| match version {
+            OWN_WRITE => VERSION_OWN,
+            VERSION_OWN => u8::MAX,
+            version => version,
+        });
+        self.halves(fields, coded).map(|version| if version == VERSION_OWN { OWN_WRITE } else { version })
     }
 
-    #[inline]
-    fn slot_index(self, coder: &mut impl Coder, index: SlotIndex) -> SlotIndex {
-        SlotIndex(coder.field(index.0.into(), SLOT_BITS) as u16)
+    #[inline(always)]
+    fn carried(self, fields: &mut impl Fields, halves: u8) -> u8 {
+        if self.has_halves { fields.small(halves, 2) } else { WHOLE }
     }
 
-    #[inline]
-    fn host(self, coder: &mut impl Coder, host: &mut Host, addresses: u8) {
-        host.writes_left = coder.small(host.writes_left, 3);
-        host.reads_left = coder.small(host.reads_left, 2);
+    #[inline(always)]
+    fn slot_index(self, fields: &mut impl Fields, index: SlotIndex) -> SlotIndex {
+        SlotIndex(fields.field(index.0.into(), SLOT_BITS) as u16)
+    }
+
+    #[inline(always)]
+    fn host<F: Fields>(self, fields: &mut F, host: &mut Host, addresses: u8) {
+        host.writes_left = fields.small(host.writes_left, 3);
+        host.reads_left = fields.small(host.reads_left, 2);
         for write in &mut host.writes[..usize::from(addresses)] {
-            *write = self.write_place(coder, *write);
+            let coded = self.write_place(fields, *write);
+            if F::READS {
+                *write = coded;
+            }
         }
         let (kind, number) = match host.read {
             ReadPlace::None => (0, 0),
@@ -233,151 +306,159 @@ impl Layout {
             ReadPlace::Inside { buffer } => (2, buffer),
             ReadPlace::Below { buffer } => (3, buffer),
         };
-        let kind = coder.small(kind, 2);
+        let kind = fields.small(kind, 2);
         if kind == 0 {
             host.read = ReadPlace::None;
             return;
         }
-        let number = if kind == 1 || self.buffers > 1 { coder.small(number, 2) } else { 0 };
+        let number = if kind == 1 || self.buffers > 1 { fields.small(number, 2) } else { 0 };
         host.read = match kind {
             1 => ReadPlace::Travelling { hops: number },
             2 => ReadPlace::Inside { buffer: number },
             _ => ReadPlace::Below { buffer: number },
         };
-        host.read_line = coder.small(host.read_line, self.line_bits);
-        host.read_floor = self.halves(coder, host.read_floor);
+        host.read_line = fields.small(host.read_line, self.line_bits);
+        host.read_floor = self.floor(fields, host.read_floor);
     }
 
-    #[inline]
-    fn write_place(self, coder: &mut impl Coder, place: WritePlace) -> WritePlace {
+    #[inline(always)]
+    fn write_place(self, fields: &mut impl Fields, place: WritePlace) -> WritePlace {
+        /// Bits of the number, by kind.
+        const NUMBER_BITS: [u32; 4] = [0, 2, 0, VERSION_BITS];
         let (kind, number, halves) = match place {
             WritePlace::None => (0, 0, WHOLE),
             WritePlace::Travelling { hops, halves } => (1, hops, halves),
             WritePlace::Inside => (2, 0, WHOLE),
             WritePlace::Written { version, halves } => (3, version, halves),
         };
-        match coder.small(kind, 2) {
+        let kind = fields.small(kind, 2);
+        let number = fields.small(number, NUMBER_BITS[usize::from(kind)]);
+        let halves = if self.has_halves && kind & 1 == 1 { fields.small(halves, 2) } else { WHOLE };
+        match kind {
             0 => WritePlace::None,
-            1 => WritePlace::Travelling { hops: coder.small(number, 2), halves: self.carried(coder, halves) },
+            1 => WritePlace::Travelling { hops: number, halves },
             2 => WritePlace::Inside,
-            _ => WritePlace::Written { version: self.version(coder, number), halves: self.carried(coder, halves) },
+            _ => WritePlace::Written { version: number, halves },
         }
     }
 
     fn state<C: Coder, const S: usize, const I: usize>(self, coder: &mut C, state: &mut State<S, I>) {
-        let operation = self.operation(coder, state.operation);
         let mut slots = [Slot::default(); S];
         let count = state.slots().len();
         for (slot, old) in slots.iter_mut().zip(state.slots()) {
-            *slot = self.slot(coder, old);
+            *slot = coder.group(|fields| self.slot(fields, old));
         }
-        let is_recovering = coder.flag(state.phase == Phase::Recovering);
-        let is_draining = coder.flag(state.is_draining);
-        let parked = coder.flag(state.parked.is_some());
-        let parked = parked.then(|| self.packet(coder, &state.parked.unwrap_or_default()));
-        let length = coder.small(state.input.packets().len() as u8, LENGTH_BITS);
-        if !C::READS {
+        let (operation, parked, phase, is_draining, length) = coder.group(|fields| {
+            let operation = self.operation(fields, state.operation);
+            let is_recovering = fields.flag(state.phase == Phase::Recovering);
+            let phase = if is_recovering { Phase::Recovering } else { Phase::Running };
+            let is_draining = fields.flag(state.is_draining);
+            let is_parked = fields.flag(state.parked.is_some());
+            let parked = is_parked.then(|| self.packet(fields, &state.parked.unwrap_or_default()));
+            (operation, parked, phase, is_draining, fields.small(state.input.packets().len() as u8, LENGTH_BITS))
+        });
+        if !C::Group::READS {
             for packet in state.input.packets() {
-                self.packet(coder, packet);
+                coder.group(|fields| self.packet(fields, packet));
             }
             return;
         }
         *state = State::with_slots(&slots[..count]);
-        state.operation = operation;
-        state.phase = if is_recovering { Phase::Recovering } else { Phase::Running };
-        state.is_draining = is_draining;
-        state.parked = parked;
+        (state.operation, state.parked, state.phase, state.is_draining) = (operation, parked, phase, is_draining);
         for _ in 0..length {
-            let packet = self.packet(coder, &Packet::default());
-            state.input.push(packet);
+            state.input.push(coder.group(|fields| self.packet(fields, &Packet::default())));
         }
     }
 
-    #[inline]
-    fn slot(self, coder: &mut impl Coder, slot: &Slot) -> Slot {
+    #[inline(always)]
+    fn slot(self, fields: &mut impl Fields, slot: &Slot) -> Slot {
         // A canonical state has one generation for all slots.
         let mut coded = Slot { generation: 1, ..Slot::default() };
-        coded.state = match coder.field(slot.state as u64, 2) {
+        coded.state = match fields.field(slot.state as u64, 2) {
             0 => EntryState::Empty,
             1 => EntryState::Dirty,
             2 => EntryState::Drain,
             _ => EntryState::Clean,
         };
-        let has_content = coded.is_valid() || coder.flag(slot.data.mask.0 != 0 || slot.line != LineAddress(0));
+        let has_content = coded.is_valid() || fields.flag(slot.data.mask.0 != 0 || slot.line != LineAddress(0));
         if !has_content {
             return coded;
         }
-        coded.line = self.line(coder, slot.line);
-        let version = self.version(coder, slot.data.version.0 as u8);
+        coded.line = self.line(fields, slot.line);
+        let version = self.version(fields, slot.data.version.0 as u8);
         // In a slot that is being written even a line without partial writes may be empty.
         let halves = if self.has_halves {
-            coder.small(halves_of(slot.data.mask), 2)
+            fields.small(halves_of(slot.data.mask), 2)
         } else {
-            coder.small(u8::from(slot.data.mask.0 != 0), 1) * WHOLE
+            fields.small(u8::from(slot.data.mask.0 != 0), 1) * WHOLE
         };
-        let is_torn = coder.flag(slot.data.is_torn);
+        let is_torn = fields.flag(slot.data.is_torn);
         coded.data = LineData { version: Version(version.into()), mask: mask_of(halves), is_torn };
         if coded.is_occupied() {
-            coded.age = coder.small(slot.age, 3);
+            coded.age = fields.small(slot.age, 3);
         }
         // A broken rule may leave a Dirty entry that was sent.
-        coded.is_sent = coded.is_occupied() && coder.flag(slot.is_sent);
+        coded.is_sent = coded.is_occupied() && fields.flag(slot.is_sent);
         if matches!(coded.state, EntryState::Dirty | EntryState::Clean) {
-            coded.recency = coder.field(slot.recency.into(), 3) as u16;
+            coded.recency = fields.field(slot.recency.into(), 3) as u16;
         }
         coded
     }
 
-    fn packet(self, coder: &mut impl Coder, packet: &Packet) -> Packet {
+    #[inline(always)]
+    fn packet(self, fields: &mut impl Fields, packet: &Packet) -> Packet {
         let kind = match packet {
             Packet::Write(_) => 0,
             Packet::Read(_) => 1,
             Packet::Acknowledgement(_) => 2,
         };
-        match (coder.field(kind, 2), *packet) {
-            (0, Packet::Write(write)) => Packet::Write(self.write(coder, &write)),
-            (0, _) => Packet::Write(self.write(coder, &no_write())),
-            (1, Packet::Read(read)) => Packet::Read(self.read(coder, &read)),
-            (1, _) => Packet::Read(self.read(coder, &no_read())),
-            (_, Packet::Acknowledgement(id)) => Packet::Acknowledgement(self.drain_id(coder, &id)),
+        match (fields.field(kind, 2), *packet) {
+            (0, Packet::Write(write)) => Packet::Write(self.write(fields, &write)),
+            (0, _) => Packet::Write(self.write(fields, &no_write())),
+            (1, Packet::Read(read)) => Packet::Read(self.read(fields, &read)),
+            (1, _) => Packet::Read(self.read(fields, &no_read())),
+            (_, Packet::Acknowledgement(id)) => Packet::Acknowledgement(self.drain_id(fields, &id)),
             _ => unreachable!("no packet is read over one of another kind but an acknowledgement"),
         }
     }
 
-    fn write(self, coder: &mut impl Coder, write: &Write) -> Write {
-        let line = self.line(coder, write.line);
+    #[inline(always)]
+    fn write(self, fields: &mut impl Fields, write: &Write) -> Write {
+        let line = self.line(fields, write.line);
         Write {
-            request: self.request(coder, write.request, line),
+            request: self.request(fields, write.request, line),
             line,
-            version: Version(self.version(coder, write.version.0 as u8).into()),
-            mask: mask_of(self.carried(coder, halves_of(write.mask))),
+            version: Version(self.version(fields, write.version.0 as u8).into()),
+            mask: mask_of(self.carried(fields, halves_of(write.mask))),
         }
     }
 
-    fn read(self, coder: &mut impl Coder, read: &Read) -> Read {
-        let line = self.line(coder, read.line);
-        let request = self.request(coder, read.request, line);
-        let is_seen = self.has_seen && coder.flag(read.seen.is_some());
-        let seen = is_seen.then(|| self.slot_index(coder, read.seen.unwrap_or_default()));
+    #[inline(always)]
+    fn read(self, fields: &mut impl Fields, read: &Read) -> Read {
+        let line = self.line(fields, read.line);
+        let request = self.request(fields, read.request, line);
+        let is_seen = self.has_seen && fields.flag(read.seen.is_some());
+        let seen = is_seen.then(|| self.slot_index(fields, read.seen.unwrap_or_default()));
         Read { request, line, seen }
     }
 
     /// Whoever waits for a packet of `line`.
-    #[inline]
-    fn request(self, coder: &mut impl Coder, request: RequestId, line: LineAddress) -> RequestId {
+    #[inline(always)]
+    fn request(self, fields: &mut impl Fields, request: RequestId, line: LineAddress) -> RequestId {
         let line = line.0 as u8;
         let (is_host, number, generation) = match Requester::of(request) {
             Requester::Host { host, .. } => (true, host as u8, 0),
             Requester::Drain { entry, generation } => (false, entry, generation),
         };
-        if self.buffers < 2 || coder.flag(is_host) {
-            return Requester::Host { host: coder.field(number.into(), HOST_BITS) as usize, line }.id();
+        if self.buffers < 2 || fields.flag(is_host) {
+            return Requester::Host { host: fields.field(number.into(), HOST_BITS) as usize, line }.id();
         }
-        let entry = coder.small(number, SLOT_BITS);
-        Requester::Drain { entry, generation: coder.field(generation.into(), 1) as u16 }.id()
+        let entry = fields.small(number, SLOT_BITS);
+        Requester::Drain { entry, generation: fields.field(generation.into(), 1) as u16 }.id()
     }
 
-    fn operation(self, coder: &mut impl Coder, operation: Operation) -> Operation {
+    #[inline(always)]
+    fn operation(self, fields: &mut impl Fields, operation: Operation) -> Operation {
         let (mut write, mut target, mut replaced, mut steps_done) = (no_write(), SlotIndex(0), None, 0);
         let (mut slot, mut answered, mut was_marked) = (SlotIndex(0), RequestId(0), false);
         let kind = match operation {
@@ -406,74 +487,77 @@ impl Layout {
                 5
             }
         };
-        match coder.field(kind, 3) {
+        match fields.field(kind, 3) {
             0 => Operation::Idle,
             1 => {
-                let write = self.write(coder, &write);
-                let target = self.slot_index(coder, target);
-                let is_merged = coder.flag(replaced.is_some());
-                let replaced = is_merged.then(|| self.slot_index(coder, replaced.unwrap_or_default()));
-                Operation::Write { write, target, replaced, steps_done: coder.small(steps_done, 3) }
+                let write = self.write(fields, &write);
+                let target = self.slot_index(fields, target);
+                let is_merged = fields.flag(replaced.is_some());
+                let replaced = is_merged.then(|| self.slot_index(fields, replaced.unwrap_or_default()));
+                Operation::Write { write, target, replaced, steps_done: fields.small(steps_done, 3) }
             }
-            2 => Operation::Retire { slot: self.slot_index(coder, slot) },
+            2 => Operation::Retire { slot: self.slot_index(fields, slot) },
             3 => {
                 let line = match Requester::of(answered) {
                     Requester::Host { line, .. } => LineAddress(line.into()),
                     Requester::Drain { .. } => LineAddress(0),
                 };
-                let line = self.line(coder, line);
-                let request = self.request(coder, answered, line);
-                Operation::Answer { request, slot: self.slot_index(coder, slot) }
+                let line = self.line(fields, line);
+                let request = self.request(fields, answered, line);
+                Operation::Answer { request, slot: self.slot_index(fields, slot) }
             }
-            4 => Operation::Free { slot: self.slot_index(coder, slot) },
+            4 => Operation::Free { slot: self.slot_index(fields, slot) },
             _ => {
-                let slot = self.slot_index(coder, slot);
-                Operation::Drain { slot, is_marked: coder.flag(was_marked) }
+                let slot = self.slot_index(fields, slot);
+                Operation::Drain { slot, is_marked: fields.flag(was_marked) }
             }
         }
     }
 
+    #[inline(always)]
     fn channel<C: Coder, T: Copy + Default + Ord>(
         self,
         coder: &mut C,
         channel: &mut Channel<T>,
-        code: fn(Layout, &mut C, &T) -> T,
+        code: impl Fn(Layout, &mut C::Group, &T) -> T,
     ) {
-        let length = coder.small(channel.len() as u8, LENGTH_BITS);
-        if C::READS {
-            (0..length).for_each(|_| {
-                let message = code(self, coder, &T::default());
-                channel.push(message);
-            });
-        } else {
-            channel.messages().iter().for_each(|message| {
-                code(self, coder, message);
-            });
-        }
+        coder.group(|fields| {
+            let length = fields.small(channel.len() as u8, LENGTH_BITS);
+            if C::Group::READS {
+                (0..length).for_each(|_| channel.push(code(self, fields, &T::default())));
+            } else {
+                channel.messages().iter().for_each(|message| {
+                    code(self, fields, message);
+                });
+            }
+        });
     }
 
-    fn drain<C: Coder>(self, coder: &mut C, drain: &Drain) -> Drain {
+    #[inline(always)]
+    fn drain(self, fields: &mut impl Fields, drain: &Drain) -> Drain {
         Drain {
-            entry: coder.small(drain.entry, SLOT_BITS),
-            generation: coder.field(drain.generation.into(), 1) as u16,
-            line: coder.small(drain.line, self.line_bits),
-            version: self.version(coder, drain.version),
-            halves: self.carried(coder, drain.halves),
-            is_torn: coder.flag(drain.is_torn),
-            is_acknowledged: coder.flag(drain.is_acknowledged),
+            entry: fields.small(drain.entry, SLOT_BITS),
+            generation: fields.field(drain.generation.into(), 1) as u16,
+            line: fields.small(drain.line, self.line_bits),
+            version: self.version(fields, drain.version),
+            halves: self.carried(fields, drain.halves),
+            is_torn: fields.flag(drain.is_torn),
+            is_acknowledged: fields.flag(drain.is_acknowledged),
         }
     }
 
-    fn acknowledgement<C: Coder>(self, coder: &mut C, acknowledgement: &Acknowledgement) -> Acknowledgement {
-        let entry = coder.small(acknowledgement.entry, SLOT_BITS);
-        let generation = coder.field(acknowledgement.generation.into(), 1) as u16;
-        let line = if self.has_acknowledged_lines { coder.small(acknowledgement.line, self.line_bits) } else { 0 };
+    #[inline(always)]
+    fn acknowledgement(self, fields: &mut impl Fields, acknowledgement: &Acknowledgement) -> Acknowledgement {
+        let entry = fields.small(acknowledgement.entry, SLOT_BITS);
+        let generation = fields.field(acknowledgement.generation.into(), 1) as u16;
+        let line = if self.has_acknowledged_lines { fields.small(acknowledgement.line, self.line_bits) } else { 0 };
         Acknowledgement { entry, generation, line }
     }
 
-    fn drain_id(self, coder: &mut impl Coder, id: &DrainId) -> DrainId {
+    #[inline(always)]
+    fn drain_id(self, fields: &mut impl Fields, id: &DrainId) -> DrainId {
         let (entry, generation, line) = (id.entry.0 as u8, id.generation, id.line.0 as u8);
-        drain_id(&self.acknowledgement(coder, &Acknowledgement { entry, generation, line }))
+        drain_id(&self.acknowledgement(fields, &Acknowledgement { entry, generation, line }))
     }
 }
 
@@ -493,8 +577,8 @@ mod tests {
     fn a_value_too_large_for_its_field_gives_no_words() {
         let packed = |value| {
             let mut writer = Writer::<1>::new();
-            writer.field(3, 2);
-            writer.field(value, 4);
+            writer.group(|fields| fields.field(3, 2));
+            writer.group(|fields| fields.field(value, 4));
             writer.finish()
         };
         assert_eq!(packed(15), Some([0b11_1111]));

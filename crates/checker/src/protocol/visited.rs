@@ -1,8 +1,5 @@
 //! The set of visited states: exact, in the order in which they were found, with the state that each was found from.
 
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
-
 use super::packing::Words;
 
 /// The number of a state, in the order in which they were found.
@@ -79,10 +76,12 @@ impl<const K: usize> Visited<K> {
 
     /// What [`Self::insert`] looks a state up by.
     pub fn hash(words: &Words<K>) -> u64 {
-        let mut hasher = FxHasher::default();
-        words.iter().for_each(|word| hasher.write_u64(*word));
-        // Of a product the upper bits depend on all of the input.
-        hasher.finish() >> 32
+        // The two halves of a product of 128 bits: together they depend on all bits of both factors.
+        let mix = |hash: u64, word: &u64| {
+            let product = u128::from(hash ^ word) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
+            product as u64 ^ (product >> 64) as u64
+        };
+        words.iter().fold(0x2545_F491_4F6C_DD1D, mix) >> 32
     }
 
     /// Reads what [`Self::insert`] will read of a state of this hash, so that it is near then.

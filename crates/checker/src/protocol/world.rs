@@ -313,9 +313,11 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
             visit(drain.line, &mut drain.version);
         }
         for host in &mut self.hosts {
-            for (line, write) in host.writes.iter_mut().enumerate() {
-                if let WritePlace::Written { version, .. } = write {
-                    visit(line as u8, version);
+            if B == 0 {
+                for (line, write) in host.writes.iter_mut().enumerate() {
+                    if let WritePlace::Written { version, .. } = write {
+                        visit(line as u8, version);
+                    }
                 }
             }
             if host.read != ReadPlace::None {
