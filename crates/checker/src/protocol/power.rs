@@ -47,12 +47,12 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// If persist buffer number `buffer` has opened just now, everything promised has to be below it, or in those above.
+    /// If persist buffer number `buffer` has opened just now, everything promised has to be outside of it: in PM, or in another one.
     pub(super) fn check_opened<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, watch: &mut Watch) {
         if world.buffers[buffer].phase != Phase::Running {
             return;
         }
-        let holds = |line: u8| is_at_least(world.durable(line, 0), world.promised[usize::from(line)]);
+        let holds = |line: u8| is_at_least(world.durable(line, Some(buffer)), world.promised[usize::from(line)]);
         watch.require(&RECOVERY_COMPLETE, (0..self.bounds.addresses).all(holds));
     }
 }

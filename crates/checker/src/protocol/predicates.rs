@@ -25,11 +25,11 @@ pub const DURABLE: Predicate = Predicate {
     name: "durable",
     says: "every version that was acknowledged or seen by a read, or a newer one, is in PM or in an entry",
 };
-/// After a recovery it is in PM.
+/// A recovery leaves nothing where it was.
 pub const RECOVERY_COMPLETE: Predicate = Predicate {
     invariants: &[1, 9],
     name: "recovery_complete",
-    says: "when a persist buffer opens after a recovery, what lies below it holds every promised version",
+    says: "when a persist buffer opens after a recovery, every promised version, or a newer one, is in PM or in another persist buffer",
 };
 /// Lines are never seen or written in pieces.
 pub const WHOLE_LINES: Predicate = Predicate {
@@ -205,14 +205,14 @@ pub fn check_state<const B: usize, const S: usize, const I: usize>(
 
 /// Whether everything promised is in PM or an entry.
 pub fn is_durable<const B: usize, const S: usize, const I: usize>(world: &World<B, S, I>, addresses: u8) -> bool {
-    (0..addresses).all(|line| is_at_least(world.durable(line, 0), world.promised[usize::from(line)]))
+    (0..addresses).all(|line| is_at_least(world.durable(line, None), world.promised[usize::from(line)]))
 }
 
 fn has_requests<const S: usize, const I: usize>(state: &State<S, I>) -> bool {
     state.parked.is_some() || state.input.packets().iter().any(|packet| !packet.is_acknowledgement())
 }
 
-/// Entries whose line a recovery has to bring to PM: all that are occupied, but of two Dirty ones of a line the older is needed no more.
+/// Entries that a recovery has to bring to PM: all that are occupied, but of two Dirty ones of a line the older, which it empties.
 fn lines_to_drain<const S: usize, const I: usize>(state: &State<S, I>) -> usize {
     let is_replaced = |index: usize| {
         let slot = &state.slots()[index];

@@ -338,11 +338,12 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
         newest + 1
     }
 
-    /// The newest version of each half of `line` in the persist buffers from number `from` on, and in PM if that is the first.
-    pub fn durable(&self, line: u8, from: usize) -> Halves {
-        let mut newest = if from == 0 { self.memory[usize::from(line)] } else { [0; 2] };
+    /// The newest version of each half of `line` in PM and in the persist buffers, but for number `without`.
+    pub fn durable(&self, line: u8, without: Option<usize>) -> Halves {
+        let mut newest = self.memory[usize::from(line)];
         let address = LineAddress(line.into());
-        for state in &self.buffers[from..] {
+        let buffers = self.buffers.iter().enumerate().filter(|(buffer, _)| Some(*buffer) != without);
+        for (_, state) in buffers {
             for slot in state.slots().iter().filter(|slot| slot.holds(address) && !slot.data.is_torn) {
                 let halves = halves_of(slot.data.mask);
                 for (half, version) in newest.iter_mut().enumerate() {
