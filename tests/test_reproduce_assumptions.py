@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from fencepost.cli import main
-from fencepost.reproduce import adaptive, assumptions, claims, programs, reasons, study, tornado
+from fencepost.reproduce import (
+    adaptive,
+    assumptions,
+    claims,
+    hazard,
+    key_values,
+    programs,
+    reasons,
+    study,
+    tornado,
+)
 from fencepost.reproduce.assumptions import Assumption
 from fencepost.reproduce.replays import Replays
 from fencepost.reproduce.study import ENTRIES, ENTRIES_KEY, Study
@@ -216,3 +226,22 @@ def test_a_stale_read_is_told_and_the_shared_persist_point_has_none(
     assert f"{leaf} acknowledges it: the put is over" in told[3]
     assert f"{get['by']['host']} reads version {get['version']}: stale" in told[5]
     assert main(["hazard", "--scheme", "nopb"]) == 2
+
+
+@pytest.mark.parametrize("hosts", ["0", "1", "3", "12", "17", "32"])
+def test_a_hazard_needs_as_many_hosts_as_pm_can_be_interleaved_over(
+    hosts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hazard", "--hosts", hosts]) == 2
+    shown = capsys.readouterr()
+    [said] = shown.err.splitlines()
+    assert shown.out == "" and f"--hosts {hosts}: it has to be 2, 4, 8 or 16" in said
+
+
+def test_a_hazard_is_shown_with_every_number_of_hosts_that_is_offered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hazard, "MEASURE_NS", 2_000.0)
+    for hosts in key_values.HOSTS:
+        assert main(["hazard", "--hosts", str(hosts)]) == 0
+        assert f"{hosts} hosts share the keys" in capsys.readouterr().out

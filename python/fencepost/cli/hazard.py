@@ -11,11 +11,14 @@ from fencepost.cli import outputs
 from fencepost.cli.application import app
 from fencepost.reproduce import hazard as live
 from fencepost.reproduce.adaptive import SIZED
+from fencepost.reproduce.key_values import HOSTS
+
+HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 
 
 @app.command()
 def hazard(
-    hosts: Annotated[int, typer.Option(min=2, max=16, metavar="N", help="Hosts, 2 to 16.")] = 2,
+    hosts: Annotated[int, typer.Option(metavar="N", help=f"Hosts: {HOST_NUMBERS}.")] = 2,
     scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other random numbers.")] = 0,
     json_file: Annotated[
@@ -27,6 +30,10 @@ def hazard(
     Hosts share the keys of a store in PM. Acknowledged at the first switch, a put is not where
     another host's get looks for it; acknowledged at the switch that all share, it is.
     """
+    if hosts not in HOSTS:
+        raise InputError(
+            f"--hosts {hosts}: it has to be {HOST_NUMBERS} (PM is interleaved over as many devices)"
+        )
     if scheme not in SIZED:
         raise InputError(f'"{scheme}" has no persist buffer; there are {", ".join(SIZED)}')
     outputs.check({"--json": json_file})
