@@ -195,6 +195,19 @@ def test_a_report_is_made_again_from_its_result(fencepost, tmp_path, result):
     assert re.search(r"run time +1,843.2 µs +1,402.9 µs +1,391.0 µs", done.stdout)
 
 
+def test_a_quiet_recording_throws_away_what_the_program_prints_and_nothing_else(
+    fencepost, tmp_path
+):
+    program = ("--", "sh", "-c", "echo printed; echo problem >&2; exit 9")
+    loud = fencepost("record", "-o", "loud.fencepost", *program)
+    assert (loud.returncode, loud.stdout, loud.stderr) == (9, "printed\n", "problem\n")
+    for option in ("-q", "--quiet"):
+        quiet = fencepost("record", option, "-o", "quiet.fencepost", *program)
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (9, "", "problem\n")
+        assert (tmp_path / "quiet.fencepost").exists()
+        (tmp_path / "quiet.fencepost").unlink()
+
+
 def test_a_failed_run_is_on_standard_error(fencepost, tmp_path, result):
     result["runs"][1] = {"scheme": "pb", "machine": "fixture-machine", "error": "a fault"}
     (tmp_path / "r.json").write_text(json.dumps(result))

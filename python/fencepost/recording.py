@@ -14,11 +14,15 @@ OUR_FAILURE = 125
 PATIENCE_SECONDS = 5  # with a program that is told to end
 
 
-def become(arguments: list[str], program: list[str]) -> NoReturn:
+def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> NoReturn:
     """Turns this process into the launcher, so that signals and the exit code are the program's.
 
-    Exits with 125 if that is impossible.
+    What the program prints on standard output is thrown away if `quiet`; messages of ours, and what
+    it says on standard error, are not. Exits with 125 if there is no
+    launcher.
     """
+    if quiet:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     try:
         os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
     except OSError:

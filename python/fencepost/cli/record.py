@@ -33,6 +33,9 @@ def record(
     children: Annotated[
         bool, typer.Option("--children", help="Record child processes too, one record each.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Throw the program's standard output away.")
+    ] = False,
 ) -> None:
     """Record what a program does to memory. Its output and exit code are as without us."""
     program = program_of(context)
@@ -50,4 +53,4 @@ def record(
         arguments += ["--roi", roi]
     if children:
         arguments.append("--children")
-    recording.become(arguments, program)
+    recording.become(arguments, program, quiet=quiet)
