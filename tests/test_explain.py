@@ -10,7 +10,7 @@ import pytest
 from fencepost import _core, machines
 from fencepost.cli import main
 from fencepost.experiment import Experiment, options
-from fencepost.explain import causes, explain, text
+from fencepost.explain import causes, document, explain, text
 from installed import FENCEPOST
 
 Document = dict[str, Any]
@@ -123,6 +123,34 @@ def test_what_helps_most_costs_least_waiting(explained: Document) -> None:
         assert site["best_saves_ns"] == pytest.approx(waits["nopb"] - waits[site["best"]])
     [first, *_] = explained["sites"]
     assert first is entry(explained["sites"], "dirty")
+
+
+def near(**costs: tuple[float, float]) -> Document:
+    """What is best at a line, from the waiting and the latency under each scheme."""
+    schemes = {
+        scheme: {"wait_ns": wait, "latency_ns": latency}
+        for scheme, (wait, latency) in costs.items()
+    }
+    return document._best({"schemes": schemes})
+
+
+def test_schemes_within_a_percent_of_the_best_are_marked_too() -> None:
+    found = near(nopb=(200, 9), pb=(101, 8), pb_rf=(100, 7), pb_adaptive=(101.1, 1))
+    assert (found["best"], found["near_best"]) == ("pb_rf", ["pb", "pb_rf"])
+    assert found["best_saves_ns"] == 100
+    idle = near(nopb=(0, 90), pb=(0, 50.4), pb_rf=(0, 50), pb_adaptive=(0.1, 1))
+    assert (idle["best"], idle["near_best"]) == ("pb_rf", ["pb", "pb_rf"])
+    nothing = near(nopb=(0, 0), pb=(0, 0))
+    assert (nothing["best"], nothing["near_best"]) == ("nopb", ["nopb", "pb"])
+
+
+def test_the_text_marks_every_scheme_that_is_near_the_best(explained: Document) -> None:
+    lines = list(text.lines(explained, len(explained["sites"]), 200))
+    assert lines[2].endswith("*: helps most there, or within 1% of what does")
+    marked = [line.split()[0] for line in lines if line[2:].split("  ")[0].endswith(" *")]
+    assert marked == [scheme for site in explained["sites"] for scheme in site["near_best"]]
+    first = explained["sites"][0]
+    assert first["best"] in first["near_best"] and "nopb" not in first["near_best"]
 
 
 def check_sums(found: Document) -> None:

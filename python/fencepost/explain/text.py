@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fencepost import figures, source_place, table
 from fencepost.explain import causes
+from fencepost.explain.document import NEAR
 
 Document = dict[str, Any]
 Entry = tuple[str, list[list[str]]]  # where it is, and its rows
@@ -56,7 +57,8 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
         for number, site in enumerate(document["sites"][:top], 1)
     ]
     yield ""
-    yield _counted(len(document["sites"]), top, "lines that persist") + "; *: helps most there"
+    marks = f"*: helps most there, or within {NEAR:.0%} of what does"
+    yield f"{_counted(len(document['sites']), top, 'lines that persist')}; {marks}"
     yield from _listed(SITE_COLUMNS, sites, width)
     waiting = [fence for fence in document["fences"] if _has_waited(fence)]
     fences = [
@@ -128,7 +130,7 @@ def _site_row(site: Document, scheme: str, causes_shown: int) -> list[str]:
     redundant = of["redundant"]
     share = figures.ratio(redundant, of["lines"])
     return [
-        f"{scheme} *" if scheme == site["best"] else scheme,
+        f"{scheme} *" if scheme in site["near_best"] else scheme,
         figures.shown(of["persist"]["count"], "count"),
         f"{redundant:,} ({share:.0%})" if redundant and share else "–",
         *(figures.shown(latency[name], "ns") for name in ("p50", "p99")),
