@@ -195,10 +195,34 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
     assert len(set(times["nopb"])) > 1, "each start is another run"
     own = next(point for point in document["points"] if point["entries"] == study.own_entries())
     assert own["pb_adaptive"] == pytest.approx(sum(times["nopb"]) / sum(times["pb_adaptive"]))
-    first = adaptive.points(measured, is_first_alone=True)
+    first = adaptive.points(measured.at_first_start())
     assert document["holding_at_first_start"] == sum(point.holds for point in first)
     (own_first,) = (point for point in first if point.entries == study.own_entries())
     assert own_first.pb_adaptive == pytest.approx(times["nopb"][0] / times["pb_adaptive"][0])
+
+
+def test_figure_8_has_the_points_that_are_judged(measured: Study) -> None:
+    points = {point.entries: point for point in adaptive.points(measured)}
+    for scheme in adaptive.SIZED:
+        drawn = measured.by_entries("fft", scheme)
+        assert drawn == {entries: getattr(point, scheme) for entries, point in points.items()}
+    assert set(measured.entries()) <= set(adaptive.cells(measured))
+
+
+def test_it_is_said_which_points_end_where() -> None:
+    def points(limits: dict[str, list[int | None]]) -> list[dict[str, object]]:
+        return [
+            {"program": name, "entries": entries, "pm_writes": limit}
+            for name, own in limits.items()
+            for entries, limit in zip((4, 16), own, strict=True)
+        ]
+
+    assert adaptive.ends(points({"a": [None, None]})) == "end where those of Figure 5 do"
+    assert adaptive.ends(points({"a": [9, 9]})) == "are up to 9 writes to PM"
+    assert adaptive.ends(points({"a": [2000, 9000], "b": [9000, 9000], "c": [2000, 9000]})) == (
+        "with 16 entries, and with any number those of b, are up to 9,000 writes to PM, the others "
+        "up to 2,000 writes to PM"
+    )
 
 
 def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:

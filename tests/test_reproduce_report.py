@@ -10,7 +10,7 @@ import pytest
 from fencepost import _core, hold_up
 from fencepost.cli import main
 from fencepost.cli import reproduce as cli_reproduce
-from fencepost.reproduce import claims, key_values, page, pcs
+from fencepost.reproduce import claims, key_values, page, pcs, study
 from fencepost.tree import WORKLOADS
 from pages import Page, needs_browser, printed_pages, show
 
@@ -132,6 +132,7 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in (*WHOLE, "hosts"):
         arguments += ["--part", part]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "STARTS", 2)
         patch.setattr(key_values, "HOSTS", (2,))
         patch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
         patch.setattr(key_values, "MEASURE_NS", 2_000.0)
@@ -162,16 +163,17 @@ def test_the_sections_behind_the_figures_have_their_charts_and_tables(rest: Path
     document = json.loads((rest / "rows.json").read_text())
     _ = Page(html)
     for title, curves in (
-        ("A scheme that never loses", 3),
+        ("A third scheme, on these programs", 3),
         ("Chains and trees", 9 + 10),
         ("Several hosts", 2 * 3 + 3 * 3),
     ):
         assert section(html, title).count('class="curve run') == 2 * curves, title  # and its key
     levels = section(html, "How often programs persist")
     assert [level in levels for level in ("as given", "sync")] == [True, True]
-    adaptive = section(html, "A scheme that never loses")
+    adaptive = section(html, "A third scheme, on these programs")
     for point in document["adaptive"]["points"]:
         assert f"{point['to_better']:.3f}" in adaptive
+    assert "over 2 starts" in adaptive and "The points are up to 100,000 writes to PM" in adaptive
     assumptions = section(html, "Which assumption decides which claim")
     assert re.search(
         r'<img src="data:image/svg\+xml;base64,[\w+/=]+" alt="Published claims by assumption: ',
@@ -183,6 +185,28 @@ def test_the_sections_behind_the_figures_have_their_charts_and_tables(rest: Path
     assert "<strong>unsafe</strong>" in hosts and "pcs-hosts.svg" not in html
     took = section(html, "What it took")
     assert [f"<code>{part}</code>" in took for part in (*WHOLE, "hosts")] == [True] * 5
+
+
+def test_one_thing_has_one_speedup_wherever_it_is_shown(rest: Path) -> None:
+    document = json.loads((rest / "rows.json").read_text())
+    own = {point["entries"]: point for point in document["adaptive"]["points"]}
+    drawn = {one["scheme"]: one["points"] for one in document["figures"]["sizes"]["series"]}
+    for scheme, points in drawn.items():
+        assert {point["x"]: point["y"] for point in points} == {
+            entries: point[scheme] for entries, point in own.items()
+        }
+        assert document["adaptive"]["average_speedups"][scheme] == own[16][scheme]
+    for row in document["cost"]:
+        assert row["speedup"] == own[row["entries"]][row["scheme"]]
+    one_switch = {
+        row["scheme"]: row["speedup"]
+        for row in document["chains"]
+        if row["switches"] == 1 and row["scheme"] in drawn
+    }
+    assert one_switch == {scheme: own[16][scheme] for scheme in drawn}
+    levels = section((rest / "report.html").read_text(), "How often programs persist")
+    assert all(f"<td>{scheme}</td>" in levels for scheme in drawn)
+    assert f"{own[16]['pb_adaptive']:.3f}" in levels
 
 
 def test_page_and_report_have_the_same_sections_with_whole_tables(rest: Path) -> None:

@@ -1,5 +1,5 @@
-"""The scheme that never loses, held to its target: on every program at every size of the buffer at
-least as fast as the better of `pb` and `pb_rf` (within 1 %), and never slower than `nopb`.
+"""The third scheme, held to its target: on every program of the study at every size of the buffer
+at least as fast as the better of `pb` and `pb_rf` (within 1 %), and never slower than `nopb`.
 """
 
 from __future__ import annotations
@@ -87,17 +87,45 @@ def cells(study: Study) -> Iterator[Cell]:
                 yield from study.starts(_cell(study, name, scheme, entries))
 
 
-def points(study: Study, *, is_first_alone: bool = False) -> list[Point]:
-    """What came out, program by program, size by size: of all starts, or of the first alone."""
+def points(study: Study) -> list[Point]:
+    """What came out, program by program, size by size."""
     found = []
     for name in study.names:
         for entries in ENTRIES:
             sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
-            speedup = study.speedup if is_first_alone else study.mean_speedup
-            pb, pb_rf, ours = (speedup(cell) for cell in sized)
-            starts = 1 if is_first_alone else len(study.starts(sized[0]))
+            pb, pb_rf, ours = map(study.mean_speedup, sized)
+            starts = len(study.starts(sized[0]))
             found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts))
     return found
+
+
+def ends(found: list[dict[str, Any]]) -> str:
+    """Where the replays of the document's `points` end, for the page."""
+    limits = {point["pm_writes"] for point in found}
+    if len(limits) == 1:
+        [limit] = limits
+        return "end where those of Figure 5 do" if limit is None else f"are {_up_to(limit)}"
+    longest, shortest = max(limits), min(limits)
+
+    def are_long(key: str, value: object) -> bool:
+        return all(point["pm_writes"] == longest for point in found if point[key] == value)
+
+    sizes, whole = (
+        [
+            str(value)
+            for value in dict.fromkeys(point[key] for point in found)
+            if are_long(key, value)
+        ]
+        for key in ("entries", "program")
+    )
+    return (
+        f"with {', '.join(sizes)} entries, and with any number those of {', '.join(whole)}, are "
+        f"{_up_to(longest)}, the others {_up_to(shortest)}"
+    )
+
+
+def _up_to(pm_writes: int) -> str:
+    return f"up to {pm_writes:,} writes to PM"
 
 
 def elsewhere(study: Study, parts: set[str]) -> list[Loss]:
@@ -108,7 +136,7 @@ def elsewhere(study: Study, parts: set[str]) -> list[Loss]:
             for variant in study.other_variants(program):
                 cells = [study.cell(program.name, scheme, variant=variant) for scheme in SCHEMES]
                 persists = study.value(cells[0], "persist.count")
-                pb, pb_rf, ours = (study.speedup(cell) for cell in cells[1:])
+                pb, pb_rf, ours = map(study.mean_speedup, cells[1:])
                 found.append(Loss(pb, pb_rf, ours, program.name, variant, "", persists))
     if "chains" in parts:
         for name, point in chains.points(study):
@@ -123,7 +151,7 @@ def document(study: Study, parts: set[str]) -> dict[str, Any]:
     """The points and the verdict."""
     found = points(study)
     means = {
-        scheme: average(study.speedup(study.cell(name, scheme)) for name in study.names)
+        scheme: average(study.mean_speedup(study.cell(name, scheme)) for name in study.names)
         for scheme in study.schemes
         if scheme != BASELINE
     }
@@ -132,7 +160,7 @@ def document(study: Study, parts: set[str]) -> dict[str, Any]:
             {**asdict(point), "to_better": point.to_better, "holds": point.holds} for point in found
         ],
         "holding": sum(point.holds for point in found),
-        "holding_at_first_start": sum(point.holds for point in points(study, is_first_alone=True)),
+        "holding_at_first_start": sum(point.holds for point in points(study.at_first_start())),
         "elsewhere": [asdict(one) for one in elsewhere(study, parts)],
         "average_speedups": means,
         "average_holds": (means.get(SCHEME) or 0) > AVERAGE_ABOVE,

@@ -106,13 +106,13 @@ def cells(study: Study) -> Iterator[Cell]:
     """The replays of this part."""
     for name, point in points(study):
         for scheme in study.schemes:
-            yield point.cell(study, name, scheme)
+            yield from study.starts(point.cell(study, name, scheme))
 
 
 def speedup(study: Study, name: str, point: Point, scheme: str) -> Value:
     """Over `nopb` behind the same switches."""
     baseline = point.cell(study, name, BASELINE)
-    return study.speedup(point.cell(study, name, scheme), baseline)
+    return study.mean_speedup(point.cell(study, name, scheme), baseline)
 
 
 def rows(study: Study) -> list[dict[str, Any]]:

@@ -26,10 +26,9 @@ from fencepost.reproduce.study import (
     AVERAGE,
     BASELINE,
     ENTRIES,
-    PM_WRITES,
-    STARTS,
     Study,
     average,
+    own_entries,
 )
 
 if TYPE_CHECKING:
@@ -129,32 +128,29 @@ def _adaptive(outcome: Outcome) -> Values:
         "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
         "short": sorted({point["program"] for point in found["points"] if point["starts"] > 1}),
-        "starts": STARTS,
+        "starts": max(point["starts"] for point in found["points"]),
         "sizes": ENTRIES,
-        "sized_writes": f"{adaptive.PM_WRITES:,}",
+        "own_entries": own_entries(),
+        "ends": adaptive.ends(found["points"]),
         "average_above": adaptive.AVERAGE_ABOVE,
-        "pm_writes": f"{PM_WRITES:,}",
         "losses": adaptive.losses(found["elsewhere"]),
     }
 
 
 def _cost(outcome: Outcome) -> Values:
     found = outcome.cost
-    has_sizes = any(row["speedup_sized"] is not None for row in found)
     rows = []
     for row in found:
         cells = [str(row["entries"]), row["scheme"]]
         cells += [f"{row[name]:,}" for name in cost.COUNTED[:-1]]
         speedup = formatted(row["speedup"]) + _error(row["half_width"], 1, 3)
-        cells += [f"{row['energy_uj']:,.1f}", speedup]
-        rows.append([*cells, formatted(row["speedup_sized"])] if has_sizes else cells)
+        rows.append([*cells, f"{row['energy_uj']:,.1f}", speedup])
     names = outcome.study.names
     return {
         "rows": rows,
-        "has_sizes": has_sizes,
         "nj_per_byte": NJ_PER_BYTE,
         "programs": names[0] if len(names) == 1 else f"all {len(names)} programs",
-        "sized_writes": f"{adaptive.PM_WRITES:,}",
+        "ends": adaptive.ends(outcome.adaptive["points"]) if outcome.adaptive else "",
     }
 
 
@@ -175,7 +171,7 @@ def by_level(study: Study) -> dict[str, dict[str, tuple[Value, ...]]]:
     for program in study.programs:
         for variant in (program.levels[0], *study.other_variants(program)):
             cells = [study.cell(program.name, scheme, variant=variant) for scheme in study.schemes]
-            speedups = tuple(study.speedup(cell) for cell in cells if cell.scheme != BASELINE)
+            speedups = tuple(study.mean_speedup(cell) for cell in cells if cell.scheme != BASELINE)
             found.setdefault(variant, {})[program.name] = speedups
     return found
 
