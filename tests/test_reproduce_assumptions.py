@@ -80,7 +80,10 @@ def test_a_slow_controller_moves_what_it_serves_and_decides_claims(measured: Stu
         assert flip.claim.holds != flip.changed.holds
     rows = tornado.decided(found)
     assert len({tuple(row[:3]) for row in rows}) == len(rows)
-    assert sum(row[-1].count("`") // 2 for row in rows) == len(decided) > 0
+    clear = [flip for flip in decided.values() if not flip.spread.crosses]
+    assert sum(row[-1].count("`") // 2 for row in rows) == len(clear) > 0
+    assert all(len(spread.claims) == assumptions.STARTS for spread in found.spreads)
+    assert [spread.claims[0] for spread in found.spreads] == found.taken
     moves = tornado.moves(found)
     assert [row[0] for row in moves] == [
         "nothing changed", "service time, ns: 0 → 100", "reads bypass: true → false",
@@ -89,6 +92,56 @@ def test_a_slow_controller_moves_what_it_serves_and_decides_claims(measured: Stu
     assert len({len(row) for row in moves}) == 1
     assert "<svg" in tornado.picture(found) and "<svg" in tornado.matrix(found)
     assert json.loads(json.dumps(found.document))["flips"]
+
+
+def made_up(relation: str, published: float, *ours: float) -> list[claims.Claim]:
+    """A claim with these values of ours."""
+    return [
+        claims.Claim("speedup", relation, "pb", relation, published, value, "ratio", "")
+        for value in ours
+    ]
+
+
+@pytest.mark.parametrize(
+    ("relation", "published", "ours", "crosses"),
+    [
+        ("=", 1.0, [1.00, 1.04, 0.96], False),
+        ("=", 1.0, [1.06, 1.30, 1.20], False),
+        ("=", 1.0, [1.06, 1.04, 1.10], True),
+        ("=", 1.0, [1.06, 0.94, 1.10], True),
+        ("~", 1.0, [1.06, 0.94, 1.10], False),
+        (">", 1.2, [1.19, 1.19, 1.20], False),
+        (">", 1.2, [1.19, 1.19, 1.21], True),
+        ("<", 1.0, [0.99, 0.98, 0.97], False),
+    ],
+)
+def test_starts_cross_a_limit_where_they_lie_on_both_of_its_sides(
+    relation: str, published: float, ours: list[float], crosses: bool
+) -> None:
+    spread = tornado.Spread(tuple(made_up(relation, published, *ours)))
+    assert spread.crosses is crosses and spread.ours == (min(ours), max(ours))
+    unknown = [replace(claim, ours=None) for claim in spread.claims]
+    assert not tornado.Spread(tuple(unknown)).crosses
+
+
+def test_no_assumption_decides_what_the_start_of_the_threads_does() -> None:
+    by_start = [made_up(">", 1.2, 1.19, 1.21, 1.18), made_up("=", 1.0, 1.3, 1.31, 1.3)]
+    changed = [*made_up(">", 1.2, 1.4), *made_up("=", 1.0, 1.01)]
+    found = tornado.Sensitivity(
+        bars={},
+        taken=[claims[0] for claims in by_start],
+        by_change={"pm.banks=64": changed},
+        spreads=[tornado.Spread(tuple(claims)) for claims in by_start],
+        loser_columns=[],
+        losers={},
+    )
+    assert [flip.entry()["within_spread_of_starts"] for flip in found.flips] == [True, False]
+    assert tornado.decided(found) == [
+        ["speedup", "=", "pb", "1.000", "1.300", "no", "`pm.banks=64` (1.010)"]
+    ]
+    assert tornado.undecided(found) == [["speedup", ">", "pb", "> 1.200", "1.180 to 1.210"]]
+    assert found.holding == (0, 1)
+    assert tornado.matrix(found).count("within the spread of starts") == 1
 
 
 def test_every_assumption_is_a_key_of_the_machine_with_another_value() -> None:

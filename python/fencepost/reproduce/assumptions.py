@@ -1,7 +1,8 @@
 """What the study leaves open, or what can be read in two ways: each varied alone.
 
 Under each, programs are replayed again, to a tenth of the study's limit, so that claims can be
-judged again; the same replays without a change stand beside them.
+judged again; the same replays without a change stand beside them, with a few starts of the threads:
+what differs between these no assumption decides.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from fencepost.reproduce.replays import MACHINE, Cell
 from fencepost.reproduce.study import SCHEMES, SWITCHES, Study
 
 PM_WRITES = 10_000  # of each replay: a tenth of the study's
+
+STARTS = 4  # of what is not changed
 
 # Two programs take three quarters of the time that all take to get there, and persist the least.
 LEFT_OUT = ("raytrace", "volrend")
@@ -104,6 +107,11 @@ def taken(study: Study) -> Study:
     return study.without(LEFT_OUT).under(None, PM_WRITES)
 
 
+def starts(study: Study) -> list[Study]:
+    """The same with each start."""
+    return [taken(study).at_start(seed) for seed in range(STARTS)]
+
+
 def under(study: Study, change: str) -> Study:
     """The study with that change, to the limit of this part."""
     return study.without(LEFT_OUT).under(change, PM_WRITES)
@@ -111,7 +119,7 @@ def under(study: Study, change: str) -> Study:
 
 def cells(study: Study) -> Iterator[Cell]:
     """The replays of this part."""
-    for view in (taken(study), *(under(study, change) for change in CHANGES)):
+    for view in (*starts(study), *(under(study, change) for change in CHANGES)):
         for name in view.names:
             for scheme in SCHEMES:
                 yield view.cell(name, scheme)

@@ -185,7 +185,10 @@ def _assumptions(outcome: Outcome) -> Values:
         "programs": ", ".join(assumptions.taken(outcome.study).names),
         "columns": [*found.bars, *losers],
         "moves": tornado.moves(found),
+        "holding": found.holding,
+        "last_start": assumptions.STARTS - 1,
         "decided": tornado.decided(found),
+        "undecided": tornado.undecided(found),
     }
 
 

@@ -74,6 +74,7 @@ class Study:
         self._change: str | None = None
         self._variant: str | None = None
         self._starts = STARTS
+        self._seed = 0
         self.key_values: KeyValues | None = None  # where that part was run
 
     @property
@@ -94,7 +95,12 @@ class Study:
         """The headline's replay of a program, or the same of another variant."""
         level = variant or self._variant or self._by_name[name].levels[0]
         cell = Cell(
-            name, level, scheme, limit=self.limit, limit_instructions=self.limit_instructions
+            name,
+            level,
+            scheme,
+            seed=self._seed,
+            limit=self.limit,
+            limit_instructions=self.limit_instructions,
         )
         return self.changed(cell, self._change) if self._change else cell
 
@@ -123,6 +129,12 @@ class Study:
         """The same study without the other starts of short programs."""
         other = copy(self)
         other._starts = 1
+        return other
+
+    def at_start(self, seed: int) -> Study:
+        """The same study with another start of its threads."""
+        other = self.at_first_start()
+        other._seed = seed
         return other
 
     def run(self, cell: Cell) -> Run | None:

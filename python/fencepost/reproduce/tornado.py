@@ -14,6 +14,7 @@ from fencepost.reproduce.assumptions import (
     CHANGES,
     PARTS,
     Assumption,
+    starts,
     taken,
     under,
 )
@@ -69,12 +70,39 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A claim without any change, by start of the threads."""
+
+    claims: tuple[Claim, ...]
+
+    @property
+    def ours(self) -> tuple[float, float] | None:
+        """From where to where ours goes; None where there is no data."""
+        known = [claim.ours for claim in self.claims if isinstance(claim.ours, float)]
+        return (min(known), max(known)) if known else None
+
+    @property
+    def crosses(self) -> bool:
+        """Whether that goes over a limit of the claim, so that the start decides it already."""
+        if self.ours is None:
+            return False
+        if len({claim.holds for claim in self.claims}) > 1:
+            return True
+        # From below to above what is near enough.
+        low, high = self.ours
+        published = self.claims[0].published
+        is_miss = not self.claims[0].holds
+        return is_miss and isinstance(published, float) and low < published < high
+
+
+@dataclass(frozen=True)
 class Flip:
     """A claim that one change makes hold, or miss."""
 
     claim: Claim  # as it stands without the change
     change: str
     changed: Claim
+    spread: Spread
 
     def entry(self) -> dict[str, Any]:
         """For the document."""
@@ -85,6 +113,7 @@ class Flip:
             "ours": self.claim.ours,
             "ours_changed": self.changed.ours,
             "holds": self.changed.holds,
+            "within_spread_of_starts": self.spread.crosses,
         }
 
 
@@ -95,6 +124,7 @@ class Sensitivity:
     bars: dict[str, list[Bar]]
     taken: list[Claim]  # without any change
     by_change: dict[str, list[Claim]]
+    spreads: list[Spread]  # of each claim
     loser_columns: list[tuple[str, str]]  # program and scheme
     losers: dict[str | None, list[Value]]  # their speedups, by change
 
@@ -102,11 +132,18 @@ class Sensitivity:
     def flips(self) -> list[Flip]:
         """Every claim that changes sides, by change."""
         return [
-            Flip(before, change, after)
+            Flip(before, change, after, spread)
             for change, changed in self.by_change.items()
-            for before, after in zip(self.taken, changed, strict=True)
+            for before, after, spread in zip(self.taken, changed, self.spreads, strict=True)
             if before.ours is not None and before.holds != after.holds
         ]
+
+    @property
+    def holding(self) -> tuple[int, int]:
+        """How many claims hold without any change, at least and at most, by start."""
+        by_start = zip(*(spread.claims for spread in self.spreads), strict=True)
+        counts = [sum(claim.holds for claim in claims) for claims in by_start]
+        return min(counts), max(counts)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -134,6 +171,10 @@ def measure(study: Study) -> Sensitivity:
         bars=bars,
         taken=claims(base, PARTS),
         by_change={change: claims(view, PARTS) for change, view in views.items()},
+        spreads=[
+            Spread(by_start)
+            for by_start in zip(*(claims(view, PARTS) for view in starts(study)), strict=True)
+        ],
         loser_columns=_loser_columns(study),
         losers={None: _losers(base)} | {change: _losers(view) for change, view in views.items()},
     )
@@ -183,17 +224,33 @@ def _row(
 
 def decided(found: Sensitivity) -> list[list[str]]:
     """For the page: every claim that some assumption decides, with which, either way."""
-    by_claim: dict[tuple[str, str, str], list[Flip]] = {}
-    for flip in found.flips:
-        claim = flip.claim
-        by_claim.setdefault((claim.metric, claim.workload, claim.scheme), []).append(flip)
     rows = []
-    for name, flips in by_claim.items():
+    for name, flips in _by_claim(flip for flip in found.flips if not flip.spread.crosses).items():
         now = "yes" if flips[0].claim.holds else "no"
         changes = (f"`{flip.change}` ({_ours(flip.changed)})" for flip in flips)
         published = _published(flips[0].claim)
         rows.append([*name, published, _ours(flips[0].claim), now, "; ".join(changes)])
     return rows
+
+
+def undecided(found: Sensitivity) -> list[list[str]]:
+    """For the page: every claim that changes sides within the spread of starts already."""
+    rows = []
+    for spread in found.spreads:
+        if spread.crosses and spread.ours is not None:
+            claim = spread.claims[0]
+            low, high = spread.ours
+            name = (claim.metric, claim.workload, claim.scheme)
+            rows.append([*name, _published(claim), f"{low:.3f} to {high:.3f}"])
+    return rows
+
+
+def _by_claim(flips: Iterable[Flip]) -> dict[tuple[str, str, str], list[Flip]]:
+    found: dict[tuple[str, str, str], list[Flip]] = {}
+    for flip in flips:
+        claim = flip.claim
+        found.setdefault((claim.metric, claim.workload, claim.scheme), []).append(flip)
+    return found
 
 
 def _published(claim: Claim) -> str:
@@ -236,19 +293,21 @@ def matrix(found: Sensitivity) -> str:
         for row, index in enumerate(shown):
             holds, held = changed[index].holds, found.taken[index].holds
             colour = COLOURS["pb_adaptive"] if holds else COLOURS["pb_rf"]
-            has_flipped = holds != held
+            has_flipped = holds != held and not found.spreads[index].crosses
             axes.scatter(
                 column, row, marker="o" if holds else "x", s=26 if has_flipped or not column else 8,
                 color=colour if has_flipped or not column else "#bbbbbb", linewidth=1.2,
             )  # fmt: skip
     labels = ["nothing changed", *found.by_change]
     axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=7)
-    names = [_name(found.taken[index]) for index in shown]
+    names = [_name(found.spreads[index]) for index in shown]
     axes.set_yticks(range(len(shown)), names, fontsize=7)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(length=0)
     return svg(figure)
 
 
-def _name(claim: Claim) -> str:
-    return f"{claim.metric}, {claim.workload}, {claim.scheme}"
+def _name(spread: Spread) -> str:
+    claim = spread.claims[0]
+    text = f"{claim.metric}, {claim.workload}, {claim.scheme}"
+    return f"{text} (within the spread of starts)" if spread.crosses else text
