@@ -80,6 +80,33 @@ def test_a_claim_holds_as_defined(
     assert claim(relation, published, ours).holds is holds
 
 
+@pytest.mark.parametrize(
+    ("relation", "published", "ours", "unit", "is_weak"),
+    [
+        ("=", 0.028, 0.000, "fraction", True),  # nothing at all would hold too
+        ("=", 0.51, 0.52, "fraction", False),
+        ("~", 0.01, 0.065, "fraction", True),
+        ("=", 1.03, 1.00, "ratio", True),
+        ("=", 1.12, 1.167, "ratio", False),
+        ("=", 1.00, 1.002, "ratio", False),  # that two are alike
+        (">", 1.00, 1.002, "ratio", True),
+        (">", 1.00, 1.026, "ratio", False),
+        ("<", 1.00, 0.982, "ratio", False),
+        (">", 1.20, 1.199, "ratio", False),  # misses
+        ("flat", "flat", "flat", "", False),
+    ],
+)
+def test_a_claim_holds_weakly_where_no_effect_would_do_too(
+    relation: str, published: float | str, ours: float | str, unit: str, is_weak: bool
+) -> None:
+    found = replace(claim(relation, published, ours), unit=unit)
+    assert found.is_weak is is_weak
+    assert "is_weak" not in found.entry()
+    [line] = page.lines([found])
+    assert line["note"] == (", weakly" if is_weak else "")
+    assert line["holds"] == ("yes" if found.holds else "no")
+
+
 class Unused(Replays):
     """No replays at all."""
 

@@ -31,6 +31,7 @@ from fencepost.tree import EXPERIMENTS
 PUBLISHED = EXPERIMENTS / "published" / "pcs_published.csv"
 
 EQUAL, ABOUT = 0.05, 0.10
+HARDLY = 0.01  # past a strict bound: less than starts of a short program differ by
 FLAT = 0.02  # of the mean, over the whole range of sizes
 
 LOW_HIT_RATES = ("cholesky", "volrend")  # whose rates the study gives apart from "others"
@@ -72,6 +73,21 @@ class Claim:
             case "<":
                 return self.ours < self.published
         raise ValueError(f"an unknown relation in {PUBLISHED.name}: {self.relation}")
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it holds and says little by that: what is near enough is more than was published,
+        or than the effect (how far a ratio is from 1), or a strict bound is hardly passed.
+
+        That two are alike is no effect, and its tolerance is all that can be asked.
+        """
+        if not (self.holds and isinstance(self.ours, float) and isinstance(self.published, float)):
+            return False
+        if self.relation in "<>":
+            return abs(self.ours - self.published) < HARDLY
+        tolerance = EQUAL if self.relation == "=" else ABOUT
+        effect = abs(self.published - 1) if self.unit == "ratio" else self.published
+        return 0 < effect < tolerance
 
     def entry(self) -> dict[str, Any]:
         """The claim as a row of the result."""

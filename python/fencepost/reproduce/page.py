@@ -66,6 +66,7 @@ def markdown(outcome: Outcome) -> str:
     values = {
         "holding": sum(claim.holds for claim in known),
         "known": len(known),
+        "weak": sum(claim.is_weak for claim in known),
         "ending": ending(outcome.study),
         "claims": lines(outcome.claims),
         "misses": lines([claim for claim in known if not claim.holds]),
@@ -83,6 +84,7 @@ def lines(claims: list[Claim]) -> list[dict[str, object]]:
             "published": published_text(claim),
             "ours": ours_text(claim),
             "holds": holds_text(claim),
+            "note": ", weakly" if claim.is_weak else "",
         }
         for claim in claims
     ]
