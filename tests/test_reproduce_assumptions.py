@@ -175,6 +175,11 @@ def test_numbers_of_reasons_are_those_of_the_replays(measured: Study) -> None:
     assert reasons.filled(f"it is {place}.", measured, parts) == f"it is {expected:.3f}."
     assert reasons.filled(place, measured, {"schemes"}) == "–", "that part was not run"
     assert reasons.filled("{speedup_over_nopb/lu_non/pb}", measured, parts) == "–"
+    counted = [one for one in tornado.measure(measured).taken if one.ours is not None]
+    text = "{claims_that_hold/all/all @ taken}"
+    held = sum(one.holds for one in counted)
+    assert reasons.filled(text, measured, parts) == f"{held} of {len(counted)}"
+    assert reasons.filled(text, measured, {"schemes"}) == "–"
     share = reasons.filled("{fence_share/fft/nopb}", measured, parts)
     assert share.endswith(" %") and 1 <= int(share[:-2]) <= 100
     with pytest.raises(ValueError, match="no assumption"):

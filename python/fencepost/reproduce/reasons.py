@@ -3,7 +3,8 @@
 Its numbers are not typed: `{METRIC/PROGRAM/SCHEME}` in a reason becomes ours of that figure, and
 `{METRIC/PROGRAM/SCHEME @ HOW}` that of other replays. HOW is `level=LEVEL`, the size of the
 buffer as `switch.persist_buffer.entries=N`, `KEY=VALUE` of an assumption, or `taken`: what the
-assumptions are compared with, to the same limit. What was not replayed becomes a dash.
+assumptions are compared with, to the same limit. `{claims_that_hold/all/all @ HOW}` counts claims
+under an assumption. What was not replayed becomes a dash.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from dataclasses import replace
 from fencepost.figures import Value, formatted
 from fencepost.reproduce import assumptions
 from fencepost.reproduce.claims import Claim, figure, part_of
+from fencepost.reproduce.claims import claims as all_claims
 from fencepost.reproduce.study import ENTRIES_KEY, Study
 from fencepost.tree import EXPERIMENTS
 
 REASONS = EXPERIMENTS / "pcs" / "reasons.csv"
 
 FENCES = "fence_share"  # of the cores' time, in percent
+HOLDING = "claims_that_hold"
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 
@@ -58,6 +61,8 @@ def _number(place: str, study: Study, parts: set[str]) -> str:
         # Not every part has all programs: the others are not looked at.
         view = view.without([name for name in view.names if name != program])
     is_there = (part or part_of(metric)) in parts
+    if metric == HOLDING:
+        return _holding(view) if part in parts else "–"
     if metric == FENCES:
         share = _fence_share(view, program, scheme) if is_there else None
         return "–" if share is None else f"{100 * share:.0f} %"
@@ -79,6 +84,11 @@ def _view(study: Study, how: str) -> tuple[Study, str | None]:
     if how not in assumptions.CHANGES:
         raise ValueError(f"{REASONS.name}: {how} is no assumption")
     return assumptions.under(study, how), "assumptions"
+
+
+def _holding(study: Study) -> str:
+    known = [claim for claim in all_claims(study, assumptions.PARTS) if claim.ours is not None]
+    return f"{sum(claim.holds for claim in known)} of {len(known)}"
 
 
 def _fence_share(study: Study, program: str, scheme: str) -> Value:
