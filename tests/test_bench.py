@@ -1,12 +1,14 @@
 """The benchmark's own arithmetic: repetitions, targets, the history that is kept."""
 
+import json
 from collections import Counter
 
 import pytest
 
-from fencepost.bench import history, page, repeated
+from fencepost.bench import history, page, repeated, study
 from fencepost.bench.rooms import costs
 from fencepost.bench.targets import Target, targets
+from fencepost.reproduce import pcs
 
 
 def test_a_figure_shows_its_repetitions_and_their_spread():
@@ -58,6 +60,7 @@ def test_every_target_reads_figures_that_the_bench_has():
         },
         "record": {"fft": {"slowdown": 26.0}},
         "memory": {"short": {"peak_mb": 100.0}, "long": {"peak_mb": 105.0}},
+        "study": {"quick_seconds": 59.0, "figures_5_to_7_seconds": 301.0},
         "seconds": 300.0,
     }
     assert [target.name for target in targets(document) if not target.holds] == [
@@ -65,7 +68,29 @@ def test_every_target_reads_figures_that_the_bench_has():
         "times the reference's speed, on each row below 400 kips",
         "... on all processors",
         "recording fft, times native",
+        "seconds of its Figures 5 to 7",
     ]
+    document["study"]["everything_seconds"] = 1801.0
+    missed = [target.name for target in targets(document) if not target.holds]
+    assert missed[-1] == "seconds of all of it, when it was made last"
+
+
+def test_the_time_of_the_whole_study_is_that_of_this_build(tmp_path):
+    file = tmp_path / "pcs.json"
+    assert study.of_whole(file, "this") is None
+    said = {
+        "parts": [part.name for part in pcs.PARTS],
+        "quick": False,
+        "programs_file": None,
+        "simulator": "this",
+    }
+    elapsed = [{"seconds": 100.0}, {"seconds": 20.5}]
+    file.write_text(json.dumps({"provenance": said, "elapsed": elapsed}))
+    assert study.of_whole(file, "this") == 120.5
+    assert study.of_whole(file, "another") is None
+    for other in ({"parts": ["schemes"]}, {"quick": True}, {"programs_file": "list.toml"}):
+        file.write_text(json.dumps({"provenance": said | other, "elapsed": elapsed}))
+        assert study.of_whole(file, "this") is None
 
 
 def test_rooms_counts_each_line_once_and_inlined_code_where_it_was_written(tmp_path):

@@ -17,6 +17,7 @@ from fencepost.bench import (
     recording,
     reference,
     replay,
+    study,
     targets,
     this_machine,
 )
@@ -38,6 +39,7 @@ def main(output: Path) -> None:
             "fabric": fabric.measure(),
             "crash": crash.measure(folder),
             "prove": prove.measure(folder),
+            "study": study.measure(folder),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():
