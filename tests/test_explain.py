@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from fencepost import _core, machines
+from fencepost.api import Explanation, Machine, explain
 from fencepost.cli import main
 from fencepost.experiment import Experiment, options
-from fencepost.explain import causes, document, explain, text
+from fencepost.explain import causes, document, text
 from installed import FENCEPOST
 
 Document = dict[str, Any]
@@ -78,7 +79,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def explained(record: Path) -> Document:
-    return explain("pcs-table1", [record])
+    return explain("pcs-table1", record).document
 
 
 def test_a_line_that_is_always_clean_is_redundant(explained: Document) -> None:
@@ -111,6 +112,17 @@ def test_a_function_is_shown_once_for_each_line_that_calls_it(explained: Documen
         assert (first[scheme]["lines"], first[scheme]["redundant"]) == (10, 0)
         assert (second[scheme]["lines"], second[scheme]["redundant"]) == (10, 10)
     assert entry(explained["sites"], "dirty")["called_from"] is None
+
+
+def test_rows_have_every_line_under_every_scheme(explained: Document) -> None:
+    found = Explanation(explained)
+    rows = found.rows()
+    assert len(rows) == sum(len(site["schemes"]) for site in found.sites)
+    [dirty] = [row for row in rows if row["line"] == line_of("dirty") and row["scheme"] == "pb"]
+    of = entry(explained["sites"], "dirty")["schemes"]["pb"]
+    assert (dirty["function"], dirty["kind"], dirty["persists"]) == ("main", "clwb", 100)
+    assert dirty["wait_ns"] == of["wait_ns"] and dirty["is_near_best"] is True
+    assert found.runs == explained["runs"] and found.fences == explained["fences"]
 
 
 def test_what_helps_most_costs_least_waiting(explained: Document) -> None:
@@ -204,11 +216,14 @@ def test_sites_add_up_to_their_run(explained: Document) -> None:
     ids=str,
 )
 def test_sites_of_a_region_with_threads_add_up(fft_record: Path, choice: dict[str, Any]) -> None:
-    found = explain("pcs-table1", [fft_record], **choice)
+    choice = dict(choice)
+    machine = Machine("pcs-table1", "pcs-table1", choice.pop("sets", ()))
+    is_inserting = "persist" in choice
+    found = explain(machine, fft_record, **choice).document
     check_sums(found)
     assert found["runs"][0]["persist"]["count"] > 0
     inserted = [site for site in found["sites"] if site["is_inserted"]]
-    assert bool(inserted) == ("persist" in choice)
+    assert bool(inserted) == is_inserting
     # What is inserted is said to be where the program releases or stores, in its own source.
     assert any(site["place"]["frames"] for site in inserted) or not inserted
 
@@ -227,7 +242,7 @@ def test_counting_changes_no_result(fft_record: Path, explained: Document) -> No
 
 
 def test_two_explanations_are_the_same(record: Path, explained: Document) -> None:
-    assert json.dumps(explain("pcs-table1", [record], jobs=1)) == json.dumps(explained)
+    assert json.dumps(explain("pcs-table1", record, jobs=1).document) == json.dumps(explained)
 
 
 def test_what_the_host_bridge_takes_by_itself_is_no_ordering() -> None:
@@ -296,7 +311,7 @@ def test_a_program_that_was_built_anew_has_no_lines(record: Path, tmp_path: Path
         subprocess.run(
             ["gcc", "-O1", "-g", "-o", str(program), "other.c"], cwd=tmp_path, check=True
         )
-        found = explain("pcs-table1", [record], ["pb"])
+        found = explain("pcs-table1", record, schemes=["pb"]).document
     finally:
         program.write_bytes(kept)
     assert all(site["place"]["frames"] == [] for site in found["sites"])

@@ -11,9 +11,10 @@ import pytest
 
 from fencepost import _core, figures, hardware_cost, hold_up, machines
 from fencepost._core import InputError
+from fencepost.api import Machine, Sensitivity, whatif
 from fencepost.cli import main
 from fencepost.progress import whole_state
-from fencepost.whatif import plot, ranges, whatif
+from fencepost.whatif import plot, ranges
 from fencepost.whatif.knee import Offer, front, knee
 from installed import FENCEPOST
 
@@ -84,7 +85,8 @@ def test_the_front_has_what_nothing_else_beats() -> None:
 
 @pytest.fixture(scope="module")
 def found(fft_record: Path) -> Document:
-    return whatif("pcs-table1", [fft_record], [f"{ENTRIES}=1..8", "link.latency_ns=10,20"])
+    changes = [f"{ENTRIES}=1..8", "link.latency_ns=10,20"]
+    return whatif("pcs-table1", fft_record, changes).document
 
 
 def test_every_point_is_what_a_run_of_that_machine_is(
@@ -140,15 +142,30 @@ def test_the_cost_is_that_of_all_buffers_each_of_its_size() -> None:
     assert found.comparators == sum(buffer.comparators for buffer in buffers)
 
 
+def test_rows_have_every_point_under_every_scheme(found: Document) -> None:
+    rows = Sensitivity(found).rows()
+    assert len(rows) == (4 + 2) * 4
+    [row] = [row for row in rows if row.get(ENTRIES) == 8 and row["scheme"] == "pb"]
+    of = found["sweeps"][0]["points"][-1]["schemes"]["pb"]
+    assert row["simulated_ns"] == of["figures"]["simulated_ns"] and row["error"] is None
+    assert row["bits"] == of["cost"]["bits"] and row["is_on_front"] is of["is_on_front"]
+
+
+def test_a_changed_machine_stays_changed(fft_record: Path) -> None:
+    machine = Machine.load("pcs-table1").set("pm.ack_at", "media")
+    found = whatif(machine, fft_record, [f"{ENTRIES}=4"], schemes=["nopb"]).document
+    assert found["provenance"]["machines"]["pcs-table1"]["pm"]["ack_at"] == "media"
+
+
 def test_nothing_runs_twice_that_is_the_same(
     fft_record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
     whatif(
         "pcs-table1",
-        [fft_record],
+        fft_record,
         [f"{ENTRIES}=8..32"],
-        ["nopb", "pb"],
+        schemes=["nopb", "pb"],
         watch=lambda replays: seen.__setitem__(slice(None), [replay.label for replay in replays]),
     )
     assert sorted(label.rsplit(" ", 1)[1] for label in seen) == ["nopb", "pb", "pb", "pb"]
@@ -156,7 +173,7 @@ def test_nothing_runs_twice_that_is_the_same(
 
 def test_a_grid_has_all_combinations(fft_record: Path) -> None:
     changes = [f"{ENTRIES}=4,16", "core.sfence_order=store_queue,oldest"]
-    found = whatif("pcs-table1", [fft_record], changes, ["pb"], grid=True)
+    found = whatif("pcs-table1", fft_record, changes, schemes=["pb"], grid=True).document
     [sweep] = found["sweeps"]
     assert [tuple(point["values"].values()) for point in sweep["points"]] == [
         (4, "store_queue"),

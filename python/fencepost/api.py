@@ -196,12 +196,11 @@ def compare(
     """
     if isinstance(machine, Machine | str):
         machine = [machine]
-    asked = [one if isinstance(one, Machine) else Machine.load(one) for one in machine]
+    asked = [_machine(one) for one in machine]
     if len({one.label for one in asked}) < len(asked):
         names = ", ".join(one.label for one in asked)
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
-    given = [record] if isinstance(record, Record | str | Path) else record
-    records = [one if isinstance(one, Record) else Record(Path(one)) for one in given]
+    records = _records(record)
     chosen = options(
         list(schemes),
         list(pm),
@@ -217,4 +216,178 @@ def compare(
         {one.label: one.document for one in asked},
         resolved(chosen),
     )
-    return Result(experiment.run(jobs or os.cpu_count() or 1, watch or (lambda replays: None)))
+    return Result(experiment.run(jobs or os.cpu_count() or 1, watch or _unwatched))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` gives: the document of docs/explain.md."""
+
+    document: Document
+
+    @property
+    def runs(self) -> list[Document]:
+        """A summary of each scheme's run."""
+        return cast("list[Document]", self.document["runs"])
+
+    @property
+    def sites(self) -> list[Document]:
+        """The lines that persist, those first that cost most."""
+        return cast("list[Document]", self.document["sites"])
+
+    @property
+    def fences(self) -> list[Document]:
+        """The fences, those first that waited longest."""
+        return cast("list[Document]", self.document["fences"])
+
+    def save(self, path: str | Path) -> None:
+        """Writes the document; whole or not at all."""
+        documents.write_json(Path(path), self.document)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each line that persists under each scheme: where it is (innermost), how
+        many lines it flushed, and what was waited for it, in ns.
+        """
+        return [
+            {
+                **_innermost(site["place"]),
+                "kind": site["kind"],
+                "scheme": scheme,
+                "is_near_best": scheme in site["near_best"],
+                "persists": of["persist"]["count"],
+                **{name: of[name] for name in ("lines", "redundant", "latency_ns", "held_ns")},
+                **{name: of[name] for name in ("fence_wait_ns", "wait_ns")},
+            }
+            for site in self.sites
+            for scheme, of in site["schemes"].items()
+        ]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What `whatif` gives: the document of docs/whatif.md."""
+
+    document: Document
+
+    @property
+    def sweeps(self) -> list[Document]:
+        """Each key that varied alone, or all together: points, and knees."""
+        return cast("list[Document]", self.document["sweeps"])
+
+    def save(self, path: str | Path) -> None:
+        """Writes the document; whole or not at all."""
+        documents.write_json(Path(path), self.document)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each point under each scheme: the keys that varied, every figure of the
+        comparison, the cost of the persist buffers, and whether it is on the Pareto front.
+        """
+        return [
+            {
+                **point["values"],
+                "scheme": scheme,
+                "error": entry.get("error"),
+                **entry.get("figures", {}),
+                **entry.get("cost", {}),
+                "is_on_front": entry["is_on_front"],
+            }
+            for sweep in self.sweeps
+            for point in sweep["points"]
+            for scheme, entry in point["schemes"].items()
+        ]
+
+
+def explain(
+    machine: Machine | str,
+    record: Record | str | Path | Sequence[Record | str | Path],
+    *,
+    schemes: Sequence[str] = EVERY_SCHEME,
+    pm: Sequence[str] = ("heap",),
+    persist: str = "program",
+    seed: int = 0,
+    limit_pm_writes: int | None = None,
+    limit_instructions: int | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Explanation:
+    """Which lines of a program pay for its persists, under each scheme: `fencepost explain`.
+
+    The options are those of `compare`. Raises `InputError`.
+    """
+    from fencepost.explain import of_experiment
+
+    asked, records = _machine(machine), _records(record)
+    chosen = options(
+        list(schemes),
+        list(pm),
+        persist=persist,
+        set=list(asked.sets),
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=any(one.allow_cut for one in records),
+    )
+    experiment = Experiment(
+        [one.opened for one in records],
+        [one.path.name for one in records],
+        {asked.label: asked.document},
+        resolved(chosen),
+    )
+    return Explanation(of_experiment(experiment, jobs or os.cpu_count() or 1, watch or _unwatched))
+
+
+def whatif(
+    machine: Machine | str,
+    record: Record | str | Path | Sequence[Record | str | Path],
+    changes: Sequence[str],
+    *,
+    schemes: Sequence[str] = EVERY_SCHEME,
+    grid: bool = False,
+    pm: Sequence[str] = ("heap",),
+    persist: str = "program",
+    seed: int = 0,
+    limit_pm_writes: int | None = None,
+    limit_instructions: int | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Sensitivity:
+    """What keys of a machine change, each a `KEY=RANGE` as of `fencepost whatif`.
+
+    With `grid` all keys vary together, else each alone; the other options are those of `compare`.
+    Raises `InputError` for whatever is wrong with the input, before anything runs.
+    """
+    from fencepost.whatif import ranges
+    from fencepost.whatif.study import Study
+
+    asked, records = _machine(machine), _records(record)
+    chosen = options(
+        list(schemes),
+        list(pm),
+        persist=persist,
+        set=list(asked.sets),
+        seed=seed,
+        limit_pm_writes=limit_pm_writes,
+        limit_instructions=limit_instructions,
+        allow_cut=any(one.allow_cut for one in records),
+    )
+    study = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
+    opened, names = [one.opened for one in records], [one.path.name for one in records]
+    return Sensitivity(study.run(opened, names, jobs or os.cpu_count() or 1, watch or _unwatched))
+
+
+def _machine(one: Machine | str) -> Machine:
+    return one if isinstance(one, Machine) else Machine.load(one)
+
+
+def _records(given: Record | str | Path | Sequence[Record | str | Path]) -> list[Record]:
+    listed = [given] if isinstance(given, Record | str | Path) else given
+    return [one if isinstance(one, Record) else Record(Path(one)) for one in listed]
+
+
+def _unwatched(_: list[Replay]) -> None:
+    """Nobody looks at replays while they go."""
+
+
+def _innermost(place: Document) -> dict[str, Any]:
+    frames = place["frames"] or [dict.fromkeys(("function", "file", "line"))]
+    return {name: frames[0][name] for name in ("file", "line", "function")}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import fencepost
-from fencepost import api, explain, whatif
+from fencepost import api
 
 INTRODUCTION = """\
 # Python
@@ -24,8 +24,8 @@ Made by `.venv/bin/python -m fencepost.api_page > docs/python.md` from the docst
 FURTHER = """\
 ## What the commands `explain` and `whatif` give
 
-`from fencepost.explain import explain` and `from fencepost.whatif import whatif`: the documents of
-[explain.md](explain.md) and [whatif.md](whatif.md), as dictionaries.
+`from fencepost.api import explain, whatif` (`fencepost.explain` and `fencepost.whatif` themselves
+are packages): the documents of [explain.md](explain.md) and [whatif.md](whatif.md).
 """
 
 WIDTH = 96  # of a signature on one line
@@ -38,7 +38,8 @@ def markdown() -> str:
         assert name in fencepost.__all__
         parts += _entry(_definition(api, name))
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
-    parts += _entry(_definition(explain, "explain")) + _entry(_definition(whatif, "whatif"))
+    for name in ("explain", "Explanation", "whatif", "Sensitivity"):
+        parts += _entry(_definition(api, name))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
