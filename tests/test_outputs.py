@@ -1,11 +1,13 @@
 """No command writes over what it reads, nor two things into one file."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+from fencepost import documents
 from fencepost._core import InputError
-from fencepost.cli import outputs
+from fencepost.cli import main, outputs
 
 
 def test_an_output_that_is_an_input_is_refused_by_both_names(tmp_path):
@@ -32,6 +34,55 @@ def test_two_outputs_in_one_file_are_refused_before_it_exists(tmp_path):
         outputs.check({"--json": tmp_path / "x", "--report": tmp_path / "." / "x"})
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    for path, said in (
+        (tmp_path / "folder", "it is a folder"),
+        (tmp_path / "file" / "x", "Not a directory"),
+        (tmp_path / ("x" * 255), "File name too long"),
+        (tmp_path / ("x" * 300), "File name too long"),
+        (tmp_path / "absent" / "in" / "x", None),
+        (tmp_path / "file", None),
+        (Path("/dev/null"), "it is no ordinary file"),
+        (Path("/proc/absent/x"), "No such file or directory"),
+    ):
+        if said is None:
+            outputs.check({"--json": path})
+            continue
+        with pytest.raises(InputError, match=f"--json .*: cannot be written: {said}"):
+            outputs.check({"--json": path})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"], "nothing is left"
+
+
+@pytest.mark.parametrize("command", ["prove", "validate flits", "litmus px86-01"])
+def test_a_long_command_tries_its_output_first(fencepost, command):
+    done = fencepost(*command.split(), "--json", "/proc/absent/x.json", timeout=20)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("fencepost: --json /proc/absent/x.json: cannot be written: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("prove --entries 1 --addresses 1 --hosts 1 --writes 1 --crashes 1", "proved: "),
+        ("prove --mutant drain-unseen --quiet", "killed 1 of 1"),
+        ("litmus px86-01 --machine switch --variations 1 --quiet", "litmus: 1 of 1 hold"),
+    ],
+)
+def test_a_full_disk_costs_the_file_and_not_what_was_found(command, verdict, monkeypatch, capsys):
+    def full(path, document):
+        raise InputError(f"{path}: cannot be written: No space left on device")
+
+    monkeypatch.setattr(documents, "write_json", full)
+    assert main([*command.split(), "--json", "x.json"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].startswith(verdict)
+    assert printed.err.splitlines()[-1].endswith(
+        "x.json: cannot be written: No space left on device"
+    )
+
+
 INPUTS = ["fft.fencepost", "fft.json", "own.toml", "report.html"]
 
 
@@ -55,8 +106,6 @@ INPUTS = ["fft.fencepost", "fft.json", "own.toml", "report.html"]
     ],
 )
 def test_every_command_refuses(fencepost, tmp_path, result, fft_record, arguments, parts):
-    from fencepost import documents
-
     result["provenance"]["record"]["name"] = "fft.fencepost"
     documents.write_json(tmp_path / "fft.json", result)
     documents.write_json(tmp_path / "report.html", result)

@@ -111,12 +111,14 @@ def latency_command(
                 status.update(f"{done} of {in_all} points")
 
         document = latency.measure(resolved, load, jobs or os.cpu_count() or 1, watch)
-    if json_file is not None:
-        documents.write_json(json_file, document)
-    if plot_file is not None:
-        documents.write_whole(plot_file, plot.svg(document))
-    for line in text.lines(document):
-        print(line)
+    try:
+        if json_file is not None:
+            documents.write_json(json_file, document)
+        if plot_file is not None:
+            documents.write_whole(plot_file, plot.svg(document))
+    finally:  # a full disk costs files, and not what was measured
+        for line in text.lines(document):
+            print(line)
     if text.has_gaps(document):
         console.messages().print(
             "–: no read of the chain came to its end in the time measured; see --measure-us",

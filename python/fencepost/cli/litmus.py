@@ -96,16 +96,18 @@ def litmus(
     if said and docs is not None:
         raise InternalError(f"{docs} stays as it is: {said[0]}")
     options = {"variations": variations, "seed": seed}
-    if json_file is not None:
-        documents.write_json(json_file, _document(rows, fabrics, options))
-    if docs is not None:
-        documents.write_whole(docs, with_table(docs, rows))
     broken = list(offences(rows))
-    console.output().print(_table(rows), markup=False)
-    for line in (*broken, *said):
-        print(line)
-    print(reached(rows))
-    print(last_line(rows))
+    try:
+        if json_file is not None:
+            documents.write_json(json_file, _document(rows, fabrics, options))
+        if docs is not None:
+            documents.write_whole(docs, with_table(docs, rows))
+    finally:  # a full disk costs files, and not what was found
+        console.output().print(_table(rows), markup=False)
+        for line in (*broken, *said):
+            print(line)
+        print(reached(rows))
+        print(last_line(rows))
     if broken:
         raise typer.Exit(CHECK_FAILED)
     if said:

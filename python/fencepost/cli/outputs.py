@@ -1,9 +1,11 @@
 """What a command is about to write, looked at before it does any work.
 
-A mistyped name must not cost the input: a record may have taken hours to make.
+A mistyped name must not cost the input: a record may have taken hours to make. Nor must it cost
+what was found, where that may have taken hours.
 """
 
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -13,7 +15,10 @@ Outputs = Mapping[str, Path | None]
 
 
 def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
-    """Refuses an output that is an input, or another output; `outputs` are named by option."""
+    """Refuses an output that is an input, or another output, or that cannot be written.
+
+    `outputs` are named by option.
+    """
     wanted = [(option, path) for option, path in outputs.items() if path is not None]
     for number, (option, path) in enumerate(wanted):
         for given in inputs:
@@ -24,6 +29,7 @@ def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
         for other, earlier in wanted[:number]:
             if _is_same(path, earlier):
                 raise InputError(f"{option} {path}: {other} {earlier} is the same file")
+        _try(option, path)
 
 
 def check_svg(option: str, path: Path | None) -> None:
@@ -36,6 +42,23 @@ def executable(program: list[str]) -> list[Path]:
     """The file of that program, if there is one; as an input."""
     found = shutil.which(program[0])
     return [Path(found)] if found else []
+
+
+def _try(option: str, path: Path) -> None:
+    """Refuses what `documents.write_whole` could not write, by making such a file as it does in the
+    folder that is there already: folders that are missing it makes itself."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{option} {path}: cannot be written: it is a folder")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{option} {path}: cannot be written: it is no ordinary file")
+        folder = path.parent
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
 
 
 def _is_same(path: Path, other: Path) -> bool:

@@ -119,12 +119,14 @@ def power(
     document = judged(found["report"], found["errors"], budget)
     for warning in found["warnings"]:
         console.messages().print(f"warning: {warning}", markup=False, soft_wrap=True)
-    if json_file is not None:
-        provenance = {"machine": name, "resolved": resolved, "options": chosen}
-        documents.write_json(json_file, {"provenance": provenance, **document})
-    print(f"machine {name}, scheme {scheme}")
-    for line in lines(document):
-        print(line)
+    try:
+        if json_file is not None:
+            provenance = {"machine": name, "resolved": resolved, "options": chosen}
+            documents.write_json(json_file, {"provenance": provenance, **document})
+    finally:  # a full disk costs the file, and not what was found
+        print(f"machine {name}, scheme {scheme}")
+        for line in lines(document):
+            print(line)
     if document["is_dirty_shutdown"]:
         raise typer.Exit(CHECK_FAILED)
 

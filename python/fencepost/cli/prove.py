@@ -193,30 +193,40 @@ def _prove(
             continue
         reports.append(report)
         _print_report(report)
-    total = _total(reports)
-    if json_file is not None:
-        documents.write_json(json_file, {**total, "proofs": [*reports, *faults]})
     broken = [report for report in reports if report["counterexample"] is not None]
-    for report in broken:
-        _print_story(report["counterexample"])
     cut_short = [report for report in reports if report["ended_early"] is not None]
-    for report in cut_short:
+    total = _total(reports)
+    try:
+        if json_file is not None:
+            documents.write_json(json_file, {**total, "proofs": [*reports, *faults]})
+    finally:  # a full disk costs the file, and not what was found
+        for report in broken:
+            _print_story(report["counterexample"])
+        _print_cut_short(cut_short, memory)
+        for fault in faults:
+            print(fault["error"])
+        verb = "broken" if broken else "not proved" if cut_short or faults else "proved"
+        _print_total(verb, total)
+    if broken or cut_short:
+        raise typer.Exit(CHECK_FAILED)
+    if faults:
+        raise typer.Exit(FAULT)
+
+
+def _print_cut_short(reports: list[dict[str, Any]], memory: int) -> None:
+    for report in reports:
         said = f"{report['bounds']['scheme']}: more than {memory / 2**20:.0f} MiB would be needed"
         left = report["states"] - report["expanded"]
         hint = "lower the bounds, or give more with --memory-gib"
         print(f"{said}, and {left} states are left to be expanded; {hint}")
-    for fault in faults:
-        print(fault["error"])
-    verb = "broken" if broken else "not proved" if cut_short or faults else "proved"
+
+
+def _print_total(verb: str, total: dict[str, Any]) -> None:
     print(
         f"{verb}: {total['states']} states, {total['transitions']} transitions, depth"
         f" {total['depth']}, {total['seconds']:.1f} s, {total['states_per_second']:.0f} states/s,"
         f" {total['transitions_per_second']:.0f} transitions/s, {total['bytes'] / 2**20:.0f} MiB"
     )
-    if broken or cut_short:
-        raise typer.Exit(CHECK_FAILED)
-    if faults:
-        raise typer.Exit(FAULT)
 
 
 def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
@@ -273,10 +283,12 @@ def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
             killed += 1
             _print_story(story)
         print()
-    if json_file is not None:
-        document = {"mutants": reports, "killed": killed, "of": len(chosen)}
-        documents.write_json(json_file, document)
-    print(f"killed {killed} of {len(chosen)}")
+    try:
+        if json_file is not None:
+            document = {"mutants": reports, "killed": killed, "of": len(chosen)}
+            documents.write_json(json_file, document)
+    finally:  # a full disk costs the file, and not what was found
+        print(f"killed {killed} of {len(chosen)}")
     if killed + faults < len(chosen):
         raise typer.Exit(CHECK_FAILED)
     if faults:

@@ -207,11 +207,13 @@ def _replay(
         )
         with Watch(console.messages(), quiet) as watch:
             result = experiment.run(jobs or os.cpu_count() or 1, watch)
-    if json_file is not None:
-        documents.write_json(json_file, result)
-    if report_file is not None:
-        documents.write_whole(report_file, report.html(result))
-    table.show(result, console.output(), console.messages())
+    try:
+        if json_file is not None:
+            documents.write_json(json_file, result)
+        if report_file is not None:
+            documents.write_whole(report_file, report.html(result))
+    finally:  # a full disk costs files, and not what was measured
+        table.show(result, console.output(), console.messages())
     if any("error" in run for run in result["runs"]):
         raise typer.Exit(FAULT)
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from fencepost import documents
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.tree import ROOT
 from fencepost.validation import Comparison, Findings, Row, Work, last_line, misses, page
@@ -52,18 +52,21 @@ def validate(
     if docs is not None and (quick or name):
         part = "--quick" if quick else f"`{name}` alone"
         raise InputError(f"--docs writes the whole page; it cannot be made from {part}")
+    outputs.check({"--json": json_file})
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
     work = Work(FOLDER, console.messages().print, quick)
     known = misses.known_misses()
     done = [(comparison, _explained(comparison.run(work), known)) for comparison in chosen]
     rows = [row for _, findings in done for row in findings.rows]
-    if json_file is not None:
-        documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
-    if docs is not None:
-        _write_page(docs, done)
-    console.output().print(_table(rows), markup=False)
-    print(page.reasons(rows))
+    try:
+        if json_file is not None:
+            documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
+        if docs is not None:
+            _write_page(docs, done)
+    finally:  # a full disk costs files, and not what was found
+        console.output().print(_table(rows), markup=False)
+        print(page.reasons(rows))
     names = {comparison.name for comparison in chosen}
     not_needed = misses.not_needed(rows, known, names, whole=not quick)
     for key in not_needed:
