@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from fencepost._core import InputError
 from fencepost.crash import examples
+from fencepost.crash.check import Verdict
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
+from fencepost.crash.journal import Journal
 from fencepost.crash.text import LINES_SHOWN
 from installed import FENCEPOST, WORKLOADS, Fencepost
 
@@ -175,6 +178,75 @@ def test_an_exploration_that_is_finished_begins_anew(fencepost, tmp_path):
     assert "known from before" not in again.stdout
 
 
+@pytest.fixture
+def broken_run(fencepost: Fencepost, programs: Path) -> Callable[[], Any]:
+    """Records and explores a program that is broken, into `found`."""
+    program = [str(programs / "hashmap-NO_FENCE"), *HASHMAP.split()[1:], "--pool", "pool"]
+    return lambda: fencepost(*CRASH, "--images", "4", "--no-reads", "--", *program)
+
+
+def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
+    broken_run, tmp_path
+):
+    first = broken_run()
+    assert first.returncode == 1, first.stderr
+    kept = {path: path.read_bytes() for path in (tmp_path / "found").iterdir()}
+    assert any(path.suffix == ".image" for path in kept)
+    again = broken_run()
+    assert (again.returncode, again.stdout) == (2, "")
+    said = f"found: an exploration that found violations is finished there, and {tmp_path / 'pool'}"
+    assert said in again.stderr
+    assert "remove the pool, or choose another --out" in again.stderr
+    assert kept == {path: path.read_bytes() for path in (tmp_path / "found").iterdir()}
+    (tmp_path / "pool").unlink()
+    anew = broken_run()
+    assert anew.returncode == 1, anew.stderr
+    assert anew.stdout.split(" a minute")[1:] == first.stdout.split(" a minute")[1:]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"counts": 1}', "\xff"])
+def test_a_damaged_result_is_named(content, fencepost, tmp_path):
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "crash.json").write_bytes(content.encode("latin-1"))
+    done = fencepost(*CRASH, *PROGRAM)
+    assert done.returncode == 2
+    assert done.stderr.startswith("fencepost: found/crash.json: it is damaged, ")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in (tmp_path / "found").iterdir()] == ["crash.json"]
+
+
+def test_a_damaged_note_of_the_program_is_named(fencepost, tmp_path):
+    wrong = [word.replace(CHECK, "test -d {image}") for word in CRASH]
+    assert fencepost(*wrong, *PROGRAM).returncode == 2
+    (tmp_path / "found" / "program.json").write_text('{"program": ')
+    done = fencepost(*CRASH, *PROGRAM)
+    assert done.returncode == 2
+    assert done.stderr.startswith("fencepost: found/program.json: it is damaged, ")
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"image": "x"}'])
+def test_a_damaged_journal_is_named(line, tmp_path):
+    asked = {"check": "true"}
+    journal = Journal(tmp_path / "journal.jsonl", asked)
+    journal.add("a", Verdict("ok"))
+    journal.close()
+    with (tmp_path / "journal.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=r"journal.jsonl: it is damaged; choose another --out"):
+        Journal(tmp_path / "journal.jsonl", asked)
+
+
+def test_until_an_image_is_checked_another_program_may_be_explored_there(fencepost, tmp_path):
+    wrong = [word.replace(CHECK, "test -d {image}") for word in CRASH]
+    refused = fencepost(*wrong, *PROGRAM)
+    assert refused.returncode == 2 and "fails without any power cut" in refused.stderr
+    (tmp_path / "pool").unlink()
+    other = ["--", *HASHMAP.replace("-n 6", "-n 2").split(), "--pool", "pool"]
+    check = [word.replace("-n 6", "-n 2") for word in CRASH]
+    done = fencepost(*check, *other)
+    assert done.returncode == 0, done.stderr
+
+
 SYNCED = """
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -238,8 +310,41 @@ WRONG = {
         ["--pm", "file:pool", "--check", CHECK, "--out", "/proc/found", *PROGRAM],
         "--out /proc/found: No such file or directory",
     ),
+    "no such program": (
+        ["--pm", "file:pool", "--check", CHECK, "--", "./nothere"],
+        "./nothere: there is no such program",
+    ),
+    "no such scheme": (
+        ["--pm", "file:pool", "--check", CHECK, "--scheme", "bogus", *PROGRAM],
+        "there is no scheme `bogus`; there are: nopb, pb, pb_rf, pb_adaptive",
+    ),
+    "no such record": (["nofile.fencepost", "--check", CHECK], "nofile.fencepost: cannot be read"),
+    "an image in a word of a shell": (
+        ["--pm", "file:pool", "--check", "sh -c './late {image} x'", "--out", "a b", *PROGRAM],
+        "/a b/… apart at ' '; choose another --out, or let {image} be a word of its own",
+    ),
+    "the program is overwritten": (
+        ["--pm", "file:pool", "--check", CHECK, "--json", "late", "--", "./late"],
+        "--json late: that would overwrite the input late",
+    ),
+    "the pool is overwritten": (
+        ["--pm", "file:pool", "--check", CHECK, "--json", "pool", *PROGRAM],
+        "--json pool: that would overwrite the input pool",
+    ),
+    "the check is overwritten": (
+        ["--pm", "file:pool", "--check", "./late {image}", "--json", "late", *PROGRAM],
+        "--json late: that would overwrite the input ",
+    ),
+    "no folder for the result": (
+        ["--pm", "file:pool", "--check", CHECK, "--json", "/proc/absent/x", *PROGRAM],
+        "--json /proc/absent/x: cannot be written",
+    ),
     "no program": (["--pm", "file:pool", "--check", CHECK], "either a record or"),
 }
+
+
+# What only the run of the program, or of the check, can tell.
+NOTICED_LATE = ("a check that cannot be run", "a check that fails anyway", "another pool")
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -247,9 +352,52 @@ def test_wrong_input_has_one_clear_message(case, fencepost, tmp_path):
     arguments, message = WRONG[case]
     (tmp_path / "notrun").write_text("x")
     (tmp_path / "notrun").chmod(0o755)
+    (tmp_path / "late").write_text("#!/bin/sh\n")
+    (tmp_path / "late").chmod(0o755)
     done = fencepost("crash", "pcs-table1", *arguments)
     assert done.returncode == 2
     assert message in done.stderr and done.stderr.count("\n") == 1
+    if case not in NOTICED_LATE:
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"notrun", "late"}, "nothing was run, and no folder made"
+
+
+@pytest.mark.parametrize(
+    ("machine", "scheme", "message"),
+    [
+        (
+            "pcs-table1-2hosts",
+            "pb",
+            "pcs-table1-2hosts has 2 hosts (host0, host1): crash explores one program on a machine "
+            "with one host; choose such a machine",
+        ),
+        ("pcs-table1-0sw", "pb", "scheme pb needs a switch to hold the persist buffer"),
+    ],
+)
+def test_a_machine_that_cannot_do_it_is_refused_before_the_program_runs(
+    machine, scheme, message, fencepost, tmp_path
+):
+    options = ["--pm", "file:pool", "--check", CHECK, "--scheme", scheme]
+    done = fencepost("crash", machine, *options, *PROGRAM)
+    assert done.returncode == 2
+    assert message in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "pool").exists() and not (tmp_path / "hashmap.crash").exists()
+
+
+def test_a_word_of_its_own_may_have_a_space(fencepost, tmp_path):
+    in_a_shell = "sh -c '" + CHECK.format(image='"$1"') + "' sh {image}"
+    own = ["--check", in_a_shell, "--out", "a b"]
+    done = fencepost("crash", "pcs-table1", "--pm", "file:pool", *own, "--images", "2", *PROGRAM)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_result_does_not_overwrite_the_record(fencepost, tmp_path):
+    fencepost("record", "--values", "--pm", "file:pool", "-o", "r", *PROGRAM, check=True)
+    before = (tmp_path / "r").read_bytes()
+    done = fencepost("crash", "pcs-table1", "r", "--check", CHECK, "--json", "r")
+    assert done.returncode == 2
+    assert "--json r: that would overwrite the input r;" in done.stderr
+    assert (tmp_path / "r").read_bytes() == before and not (tmp_path / "r.crash").exists()
 
 
 def test_a_record_with_values_does_as_well(fencepost, tmp_path):

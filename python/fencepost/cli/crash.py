@@ -2,27 +2,28 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, crash, documents, machines, recording
+from fencepost import _core, crash, documents, machines
 from fencepost._core import InputError
-from fencepost.cli import console
+from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
-from fencepost.cli.hosts import check_hosts
 from fencepost.cli.invocation import program_of
 from fencepost.cli.numbers import not_nan
-from fencepost.crash import text
-from fencepost.crash.check import Check, executable
+from fencepost.crash import folder, text
+from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
+from fencepost.experiment import options
+from fencepost.experiment import resolved as resolved_options
 
-RECORD = "record.fencepost"
-PROGRAM = "program.json"
-RESULT = "crash.json"
+# The schemes that only a machine with a switch can run.
+BUFFERED = ("pb", "pb_rf", "pb_adaptive")
 
 
 @app.command("crash")
@@ -110,42 +111,70 @@ def crash_command(
     if (program is None) == (record is None):
         raise InputError("either a record or, behind --, a program is needed")
     resolved = machines.resolve(machine, sets or [])
-    check_hosts(f"crash {machine}", resolved, 1)
-    name = Path(program[0]).name if program else record.name.removesuffix(".fencepost")  # type: ignore[union-attr]
-    folder = out or Path(f"{name}.crash")
-    _make_folder(folder)
-    _forget_finished(folder, is_recorded_again=program is not None)
+    best = machines.best_scheme(resolved)
+    _check_machine(machine, resolved, scheme or best)
+    opened = None
     if program is not None:
-        record = _recorded(program, pm, folder)
-    assert record is not None
+        pm = _check_program(program, pm)
+        read, name = outputs.executable(program), Path(program[0]).name
+    elif record is not None:
+        opened, pm = _core.Record(str(record), allow_cut), pm or _recorded_pm(record)
+        read, name = [record], record.name.removesuffix(".fencepost")
+    assert pm is not None
+    resolved_options(options([scheme or best], [pm]))
+    where = out or Path(f"{name}.crash")
+    examined.validate_for(where)
+    read += [machines.file_of(machine), Path(pm.removeprefix("file:")), *examined.files()]
+    outputs.check({"--json": json_file}, [*read, *folder.own_files(where)])
+    folder.forget_finished(where, is_recorded_again=program is not None)
+    folder.make(where)
+    if program is not None:
+        opened = _core.Record(str(_recorded(program, pm, where)), allow_cut)
+    assert opened is not None
     request = crash.Request(
         machines.name_of(machine),
         resolved,
-        scheme or machines.best_scheme(resolved),
-        record,
-        pm or _recorded_pm(record),
+        scheme or best,
+        opened,
+        pm,
         examined,
-        folder,
+        where,
         Bounds(images, seed),
         jobs or os.cpu_count() or 1,
         pool_size,
         reads,
-        allow_cut,
     )
     # A kill ends as Ctrl-C does: what was found is reported and kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = _explore(request, quiet)
-    documents.write_json(folder / RESULT, result)
-    if json_file is not None:
-        documents.write_json(json_file, result)
-    for line in text.lines(result):
-        print(line)
+    try:
+        documents.write_json(where / folder.RESULT, result)
+        if json_file is not None:
+            documents.write_json(json_file, result)
+    finally:  # a full disk costs files, and not what was found
+        for line in text.lines(result):
+            print(line)
     if result["interrupted"]:
         raise typer.Exit(INTERRUPTED)
     if result["counts"]["failing"]:
         raise typer.Exit(CHECK_FAILED)
     if result["error"]:
         raise typer.Exit(FAULT)
+
+
+def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:
+    """Refuses, before a program is run, a machine that cannot do this."""
+    hosts = resolved["fabric"]["hosts"]
+    if len(hosts) > 1:
+        raise InputError(
+            f"{name} has {len(hosts)} hosts ({', '.join(hosts)}): crash explores one program on a "
+            "machine with one host; choose such a machine"
+        )
+    if scheme in BUFFERED and not resolved["fabric"]["switches"]:
+        raise InputError(
+            f"{name}: scheme {scheme} needs a switch to hold the persist buffer, and this machine "
+            "has none"
+        )
 
 
 def _explore(request: crash.Request, quiet: bool) -> dict[str, Any]:
@@ -166,51 +195,27 @@ def _explore(request: crash.Request, quiet: bool) -> dict[str, Any]:
     return result
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {folder}: {error.strerror}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"--out {folder}: nothing can be written there")
-
-
-def _recorded(program: list[str], pm: str | None, folder: Path) -> Path:
-    """The record of the program's run; the one that an exploration there was begun with, if any."""
+def _check_program(program: list[str], pm: str | None) -> str:
+    """What has to be right before a program is run; gives its `--pm`."""
     if pm is None:
         raise InputError("--pm file:POOL is missing: which file the program keeps its data in")
     if not pm.startswith("file:"):
         raise InputError(f"--pm {pm}: crash states are images of a file; it has to be file:POOL")
-    path, made_by = folder / RECORD, folder / PROGRAM
-    made = {"program": program, "pm": pm, "executable": executable(program[0])}
-    if path.exists():
-        if not made_by.exists() or json.loads(made_by.read_text()) != made:
-            raise InputError(
-                f"{folder}: an exploration of another program, or of other arguments of it, was "
-                "begun there and not finished; choose another --out, or delete it"
+    if shutil.which(program[0]) is None:
+        raise InputError(f"{program[0]}: there is no such program")
+    return pm
+
+
+def _recorded(program: list[str], pm: str, out: Path) -> Path:
+    """The record of the program's run; the one that an exploration there was begun with, if any."""
+    if not folder.is_recorded(out, program, pm):
+        pool = Path(pm.removeprefix("file:"))
+        if pool.exists():
+            console.complain(
+                f"{pool}: it is there already, and the program goes on with what it holds"
             )
-        return path
-    pool = Path(pm.removeprefix("file:"))
-    if pool.exists():
-        console.complain(f"{pool}: it is there already, and the program goes on with what it holds")
-    documents.write_json(made_by, made)
-    recording.record_to(path, ["--values", "--pm", pm], program)
-    return path
-
-
-def _forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
-    """An exploration that was finished is begun anew: program or check may have been mended. One
-    that the user or a fault ended goes on."""
-    result = folder / RESULT
-    if not result.exists():
-        return
-    found = json.loads(result.read_text())
-    if found.get("interrupted") or found.get("error"):
-        return
-    for name in (crash.JOURNAL, RESULT, *((RECORD, PROGRAM) if is_recorded_again else ())):
-        (folder / name).unlink(missing_ok=True)
-    for image in folder.glob("*.image"):
-        image.unlink()
+        folder.record(out, program, pm)
+    return out / folder.RECORD
 
 
 def _recorded_pm(record: Path) -> str:

@@ -1,6 +1,7 @@
 """The user's check: a command that says of an image whether the program could go on from it."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,6 +13,9 @@ from fencepost._core import InputError
 
 # What is kept of what a check printed.
 OUTPUT_BYTES_MAX = 2000
+
+# What a shell does not take for part of a word, or puts something else in the place of.
+SPECIAL = re.compile(r"""[\s'"\\$`&|;<>()*?\[\]{}!]""")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class Check:
     def arguments(self, image: Path) -> list[str]:
         return [part.replace("{image}", str(image)) for part in shlex.split(self.command)]
 
+    def files(self) -> list[Path]:
+        """Programs and files that the command names, also inside of what it hands to a shell."""
+        first, *others = shlex.split(self.command)
+        words = (Path(word) for part in others for word in part.split())
+        named = [Path(shutil.which(first) or first), *(word for word in words if word.is_file())]
+        return [file.resolve() for file in named]
+
     def validate(self) -> None:
         """Refuses a command that cannot be right."""
         try:
@@ -48,6 +59,19 @@ class Check:
             )
         if shutil.which(parts[0]) is None:
             raise InputError(f"--check '{self.command}': there is no program {parts[0]}")
+
+    def validate_for(self, folder: Path) -> None:
+        """Refuses a folder whose images a shell that the command starts would take apart: the check
+        would examine another file."""
+        path = str(folder.resolve())
+        words = shlex.split(self.command)
+        is_handed_on = any("{image}" in word and word != "{image}" for word in words)
+        if is_handed_on and (found := SPECIAL.search(path)):
+            raise InputError(
+                f"--check '{self.command}': a shell in it would take {path}/… apart at "
+                f"'{found[0]}'; choose another --out, or let {{image}} be a word of its own: "
+                "sh -c 'CMD \"$1\"' sh {image}"
+            )
 
     def _start(self, image: Path) -> subprocess.Popen[bytes]:
         try:

@@ -12,6 +12,11 @@ from fencepost.crash.check import Verdict
 FORMAT = 1
 
 
+def is_begun(path: Path) -> bool:
+    """Whether any image was checked: until then it does not matter what was asked."""
+    return len(_whole_lines(path)) > 1
+
+
 class Journal:
     """A file of one JSON object a line: what was asked, then one verdict after the other."""
 
@@ -20,13 +25,11 @@ class Journal:
         self._lock = _locked(path.with_suffix(".lock"))
         header = {"format": FORMAT, **asked}
         kept = _whole_lines(path)
-        if len(kept) < 2:  # nothing was checked: whatever was asked, this is the beginning
+        if not is_begun(path):  # whatever was asked, this is the beginning
             kept = []
         if kept:
             _compare(path, _header(path, kept[0]), header)
-            for line in kept[1:]:
-                entry = json.loads(line)
-                self._verdicts[entry["image"]] = Verdict(entry["outcome"], entry.get("output", ""))
+            self._verdicts = dict(_entry(path, line) for line in kept[1:])
         # Rewritten without what a kill may have left half-written.
         temporary = path.with_suffix(".new")
         temporary.write_text("".join(line + "\n" for line in kept or [json.dumps(header)]))
@@ -77,6 +80,16 @@ def _header(path: Path, line: str) -> dict[str, Any]:
     if not isinstance(header, dict) or "format" not in header:
         raise InputError(f"{path}: it is not a journal of fencepost crash")
     return header
+
+
+def _entry(path: Path, line: str) -> tuple[str, Verdict]:
+    try:
+        entry = json.loads(line)
+        return entry["image"], Verdict(entry["outcome"], entry.get("output", ""))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: it is damaged; choose another --out, or delete {path.parent}"
+        ) from error
 
 
 def _compare(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from fencepost import _core
 from fencepost._core import InputError, InternalError
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
+from fencepost.crash.folder import JOURNAL
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
@@ -20,7 +21,6 @@ from fencepost.crash.reduction import ReadLines
 from fencepost.crash.violations import Violations
 from fencepost.experiment import options
 
-JOURNAL = "journal.jsonl"
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
 
@@ -32,7 +32,7 @@ class Request:
     machine_name: str
     machine: dict[str, Any]
     scheme: str
-    record: Path
+    record: _core.Record
     pm: str
     check: Check
     out: Path
@@ -40,13 +40,12 @@ class Request:
     jobs: int
     pool_size: int | None = None
     uses_reads: bool = True
-    allow_cut: bool = False
 
 
 def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]:
     """Explores; the result is whole also if the user interrupts (`interrupted` says so), and if
     a fault of the simulator ends it (`error` names it)."""
-    record = _core.Record(str(request.record), request.allow_cut)
+    record = request.record
     chosen = options([request.scheme], [request.pm])
     states = _core.CrashStates(
         request.machine_name,
@@ -151,7 +150,7 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
     return {
         "record": record,
         "check": request.check.command,
-        "check program": _files_of(request.check.command),
+        "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
         "pool_bytes": size,
     }
@@ -185,13 +184,6 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
             f"{request.machine_name} acknowledges flushes on the memory bus, before they are "
             "durable (core.flush_acknowledged_by): correct programs lose data on it"
         )
-
-
-def _files_of(command: str) -> list[list[str | int]]:
-    """Programs and files that a command names, also inside of what it hands to a shell."""
-    first, *others = shlex.split(command)
-    words = (word for part in others for word in part.split())
-    return [executable(first), *(executable(word) for word in words if Path(word).is_file())]
 
 
 def _size_of(known: dict[str, Any]) -> int:

@@ -1,0 +1,113 @@
+"""The folder of an exploration (`--out`): what an earlier one left there, what becomes of it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from fencepost import documents, recording
+from fencepost._core import InputError
+from fencepost.crash import journal
+from fencepost.crash.check import executable
+
+JOURNAL = "journal.jsonl"
+RECORD = "record.fencepost"
+PROGRAM = "program.json"
+RESULT = "crash.json"
+
+
+def own_files(folder: Path) -> list[Path]:
+    """What an exploration reads there if it goes on."""
+    return [folder / name for name in (JOURNAL, RECORD, PROGRAM)]
+
+
+def make(folder: Path) -> None:
+    """Makes it, if it is not there; raises `InputError` if nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"--out {folder}: nothing can be written there")
+
+
+def forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
+    """An exploration that was finished is begun anew: program or check may have been mended. One
+    that the user or a fault ended goes on.
+
+    Raises `InputError` where that would only seem to do the same once more: a program that finds
+    its pool as it left it does something else, and what failed would be forgotten.
+    """
+    result = folder / RESULT
+    if not result.exists():
+        return
+    found = _read(result)
+    if found.get("interrupted") or found.get("error"):
+        return
+    if is_recorded_again:
+        _refuse_on_old_pool(folder, result, found)
+    for path in (result, *(own_files(folder) if is_recorded_again else [folder / JOURNAL])):
+        path.unlink(missing_ok=True)
+    for image in folder.glob("*.image"):
+        image.unlink()
+
+
+def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> None:
+    try:
+        failing, pool = int(found["counts"]["failing"]), Path(found["pool"]["path"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(result) from error
+    if failing and pool.exists():
+        raise InputError(
+            f"{folder}: an exploration that found violations is finished there, and {pool} holds "
+            "what the program left: it would go on from that, and what failed would be forgotten; "
+            "remove the pool, or choose another --out"
+        )
+
+
+def is_recorded(folder: Path, program: list[str], pm: str) -> bool:
+    """Whether the record that an exploration there was begun with is of this program.
+
+    Raises `InputError` if it is of another one, and images of it were checked.
+    """
+    if not (folder / RECORD).exists():
+        return False
+    made_by = folder / PROGRAM
+    if made_by.exists() and _read(made_by) == _made(program, pm):
+        return True
+    if journal.is_begun(folder / JOURNAL):
+        raise InputError(
+            f"{folder}: an exploration of another program, or of other arguments of it, was begun "
+            "there and not finished; choose another --out, or delete it"
+        )
+    return False
+
+
+def record(folder: Path, program: list[str], pm: str) -> None:
+    """Records the program for an exploration there."""
+    (folder / RECORD).unlink(missing_ok=True)
+    documents.write_json(folder / PROGRAM, _made(program, pm))
+    recording.record_to(folder / RECORD, ["--values", "--pm", pm], program)
+
+
+def _made(program: list[str], pm: str) -> dict[str, Any]:
+    return {"program": program, "pm": pm, "executable": executable(program[0])}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise _damaged(path) from error
+    if not isinstance(document, dict):
+        raise _damaged(path)
+    return document
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"{path}: it is damaged, so what was explored there is not known; choose another --out, or "
+        f"delete {path.parent}"
+    )
