@@ -2,6 +2,7 @@
 found is kept, wrong input has its message."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from fencepost._core import InputError
 from fencepost.crash import examples
-from fencepost.crash.check import Verdict
+from fencepost.crash.check import Check, Verdict
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
 from fencepost.crash.journal import Journal
 from fencepost.crash.text import LINES_SHOWN
@@ -155,6 +156,50 @@ def test_what_was_found_is_kept_and_a_rerun_goes_on(how, begun, tmp_path):
     assert counts["resumed"] >= min(kept, 9)
     assert counts["resumed"] + counts["checked"] == counts["images"]
     assert not list((tmp_path / "found").glob("images-*")), "no image of the killed one is left"
+
+
+@pytest.mark.parametrize("interruptions", [1, 2])
+def test_an_interruption_ends_running_checks(interruptions, tmp_path):
+    script = tmp_path / "check"
+    script.write_text(
+        "#!/bin/sh\n[ -e first ] || exec touch first\n"
+        "echo $$ > $$.new && mv $$.new $$.running\nexec sleep 60\n"
+    )
+    script.chmod(0o755)
+    options = ["--pm", "file:pool", "--check", "./check {image}", "--timeout", "50", "-j", "2"]
+    command = [FENCEPOST, "crash", "pcs-table1", *options, "--out", "found", *PROGRAM]
+    process = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE)
+    while not (running := list(tmp_path.glob("*.running"))):
+        assert process.poll() is None
+        time.sleep(0.01)
+    begun = time.monotonic()
+    for _ in range(interruptions):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    output, _ = process.communicate(timeout=40)
+    assert time.monotonic() - begun < 20, "it waited for its checks"
+    if interruptions == 1:
+        assert process.returncode == 130
+        assert "interrupted; the same command goes on from here" in output
+        assert "so far none failed in 0 images" in output
+        result = json.loads((tmp_path / "found" / "crash.json").read_text())
+        assert result["interrupted"] and result["counts"]["failing"] == 0, "an end is no verdict"
+    for file in (*running, *tmp_path.glob("*.running")):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.read_text()), 0)
+
+
+def test_what_a_check_started_and_lost_is_not_waited_for(tmp_path):
+    script = tmp_path / "check"
+    script.write_text(
+        "#!/bin/sh\necho before\nsetsid sh -c 'echo $$ > lost; exec sleep 60' &\nexec sleep 60\n"
+    )
+    script.chmod(0o755)
+    begun = time.monotonic()
+    verdict = Check(f"env -C {tmp_path} {script} {{image}}", 1.0).run(tmp_path / "image")
+    assert verdict == Verdict("timeout", "before")
+    assert time.monotonic() - begun < 10
+    os.kill(int((tmp_path / "lost").read_text()), signal.SIGKILL)
 
 
 def test_a_check_that_takes_too_long_is_a_violation(fencepost, tmp_path):

@@ -147,6 +147,9 @@ def crash_command(
     # A kill ends as Ctrl-C does: what was found is reported and kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = _explore(request, quiet)
+    if result["interrupted"]:  # once more would cost what was found
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         documents.write_json(where / folder.RESULT, result)
         if json_file is not None:

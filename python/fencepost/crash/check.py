@@ -6,6 +6,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,9 @@ from fencepost._core import InputError
 
 # What is kept of what a check printed.
 OUTPUT_BYTES_MAX = 2000
+
+# How long the output of a check that was ended is waited for.
+GRACE_SECONDS = 1
 
 # What a shell does not take for part of a word, or puts something else in the place of.
 SPECIAL = re.compile(r"""[\s'"\\$`&|;<>()*?\[\]{}!]""")
@@ -28,6 +34,60 @@ class Verdict:
     @property
     def is_ok(self) -> bool:
         return self.outcome == "ok"
+
+
+class CheckEnded(Exception):
+    """A check was ended before it could say anything."""
+
+
+class Running:
+    """The checks that threads run at present, so that an interruption can end all of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._is_ended = False
+
+    @contextmanager
+    def watching(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """While it is waited for, `end` ends that process."""
+        with self._lock:
+            self._processes.add(process)
+            if self._is_ended:
+                _kill(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._processes.remove(process)
+        if self._is_ended:
+            raise CheckEnded
+
+    def end(self) -> None:
+        """Ends those that run, and each that is begun later."""
+        with self._lock:
+            self._is_ended = True
+            for process in self._processes:
+                _kill(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> bytes:
+    """Ends a process with its whole session; gives what it printed that was not read yet. What it
+    started may have left the session and keep its output open: that is not waited for long."""
+    _kill(process)
+    try:
+        output, _ = process.communicate(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        output = error.output
+        if process.stdout is not None:
+            process.stdout.close()
+        process.wait()
+    return output or b""
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):  # where all of it has ended already
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -87,19 +147,20 @@ class Check:
                 f"--check '{self.command}': it cannot be run: {error.strerror}"
             ) from error
 
-    def run(self, image: Path) -> Verdict:
-        """Runs it in a session of its own, so that a time-out ends all that it has started."""
+    def run(self, image: Path, running: Running | None = None) -> Verdict:
+        """Runs it in a session of its own, so that a time-out ends all that it has started.
+
+        Raises `CheckEnded` where `running` was ended meanwhile: that is no verdict.
+        """
         process = self._start(image)
-        try:
-            output, _ = process.communicate(timeout=self.timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return Verdict("timeout", _shown(output))
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
+        with running.watching(process) if running else nullcontext():
+            try:
+                output, _ = process.communicate(timeout=self.timeout)
+            except subprocess.TimeoutExpired:
+                return Verdict("timeout", _shown(end(process)))
+            except BaseException:
+                end(process)
+                raise
         code = process.returncode
         if code == 0:
             return Verdict("ok")

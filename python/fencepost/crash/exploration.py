@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost._core import CrashStates, InternalError
-from fencepost.crash.check import Check, Verdict
+from fencepost.crash.check import Check, Running, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice, Minimal, minimise
@@ -63,6 +63,7 @@ class Explorer:
     read_lines: ReadLines
     watch: Callable[[Counts], None]
     counts: Counts = field(default_factory=Counts)
+    _running: Running = field(default_factory=Running)
     _explained: int = 0
     _now: int = 0
     # Failing images of the present instant that nothing was made of yet.
@@ -81,13 +82,15 @@ class Explorer:
                 self.counts.seconds = time.monotonic() - begun
                 self.watch(self.counts)
         except KeyboardInterrupt:
-            self._give_up()
+            if self._end_checks(pool):
+                self._give_up()
+            self._leave_unexplained()
             raise
         except InternalError:
             self._leave_unexplained()
             raise
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            self._end_checks(pool)
             self.counts.seconds = time.monotonic() - begun
 
     def _instant(self, pool: ThreadPoolExecutor) -> None:
@@ -96,7 +99,7 @@ class Explorer:
         self.counts.unchecked = len(images)
         places = {image[0]: place for place, image in enumerate(images)}
         futures: dict[Future[Verdict], Image] = {
-            pool.submit(self._verdict, image): image for image in images
+            pool.submit(self._verdict, image, self._running): image for image in images
         }
         try:
             for future in as_completed(futures):
@@ -111,6 +114,19 @@ class Explorer:
         while self._failing:
             self._blame(self._failing[0][1])
             self._failing.pop(0)
+
+    def _end_checks(self, pool: ThreadPoolExecutor) -> bool:
+        """Ends the checks that run, and waits for their threads, which takes a moment only. Whether
+        nobody interrupted that: threads must not outlive what they write to."""
+        pool.shutdown(wait=False, cancel_futures=True)
+        self._running.end()
+        is_undisturbed = True
+        while True:
+            try:
+                pool.shutdown(wait=True)
+                return is_undisturbed
+            except KeyboardInterrupt:
+                is_undisturbed = False
 
     def _count(self, image: Image, verdict: Verdict) -> None:
         self.counts.images += 1
@@ -130,7 +146,6 @@ class Explorer:
                 self._failing.pop(0)
         except KeyboardInterrupt:
             pass
-        self._leave_unexplained()
 
     def _leave_unexplained(self) -> None:
         self.violations.unexplained += len(self._failing)
@@ -164,13 +179,13 @@ class Explorer:
     def _newest(self) -> Choice:
         return [contents - 1 for _, contents in self.states.doubtful()]
 
-    def _verdict(self, image: Image) -> Verdict:
+    def _verdict(self, image: Image, running: Running | None = None) -> Verdict:
         content, choice = image
         known = self.journal.get(content)
         if known is not None:
             self.counts.resumed += 1
             return known
-        verdict = self.check.run(self.files.make(self.states.patches(choice)))
+        verdict = self.check.run(self.files.make(self.states.patches(choice)), running)
         self.journal.add(content, verdict)
         self.counts.checked += 1
         return verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fencepost import _core
 from fencepost.crash.accesses import Accesses
-from fencepost.crash.check import Check
+from fencepost.crash.check import Check, end
 from fencepost.recording import LAUNCHER
 
 # Recording makes a program slower; a check that takes longer than this is not reduced.
@@ -47,14 +47,18 @@ class RecordedReads:
 
     def _record(self, folder: Path, image: Path) -> None:
         arguments = self.check.arguments(image)
-        subprocess.run(
+        recorder = subprocess.Popen(
             [str(LAUNCHER), "--children", "-o", str(folder / "check.fencepost"), "--", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=self.check.timeout * SLOWDOWN_MAX,
-            check=False,
+            start_new_session=True,
         )
+        try:
+            recorder.wait(self.check.timeout * SLOWDOWN_MAX)
+        except BaseException:
+            end(recorder)
+            raise
 
     def _lines(self, folder: Path, image: Path) -> set[int] | None:
         """What all processes read together."""
