@@ -1,12 +1,13 @@
 """A fault of the simulator is caught and named, leaves the other runs whole, and is no verdict."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from fencepost import _core
+from fencepost import _core, doctor
 from fencepost.cli import main
 from installed import WORKLOADS
 
@@ -118,3 +119,17 @@ def test_what_crash_found_before_a_panic_is_kept_and_a_rerun_goes_on(
     assert main(crash) == 0
     counts = json.loads(Path("found/crash.json").read_text())["counts"]
     assert counts["checked"] == 0 and counts["resumed"] == counts["images"] > 0
+
+
+def test_a_mistake_in_python_is_named_and_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def provoked() -> None:
+        raise KeyError("provoked")
+
+    monkeypatch.setattr(doctor, "examine", provoked)
+    assert main(["doctor"]) == FAULT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    place = r"fencepost: a fault of Fencepost: cli/information\.py:\d+: KeyError: 'provoked'"
+    assert re.fullmatch(place, printed.err.splitlines()[-1])

@@ -1,11 +1,13 @@
 """The command line. Results on standard output, own messages on standard error.
 
-Exit codes: 0 done, 1 a check failed, 2 wrong input, 125 a fault of the simulator; `record` has the
-program's own.
+Exit codes: 0 done, 1 a check failed, 2 wrong input, 125 a fault of Fencepost itself; `record` has
+the program's own.
 """
 
 import signal
 import sys
+import traceback
+from pathlib import Path
 
 from typer.exceptions import TyperException
 
@@ -38,7 +40,20 @@ def main(arguments: list[str] | None = None) -> int:
         if message := error.format_message():
             complain(message)
         return WRONG_INPUT
+    except Exception as error:  # 1, Python's own, would say that a check failed
+        traceback.print_exc()
+        complain(_named(error))
+        return FAULT
     # A command that ends early gives its code; Ctrl-C is one of these ways.
     if code == INTERRUPTED:
         complain("interrupted")
     return code or 0
+
+
+def _named(error: Exception) -> str:
+    """A mistake of ours, with the place that is ours, as faults of the simulator are named."""
+    ours = Path(__file__).parents[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    [*_, at] = [frame for frame in frames if Path(frame.filename).is_relative_to(ours)]
+    place = f"{Path(at.filename).relative_to(ours)}:{at.lineno}"
+    return f"a fault of Fencepost: {place}: {type(error).__name__}: {error}"
