@@ -29,10 +29,19 @@ def test_energy_is_bytes_times_what_a_byte_costs() -> None:
     assert (found["cache_uj"], found["buffer_uj"]) == (64.0, {"switch0": 1.28})
     assert found["needed_uj"] == pytest.approx(65.28)
     assert found["hold_up_ns"] == 2500.0
-    assert not found["is_dirty_shutdown"]
-    printed = list(power.lines(found))
-    assert printed[-1] == "shutdown: clean"
-    assert "hold-up      65.280 uJ, 2500.0 ns" in printed
+    assert list(power.lines(found))[-1] == "hold-up      65.280 uJ, 2500.0 ns"
+
+
+@pytest.mark.parametrize("limit", [(1e9, None, None), (None, 1e9, None), (None, None, 1e9)])
+def test_a_shutdown_is_clean_only_where_it_was_compared_with_something(
+    limit: tuple[float | None, float | None, float | None],
+) -> None:
+    found = power.judged(_report(), [], power.Budget(10.0, *limit))
+    assert found["is_dirty_shutdown"] is False
+    assert list(power.lines(found))[-1] == "shutdown: clean"
+    unlimited = power.judged(_report(), [], power.Budget(10.0, None, None, None))
+    assert unlimited["is_dirty_shutdown"] is None
+    assert not any(line.startswith("shutdown: ") for line in power.lines(unlimited))
 
 
 def test_a_budget_that_is_too_small_is_a_dirty_shutdown() -> None:
@@ -78,7 +87,7 @@ def test_a_run_with_flushes_has_something_to_save(
     document = tmp_path / "power.json"
     options = ["--quiet", "--json", str(document)]
     assert main(["power", "pcs-table1", str(fft_record), *options]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "shutdown: clean"
+    assert capsys.readouterr().out.splitlines()[-1].startswith("hold-up ")
     found = json.loads(document.read_text())
     assert found["cache_bytes"] > 0 and found["cache_bytes"] % 64 == 0
     assert found["needed"]["phase_1"]["bytes"] == found["cache_bytes"]

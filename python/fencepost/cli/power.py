@@ -30,6 +30,13 @@ class Budget:
     phase_1_ns: float | None
     phase_2_ns: float | None
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether what is needed is compared with anything."""
+        return any(
+            limit is not None for limit in (self.energy_uj, self.phase_1_ns, self.phase_2_ns)
+        )
+
 
 @app.command()
 def power(
@@ -132,7 +139,7 @@ def power(
 
 
 def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[str, Any]:
-    """The report with energies, and whether the shutdown would be dirty."""
+    """The report with energies, and whether the shutdown would be dirty; None without limits."""
     caches = report["cache_bytes"]
     buffers = dict(report["buffer_bytes"])
     needed_uj = microjoules(caches + sum(buffers.values()), budget.nj_per_byte)
@@ -153,7 +160,7 @@ def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[st
         "needed_uj": needed_uj,
         "hold_up_ns": (needed["phase_1"]["duration_ps"] + needed["phase_2"]["duration_ps"]) / 1000,
         "errors": errors,
-        "is_dirty_shutdown": bool(errors),
+        "is_dirty_shutdown": bool(errors) if errors or budget.is_limited else None,
     }
 
 
@@ -177,4 +184,5 @@ def lines(document: dict[str, Any]) -> Iterable[str]:
     yield f"hold-up      {document['needed_uj']:.3f} uJ{of}, {document['hold_up_ns']:.1f} ns"
     for error in document["errors"]:
         yield f"error: {error}"
-    yield "shutdown: dirty" if document["is_dirty_shutdown"] else "shutdown: clean"
+    if document["is_dirty_shutdown"] is not None:
+        yield "shutdown: dirty" if document["is_dirty_shutdown"] else "shutdown: clean"
