@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.crash.session import needed_elsewhere_left_out
 from installed import Fencepost
 
 PROGRAM = r"""
@@ -84,3 +85,61 @@ def test_a_flush_that_never_mattered_is_named_with_what_it_costs(
     assert said.startswith("redundant flush: main (flushes.c:")
     less = (cost["with_ps"] - cost["without_ps"]) / 1e6
     assert said.endswith(f"in 400 of 400 executions; without it {less:.3f} us less")
+
+
+WRONG_LINE = r"""
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+int main(int count, char **values) {
+  volatile uint64_t *pool =
+      mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, open(values[1], O_RDWR), 0);
+  if (count > 2)
+    return pool[64] && !pool[0];
+  pool[0] = 1;
+  __builtin_ia32_clflush((const void *)&pool[8]); /* another line */
+  __builtin_ia32_sfence();
+  pool[64] = 1;
+  __builtin_ia32_clflush((const void *)&pool[64]);
+  __builtin_ia32_sfence();
+  __builtin_ia32_clflush((const void *)&pool[64]); /* once more */
+  __builtin_ia32_sfence();
+  return 0;
+}
+"""
+
+
+def test_a_flush_of_the_wrong_line_is_a_hint_and_not_redundant(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    (tmp_path / "wrong.c").write_text(WRONG_LINE)
+    subprocess.run(["gcc", "-g", "-o", "wrong", "wrong.c"], cwd=tmp_path, check=True)
+    (tmp_path / "pool").write_bytes(bytes(8192))
+    own = ["--pm", "file:pool", "--check", "./wrong {image} check", "--no-reads", "--out", "found"]
+    done = fencepost("crash", "pcs-table1", *own, "--", "./wrong", "pool")
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    (hint,) = [line for line in lines if "is it the wrong line?" in line]
+    wrong = 1 + next(n for n, line in enumerate(WRONG_LINE.split("\n")) if "another line" in line)
+    assert f"main (wrong.c:{wrong})" in hint
+    (redundant,) = [line for line in lines if line.startswith("redundant flush: ")]
+    assert f"main (wrong.c:{wrong + 5})" in redundant
+    assert not any("those redundant each time" in line for line in lines)
+    result = json.loads((tmp_path / "found" / "crash.json").read_text())["redundant_flushes"]
+    assert len(result["flushes"]) == 1 and result["cost"]["without_ps"] is None
+
+
+def test_what_redundant_flushes_cost_is_said_of_all_or_not_at_all() -> None:
+    def flush(source: str, redundant: int) -> dict[str, Any]:
+        return {"source": source, "executions": 4, "redundant": redundant}
+
+    cost = {"with_ps": 9, "without_ps": 5}
+    always, at_times, other = flush("a", 4), flush("b", 2), flush("c", 4)
+    found = {"flushes": [always, at_times, other], "cost": cost}
+    assert needed_elsewhere_left_out(found, [None]) == found
+    assert needed_elsewhere_left_out(found, ["b"]) == {"flushes": [always, other], "cost": cost}
+    assert needed_elsewhere_left_out(found, ["a", None]) == {
+        "flushes": [at_times, other],
+        "cost": {"with_ps": 9, "without_ps": None},
+    }

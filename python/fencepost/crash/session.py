@@ -90,6 +90,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
             redundant = json.loads(_interruptible(states, states.redundant))
         except InternalError as fault:
             error = str(fault)
+    found = violations.all()
     return {
         "out": str(request.out),
         "machine": request.machine_name,
@@ -103,14 +104,25 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "seed": request.bounds.seed,
         "not_reduced_because": reads.obstacle,
         "counts": vars(explorer.counts),
-        "violations": [
-            violation.as_json(_show(request, violation.image)) for violation in violations.all()
-        ],
+        "violations": [violation.as_json(_show(request, violation.image)) for violation in found],
         "unexplained_images": violations.unexplained,
-        "redundant_flushes": redundant,
+        "redundant_flushes": needed_elsewhere_left_out(
+            redundant, [violation.explanation["idle_flush"] for violation in found]
+        ),
         "interrupted": interrupted,
         "error": error,
     }
+
+
+def needed_elsewhere_left_out(redundant: dict[str, Any], hinted: list[Any]) -> dict[str, Any]:
+    """Redundant flushes without those that a violation takes for the flush of another line: they
+    are to be mended, not left out. What all cost together is not known without them."""
+    flushes = [flush for flush in redundant["flushes"] if flush["source"] not in hinted]
+    left_out = [flush for flush in redundant["flushes"] if flush["source"] in hinted]
+    cost = redundant["cost"]
+    if cost and any(flush["redundant"] == flush["executions"] for flush in left_out):
+        cost = {**cost, "without_ps": None}
+    return {"flushes": flushes, "cost": cost}
 
 
 def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:

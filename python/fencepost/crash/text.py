@@ -116,7 +116,7 @@ def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
         evicted = f" ({flush['evicted']} more had been evicted)" if flush["evicted"] else ""
         idle = f"nothing to write back in {share}{evicted}"
         yield f"redundant flush: {place(flush['source'])}: {idle}{_cost_alone(flush, redundant)}"
-    if cost := redundant["cost"]:
+    if (cost := redundant["cost"]) and cost["without_ps"] is not None:
         more = (cost["with_ps"] - cost["without_ps"]) / 1e6
         of = cost["with_ps"] / 1e6
         yield f"  those redundant each time cost {more:.3f} us of {of:.3f} us of simulated time"
