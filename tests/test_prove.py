@@ -34,6 +34,20 @@ def test_pm_may_declare_a_failure(fencepost):
     assert last.startswith("proved: 2460 states, 6082 transitions, depth 28, ")
 
 
+def test_all_bounds_are_printed(fencepost):
+    own = ["--scheme", "pb_rf", "--threshold", 1, "--preset", 1, "--inputs", 2, "--reads", 0]
+    more = ["--partial-writes", "--reads-in-turn", "--without", "hosts", "--without", "slots"]
+    done = fencepost("prove", *SMALL, *own, *more, "--duplicates", 2, check=True)
+    bounds = done.stdout.split(" states, ")[0].rpartition(": ")[0]
+    assert bounds == (
+        "pb_rf, single: 1 entries, threshold 1, preset 1, 1 addresses, 1 hosts with 2 writes and "
+        "0 reads each, 2 in flight, 2 in the input, 2 repeated acknowledgements, reads in turn, "
+        "partial writes, without slots and hosts, 1 power cuts, no failure of PM"
+    )
+    plain = fencepost("prove", *SMALL, check=True).stdout.splitlines()[0]
+    assert "threshold" not in plain and "whole lines, 1 power cuts, no failure of PM: " in plain
+
+
 def test_several_schemes_are_added_up(fencepost):
     schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
     done = fencepost("prove", *SMALL, *schemes, check=True)
@@ -121,6 +135,14 @@ def test_what_cannot_be_explored_is_refused(fencepost):
         (["--writes", -1], "Invalid value for '--writes'"),
         (["--crashes", 300], "Invalid value for '--crashes'"),
         (["--mutant", "all", "--entries", 2], "a mutant has bounds of its own"),
+        (["--mutant", "all", "--memory-gib", 1], "--memory-gib: a mutant is small"),
+        (["--mutant", "all", "-j", 2], "--jobs: a mutant is small"),
+        (
+            ["--scheme", "pb_rf", "--threshold", 9, "--entries", 2],
+            "--threshold 9: there are 2 entries, so it is never passed; it can be 0 to 2",
+        ),
+        (["--scheme", "pb", "--threshold", 1], "--threshold: only pb_rf has one, and --scheme is"),
+        (["--scheme", "pb", "--scheme", "nopb", "--preset", 0], "--preset: only pb_rf has one"),
     ):
         done = fencepost("prove", *arguments)
         assert done.returncode == 2

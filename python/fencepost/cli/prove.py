@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,11 +128,34 @@ def prove(
     if mutant is not None:
         if bounds or schemes:
             raise InputError("a mutant has bounds of its own; leave the others out")
+        if memory_gib is not None or jobs is not None:
+            option = "--jobs" if memory_gib is None else "--memory-gib"
+            raise InputError(
+                f"{option}: a mutant is small and explored by one thread; leave it out"
+            )
         _kill(mutant, json_file, quiet)
         return
+    schemes = schemes or [BOUNDS["scheme"]]
+    _check_drain_policy(bounds, schemes)
     memory = _free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
     threads = _threads(jobs or os.cpu_count() or 1)
-    _prove(bounds, schemes or [BOUNDS["scheme"]], memory, threads, json_file, quiet)
+    _prove(bounds, schemes, memory, threads, json_file, quiet)
+
+
+def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
+    """Refuses a threshold and a preset that no exploration would look at."""
+    for name in schemes:
+        if name not in SCHEMES:
+            raise InputError(f'"{name}" is no scheme; there are {", ".join(SCHEMES)}')
+    for key in ("threshold", "preset"):
+        if key in bounds and "pb_rf" not in schemes:
+            raise InputError(f"--{key}: only pb_rf has one, and --scheme is {', '.join(schemes)}")
+    threshold, entries = (bounds.get(key, BOUNDS[key]) for key in ("threshold", "entries"))
+    if "pb_rf" in schemes and threshold > entries:
+        raise InputError(
+            f"--threshold {threshold}: there are {entries} entries, so it is never passed; "
+            f"it can be 0 to {entries}"
+        )
 
 
 def _threads(jobs: int) -> int:
@@ -178,9 +202,6 @@ def _prove(
     json_file: Path | None,
     quiet: bool,
 ) -> None:
-    for scheme in schemes:
-        if scheme not in SCHEMES:
-            raise InputError(f'"{scheme}" is no scheme; there are {", ".join(SCHEMES)}')
     reports: list[dict[str, Any]] = []
     faults: list[dict[str, Any]] = []
     for scheme in schemes:
@@ -242,14 +263,28 @@ def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _print_report(report: dict[str, Any]) -> None:
     bounds = report["bounds"]
-    failure = ", a declared failure of PM" if bounds["failures"] else ""
     print(
-        f"{bounds['scheme']}, {bounds['topology']}: {bounds['entries']} entries,"
-        f" {bounds['addresses']} addresses, {bounds['hosts']} hosts with {bounds['writes']} writes"
-        f" and {bounds['reads']} reads each, {bounds['in_flight']} in flight, {bounds['crashes']}"
-        f" power cuts{failure}: {report['states']} states, {report['transitions']} transitions,"
-        f" depth {report['depth']}"
+        f"{bounds['scheme']}, {bounds['topology']}: {', '.join(_bounds_shown(bounds))}:"
+        f" {report['states']} states, {report['transitions']} transitions, depth {report['depth']}"
     )
+
+
+def _bounds_shown(bounds: dict[str, Any]) -> Iterator[str]:
+    """All bounds; where something is left out of the exploration, or added to it, that too."""
+    yield f"{bounds['entries']} entries"
+    if bounds["scheme"] == "pb_rf":
+        yield f"threshold {bounds['threshold']}, preset {bounds['preset']}"
+    yield f"{bounds['addresses']} addresses"
+    yield f"{bounds['hosts']} hosts with {bounds['writes']} writes and {bounds['reads']} reads each"
+    yield f"{bounds['in_flight']} in flight, {bounds['inputs']} in the input"
+    yield f"{bounds['duplicates']} repeated acknowledgements"
+    if bounds["reads_in_turn"]:
+        yield "reads in turn"
+    yield "partial writes" if bounds["partial_writes"] else "whole lines"
+    if without := [name for name, is_made in bounds["reductions"].items() if not is_made]:
+        yield f"without {' and '.join(without)}"
+    yield f"{bounds['crashes']} power cuts"
+    yield "a declared failure of PM" if bounds["failures"] else "no failure of PM"
 
 
 def _print_story(story: dict[str, Any]) -> None:
