@@ -157,7 +157,9 @@ def test_an_interruption_in_the_middle_of_an_instant_tells_what_failed(explore):
     again, result = explore("interrupts", "--images", 300, "--no-reads", "-j", 1)
     assert again.returncode == 1 and not result["interrupted"]
     counts = result["counts"]
-    assert counts["images"] == 300 and counts["unchecked"] == 0 and counts["resumed"] >= 99
+    assert counts["images"] == 300 and counts["unchecked"] == 0
+    # Of 100 runs the first was without a power cut, and the last, which interrupts, was ended.
+    assert counts["resumed"] >= 98
 
 
 def test_what_shows_a_violation_leaves_its_image_as_it_is(explore, tmp_path):
