@@ -33,6 +33,14 @@ fn the_same_bounds_are_proved_without_the_mutation() {
 }
 
 #[test]
+fn reads_may_follow_writes_where_the_selector_sees_the_input() {
+    let unseen = mutants::Mutant::named("input-unseen").unwrap().model();
+    assert!(!unseen.surroundings.bridge_holds_requests);
+    let seen = Model { surroundings: unseen.surroundings, ..sound(unseen.bounds).unwrap() };
+    assert_eq!(explored(&seen).counterexample, None);
+}
+
+#[test]
 fn the_story_of_a_read_that_does_not_see_a_draining_entry() {
     let mutant = mutants::Mutant::named("drain-unseen").unwrap();
     let story = explored(&mutant.model()).counterexample.unwrap();
