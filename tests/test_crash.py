@@ -429,8 +429,11 @@ def test_a_machine_that_cannot_do_it_is_refused_before_the_program_runs(
     assert not (tmp_path / "pool").exists() and not (tmp_path / "hashmap.crash").exists()
 
 
-def test_a_word_of_its_own_may_have_a_space(fencepost, tmp_path):
-    in_a_shell = "sh -c '" + CHECK.format(image='"$1"') + "' sh {image}"
+@pytest.mark.parametrize(
+    ("word", "behind"), [('"$1"', " sh {image}"), ('"{image}"', "")], ids=["argument", "quoted"]
+)
+def test_an_image_that_no_shell_takes_apart_may_have_a_space(word, behind, fencepost, tmp_path):
+    in_a_shell = "sh -c '" + CHECK.format(image=word) + "'" + behind
     own = ["--check", in_a_shell, "--out", "a b"]
     done = fencepost("crash", "pcs-table1", "--pm", "file:pool", *own, "--images", "2", *PROGRAM)
     assert done.returncode == 0, done.stderr

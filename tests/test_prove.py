@@ -139,7 +139,7 @@ def test_what_cannot_be_explored_is_refused(fencepost):
         (["--mutant", "all", "-j", 2], "--jobs: a mutant is small"),
         (
             ["--scheme", "pb_rf", "--threshold", 9, "--entries", 2],
-            "--threshold 9: there are 2 entries, so it is never passed; it can be 0 to 2",
+            "--threshold 9: no more than 2 entries are occupied; it can be 0 to 2",
         ),
         (["--scheme", "pb", "--threshold", 1], "--threshold: only pb_rf has one, and --scheme is"),
         (["--scheme", "pb", "--scheme", "nopb", "--preset", 0], "--preset: only pb_rf has one"),

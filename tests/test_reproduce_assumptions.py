@@ -1,4 +1,4 @@
-"""`fencepost reproduce`: what assumptions decide, reasons, and the scheme that never loses."""
+"""`fencepost reproduce`: what assumptions decide, reasons, and where the third scheme loses."""
 
 import json
 from dataclasses import asdict, replace

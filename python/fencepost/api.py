@@ -370,7 +370,8 @@ def whatif(
         limit_instructions=limit_instructions,
         allow_cut=any(one.allow_cut for one in records),
     )
-    study = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
+    planned = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
+    study = replace(planned, machine=asked.label)
     opened, names = [one.opened for one in records], [one.path.name for one in records]
     return Sensitivity(study.run(opened, names, jobs or os.cpu_count() or 1, watch or _unwatched))
 

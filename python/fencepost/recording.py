@@ -18,8 +18,7 @@ def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> 
     """Turns this process into the launcher, so that signals and the exit code are the program's.
 
     What the program prints on standard output is thrown away if `quiet`; messages of ours, and what
-    it says on standard error, are not. Exits with 125 if there is no
-    launcher.
+    it says on standard error, are not. Exits with 125 if there is no launcher.
     """
     if quiet:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

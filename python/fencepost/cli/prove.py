@@ -153,8 +153,8 @@ def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
     threshold, entries = (bounds.get(key, BOUNDS[key]) for key in ("threshold", "entries"))
     if "pb_rf" in schemes and threshold > entries:
         raise InputError(
-            f"--threshold {threshold}: there are {entries} entries, so it is never passed; "
-            f"it can be 0 to {entries}"
+            f"--threshold {threshold}: no more than {entries} entries are occupied; it can be 0 to "
+            f"{entries}"
         )
 
 

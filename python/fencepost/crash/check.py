@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from fencepost._core import InputError
@@ -103,8 +104,8 @@ class Check:
     def files(self) -> list[Path]:
         """Programs and files that the command names, also inside of what it hands to a shell."""
         first, *others = shlex.split(self.command)
-        words = (Path(word) for part in others for word in part.split())
-        named = [Path(shutil.which(first) or first), *(word for word in words if word.is_file())]
+        words = (word for part in others for word in part.split())
+        named = [Path(shutil.which(first) or first), *map(Path, filter(os.path.isfile, words))]
         return [file.resolve() for file in named]
 
     def validate(self) -> None:
@@ -125,7 +126,9 @@ class Check:
         would examine another file."""
         path = str(folder.resolve())
         words = shlex.split(self.command)
-        is_handed_on = any("{image}" in word and word != "{image}" for word in words)
+        scripts = [word for option, word in pairwise(words) if option == "-c"]
+        bare = [re.sub(r"""(["']){image}\1""", "", script) for script in scripts]
+        is_handed_on = any("{image}" in script for script in bare)
         if is_handed_on and (found := SPECIAL.search(path)):
             raise InputError(
                 f"--check '{self.command}': a shell in it would take {path}/… apart at "
