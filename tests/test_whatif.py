@@ -154,7 +154,10 @@ def test_rows_have_every_point_under_every_scheme(found: Document) -> None:
 def test_a_changed_machine_stays_changed(fft_record: Path) -> None:
     machine = Machine.load("pcs-table1").set("pm.ack_at", "media")
     found = whatif(machine, fft_record, [f"{ENTRIES}=4"], schemes=["nopb"]).document
-    assert found["provenance"]["machines"]["pcs-table1"]["pm"]["ack_at"] == "media"
+    (changed,) = found["provenance"]["machines"].items()
+    assert changed[0] == "pcs-table1 pm.ack_at=media" and changed[1]["pm"]["ack_at"] == "media"
+    found = whatif(machine.named("ours"), fft_record, [f"{ENTRIES}=4"], schemes=["nopb"]).document
+    assert list(found["provenance"]["machines"]) == ["ours"]
 
 
 def test_nothing_runs_twice_that_is_the_same(

@@ -1,5 +1,6 @@
 //! Every mutant is killed, by the predicate that it was made for, and the story says how.
 
+use super::super::model::Model;
 use super::super::mutants;
 use super::super::predicates;
 use super::*;
