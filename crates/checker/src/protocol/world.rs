@@ -313,6 +313,7 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
             visit(drain.line, &mut drain.version);
         }
         for host in &mut self.hosts {
+            // Where there is a persist buffer, no write of a host reaches PM.
             if B == 0 {
                 for (line, write) in host.writes.iter_mut().enumerate() {
                     if let WritePlace::Written { version, .. } = write {
