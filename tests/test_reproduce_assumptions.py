@@ -140,6 +140,8 @@ def test_no_assumption_decides_what_the_start_of_the_threads_does() -> None:
         ["speedup", "=", "pb", "1.000", "1.300", "no", "`pm.banks=64` (1.010)"]
     ]
     assert tornado.undecided(found) == [["speedup", ">", "pb", "> 1.200", "1.180 to 1.210"]]
+    [entry] = found.document["undecided"]
+    assert entry["ours"] == (1.18, 1.21) and entry["metric"] == "speedup"
     assert found.holding == (0, 1)
     assert tornado.matrix(found).count("within the spread of starts") == 1
 

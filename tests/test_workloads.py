@@ -513,8 +513,7 @@ def test_fft_recovers_a_row_that_was_being_transformed(
 
 
 def without_flush(persist: str) -> str:
-    """The same passage, but with the flush instruction ``none``, or of no spans."""
-    persist = re.sub(r"(flush_spans\(.*), \S+\);", r"\1, 0);", persist)
+    """The same passage, but with the flush instruction ``none``."""
     return re.sub(r"(\w+->)+flush", "FLUSH_NONE", persist)
 
 
@@ -525,8 +524,8 @@ def without_flush(persist: str) -> str:
         ("lu_cont coarse", "flush_range(lu->flush, own.start + row"),
         ("lu_non fine", "flush_range(lu->flush, own.start + row"),
         ("lu_cont barrier", "flush_range(lu->flush, own.start + row"),
-        ("cholesky fine", "flush_spans(cholesky, &scratch->written[j], 1);"),
-        ("cholesky barrier", "flush_range(cholesky->flush, elements(cholesky, block)"),
+        ("cholesky fine", "flush_once(cholesky->flush, &flushed_end, &written"),
+        ("cholesky barrier", "flush_once(cholesky->flush, &flushed_end, &column[i]);"),
         ("radiosity fine", "persist(worker->radiosity->flush, element->radiosity"),
         ("raytrace coarse", "line_set_flush(&region->written, raytrace->flush)"),
         ("raytrace fine", "flush_range(raytrace->flush, pixel, sizeof *pixel);"),

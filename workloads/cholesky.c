@@ -152,21 +152,23 @@ static void combine(double *restrict sum, const double *restrict left, size_t he
       sum[i] += left[i + k * height] * factors[k * stride];
 }
 
-// Elements of one column that have been written.
-struct span {
-  double *start, *end;
+// Elements of one column that have been written: those at `places` from `first` to `end`.
+struct written {
+  const double *column;
+  size_t first, end;
 };
 
 // What a thread needs to compute a step.
 struct scratch {
   uint32_t *places; // of the rows of the source in the destination
   double *sum;
-  struct span written[PANEL_WIDTH_MAX];
+  struct written written[PANEL_WIDTH_MAX]; // one for each column of the step
 };
 
 static void find_places(struct scratch *scratch, const struct block *block, struct step step) {
   if (step.is_last)
-    return;
+    for (uint32_t i = 0; i < block->height; i++)
+      scratch->places[i] = i;
   for (uint32_t i = step.left_first, place = 0; i < step.left_end; i++) {
     while (block->rows[place] != step.left->rows[i])
       place++;
@@ -175,8 +177,8 @@ static void find_places(struct scratch *scratch, const struct block *block, stru
 }
 
 // A column of an update, scattered over the destination's.
-static struct span update_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                 const struct block *block, struct step step, size_t j) {
+static struct written update_column(const struct cholesky *cholesky, struct scratch *scratch,
+                                    const struct block *block, struct step step, size_t j) {
   const struct block *left = step.left, *upper = step.upper;
   const uint32_t *places = scratch->places;
   size_t row = step.upper_first + j, end = step.left_end;
@@ -188,12 +190,12 @@ static struct span update_column(const struct cholesky *cholesky, struct scratch
   double *column = elements(cholesky, block) + (upper->rows[row] - first_column) * block->height;
   for (size_t i = first; i < end; i++)
     column[places[i]] -= scratch->sum[i];
-  return (struct span){column + places[first], column + places[end - 1] + 1};
+  return (struct written){column, first, end};
 }
 
 // A column of the block's own factorisation: less the columns before it, then divided.
-static struct span factor_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                 const struct block *block, struct step step, size_t j) {
+static struct written factor_column(const struct cholesky *cholesky, struct scratch *scratch,
+                                    const struct block *block, struct step step, size_t j) {
   const double *diagonal = elements(cholesky, step.upper);
   size_t edge = step.upper->height, first = is_diagonal(block) ? j : 0;
   double *column = elements(cholesky, block) + j * block->height;
@@ -201,7 +203,7 @@ static struct span factor_column(const struct cholesky *cholesky, struct scratch
           diagonal + j, edge, j);
   for (size_t i = first; i < block->height; i++)
     column[i] -= scratch->sum[i];
-  struct span written = {column + first, column + block->height};
+  struct written written = {column, first, block->height};
   if (is_diagonal(block)) {
     column[j] = sqrt(column[j]);
     first++;
@@ -212,22 +214,31 @@ static struct span factor_column(const struct cholesky *cholesky, struct scratch
   return written;
 }
 
-static struct span compute_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                  const struct block *block, struct step step, size_t j) {
+static struct written compute_column(const struct cholesky *cholesky, struct scratch *scratch,
+                                     const struct block *block, struct step step, size_t j) {
   return step.is_last ? factor_column(cholesky, scratch, block, step, j)
                       : update_column(cholesky, scratch, block, step, j);
 }
 
-// Flushes columns, in ascending order, a line that two of them share only once.
-static void flush_spans(const struct cholesky *cholesky, const struct span *spans, size_t count) {
-  const char *flushed = NULL;
-  for (size_t i = 0; i < count; i++) {
-    const char *start = (const char *)spans[i].start, *end = (const char *)spans[i].end;
-    start = start < flushed ? flushed : start;
-    if (start >= end)
-      continue;
-    flush_range(cholesky->flush, start, (size_t)(end - start));
-    flushed = (const char *)(((uintptr_t)end + LINE_BYTES - 1) & ~(uintptr_t)(LINE_BYTES - 1));
+// Flushes the line of an element that lies behind the one before, unless that was in it:
+// `flushed_end` is where the last line ended.
+static void flush_once(enum flush flush, const char **flushed_end, const double *element) {
+  if ((const char *)element < *flushed_end)
+    return;
+  flush_range(flush, element, sizeof *element);
+  *flushed_end = (const char *)(((uintptr_t)element | (LINE_BYTES - 1)) + 1);
+}
+
+// Flushes the lines written in some columns of a step, in ascending order, each once.
+static void flush_columns(const struct cholesky *cholesky, const struct scratch *scratch,
+                          size_t first, size_t count) {
+  if (cholesky->flush == FLUSH_NONE)
+    return;
+  const char *flushed_end = NULL;
+  for (size_t j = first; j < first + count; j++) {
+    const struct written *written = &scratch->written[j];
+    for (size_t i = written->first; i < written->end; i++)
+      flush_once(cholesky->flush, &flushed_end, &written->column[scratch->places[i]]);
   }
 }
 
@@ -244,12 +255,12 @@ static void perform(struct cholesky *cholesky, struct block *block, struct step 
   for (size_t j = block->column; j < step.columns; j++) {
     scratch->written[j] = compute_column(cholesky, scratch, block, step, j);
     if (cholesky->level == LEVEL_FINE) {
-      flush_spans(cholesky, &scratch->written[j], 1);
+      flush_columns(cholesky, scratch, j, 1);
       finish_region(cholesky->flush, index);
     }
   }
   if (is_step_a_region(cholesky, block)) {
-    flush_spans(cholesky, scratch->written, step.columns);
+    flush_columns(cholesky, scratch, 0, step.columns);
     finish_region(cholesky->flush, index);
   }
   block->column = 0;
@@ -308,9 +319,13 @@ static void fan_out(struct cholesky *cholesky, const struct block *block) {
   }
 }
 
-static void flush_block(const struct cholesky *cholesky, const struct block *block) {
-  flush_range(cholesky->flush, elements(cholesky, block),
-              (size_t)block->height * block->width * sizeof(double));
+// Flushes the lines of a block that its factorisation writes: not those above the diagonal.
+static void flush_factored(const struct cholesky *cholesky, const struct block *block) {
+  const char *flushed_end = NULL;
+  const double *column = elements(cholesky, block);
+  for (size_t j = 0; j < block->width; j++, column += block->height)
+    for (size_t i = is_diagonal(block) ? j : 0; i < block->height; i++)
+      flush_once(cholesky->flush, &flushed_end, &column[i]);
 }
 
 // With `barrier`, ends the region that is a domain, which lies among the blocks from `first` to
@@ -326,7 +341,7 @@ static void finish_domain(struct cholesky *cholesky, unsigned thread, size_t fir
           index->regions_finished == block->step)
         continue;
       if (pass == 0) {
-        flush_block(cholesky, block);
+        flush_factored(cholesky, block);
         is_anything_new = true;
       } else {
         index->regions_finished = block->step;
@@ -483,7 +498,8 @@ static void resume_block(struct cholesky *cholesky, struct block *block, const c
   }
   if (!make_again(cholesky, block, finished))
     pool_mismatch(path, "damaged: a block is ahead of its sources");
-  flush_block(cholesky, block);
+  flush_range(cholesky->flush, elements(cholesky, block),
+              (size_t)block->height * block->width * sizeof(double));
 }
 
 // Blocks come after all their sources. Returns how many regions an earlier run has finished.

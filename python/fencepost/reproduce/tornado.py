@@ -94,6 +94,20 @@ class Spread:
         is_miss = not self.claims[0].holds
         return is_miss and isinstance(published, float) and low < published < high
 
+    @property
+    def claim(self) -> Claim:
+        """As the first start has it."""
+        return self.claims[0]
+
+    @property
+    def text(self) -> str:
+        """From where to where ours goes."""
+        return " to ".join(f"{value:.3f}" for value in self.ours or ())
+
+    def entry(self) -> dict[str, Any]:
+        """For the document."""
+        return _names(self.claim) | {"published": self.claim.published, "ours": self.ours}
+
 
 @dataclass(frozen=True)
 class Flip:
@@ -106,9 +120,7 @@ class Flip:
 
     def entry(self) -> dict[str, Any]:
         """For the document."""
-        keys = ("metric", "workload", "scheme")
-        named = {key: getattr(self.claim, key) for key in keys}
-        return named | {
+        return _names(self.claim) | {
             "change": self.change,
             "ours": self.claim.ours,
             "ours_changed": self.changed.ours,
@@ -139,6 +151,11 @@ class Sensitivity:
         ]
 
     @property
+    def undecided(self) -> list[Spread]:
+        """Of each claim that changes sides within the spread of starts already."""
+        return [spread for spread in self.spreads if spread.crosses]
+
+    @property
     def holding(self) -> tuple[int, int]:
         """How many claims hold without any change, at least and at most, by start."""
         by_start = zip(*(spread.claims for spread in self.spreads), strict=True)
@@ -152,7 +169,12 @@ class Sensitivity:
             title: [{"width": bar.width, **asdict(bar)} for bar in own]
             for title, own in self.bars.items()
         }
-        return {"bars": bars, "flips": [flip.entry() for flip in self.flips]}
+        undecided = [spread.entry() for spread in self.undecided]
+        return {
+            "bars": bars,
+            "flips": [flip.entry() for flip in self.flips],
+            "undecided": undecided,
+        }
 
 
 def measure(study: Study) -> Sensitivity:
@@ -235,21 +257,21 @@ def decided(found: Sensitivity) -> list[list[str]]:
 
 def undecided(found: Sensitivity) -> list[list[str]]:
     """For the page: every claim that changes sides within the spread of starts already."""
-    rows = []
-    for spread in found.spreads:
-        if spread.crosses and spread.ours is not None:
-            claim = spread.claims[0]
-            low, high = spread.ours
-            name = (claim.metric, claim.workload, claim.scheme)
-            rows.append([*name, _published(claim), f"{low:.3f} to {high:.3f}"])
-    return rows
+    return [
+        [*_names(spread.claim).values(), _published(spread.claim), spread.text]
+        for spread in found.undecided
+    ]
 
 
-def _by_claim(flips: Iterable[Flip]) -> dict[tuple[str, str, str], list[Flip]]:
-    found: dict[tuple[str, str, str], list[Flip]] = {}
+def _names(claim: Claim) -> dict[str, str]:
+    """What it is a claim of."""
+    return {"metric": claim.metric, "workload": claim.workload, "scheme": claim.scheme}
+
+
+def _by_claim(flips: Iterable[Flip]) -> dict[tuple[str, ...], list[Flip]]:
+    found: dict[tuple[str, ...], list[Flip]] = {}
     for flip in flips:
-        claim = flip.claim
-        found.setdefault((claim.metric, claim.workload, claim.scheme), []).append(flip)
+        found.setdefault(tuple(_names(flip.claim).values()), []).append(flip)
     return found
 
 
