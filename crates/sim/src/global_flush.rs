@@ -12,7 +12,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::host::Host;
-use crate::kernel::{Duration, Time};
+use crate::kernel::{Component, Duration, Time};
 use crate::message::LINE_BYTES;
 use crate::simulation::Simulation;
 use crate::switch::Switch;
@@ -57,11 +57,11 @@ pub enum FlushError {
         /// Bytes in its caches, or on their way, that nothing has acknowledged.
         bytes_left: u64,
     },
-    /// A switch had not passed everything on in time, or the devices had not written it.
+    /// A switch had not passed everything on in time, or a device had not written it.
     Phase2TimedOut {
-        /// The switch; none if it is the devices.
-        switch: Option<String>,
-        /// Bytes in its persist buffer.
+        /// The switch or the device.
+        place: String,
+        /// Bytes in the switch's persist buffer; of a device, in what has come to it and waits for its medium.
         bytes_left: u64,
     },
 }
@@ -72,11 +72,8 @@ impl fmt::Display for FlushError {
             FlushError::Phase1TimedOut { host, bytes_left } => {
                 write!(formatter, "GPF phase 1: {host} has {bytes_left} bytes left when its time is over")
             }
-            FlushError::Phase2TimedOut { switch: Some(switch), bytes_left } => {
-                write!(formatter, "GPF phase 2: {switch} has {bytes_left} bytes left when its time is over")
-            }
-            FlushError::Phase2TimedOut { switch: None, .. } => {
-                write!(formatter, "GPF phase 2: the devices are still writing when its time is over")
+            FlushError::Phase2TimedOut { place, bytes_left } => {
+                write!(formatter, "GPF phase 2: {place} has {bytes_left} bytes left when its time is over")
             }
         }
     }
@@ -125,16 +122,18 @@ impl Simulation {
         let switches = buffered_bytes(system);
         let begun = ended;
         system.begin_flush_of_switches();
-        let is_saved =
-            |system: &System| buffered_bytes(system).iter().all(|(_, bytes)| *bytes == 0) && system.are_devices_idle();
+        let is_saved = |system: &System| {
+            buffered_bytes(system).iter().all(|(_, bytes)| *bytes == 0)
+                && system.devices().all(|(_, device)| device.is_idle())
+        };
         let ended = run(system, begun + limits.phase_2, is_saved);
         let left = buffered_bytes(system);
-        for (switch, bytes_left) in left.iter().filter(|(_, bytes)| *bytes > 0).cloned() {
-            errors.push(FlushError::Phase2TimedOut { switch: Some(switch), bytes_left });
-        }
-        if !system.are_devices_idle() {
-            errors.push(FlushError::Phase2TimedOut { switch: None, bytes_left: 0 });
-        }
+        let in_switches = left.iter().filter(|(_, bytes)| *bytes > 0).cloned();
+        let at_work = system.devices().filter(|(_, device)| !device.is_idle());
+        let in_devices = at_work.map(|(name, device)| (name.to_owned(), device.unwritten_bytes()));
+        errors.extend(
+            in_switches.chain(in_devices).map(|(place, bytes_left)| FlushError::Phase2TimedOut { place, bytes_left }),
+        );
         let total = |buffers: &[(String, u64)]| buffers.iter().map(|(_, bytes)| bytes).sum();
         let phase_2 =
             FlushPhase { duration_ps: ended.since(begun).as_ps(), bytes: total(&switches), bytes_left: total(&left) };

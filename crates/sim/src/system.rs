@@ -507,11 +507,11 @@ impl System {
         })
     }
 
-    /// Whether no memory device has anything under way.
-    pub fn are_devices_idle(&self) -> bool {
-        self.components.iter().all(|component| match component {
-            AnyComponent::Device(device) => device.is_idle(),
-            _ => true,
+    /// The memory devices, with their names.
+    pub fn devices(&self) -> impl Iterator<Item = (&str, &Device)> {
+        self.names.iter().zip(&self.components).filter_map(|(name, component)| match component {
+            AnyComponent::Device(device) => Some((name.as_str(), device.as_ref())),
+            _ => None,
         })
     }
 

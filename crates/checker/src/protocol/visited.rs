@@ -5,33 +5,35 @@ use super::packing::Words;
 /// The number of a state, in the order in which they were found.
 pub type StateIndex = u32;
 
-/// Elements in one allocation; growing moves nothing.
+/// States in one allocation; growing moves nothing.
 const CHUNK: usize = 1 << 16;
+/// Bytes of a line of the cache.
+const LINE_BYTES: usize = 64;
+/// States that are looked up together, so that the memory they are in is fetched at the same time.
+pub const BATCH: usize = 64;
 
-/// A vector that grows without moving what is in it.
-struct Chunked<T> {
-    chunks: Vec<Vec<T>>,
-    length: usize,
+/// States in a row, the first at a line of the cache: one of four words is in one line then, and never in two.
+struct Chunk {
+    /// Before the first state.
+    padding: usize,
+    words: Vec<u64>,
+    parents: Vec<StateIndex>,
 }
 
-impl<T: Copy> Chunked<T> {
-    fn get(&self, index: usize) -> &T {
-        &self.chunks[index / CHUNK][index % CHUNK]
-    }
-
-    fn push(&mut self, element: T) {
-        if self.length.is_multiple_of(CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
-        }
-        self.chunks[self.length / CHUNK].push(element);
-        self.length += 1;
+impl Chunk {
+    /// With room for all states of `width` words.
+    fn new(width: usize) -> Chunk {
+        let mut words: Vec<u64> = Vec::with_capacity(CHUNK * width + LINE_BYTES / size_of::<u64>());
+        let padding = words.as_ptr().align_offset(LINE_BYTES);
+        words.resize(padding, 0);
+        Chunk { padding, words, parents: Vec::with_capacity(CHUNK) }
     }
 }
 
 /// The visited states. A table of their numbers, hashed; equality is that of all words.
 pub struct Visited<const K: usize> {
-    states: Chunked<Words<K>>,
-    parents: Chunked<StateIndex>,
+    chunks: Vec<Chunk>,
+    length: usize,
     /// The upper half is a part of the hash, the lower the number plus one; 0 is free. The place comes from the same part of the hash, so that
     /// growing the table reads no state.
     table: Vec<u64>,
@@ -40,29 +42,34 @@ pub struct Visited<const K: usize> {
 impl<const K: usize> Visited<K> {
     /// With nothing in it.
     pub fn new() -> Self {
-        let empty = || Chunked { chunks: Vec::new(), length: 0 };
-        Visited { states: empty(), parents: Chunked { chunks: Vec::new(), length: 0 }, table: vec![0; 1 << 12] }
+        Visited { chunks: Vec::new(), length: 0, table: vec![0; 1 << 12] }
     }
 
     /// How many there are; never none, once the first state is in.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.states.length
+        self.length
     }
 
     /// A state.
     pub fn get(&self, index: StateIndex) -> &Words<K> {
-        self.states.get(index as usize)
+        let (chunk, place) = self.locate(index);
+        chunk.words[chunk.padding + place * K..].first_chunk().expect("states are whole")
     }
 
     /// Where a state was found from.
     pub fn parent(&self, index: StateIndex) -> StateIndex {
-        *self.parents.get(index as usize)
+        let (chunk, place) = self.locate(index);
+        chunk.parents[place]
+    }
+
+    fn locate(&self, index: StateIndex) -> (&Chunk, usize) {
+        (&self.chunks[index as usize / CHUNK], index as usize % CHUNK)
     }
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
-        let of_states = self.states.chunks.len() * CHUNK * (size_of::<Words<K>>() + size_of::<StateIndex>());
+        let of_states = self.chunks.len() * CHUNK * (size_of::<Words<K>>() + size_of::<StateIndex>());
         of_states + self.table.len() * size_of::<u64>()
     }
 
@@ -70,7 +77,7 @@ impl<const K: usize> Visited<K> {
     pub fn bytes_with(&self, more: usize) -> usize {
         let is_full = (self.len() + more) * 4 > self.table.len() * 3;
         let grown = if is_full { self.table.len() * 2 * size_of::<u64>() } else { 0 };
-        let chunks = (self.len() + more).div_ceil(CHUNK) - self.states.chunks.len();
+        let chunks = (self.len() + more).div_ceil(CHUNK) - self.chunks.len();
         self.bytes() + grown + chunks * CHUNK * (size_of::<Words<K>>() + size_of::<StateIndex>())
     }
 
@@ -84,10 +91,15 @@ impl<const K: usize> Visited<K> {
         words.iter().fold(0x2545_F491_4F6C_DD1D, mix) >> 32
     }
 
-    /// Reads what [`Self::insert`] will read of a state of this hash, so that it is near then.
-    pub fn touch(&self, hash: u64) -> u64 {
-        let held = self.table[self.place(hash)];
-        if held != 0 && held >> 32 == hash { self.states.get((held as u32 - 1) as usize)[0] } else { held }
+    /// Reads what [`Self::insert`] will read of states of these hashes, [`BATCH`] at most, so that it is near then: their places in the table, and
+    /// then the states that are named there. No read of a step waits for another, so they wait for memory together.
+    pub fn touch(&self, hashes: impl Iterator<Item = u64> + Clone) {
+        let mut held = [0; BATCH];
+        for (held, hash) in held.iter_mut().zip(hashes.clone()) {
+            *held = self.table[self.place(hash)];
+        }
+        let named = held.iter().zip(hashes).filter(|(held, hash)| **held != 0 && **held >> 32 == *hash);
+        std::hint::black_box(named.fold(0, |sum, (held, _)| sum ^ self.get(*held as u32 - 1)[0]));
     }
 
     fn place(&self, hash: u64) -> usize {
@@ -108,15 +120,20 @@ impl<const K: usize> Visited<K> {
             if held == 0 {
                 break;
             }
-            if held >> 32 == hash && self.states.get((held as u32 - 1) as usize) == words {
+            if held >> 32 == hash && self.get(held as u32 - 1) == words {
                 return None;
             }
             place = (place + 1) & (self.table.len() - 1);
         }
         let index = StateIndex::try_from(self.len()).expect("states are numbered in 32 bits");
         self.table[place] = hash << 32 | (u64::from(index) + 1);
-        self.states.push(*words);
-        self.parents.push(parent);
+        if self.length.is_multiple_of(CHUNK) {
+            self.chunks.push(Chunk::new(K));
+        }
+        let last = self.chunks.last_mut().expect("there is one");
+        last.words.extend_from_slice(words);
+        last.parents.push(parent);
+        self.length += 1;
         Some(index)
     }
 

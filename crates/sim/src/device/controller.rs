@@ -105,6 +105,13 @@ impl Device {
         self.medium.durable_version(line)
     }
 
+    /// Bytes of the writes that have come here and that the medium has not done.
+    pub fn unwritten_bytes(&self) -> u64 {
+        let [_, in_queue] = self.medium.gauges();
+        let arrived: usize = self.ports.iter().map(Port::waiting_writes).sum();
+        (in_queue + arrived as u64) * LINE_BYTES
+    }
+
     /// Writes `version` of `line` before time starts: what a program had written before its region of interest.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
         self.medium.preload(line, version);

@@ -40,6 +40,11 @@ impl Port {
         self.ingress[1].queue.iter().any(|(_, message)| message.line == line)
     }
 
+    /// Writes that wait here.
+    pub fn waiting_writes(&self) -> usize {
+        self.ingress[1].queue.len()
+    }
+
     /// Whether nothing waits here and every credit has come back.
     pub fn is_idle(&self) -> bool {
         self.ingress.iter().all(|ingress| ingress.queue.is_empty()) && self.transmitter.is_idle()

@@ -103,8 +103,22 @@ fn a_phase_1_that_runs_out_of_time_is_a_dirty_shutdown_and_says_what_is_lost() {
 fn a_phase_2_that_runs_out_of_time_is_a_dirty_shutdown_though_the_buffer_keeps_its_lines() {
     let mut simulation = at_its_end(Scheme::PbRf, &[]);
     let (report, kept) = flushed_and_recovered(&mut simulation, FlushLimits { phase_2: Duration::ZERO, ..AMPLE });
-    assert!(matches!(&report.errors[..], [FlushError::Phase2TimedOut { switch: Some(_), .. }, ..]), "{report:?}");
+    let [FlushError::Phase2TimedOut { place, bytes_left }, ..] = &report.errors[..] else { panic!("{report:?}") };
+    assert_eq!((place.as_str(), *bytes_left), ("switch0", report.phase_2.bytes_left));
     assert_eq!(kept, 2 * DIRTY, "the persist buffer is in the persistent domain");
+}
+
+#[test]
+fn a_phase_2_that_the_devices_do_not_end_in_time_names_them_and_what_they_have_left() {
+    let slow = ["pm.write_ns=100000", "pm.ack_at=\"media\""];
+    let mut simulation = at_its_end(Scheme::Nopb, &slow);
+    let in_phase_1 = FlushLimits { phase_1: Duration::from_ns(20_000.0), phase_2: Duration::from_ns(1_000.0) };
+    let report = simulation.global_persistent_flush(in_phase_1);
+    let [.., FlushError::Phase2TimedOut { place, bytes_left }] = &report.errors[..] else { panic!("{report:?}") };
+    assert_eq!(place, "pm0");
+    assert!(*bytes_left > 0 && *bytes_left <= report.phase_1.bytes_left, "{report:?}");
+    let text = report.errors.last().expect("there is one").to_string();
+    assert_eq!(text, format!("GPF phase 2: pm0 has {bytes_left} bytes left when its time is over"));
 }
 
 #[test]
