@@ -513,7 +513,8 @@ def test_fft_recovers_a_row_that_was_being_transformed(
 
 
 def without_flush(persist: str) -> str:
-    """The same passage, but with the flush instruction ``none``."""
+    """The same passage, but with the flush instruction ``none``, or of no columns."""
+    persist = re.sub(r"(flush_columns\(.*), \S+\);", r"\1, 0);", persist)
     return re.sub(r"(\w+->)+flush", "FLUSH_NONE", persist)
 
 
@@ -525,6 +526,7 @@ def without_flush(persist: str) -> str:
         ("lu_non fine", "flush_range(lu->flush, own.start + row"),
         ("lu_cont barrier", "flush_range(lu->flush, own.start + row"),
         ("cholesky fine", "flush_once(cholesky->flush, &flushed_end, &written"),
+        ("cholesky coarse", "flush_columns(cholesky, scratch, 0, step.columns);"),
         ("cholesky barrier", "flush_once(cholesky->flush, &flushed_end, &column[i]);"),
         ("radiosity fine", "persist(worker->radiosity->flush, element->radiosity"),
         ("raytrace coarse", "line_set_flush(&region->written, raytrace->flush)"),

@@ -153,7 +153,7 @@ static void combine(double *restrict sum, const double *restrict left, size_t he
 }
 
 // Elements of one column that have been written: those at `places` from `first` to `end`.
-struct written {
+struct written_column {
   const double *column;
   size_t first, end;
 };
@@ -162,7 +162,7 @@ struct written {
 struct scratch {
   uint32_t *places; // of the rows of the source in the destination
   double *sum;
-  struct written written[PANEL_WIDTH_MAX]; // one for each column of the step
+  struct written_column written[PANEL_WIDTH_MAX]; // one for each column of the step
 };
 
 static void find_places(struct scratch *scratch, const struct block *block, struct step step) {
@@ -177,8 +177,8 @@ static void find_places(struct scratch *scratch, const struct block *block, stru
 }
 
 // A column of an update, scattered over the destination's.
-static struct written update_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                    const struct block *block, struct step step, size_t j) {
+static struct written_column update_column(const struct cholesky *cholesky, struct scratch *scratch,
+                                           const struct block *block, struct step step, size_t j) {
   const struct block *left = step.left, *upper = step.upper;
   const uint32_t *places = scratch->places;
   size_t row = step.upper_first + j, end = step.left_end;
@@ -190,12 +190,12 @@ static struct written update_column(const struct cholesky *cholesky, struct scra
   double *column = elements(cholesky, block) + (upper->rows[row] - first_column) * block->height;
   for (size_t i = first; i < end; i++)
     column[places[i]] -= scratch->sum[i];
-  return (struct written){column, first, end};
+  return (struct written_column){column, first, end};
 }
 
 // A column of the block's own factorisation: less the columns before it, then divided.
-static struct written factor_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                    const struct block *block, struct step step, size_t j) {
+static struct written_column factor_column(const struct cholesky *cholesky, struct scratch *scratch,
+                                           const struct block *block, struct step step, size_t j) {
   const double *diagonal = elements(cholesky, step.upper);
   size_t edge = step.upper->height, first = is_diagonal(block) ? j : 0;
   double *column = elements(cholesky, block) + j * block->height;
@@ -203,7 +203,7 @@ static struct written factor_column(const struct cholesky *cholesky, struct scra
           diagonal + j, edge, j);
   for (size_t i = first; i < block->height; i++)
     column[i] -= scratch->sum[i];
-  struct written written = {column, first, block->height};
+  struct written_column written = {column, first, block->height};
   if (is_diagonal(block)) {
     column[j] = sqrt(column[j]);
     first++;
@@ -214,14 +214,15 @@ static struct written factor_column(const struct cholesky *cholesky, struct scra
   return written;
 }
 
-static struct written compute_column(const struct cholesky *cholesky, struct scratch *scratch,
-                                     const struct block *block, struct step step, size_t j) {
+static struct written_column compute_column(const struct cholesky *cholesky,
+                                            struct scratch *scratch, const struct block *block,
+                                            struct step step, size_t j) {
   return step.is_last ? factor_column(cholesky, scratch, block, step, j)
                       : update_column(cholesky, scratch, block, step, j);
 }
 
-// Flushes the line of an element that lies behind the one before, unless that was in it:
-// `flushed_end` is where the last line ended.
+// Flushes the line of `element`, unless it was the last to be flushed: `flushed_end` is where that
+// one ended. Elements come in ascending order.
 static void flush_once(enum flush flush, const char **flushed_end, const double *element) {
   if ((const char *)element < *flushed_end)
     return;
@@ -236,7 +237,7 @@ static void flush_columns(const struct cholesky *cholesky, const struct scratch 
     return;
   const char *flushed_end = NULL;
   for (size_t j = first; j < first + count; j++) {
-    const struct written *written = &scratch->written[j];
+    const struct written_column *written = &scratch->written[j];
     for (size_t i = written->first; i < written->end; i++)
       flush_once(cholesky->flush, &flushed_end, &written->column[scratch->places[i]]);
   }
@@ -321,6 +322,8 @@ static void fan_out(struct cholesky *cholesky, const struct block *block) {
 
 // Flushes the lines of a block that its factorisation writes: not those above the diagonal.
 static void flush_factored(const struct cholesky *cholesky, const struct block *block) {
+  if (cholesky->flush == FLUSH_NONE)
+    return;
   const char *flushed_end = NULL;
   const double *column = elements(cholesky, block);
   for (size_t j = 0; j < block->width; j++, column += block->height)

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::host::Host;
-use crate::kernel::{Component, Duration, Time};
+use crate::kernel::{Duration, Time};
 use crate::message::LINE_BYTES;
 use crate::simulation::Simulation;
 use crate::switch::Switch;
@@ -61,7 +61,7 @@ pub enum FlushError {
     Phase2TimedOut {
         /// The switch or the device.
         place: String,
-        /// Bytes in the switch's persist buffer; of a device, in what has come to it and waits for its medium.
+        /// Bytes in the switch's persist buffer; of a device, those that have come to it and are not on its medium.
         bytes_left: u64,
     },
 }
@@ -84,7 +84,7 @@ impl fmt::Display for FlushError {
 pub struct FlushReport {
     /// Caches to fabric.
     pub phase_1: FlushPhase,
-    /// Fabric to media.
+    /// Fabric to media. Its bytes are those of the persist buffers, in [`Self::switches`] one by one.
     pub phase_2: FlushPhase,
     /// Bytes in the persist buffer of each switch that has one, when phase 2 began.
     pub switches: Vec<(String, u64)>,
@@ -122,21 +122,20 @@ impl Simulation {
         let switches = buffered_bytes(system);
         let begun = ended;
         system.begin_flush_of_switches();
-        let is_saved = |system: &System| {
-            buffered_bytes(system).iter().all(|(_, bytes)| *bytes == 0)
-                && system.devices().all(|(_, device)| device.is_idle())
+        let left = |system: &System| -> Vec<(String, u64)> {
+            let in_devices = system.devices().map(|(name, device)| (name.to_owned(), device.unwritten_bytes()));
+            buffered_bytes(system).into_iter().chain(in_devices).filter(|(_, bytes)| *bytes > 0).collect()
         };
+        let is_saved = |system: &System| left(system).is_empty();
         let ended = run(system, begun + limits.phase_2, is_saved);
-        let left = buffered_bytes(system);
-        let in_switches = left.iter().filter(|(_, bytes)| *bytes > 0).cloned();
-        let at_work = system.devices().filter(|(_, device)| !device.is_idle());
-        let in_devices = at_work.map(|(name, device)| (name.to_owned(), device.unwritten_bytes()));
-        errors.extend(
-            in_switches.chain(in_devices).map(|(place, bytes_left)| FlushError::Phase2TimedOut { place, bytes_left }),
-        );
+        let timed_out = |(place, bytes_left)| FlushError::Phase2TimedOut { place, bytes_left };
+        errors.extend(left(system).into_iter().map(timed_out));
         let total = |buffers: &[(String, u64)]| buffers.iter().map(|(_, bytes)| bytes).sum();
-        let phase_2 =
-            FlushPhase { duration_ps: ended.since(begun).as_ps(), bytes: total(&switches), bytes_left: total(&left) };
+        let phase_2 = FlushPhase {
+            duration_ps: ended.since(begun).as_ps(),
+            bytes: total(&switches),
+            bytes_left: total(&buffered_bytes(system)),
+        };
         FlushReport { phase_1, phase_2, switches, errors }
     }
 }

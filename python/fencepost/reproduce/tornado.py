@@ -90,8 +90,8 @@ class Spread:
             return True
         # From below to above what is near enough.
         low, high = self.ours
-        published = self.claims[0].published
-        is_miss = not self.claims[0].holds
+        published = self.claim.published
+        is_miss = not self.claim.holds
         return is_miss and isinstance(published, float) and low < published < high
 
     @property
@@ -106,7 +106,9 @@ class Spread:
 
     def entry(self) -> dict[str, Any]:
         """For the document."""
-        return _names(self.claim) | {"published": self.claim.published, "ours": self.ours}
+        claim = self.claim
+        said = {"relation": claim.relation, "published": claim.published, "ours": self.ours}
+        return _names(claim) | said
 
 
 @dataclass(frozen=True)
@@ -330,6 +332,6 @@ def matrix(found: Sensitivity) -> str:
 
 
 def _name(spread: Spread) -> str:
-    claim = spread.claims[0]
+    claim = spread.claim
     text = f"{claim.metric}, {claim.workload}, {claim.scheme}"
     return f"{text} (within the spread of starts)" if spread.crosses else text

@@ -5,7 +5,7 @@ use super::packing::Words;
 /// The number of a state, in the order in which they were found.
 pub type StateIndex = u32;
 
-/// States in one allocation; growing moves nothing.
+/// States in one [`Chunk`]; growing moves nothing.
 const CHUNK: usize = 1 << 16;
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;

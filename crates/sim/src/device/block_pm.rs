@@ -213,7 +213,16 @@ impl BlockPm {
 
     /// Whether nothing is queued that is to leave the queue.
     pub fn is_idle(&self) -> bool {
-        self.reads_waiting == 0 && self.writes.is_resting() && !self.drain.would_write_when_idle(self.writes.waiting())
+        self.reads_waiting == 0 && !self.has_to_write()
+    }
+
+    fn has_to_write(&self) -> bool {
+        !self.writes.is_resting() || self.drain.would_write_when_idle(self.writes.waiting())
+    }
+
+    /// Lines in the write queue and those being written, as long as there are some that may not stay in the queue.
+    pub fn unwritten_lines(&self) -> usize {
+        if self.has_to_write() { self.writes.iter().map(|block| block.lines.len()).sum() } else { 0 }
     }
 
     /// What is queued, for the deadlock report.

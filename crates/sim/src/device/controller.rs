@@ -105,11 +105,10 @@ impl Device {
         self.medium.durable_version(line)
     }
 
-    /// Bytes of the writes that have come here and that the medium has not done.
+    /// Bytes that have come here and have to be written to the medium; 0 of a device that has written all but what may stay in its queue.
     pub fn unwritten_bytes(&self) -> u64 {
-        let [_, in_queue] = self.medium.gauges();
         let arrived: usize = self.ports.iter().map(Port::waiting_writes).sum();
-        (in_queue + arrived as u64) * LINE_BYTES
+        (arrived + self.medium.unwritten_lines()) as u64 * LINE_BYTES
     }
 
     /// Writes `version` of `line` before time starts: what a program had written before its region of interest.

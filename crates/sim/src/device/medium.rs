@@ -211,6 +211,15 @@ impl Medium {
         }
     }
 
+    /// Lines in the write queue and those being written, as long as there are some that may not stay in the queue. None of DRAM: it keeps nothing.
+    pub fn unwritten_lines(&self) -> usize {
+        match self {
+            Medium::Dram(_) | Medium::DramChannels(_) => 0,
+            Medium::Pm(pm) => pm.unwritten_lines(),
+            Medium::BlockPm(pm) => pm.unwritten_lines(),
+        }
+    }
+
     /// What is queued, one line each, for the deadlock report.
     pub fn waiting(&self) -> Vec<String> {
         match self {
