@@ -16,6 +16,27 @@ pub enum Isa {
     Arm,
 }
 
+impl Isa {
+    /// Whether `statement` is one of its instructions, or stands for some of them.
+    pub fn has(self, statement: Statement) -> bool {
+        match statement {
+            Statement::Store(..) | Statement::Load(_) | Statement::If(_) | Statement::Flush(Flush::Clwb, _) => true,
+            Statement::Fence(Fence::Dmb | Fence::Dsb) => self == Isa::Arm,
+            Statement::Exchange(..)
+            | Statement::Flush(Flush::Clflush, _)
+            | Statement::Fence(Fence::Sfence | Fence::Mfence) => self == Isa::X86,
+        }
+    }
+
+    /// Its name, as tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::X86 => "x86-64",
+            Isa::Arm => "arm64",
+        }
+    }
+}
+
 /// A word of memory of the test, by its place in [`LitmusTest::locations`].
 pub type Location = usize;
 

@@ -68,16 +68,19 @@ fn litmus_test(row: &[String]) -> Result<LitmusTest, String> {
     };
     let explain = |error: String| format!("{id}: {error}");
     let threads = parse(text).map_err(explain)?;
+    let isa = [Isa::X86, Isa::Arm]
+        .into_iter()
+        .find(|own| own.name() == isa)
+        .ok_or_else(|| explain(format!("`{isa}` is no instruction set")))?;
+    if !threads.threads.iter().flatten().all(|statement| isa.has(*statement)) {
+        return Err(explain(format!("`{text}` has instructions that {} has not", isa.name())));
+    }
     let location = |name: &str| threads.locations.iter().position(|own| own == name);
     let condition = Condition::parse(query, &location).map_err(explain)?;
     let lines = (0..threads.locations.len()).map(|location| if threads.share_a_line { 0 } else { location });
     Ok(LitmusTest {
         id: id.clone(),
-        isa: match isa.as_str() {
-            "x86-64" => Isa::X86,
-            "arm64" => Isa::Arm,
-            other => return Err(format!("{id}: `{other}` is no instruction set")),
-        },
+        isa,
         text: text.clone(),
         lines: lines.collect(),
         threads: threads.threads,
@@ -108,6 +111,24 @@ mod tests {
         assert_eq!(processor.iter().filter(|test| test.isa == Isa::Arm).count(), 8);
         assert_eq!(fabric.len(), 8);
         assert_eq!(processor[1].lines, [0, 0], "px86-02 has both in one line");
+    }
+
+    #[test]
+    fn instructions_of_another_instruction_set_are_refused() {
+        let table = |isa: &str, text: &str| format!("{}\nt1,{isa},{text},x,allowed,,here", COLUMNS.join(","));
+        for (isa, text) in [
+            ("x86-64", "x=1; DSB"),
+            ("x86-64", "x=1; DMB"),
+            ("arm64", "x=1; sfence"),
+            ("arm64", "x=1; mfence"),
+            ("arm64", "x=1; clflush x"),
+            ("arm64", "lock xchg x=1"),
+        ] {
+            let error = tests_of(&table(isa, text)).unwrap_err();
+            assert_eq!(error, format!("t1: `{text}` has instructions that {isa} has not"));
+        }
+        assert_eq!(tests_of(&table("arm", "x=1")).unwrap_err(), "t1: `arm` is no instruction set");
+        assert!(tests_of(&table("arm64", "x=1; DC CVAP x; DSB")).is_ok());
     }
 
     #[test]
