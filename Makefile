@@ -88,7 +88,7 @@ test: setup
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests rust-tests python-types recorder-tests
 
-# MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no tests in comments.
+# MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	MAKEFLAGS= cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests

@@ -122,19 +122,19 @@ impl Simulation {
         let switches = buffered_bytes(system);
         let begun = ended;
         system.begin_flush_of_switches();
-        let left = |system: &System| -> Vec<(String, u64)> {
-            let in_devices = system.devices().map(|(name, device)| (name.to_owned(), device.unwritten_bytes()));
-            buffered_bytes(system).into_iter().chain(in_devices).filter(|(_, bytes)| *bytes > 0).collect()
+        let is_saved = |system: &System| {
+            buffered_lines(system) == 0 && system.devices().all(|(_, device)| device.unwritten_bytes() == 0)
         };
-        let is_saved = |system: &System| left(system).is_empty();
         let ended = run(system, begun + limits.phase_2, is_saved);
-        let timed_out = |(place, bytes_left)| FlushError::Phase2TimedOut { place, bytes_left };
-        errors.extend(left(system).into_iter().map(timed_out));
+        let in_buffers = buffered_bytes(system);
+        let in_devices = system.devices().map(|(name, device)| (name.to_owned(), device.unwritten_bytes()));
+        let left = in_buffers.iter().cloned().chain(in_devices).filter(|(_, bytes)| *bytes > 0);
+        errors.extend(left.map(|(place, bytes_left)| FlushError::Phase2TimedOut { place, bytes_left }));
         let total = |buffers: &[(String, u64)]| buffers.iter().map(|(_, bytes)| bytes).sum();
         let phase_2 = FlushPhase {
             duration_ps: ended.since(begun).as_ps(),
             bytes: total(&switches),
-            bytes_left: total(&buffered_bytes(system)),
+            bytes_left: total(&in_buffers),
         };
         FlushReport { phase_1, phase_2, switches, errors }
     }

@@ -27,14 +27,6 @@ impl Isa {
             | Statement::Fence(Fence::Sfence | Fence::Mfence) => self == Isa::X86,
         }
     }
-
-    /// Its name, as tables have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::X86 => "x86-64",
-            Isa::Arm => "arm64",
-        }
-    }
 }
 
 /// A word of memory of the test, by its place in [`LitmusTest::locations`].

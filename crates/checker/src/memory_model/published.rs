@@ -68,19 +68,20 @@ fn litmus_test(row: &[String]) -> Result<LitmusTest, String> {
     };
     let explain = |error: String| format!("{id}: {error}");
     let threads = parse(text).map_err(explain)?;
-    let isa = [Isa::X86, Isa::Arm]
-        .into_iter()
-        .find(|own| own.name() == isa)
-        .ok_or_else(|| explain(format!("`{isa}` is no instruction set")))?;
-    if !threads.threads.iter().flatten().all(|statement| isa.has(*statement)) {
-        return Err(explain(format!("`{text}` has instructions that {} has not", isa.name())));
+    let set = match isa.as_str() {
+        "x86-64" => Isa::X86,
+        "arm64" => Isa::Arm,
+        other => return Err(explain(format!("`{other}` is no instruction set"))),
+    };
+    if !threads.threads.iter().flatten().all(|statement| set.has(*statement)) {
+        return Err(explain(format!("`{text}` has instructions that {isa} has not")));
     }
     let location = |name: &str| threads.locations.iter().position(|own| own == name);
     let condition = Condition::parse(query, &location).map_err(explain)?;
     let lines = (0..threads.locations.len()).map(|location| if threads.share_a_line { 0 } else { location });
     Ok(LitmusTest {
         id: id.clone(),
-        isa,
+        isa: set,
         text: text.clone(),
         lines: lines.collect(),
         threads: threads.threads,

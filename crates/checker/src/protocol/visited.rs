@@ -12,7 +12,7 @@ const LINE_BYTES: usize = 64;
 /// States that are looked up together, so that the memory they are in is fetched at the same time.
 pub const BATCH: usize = 64;
 
-/// States in a row, the first at a line of the cache: one of four words is in one line then, and never in two.
+/// States in a row, the first at a line of the cache: one of four words is never in two of them then.
 struct Chunk {
     /// Before the first state.
     padding: usize,
