@@ -103,6 +103,15 @@ def test_sigsuspend_takes_a_signal_that_came_before_it(recorder: Recorder) -> No
     assert [event.number for event in run.load().events(0, "signal")] == [signal.SIGUSR1]
 
 
+def test_signals_come_while_the_recorder_works(recorder: Recorder) -> None:
+    """With --values it does so at each write, so that most of them arrive in its code."""
+    program = recorder.compile("interrupts", "-O1")
+    run = recorder.record(program, options=("--values", "--pm", "heap"))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "100\n", "")
+    signals = [event.number for event in run.load().events(0, "signal")]
+    assert signals.count(signal.SIGUSR1) == 100
+
+
 def start(recorder: Recorder, *arguments: str) -> subprocess.Popen[str]:
     """A program that works until it is ended, in the middle of its work."""
     program = recorder.compile("works", "-O1")
