@@ -11,18 +11,29 @@ use fencepost_sim::switch::persist_buffer::packet::RequestId;
 use fencepost_sim::switch::persist_buffer::state::{InputQueue, Operation, Slot, SlotIndex};
 
 use super::model::Model;
-use super::world::{ADDRESSES_MAX, HOSTS_MAX, ReadPlace, Requester, World, WritePlace, write_under_way};
+use super::world::{
+    ADDRESSES_MAX, HOSTS_MAX, Host, InUse, ReadPlace, Requester, World, WritePlace, halves_of, write_under_way,
+};
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// Replaces `world` by the representative of all that behave like it.
     pub fn make_canonical<const B: usize>(&self, world: &mut World<B, S, I>) {
+        // The compiler makes this twice: in the first, for the default bounds, it knows how often each loop runs.
+        match self.in_use() {
+            InUse::DEFAULT => self.make_canonical_of(InUse::DEFAULT, world),
+            in_use => self.make_canonical_of(in_use, world),
+        }
+    }
+
+    #[inline(always)]
+    fn make_canonical_of<const B: usize>(&self, in_use: InUse, world: &mut World<B, S, I>) {
         for buffer in 0..B {
             tag_what_is_written(world, buffer);
             renumber_generations(world, buffer);
         }
-        renumber_versions(world);
-        if self.bounds.reductions.addresses && self.bounds.addresses > 1 && !self.reads.acknowledged_lines {
-            sort_addresses(world, usize::from(self.bounds.addresses), usize::from(self.bounds.hosts));
+        renumber_versions(world, in_use);
+        if self.bounds.reductions.addresses && in_use.addresses > 1 && !self.reads.acknowledged_lines {
+            self.sort_addresses(world, in_use);
         }
         for buffer in 0..B {
             if self.may_permute_slots() {
@@ -35,21 +46,18 @@ impl<const S: usize, const I: usize> Model<S, I> {
             link.drains.sort();
             link.acknowledgements.sort();
         }
-        if self.bounds.reductions.hosts {
-            self.sort_hosts(world);
+        if self.bounds.reductions.hosts && in_use.hosts > 1 {
+            self.sort_hosts(world, in_use);
         }
     }
 
-    fn sort_hosts<const B: usize>(&self, world: &mut World<B, S, I>) {
-        let hosts = usize::from(self.bounds.hosts);
-        if hosts == 1 {
-            return;
-        }
-        let mut keys = host_keys(world, hosts, usize::from(self.bounds.addresses));
+    #[inline(always)]
+    fn sort_hosts<const B: usize>(&self, world: &mut World<B, S, I>, in_use: InUse) {
+        let mut keys = host_keys(world, in_use);
         let mut order: [usize; HOSTS_MAX] = std::array::from_fn(|host| host);
         let mut is_sorted = true;
         // Alike hosts have neighbouring numbers.
-        for end in 1..hosts {
+        for end in 1..in_use.hosts {
             let mut at = end;
             while at > 0 && self.are_alike(at - 1, at) && keys[at - 1] < keys[at] {
                 keys.swap(at - 1, at);
@@ -85,44 +93,57 @@ pub(super) fn permute_hosts<const B: usize, const S: usize, const I: usize>(
     }
 }
 
-/// What there is to say of each host: its own state, and where its requests are in the buffers. Hosts that differ only in the writes that they
-/// may still issue keep their order, and a state more is explored.
+/// What there is to say of each host: its own state, and, where that leaves a tie, where its requests are in the buffers.
+#[inline(always)]
 fn host_keys<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
-    hosts: usize,
-    addresses: usize,
-) -> [(u64, u64, u64); HOSTS_MAX] {
-    let mut keys = [(0, 0, 0); HOSTS_MAX];
-    for (key, host) in keys.iter_mut().zip(&world.hosts[..hosts]) {
+    in_use: InUse,
+) -> [u128; HOSTS_MAX] {
+    /// Bits of a key for the places of requests in one buffer: the operation's, the parked one's and those of the input.
+    const POSITIONS: usize = 12;
+    let mut keys = [0; HOSTS_MAX];
+    for (key, host) in keys.iter_mut().zip(&world.hosts[..in_use.hosts]) {
         let mut places = u64::from(host.reads_left);
-        for write in &host.writes[..addresses] {
-            let code = match write {
-                WritePlace::None => 0,
-                WritePlace::Travelling { hops, halves } => 1 << 12 | u64::from(*hops) << 2 | u64::from(*halves),
-                WritePlace::Inside => 2 << 12,
-                WritePlace::Written { version, halves } => 3 << 12 | u64::from(*version) << 2 | u64::from(*halves),
-            };
-            places = places << 14 | code;
+        for write in &host.writes[..in_use.addresses] {
+            places = places << 14 | u64::from(write_code(*write));
         }
-        let read = match host.read {
-            ReadPlace::None => 0,
-            ReadPlace::Travelling { hops } => 1 << 8 | u64::from(hops),
-            ReadPlace::Inside { buffer } => 2 << 8 | u64::from(buffer),
-            ReadPlace::Below { buffer } => 3 << 8 | u64::from(buffer),
-        };
-        let [low, high] = host.read_floor.map(u64::from);
-        *key = (places, read << 24 | u64::from(host.read_line) << 16 | low << 8 | high, 0);
+        let read = u64::from(read_code(host)) << 8 | u64::from(host.read_line);
+        let own = u128::from(places) << 40 | u128::from(read) << 4 | u128::from(host.writes_left);
+        *key = own << (2 * POSITIONS);
+    }
+    let is_tie = |host: usize| keys[..host].contains(&keys[host]) && has_requests_inside(&world.hosts[host]);
+    if !(1..in_use.hosts).any(is_tie) {
+        return keys;
     }
     for buffer in 0..B {
         let mut position = 0;
         each_request(world, buffer, |request| {
+            debug_assert!(position < POSITIONS);
             if let Requester::Host { host, .. } = Requester::of(*request) {
-                keys[host].2 |= 1 << (buffer * 32 + position);
+                keys[host] |= 1 << (buffer * POSITIONS + position);
             }
             position += 1;
         });
     }
     keys
+}
+
+/// Whether requests of a host are in a buffer, as the host knows. (A broken rule may complete one that is: then hosts may tie.)
+fn has_requests_inside(host: &Host) -> bool {
+    matches!(host.read, ReadPlace::Inside { .. }) || host.writes.contains(&WritePlace::Inside)
+}
+
+/// A number of 26 bits for where a host's read is, and what it has to see.
+fn read_code(host: &Host) -> u32 {
+    let (kind, number) = host.read.parts();
+    let [low, high] = host.read_floor.map(u32::from);
+    u32::from(kind) << 24 | u32::from(number) << 16 | low << 8 | high
+}
+
+/// A number of 14 bits for where a write is.
+fn write_code(write: WritePlace) -> u16 {
+    let (kind, number, halves) = write.parts();
+    u16::from(kind) << 12 | u16::from(number) << 2 | u16::from(halves)
 }
 
 /// Lets `visit` see, and change, who waits for the packets of a buffer, in the order of their places.
@@ -262,16 +283,22 @@ fn renumber_generations<const B: usize, const S: usize, const I: usize>(world: &
 }
 
 /// Versions become ranks among those of their line that exist.
-fn renumber_versions<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>) {
+#[inline(always)]
+fn renumber_versions<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, in_use: InUse) {
     let mut existing = [0u32; ADDRESSES_MAX];
-    world.each_version(|line, version| existing[usize::from(line)] |= 1 << *version);
+    world.each_version(in_use, |line, version| existing[usize::from(line)] |= 1 << *version);
     if existing.iter().all(|versions| versions & (versions + 1) == 0) {
         return;
     }
-    world.each_version(|line, version| {
-        let older = existing[usize::from(line)] & ((1 << *version) - 1);
-        *version = older.count_ones() as u8;
-    });
+    let mut ranks = [[0u8; u32::BITS as usize]; ADDRESSES_MAX];
+    for (ranks, versions) in ranks.iter_mut().zip(existing) {
+        let mut left = versions;
+        for rank in 0..versions.count_ones() {
+            ranks[left.trailing_zeros() as usize] = rank as u8;
+            left &= left - 1;
+        }
+    }
+    world.each_version(in_use, |line, version| *version = ranks[usize::from(line)][usize::from(*version)]);
 }
 
 /// A number that spreads `value` over all bits.
@@ -288,94 +315,121 @@ fn slot_key(slot: &Slot) -> u64 {
         | u64::from(slot.recency) << 24
         | u64::from(slot.is_sent) << 20
         | u64::from(slot.data.is_torn) << 19
-        | u64::from(super::world::halves_of(slot.data.mask)) << 16
+        | u64::from(halves_of(slot.data.mask)) << 16
         | u64::from(slot.data.version.0)
 }
 
-/// A number for each address that does not depend on how addresses, slots and hosts are numbered. Different addresses may have the same by
-/// chance: then they keep their order, and a state more is explored.
-fn address_keys<const B: usize, const S: usize, const I: usize>(
-    world: &World<B, S, I>,
-    addresses: usize,
-    hosts: usize,
-) -> [u64; ADDRESSES_MAX] {
-    let mut keys = [0; ADDRESSES_MAX];
-    for (key, (memory, promised)) in keys.iter_mut().zip(world.memory.iter().zip(&world.promised)) {
-        *key = spread(u64::from(u32::from_le_bytes([memory[0], memory[1], promised[0], promised[1]])));
+/// Numbers for addresses, made of what there is of each, in any order.
+struct AddressKeys([u64; ADDRESSES_MAX]);
+
+impl AddressKeys {
+    /// There is `what` of `line` in a place of that kind.
+    fn add(&mut self, line: usize, kind: u64, what: u64) {
+        debug_assert!(what >> 56 == 0);
+        self.0[line] = self.0[line].wrapping_add(spread(kind << 56 | what));
     }
-    for (buffer, state) in world.buffers.iter().enumerate() {
-        let place = |kind: u64, position: usize| (buffer as u64) << 60 | kind << 56 | (position as u64) << 50;
-        for slot in state.slots().iter().filter(|slot| slot.is_valid()) {
-            let key = &mut keys[slot.line.0 as usize];
-            *key = key.wrapping_add(spread(place(1, 0) | slot_key(slot)));
+}
+
+impl<const S: usize, const I: usize> Model<S, I> {
+    #[inline(always)]
+    fn sort_addresses<const B: usize>(&self, world: &mut World<B, S, I>, in_use: InUse) {
+        let addresses = in_use.addresses;
+        let keys = self.address_keys(world, in_use);
+        if keys[..addresses].is_sorted() {
+            return;
         }
-        for (position, packet) in state.parked.iter().chain(state.input.packets()).enumerate() {
-            let position = position + usize::from(state.parked.is_none());
-            let (line, what) = match packet {
-                Packet::Write(write) => (write.line, u64::from(write.version.0)),
-                Packet::Read(read) => (read.line, 1 << 16),
-                Packet::Acknowledgement(_) => continue,
-            };
-            let key = &mut keys[line.0 as usize];
-            *key = key.wrapping_add(spread(place(2, position) | what));
+        let mut order: [usize; ADDRESSES_MAX] = std::array::from_fn(|line| line);
+        order[..addresses].sort_by_key(|line| keys[*line]);
+        permute_addresses(world, &order);
+    }
+
+    /// A number for each address that does not depend on how addresses are numbered, nor on how slots and hosts are that may change places.
+    /// Different addresses may have the same, by chance or by what is left out here: then they keep their order, and a state more is explored.
+    #[inline(always)]
+    fn address_keys<const B: usize>(&self, world: &World<B, S, I>, in_use: InUse) -> [u64; ADDRESSES_MAX] {
+        let mut keys = AddressKeys([0; ADDRESSES_MAX]);
+        for (line, (memory, promised)) in world.memory.iter().zip(&world.promised).enumerate().take(in_use.addresses) {
+            keys.add(line, 0, u32::from_le_bytes([memory[0], memory[1], promised[0], promised[1]]).into());
         }
-        let at_work = match state.operation {
-            Operation::Idle => None,
+        // Mostly this tells them apart.
+        if (1..in_use.addresses).all(|line| !keys.0[..line].contains(&keys.0[line])) {
+            return keys.0;
+        }
+        for buffer in 0..B {
+            self.add_buffer(&mut keys, world, buffer);
+        }
+        for (host, state) in world.hosts[..in_use.hosts].iter().enumerate() {
+            let number = if self.bounds.reductions.hosts { self.place_of(host) } else { host };
+            let whose = (number as u64) << 48 | u64::from(state.writes_left) << 8 | u64::from(state.reads_left);
+            for (line, write) in state.writes[..in_use.addresses].iter().enumerate() {
+                if *write != WritePlace::None {
+                    keys.add(line, 6, u64::from(write_code(*write)) << 16 | whose);
+                }
+            }
+            if state.read != ReadPlace::None {
+                keys.add(state.read_line.into(), 7, u64::from(read_code(state)) << 16 | whose);
+            }
+        }
+        keys.0
+    }
+
+    /// What is in a persist buffer and on the link below it.
+    fn add_buffer<const B: usize>(&self, keys: &mut AddressKeys, world: &World<B, S, I>, buffer: usize) {
+        let (state, link) = (&world.buffers[buffer], &world.links[buffer]);
+        let at = |position: usize| (buffer as u64) << 55 | (position as u64) << 48;
+        for (index, slot) in state.slots().iter().enumerate().filter(|(_, slot)| slot.is_valid()) {
+            let index = if self.may_permute_slots() { 0 } else { index };
+            keys.add(slot.line.0 as usize, 1, at(index) | slot_key(slot));
+        }
+        let requests = state.input.packets().iter().filter(|packet| !packet.is_acknowledgement());
+        for (position, packet) in state.parked.iter().chain(requests).enumerate() {
+            let position = at(position + usize::from(state.parked.is_none()));
+            match packet {
+                Packet::Write(write) => {
+                    let what = u64::from(halves_of(write.mask)) << 8 | u64::from(write.version.0);
+                    keys.add(write.line.0 as usize, 2, position | what);
+                }
+                Packet::Read(read) => keys.add(read.line.0 as usize, 2, position | 1 << 16),
+                Packet::Acknowledgement(_) => {}
+            }
+        }
+        match state.operation {
+            Operation::Idle => {}
             Operation::Write { write, steps_done, .. } => {
-                Some((write.line, u64::from(steps_done) << 8 | u64::from(write.version.0)))
+                let what = u64::from(steps_done) << 8 | u64::from(write.version.0);
+                keys.add(write.line.0 as usize, 3, at(0) | what);
             }
             Operation::Retire { slot }
             | Operation::Answer { slot, .. }
             | Operation::Free { slot }
-            | Operation::Drain { slot, .. } => Some((state.slot(slot).line, 1 << 12 | slot_key(state.slot(slot)))),
-        };
-        if let Some((line, what)) = at_work {
-            let key = &mut keys[line.0 as usize];
-            *key = key.wrapping_add(spread(place(3, 0) | what));
+            | Operation::Drain { slot, .. } => {
+                let slot = state.slot(slot);
+                if slot.is_valid() {
+                    keys.add(slot.line.0 as usize, 3, at(1) | slot_key(slot));
+                }
+            }
         }
-        for drain in world.links[buffer].drains.messages() {
-            let key = &mut keys[usize::from(drain.line)];
-            let what =
-                u64::from(drain.generation) << 16 | u64::from(drain.is_acknowledged) << 8 | u64::from(drain.version);
-            *key = key.wrapping_add(spread(place(4, 0) | what));
+        for drain in link.drains.messages() {
+            let what = u64::from(drain.generation) << 24
+                | u64::from(drain.halves) << 16
+                | u64::from(drain.is_acknowledged) << 8
+                | u64::from(drain.version);
+            keys.add(drain.line.into(), 4, at(0) | what);
+        }
+        // What names an entry belongs to the entry's line.
+        let on_the_link =
+            link.acknowledgements.messages().iter().map(|named| (0, named.entry.into(), named.generation));
+        let inside = state.input.packets().iter().filter_map(|packet| match packet {
+            Packet::Acknowledgement(named) => Some((1, named.entry.index(), named.generation)),
+            _ => None,
+        });
+        for (position, entry, generation) in on_the_link.chain(inside) {
+            let slot = &state.slots()[entry];
+            if slot.is_valid() {
+                keys.add(slot.line.0 as usize, 5, at(position) | u64::from(generation));
+            }
         }
     }
-    for host in &world.hosts[..hosts] {
-        let budget = u64::from(host.writes_left) << 8 | u64::from(host.reads_left);
-        for (line, write) in host.writes[..addresses].iter().enumerate() {
-            let what = match write {
-                WritePlace::None => continue,
-                WritePlace::Travelling { hops, halves } => 1 << 24 | u64::from(*hops) << 16 | u64::from(*halves),
-                WritePlace::Inside => 2 << 24,
-                WritePlace::Written { version, halves } => 3 << 24 | u64::from(*version) << 16 | u64::from(*halves),
-            };
-            keys[line] = keys[line].wrapping_add(spread(5 << 56 | what << 16 | budget));
-        }
-        let place = match host.read {
-            ReadPlace::None => continue,
-            ReadPlace::Travelling { hops } => u64::from(hops),
-            ReadPlace::Inside { buffer } => 1 << 4 | u64::from(buffer),
-            ReadPlace::Below { buffer } => 2 << 4 | u64::from(buffer),
-        };
-        let [low, high] = host.read_floor.map(u64::from);
-        let key = &mut keys[usize::from(host.read_line)];
-        *key = key.wrapping_add(spread(6 << 56 | place << 40 | low << 32 | high << 24 | budget));
-    }
-    keys
-}
-
-fn sort_addresses<const B: usize, const S: usize, const I: usize>(
-    world: &mut World<B, S, I>,
-    addresses: usize,
-    hosts: usize,
-) {
-    let keys = address_keys(world, addresses, hosts);
-    if keys[..addresses].is_sorted() {
-        return;
-    }
-    let mut order: [usize; ADDRESSES_MAX] = std::array::from_fn(|line| line);
-    order[..addresses].sort_by_key(|line| keys[*line]);
-    permute_addresses(world, &order);
 }
 
 /// Address number `order[new]` becomes address number `new`.

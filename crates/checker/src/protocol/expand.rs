@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::model::Model;
-use super::packing::Words;
+use super::packing::{Packer, Words};
 use super::predicates::{NO_DEADLOCK, PROGRESS, check_state};
 use super::visited::{StateIndex, Visited};
 use super::world::World;
@@ -46,20 +46,18 @@ pub struct Expanded<const K: usize> {
 /// Finds next states.
 pub struct Expander<'a, const B: usize, const S: usize, const I: usize> {
     model: &'a Model<S, I>,
-    first: World<B, S, I>,
+    packer: Packer<B, S, I>,
 }
 
 impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
     /// Of that model.
     pub fn new(model: &'a Model<S, I>) -> Self {
-        let mut first = model.initial::<B>();
-        model.make_canonical(&mut first);
-        Expander { model, first }
+        Expander { model, packer: Packer::new(model) }
     }
 
     /// The state that all others come from.
     pub fn first<const K: usize>(&self) -> Words<K> {
-        self.model.pack(&mut self.first.clone()).expect("the first state is nearly empty")
+        self.packer.pack(&mut self.packer.first().clone()).expect("the first state is nearly empty")
     }
 
     /// Expands the states of a block one after the other, up to one that breaks something.
@@ -78,7 +76,7 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
 
     /// What a state itself breaks.
     pub fn broken_in<const K: usize>(&self, index: StateIndex, words: &Words<K>) -> Option<Broken<K>> {
-        self.broken_in_world(index, &self.model.unpack_over(&self.first, words))
+        self.broken_in_world(index, &self.packer.unpack(words))
     }
 
     fn broken_in_world<const K: usize>(&self, index: StateIndex, world: &World<B, S, I>) -> Option<Broken<K>> {
@@ -90,7 +88,7 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
     /// Looks at the predicates of a state, and finds its next states.
     fn expand_one<const K: usize>(&self, index: StateIndex, words: &Words<K>, expanded: &mut Expanded<K>) {
         let model = self.model;
-        let world = model.unpack_over(&self.first, words);
+        let world = self.packer.unpack(words);
         expanded.broken = self.broken_in_world(index, &world);
         if expanded.broken.is_some() {
             return;
@@ -106,7 +104,7 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
             watch.broken = breaks;
             watch.require(&PROGRESS, is_cut || !looks_at_progress || model.work_left(next) < work);
             model.make_canonical(next);
-            let Some(words) = model.pack(next) else {
+            let Some(words) = self.packer.pack(next) else {
                 expanded.is_too_wide = true;
                 return;
             };

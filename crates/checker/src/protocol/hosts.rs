@@ -167,7 +167,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         halves: u8,
         watch: &mut Watch,
     ) -> bool {
-        let version = next.next_version(line);
+        let version = next.next_version(self.in_use(), line);
         match self.buffers_of(host) {
             0 if next.pm_has_failed => return false,
             0 => {

@@ -6,7 +6,7 @@ use fencepost_sim::switch::persist_buffer::{Packet, Parameters, Reaction, Rules,
 
 use super::bounds::{Bounds, Topology};
 use super::predicates::Watch;
-use super::world::{Host, Link, World};
+use super::world::{Host, InUse, Link, World};
 
 /// The persist buffer's logic, under some rules.
 pub type Logic<const S: usize, const I: usize> = fn(&Parameters, &mut State<S, I>, Input) -> Reaction;
@@ -123,9 +123,19 @@ impl<const S: usize, const I: usize> Model<S, I> {
         volatile + u8::from(!self.bounds.reductions.arrival)
     }
 
+    /// How many addresses and hosts there are.
+    pub fn in_use(&self) -> InUse {
+        InUse { addresses: self.bounds.addresses.into(), hosts: self.bounds.hosts.into() }
+    }
+
+    /// A number for the place that a host stands at.
+    pub fn place_of(&self, host: usize) -> usize {
+        usize::from(self.bounds.topology == Topology::Shared && host > 0)
+    }
+
     /// Whether two hosts stand at the same place.
     pub fn are_alike(&self, one: usize, other: usize) -> bool {
-        self.bounds.topology != Topology::Shared || (one > 0) == (other > 0)
+        self.place_of(one) == self.place_of(other)
     }
 
     /// Whether slots may change places.

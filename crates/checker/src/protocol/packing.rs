@@ -1,4 +1,6 @@
 //! A state as a few words: what the set of visited states keeps, byte for byte, so that no two states are ever taken for one.
+//! Each field has room for all values that it can have: within [`super::bounds::Bounds::check`], and in a canonical state, where generations are 0 or 1 and ages
+//! and recencies are ranks among the slots. Of versions, which are ranks too, the highest is not known before: one that is too high gives no words.
 //!
 //! One description of the fields serves both ways: writing gives the field back as it is, reading gives what was written.
 
@@ -9,8 +11,8 @@ use fencepost_sim::switch::persist_buffer::{DrainId, Packet, State};
 
 use super::model::Model;
 use super::world::{
-    Acknowledgement, Channel, Drain, Halves, Host, OWN_WRITE, ReadPlace, Requester, WHOLE, World, WritePlace, drain_id,
-    halves_of, mask_of,
+    Acknowledgement, Channel, Drain, Halves, Host, InUse, OWN_WRITE, ReadPlace, Requester, WHOLE, World, WritePlace,
+    drain_id, halves_of, mask_of,
 };
 
 /// A packed state.
@@ -27,27 +29,22 @@ const LENGTH_BITS: u32 = 3;
 trait Coder {
     /// The fields of a group.
     type Group: Fields;
-    /// Begins a group.
+    /// Begins a group: fields of at most 64 bits together, which are read or written at once.
     fn begin(&mut self) -> Self::Group;
     /// A group has no more fields.
     fn end(&mut self, group: Self::Group);
-
-    /// Fields of at most 64 bits together, which are read or written at once.
-    #[inline(always)]
-    fn group<T>(&mut self, code: impl FnOnce(&mut Self::Group) -> T) -> T {
-        let mut group = self.begin();
-        let coded = code(&mut group);
-        self.end(group);
-        coded
-    }
 }
 
-/// Reads or writes fields.
+/// Reads or writes fields. Within a slot, a host and the like no branch depends on what is in them: it would be guessed wrong half the time.
 trait Fields {
     /// Whether fields are read.
     const READS: bool;
     /// The field: `value` when writing, what was written when reading.
     fn field(&mut self, value: u64, bits: u32) -> u64;
+    /// A field of which no more is known than that larger values than it has bits for are rare: then there are no words.
+    fn unbounded(&mut self, value: u64, bits: u32) -> u64;
+    /// If `nothing_follows`, the fields after this one in the group are 0, and take no bits.
+    fn end_if(&mut self, nothing_follows: bool);
 
     #[inline(always)]
     fn flag(&mut self, value: bool) -> bool {
@@ -67,13 +64,13 @@ struct Writer<const K: usize> {
     full: usize,
     word: u64,
     bits: u32,
-    /// Whether a value had more bits than its field, or a group more than a word.
-    has_overflown: bool,
+    /// Not 0 if a value had more bits than its field.
+    overflow: u64,
 }
 
 impl<const K: usize> Writer<K> {
     fn new() -> Self {
-        Writer { words: [0; K], full: 0, word: 0, bits: 0, has_overflown: false }
+        Writer { words: [0; K], full: 0, word: 0, bits: 0, overflow: 0 }
     }
 
     #[inline(always)]
@@ -89,7 +86,7 @@ impl<const K: usize> Writer<K> {
         if self.bits > 0 {
             self.put_down();
         }
-        (self.full <= K && !self.has_overflown).then_some(self.words)
+        (self.full <= K && self.overflow == 0).then_some(self.words)
     }
 }
 
@@ -98,19 +95,22 @@ impl<const K: usize> Coder for Writer<K> {
 
     #[inline(always)]
     fn begin(&mut self) -> WrittenGroup {
-        WrittenGroup { word: 0, bits: 0, overflow: 0 }
+        WrittenGroup { word: 0, bits: 0, end: u64::BITS, overflow: 0 }
     }
 
     #[inline(always)]
     fn end(&mut self, group: WrittenGroup) {
-        self.has_overflown |= group.overflow != 0 || group.bits > u64::BITS;
+        let width = group.bits.min(group.end);
+        debug_assert!(group.bits <= u64::BITS, "a group has no more than a word");
+        debug_assert!(group.word.checked_shr(width).unwrap_or(0) == 0, "what comes after the end of a group is 0");
+        self.overflow |= group.overflow;
         self.word |= group.word << self.bits;
-        self.bits += group.bits;
+        self.bits += width;
         if self.bits >= u64::BITS {
             self.put_down();
             self.bits -= u64::BITS;
             // What of the group did not fit.
-            self.word = group.word.checked_shr(group.bits - self.bits).unwrap_or(0);
+            self.word = group.word.checked_shr(width - self.bits).unwrap_or(0);
         }
     }
 }
@@ -119,7 +119,8 @@ impl<const K: usize> Coder for Writer<K> {
 struct WrittenGroup {
     word: u64,
     bits: u32,
-    /// Not 0 if a value had more bits than its field.
+    /// How many of the bits count.
+    end: u32,
     overflow: u64,
 }
 
@@ -128,16 +129,32 @@ impl Fields for WrittenGroup {
 
     #[inline(always)]
     fn field(&mut self, value: u64, bits: u32) -> u64 {
-        self.overflow |= value >> bits;
+        debug_assert!(value >> bits == 0, "{value} has more than {bits} bits");
+        // For the compiler, which then need not find the value.
+        if bits == 0 {
+            return 0;
+        }
         self.word |= value.wrapping_shl(self.bits);
         self.bits += bits;
         value
+    }
+
+    #[inline(always)]
+    fn unbounded(&mut self, value: u64, bits: u32) -> u64 {
+        self.overflow |= value >> bits;
+        self.field(value & ((1 << bits) - 1), bits);
+        value
+    }
+
+    #[inline(always)]
+    fn end_if(&mut self, nothing_follows: bool) {
+        self.end = self.end.min(if nothing_follows { self.bits } else { u64::BITS });
     }
 }
 
 struct Reader<'a, const K: usize> {
     words: &'a Words<K>,
-    position: usize,
+    position: u32,
 }
 
 impl<const K: usize> Coder for Reader<'_, K> {
@@ -145,21 +162,24 @@ impl<const K: usize> Coder for Reader<'_, K> {
 
     #[inline(always)]
     fn begin(&mut self) -> ReadGroup {
-        let (word, shift) = (self.position / 64, self.position as u32 % 64);
+        let (word, shift) = ((self.position / u64::BITS) as usize, self.position % u64::BITS);
         let at = |word: usize| self.words.get(word).copied().unwrap_or(0);
-        ReadGroup { rest: at(word) >> shift | at(word + 1).checked_shl(64 - shift).unwrap_or(0), bits: 0 }
+        let rest = at(word) >> shift | at(word + 1).checked_shl(u64::BITS - shift).unwrap_or(0);
+        ReadGroup { rest, bits: 0, end: u64::BITS }
     }
 
     #[inline(always)]
     fn end(&mut self, group: ReadGroup) {
-        self.position += group.bits;
+        self.position += group.bits.min(group.end);
     }
 }
 
 /// A group that is read.
 struct ReadGroup {
     rest: u64,
-    bits: usize,
+    bits: u32,
+    /// How many of the bits count.
+    end: u32,
 }
 
 impl Fields for ReadGroup {
@@ -169,89 +189,172 @@ impl Fields for ReadGroup {
     fn field(&mut self, _: u64, bits: u32) -> u64 {
         let value = self.rest & ((1 << bits) - 1);
         self.rest >>= bits;
-        self.bits += bits as usize;
+        self.bits += bits;
         value
+    }
+
+    #[inline(always)]
+    fn unbounded(&mut self, value: u64, bits: u32) -> u64 {
+        self.field(value, bits)
+    }
+
+    #[inline(always)]
+    fn end_if(&mut self, nothing_follows: bool) {
+        self.end = self.end.min(if nothing_follows { self.bits } else { u64::BITS });
+        self.rest = if nothing_follows { 0 } else { self.rest };
     }
 }
 
-/// What the widths of fields depend on.
-#[derive(Clone, Copy)]
+/// How many fields there are, and what their widths depend on.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Layout {
+    in_use: InUse,
+    slots: usize,
+    buffers: usize,
     line_bits: u32,
+    /// Bits for the hops that a request has to go, or the number of the buffer that it is at.
+    place_bits: u32,
     has_halves: bool,
     has_seen: bool,
     has_acknowledged_lines: bool,
     has_failures: bool,
-    buffers: usize,
 }
 
-impl<const S: usize, const I: usize> Model<S, I> {
-    fn layout(&self) -> Layout {
+impl Layout {
+    /// That of the default bounds, with one persist buffer.
+    const DEFAULT: Layout = Layout {
+        in_use: InUse::DEFAULT,
+        slots: 5,
+        buffers: 1,
+        line_bits: 1,
+        place_bits: 0,
+        has_halves: false,
+        has_seen: false,
+        has_acknowledged_lines: false,
+        has_failures: false,
+    };
+
+    fn of<const S: usize, const I: usize>(model: &Model<S, I>) -> Layout {
+        let (bounds, buffers) = (&model.bounds, model.buffers());
+        let is_direct = buffers == 1 && (0..bounds.hosts.into()).all(|host| model.hops_of(host) == 0);
         Layout {
-            line_bits: u32::from(self.bounds.addresses).next_power_of_two().trailing_zeros(),
-            has_halves: self.bounds.partial_writes,
-            has_seen: self.reads.selector_sight,
-            has_acknowledged_lines: self.reads.acknowledged_lines,
-            has_failures: self.bounds.failures > 0,
-            buffers: self.buffers(),
+            in_use: model.in_use(),
+            slots: usize::from(bounds.entries) + 1,
+            buffers,
+            line_bits: u32::from(bounds.addresses).next_power_of_two().trailing_zeros(),
+            place_bits: if is_direct { 0 } else { 2 },
+            has_halves: bounds.partial_writes,
+            has_seen: model.reads.selector_sight,
+            has_acknowledged_lines: model.reads.acknowledged_lines,
+            has_failures: bounds.failures > 0,
         }
     }
+}
 
-    /// `world`, a canonical state, in as few bits as are needed; nothing if they do not fit.
-    pub fn pack<const B: usize, const K: usize>(&self, world: &mut World<B, S, I>) -> Option<Words<K>> {
+/// Packs the states of a model.
+pub struct Packer<const B: usize, const S: usize, const I: usize> {
+    layout: Layout,
+    first: World<B, S, I>,
+}
+
+impl<const B: usize, const S: usize, const I: usize> Packer<B, S, I> {
+    /// Of that model.
+    ///
+    /// # Panics
+    /// If its bounds are none that can be explored.
+    pub fn new(model: &Model<S, I>) -> Self {
+        assert_eq!(model.bounds.check(), Ok(()));
+        let mut first = model.initial::<B>();
+        model.make_canonical(&mut first);
+        Packer { layout: Layout::of(model), first }
+    }
+
+    /// The first state, as the model makes it canonical: what has no field is in all states as it is here.
+    pub fn first(&self) -> &World<B, S, I> {
+        &self.first
+    }
+
+    /// `world`, a canonical state, which stays as it is; nothing if it does not fit into the words.
+    pub fn pack<const K: usize>(&self, world: &mut World<B, S, I>) -> Option<Words<K>> {
         let mut writer = Writer::new();
         self.code(&mut writer, world);
         let packed = writer.finish();
         debug_assert!(
-            packed.is_none_or(|words| self.unpack::<B, K>(&words) == *world),
+            packed.is_none_or(|words| self.unpack(&words) == *world),
             "the words hold all of the state: {world:#?}"
         );
         packed
     }
 
     /// The state that was packed.
-    pub fn unpack<const B: usize, const K: usize>(&self, words: &Words<K>) -> World<B, S, I> {
-        self.unpack_over(&self.initial(), words)
-    }
-
-    /// The state that was packed, written over the first state.
-    pub fn unpack_over<const B: usize, const K: usize>(
-        &self,
-        first: &World<B, S, I>,
-        words: &Words<K>,
-    ) -> World<B, S, I> {
-        let mut world = first.clone();
+    pub fn unpack<const K: usize>(&self, words: &Words<K>) -> World<B, S, I> {
+        let mut world = self.first.clone();
         self.code(&mut Reader { words, position: 0 }, &mut world);
         world
     }
 
-    fn code<const B: usize>(&self, coder: &mut impl Coder, world: &mut World<B, S, I>) {
-        let layout = self.layout();
-        coder.group(|fields| {
-            world.crashes_left = fields.small(world.crashes_left, 2);
-            world.duplicates_left = fields.small(world.duplicates_left, 2);
-            world.pm_has_failed = layout.has_failures && fields.flag(world.pm_has_failed);
-        });
-        for line in 0..usize::from(self.bounds.addresses) {
-            coder.group(|fields| {
-                world.memory[line] = layout.halves(fields, world.memory[line]);
-                world.promised[line] = layout.halves(fields, world.promised[line]);
-            });
-        }
-        for host in &mut world.hosts[..usize::from(self.bounds.hosts)] {
-            coder.group(|fields| layout.host(fields, host, self.bounds.addresses));
-        }
-        for state in &mut world.buffers {
-            layout.state(coder, state);
-        }
-        for link in &mut world.links {
-            layout.channel(coder, &mut link.drains, Layout::drain);
-            layout.channel(coder, &mut link.acknowledgements, Layout::acknowledgement);
+    #[inline(always)]
+    fn code(&self, coder: &mut impl Coder, world: &mut World<B, S, I>) {
+        // The compiler makes this twice: in the first, for the default bounds, it knows all widths, and how often each loop runs.
+        match self.layout {
+            Layout::DEFAULT => Layout::DEFAULT.world(coder, world),
+            layout => layout.world(coder, world),
         }
     }
 }
 
 impl Layout {
+    #[inline(always)]
+    fn world<C: Coder, const B: usize, const S: usize, const I: usize>(
+        self,
+        coder: &mut C,
+        world: &mut World<B, S, I>,
+    ) {
+        let mut fields = coder.begin();
+        world.crashes_left = fields.small(world.crashes_left, 2);
+        world.duplicates_left = fields.small(world.duplicates_left, 2);
+        world.pm_has_failed = self.has_failures && fields.flag(world.pm_has_failed);
+        coder.end(fields);
+        let mut fields = coder.begin();
+        for line in 0..self.in_use.addresses {
+            let memory = self.halves(&mut fields, world.memory[line]);
+            let promised = self.halves(&mut fields, world.promised[line]);
+            if C::Group::READS {
+                (world.memory[line], world.promised[line]) = (memory, promised);
+            }
+        }
+        coder.end(fields);
+        for host in &mut world.hosts[..self.in_use.hosts] {
+            let mut fields = coder.begin();
+            let coded = self.host(&mut fields, host);
+            if C::Group::READS {
+                *host = coded;
+            }
+            coder.end(fields);
+        }
+        for state in &mut world.buffers {
+            self.state(coder, state);
+        }
+        for link in &mut world.links {
+            let mut fields = coder.begin();
+            for place in 0..self.length(&mut fields, &link.drains) {
+                let drain = self.drain(&mut fields, &link.drains.at(place));
+                if C::Group::READS {
+                    link.drains.push(drain);
+                }
+            }
+            coder.end(fields);
+            let mut fields = coder.begin();
+            for place in 0..self.length(&mut fields, &link.acknowledgements) {
+                let acknowledgement = self.acknowledgement(&mut fields, &link.acknowledgements.at(place));
+                if C::Group::READS {
+                    link.acknowledgements.push(acknowledgement);
+                }
+            }
+            coder.end(fields);
+        }
+    }
+
     #[inline(always)]
     fn line(self, fields: &mut impl Fields, line: LineAddress) -> LineAddress {
         LineAddress(fields.field(line.0, self.line_bits))
@@ -259,7 +362,7 @@ impl Layout {
 
     #[inline(always)]
     fn version(self, fields: &mut impl Fields, version: u8) -> u8 {
-        fields.small(version, VERSION_BITS)
+        fields.unbounded(version.into(), VERSION_BITS) as u8
     }
 
     /// Without partial writes both halves of a line always have one version.
@@ -291,118 +394,116 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn host<F: Fields>(self, fields: &mut F, host: &mut Host, addresses: u8) {
-        host.writes_left = fields.small(host.writes_left, 3);
-        host.reads_left = fields.small(host.reads_left, 2);
-        for write in &mut host.writes[..usize::from(addresses)] {
-            let coded = self.write_place(fields, *write);
-            if F::READS {
-                *write = coded;
-            }
+    fn maybe_slot_index(self, fields: &mut impl Fields, index: Option<SlotIndex>) -> Option<SlotIndex> {
+        let is_there = fields.flag(index.is_some());
+        let index = self.slot_index(fields, index.unwrap_or_default());
+        is_there.then_some(index)
+    }
+
+    #[inline(always)]
+    fn host(self, fields: &mut impl Fields, host: &Host) -> Host {
+        let mut coded = *host;
+        coded.writes_left = fields.small(host.writes_left, 3);
+        coded.reads_left = fields.small(host.reads_left, 2);
+        for write in &mut coded.writes[..self.in_use.addresses] {
+            *write = self.write_place(fields, *write);
         }
-        let (kind, number) = match host.read {
-            ReadPlace::None => (0, 0),
-            ReadPlace::Travelling { hops } => (1, hops),
-            ReadPlace::Inside { buffer } => (2, buffer),
-            ReadPlace::Below { buffer } => (3, buffer),
-        };
+        let (kind, number) = host.read.parts();
         let kind = fields.small(kind, 2);
-        if kind == 0 {
-            host.read = ReadPlace::None;
-            return;
-        }
-        let number = if kind == 1 || self.buffers > 1 { fields.small(number, 2) } else { 0 };
-        host.read = match kind {
-            1 => ReadPlace::Travelling { hops: number },
-            2 => ReadPlace::Inside { buffer: number },
-            _ => ReadPlace::Below { buffer: number },
-        };
-        host.read_line = fields.small(host.read_line, self.line_bits);
-        host.read_floor = self.floor(fields, host.read_floor);
+        fields.end_if(kind == 0);
+        let number = fields.small(number, self.place_bits);
+        coded.read = ReadPlace::of_parts(kind, number);
+        coded.read_line = fields.small(host.read_line, self.line_bits);
+        coded.read_floor = self.floor(fields, host.read_floor);
+        coded
     }
 
     #[inline(always)]
     fn write_place(self, fields: &mut impl Fields, place: WritePlace) -> WritePlace {
-        /// Bits of the number, by kind.
-        const NUMBER_BITS: [u32; 4] = [0, 2, 0, VERSION_BITS];
-        let (kind, number, halves) = match place {
-            WritePlace::None => (0, 0, WHOLE),
-            WritePlace::Travelling { hops, halves } => (1, hops, halves),
-            WritePlace::Inside => (2, 0, WHOLE),
-            WritePlace::Written { version, halves } => (3, version, halves),
-        };
+        let (kind, number, halves) = place.parts();
         let kind = fields.small(kind, 2);
-        let number = fields.small(number, NUMBER_BITS[usize::from(kind)]);
-        let halves = if self.has_halves && kind & 1 == 1 { fields.small(halves, 2) } else { WHOLE };
-        match kind {
-            0 => WritePlace::None,
-            1 => WritePlace::Travelling { hops: number, halves },
-            2 => WritePlace::Inside,
-            _ => WritePlace::Written { version: number, halves },
-        }
+        // Only without persist buffers is a write in PM that waits for its acknowledgement.
+        let number = if self.buffers == 0 {
+            fields.unbounded(number.into(), VERSION_BITS) as u8
+        } else {
+            fields.small(number, self.place_bits)
+        };
+        let halves = self.carried(fields, halves);
+        WritePlace::of_parts(kind, number, halves)
     }
 
+    #[inline(always)]
     fn state<C: Coder, const S: usize, const I: usize>(self, coder: &mut C, state: &mut State<S, I>) {
         let mut slots = [Slot::default(); S];
-        let count = state.slots().len();
-        for (slot, old) in slots.iter_mut().zip(state.slots()) {
-            *slot = coder.group(|fields| self.slot(fields, old));
+        for (slot, old) in slots[..self.slots].iter_mut().zip(state.slots()) {
+            let mut fields = coder.begin();
+            *slot = self.slot(&mut fields, old);
+            coder.end(fields);
         }
-        let (operation, parked, phase, is_draining, length) = coder.group(|fields| {
-            let operation = self.operation(fields, state.operation);
-            let is_recovering = fields.flag(state.phase == Phase::Recovering);
-            let phase = if is_recovering { Phase::Recovering } else { Phase::Running };
-            let is_draining = fields.flag(state.is_draining);
-            let is_parked = fields.flag(state.parked.is_some());
-            let parked = is_parked.then(|| self.packet(fields, &state.parked.unwrap_or_default()));
-            (operation, parked, phase, is_draining, fields.small(state.input.packets().len() as u8, LENGTH_BITS))
-        });
-        if !C::Group::READS {
-            for packet in state.input.packets() {
-                coder.group(|fields| self.packet(fields, packet));
+        let mut fields = coder.begin();
+        let is_recovering = fields.flag(state.phase == Phase::Recovering);
+        let is_draining = fields.flag(state.is_draining);
+        let is_parked = fields.flag(state.parked.is_some());
+        let length = fields.small(state.input.packets().len() as u8, LENGTH_BITS);
+        let operation = self.operation(&mut fields, &state.operation);
+        coder.end(fields);
+        if C::Group::READS {
+            *state = State::with_slots(&slots[..self.slots]);
+            state.phase = if is_recovering { Phase::Recovering } else { Phase::Running };
+            (state.operation, state.is_draining) = (operation, is_draining);
+        }
+        if is_parked {
+            let parked = self.packet_alone(coder, &state.parked.unwrap_or_default());
+            if C::Group::READS {
+                state.parked = Some(parked);
             }
-            return;
         }
-        *state = State::with_slots(&slots[..count]);
-        (state.operation, state.parked, state.phase, state.is_draining) = (operation, parked, phase, is_draining);
-        for _ in 0..length {
-            state.input.push(coder.group(|fields| self.packet(fields, &Packet::default())));
+        for place in 0..length.into() {
+            let packet = self.packet_alone(coder, state.input.packets().get(place).unwrap_or(&Packet::default()));
+            if C::Group::READS {
+                state.input.push(packet);
+            }
         }
     }
 
     #[inline(always)]
+    fn packet_alone(self, coder: &mut impl Coder, packet: &Packet) -> Packet {
+        let mut fields = coder.begin();
+        let coded = self.packet(&mut fields, packet);
+        coder.end(fields);
+        coded
+    }
+
+    #[inline(always)]
     fn slot(self, fields: &mut impl Fields, slot: &Slot) -> Slot {
-        // A canonical state has one generation for all slots.
-        let mut coded = Slot { generation: 1, ..Slot::default() };
-        coded.state = match fields.field(slot.state as u64, 2) {
+        let has_content = slot.data.mask.0 != 0 || slot.line != LineAddress(0);
+        let is_written = slot.state == EntryState::Empty && has_content;
+        let state = match fields.field(slot.state as u64, 2) {
             0 => EntryState::Empty,
             1 => EntryState::Dirty,
             2 => EntryState::Drain,
             _ => EntryState::Clean,
         };
-        let has_content = coded.is_valid() || fields.flag(slot.data.mask.0 != 0 || slot.line != LineAddress(0));
-        if !has_content {
-            return coded;
-        }
-        coded.line = self.line(fields, slot.line);
+        let is_written = fields.flag(is_written);
+        fields.end_if(state == EntryState::Empty && !is_written);
+        let line = self.line(fields, slot.line);
         let version = self.version(fields, slot.data.version.0 as u8);
         // In a slot that is being written even a line without partial writes may be empty.
-        let halves = if self.has_halves {
-            fields.small(halves_of(slot.data.mask), 2)
-        } else {
-            fields.small(u8::from(slot.data.mask.0 != 0), 1) * WHOLE
+        let halves = match self.has_halves {
+            true => fields.small(halves_of(slot.data.mask), 2),
+            false => fields.small(u8::from(slot.data.mask.0 != 0), 1) * WHOLE,
         };
         let is_torn = fields.flag(slot.data.is_torn);
-        coded.data = LineData { version: Version(version.into()), mask: mask_of(halves), is_torn };
-        if coded.is_occupied() {
-            coded.age = fields.small(slot.age, 3);
+        Slot {
+            state,
+            line,
+            // A canonical state has one generation for all slots.
+            generation: 1,
+            age: fields.small(slot.age, 3),
+            data: LineData { version: Version(version.into()), mask: mask_of(halves), is_torn },
+            is_sent: fields.flag(slot.is_sent),
+            recency: fields.field(slot.recency.into(), 3) as u16,
         }
-        // A broken rule may leave a Dirty entry that was sent.
-        coded.is_sent = coded.is_occupied() && fields.flag(slot.is_sent);
-        if matches!(coded.state, EntryState::Dirty | EntryState::Clean) {
-            coded.recency = fields.field(slot.recency.into(), 3) as u16;
-        }
-        coded
     }
 
     #[inline(always)]
@@ -437,8 +538,7 @@ impl Layout {
     fn read(self, fields: &mut impl Fields, read: &Read) -> Read {
         let line = self.line(fields, read.line);
         let request = self.request(fields, read.request, line);
-        let is_seen = self.has_seen && fields.flag(read.seen.is_some());
-        let seen = is_seen.then(|| self.slot_index(fields, read.seen.unwrap_or_default()));
+        let seen = if self.has_seen { self.maybe_slot_index(fields, read.seen) } else { None };
         Read { request, line, seen }
     }
 
@@ -446,91 +546,63 @@ impl Layout {
     #[inline(always)]
     fn request(self, fields: &mut impl Fields, request: RequestId, line: LineAddress) -> RequestId {
         let line = line.0 as u8;
-        let (is_host, number, generation) = match Requester::of(request) {
-            Requester::Host { host, .. } => (true, host as u8, 0),
-            Requester::Drain { entry, generation } => (false, entry, generation),
+        let (is_drain, number, generation) = match Requester::of(request) {
+            Requester::Host { host, .. } => (false, host as u8, 0),
+            Requester::Drain { entry, generation } => (true, entry, generation),
         };
-        if self.buffers < 2 || fields.flag(is_host) {
-            return Requester::Host { host: fields.field(number.into(), HOST_BITS) as usize, line }.id();
+        if self.buffers < 2 {
+            return Requester::Host { host: fields.small(number, HOST_BITS).into(), line }.id();
         }
-        let entry = fields.small(number, SLOT_BITS);
-        Requester::Drain { entry, generation: fields.field(generation.into(), 1) as u16 }.id()
-    }
-
-    #[inline(always)]
-    fn operation(self, fields: &mut impl Fields, operation: Operation) -> Operation {
-        let (mut write, mut target, mut replaced, mut steps_done) = (no_write(), SlotIndex(0), None, 0);
-        let (mut slot, mut answered, mut was_marked) = (SlotIndex(0), RequestId(0), false);
-        let kind = match operation {
-            Operation::Idle => 0,
-            Operation::Write { .. } => {
-                let Operation::Write { write: of, target: to, replaced: old, steps_done: steps } = operation else {
-                    unreachable!("it was matched")
-                };
-                (write, target, replaced, steps_done) = (of, to, old, steps);
-                1
-            }
-            Operation::Retire { slot: of } => {
-                slot = of;
-                2
-            }
-            Operation::Answer { request, slot: of } => {
-                (answered, slot) = (request, of);
-                3
-            }
-            Operation::Free { slot: of } => {
-                slot = of;
-                4
-            }
-            Operation::Drain { slot: of, is_marked } => {
-                (slot, was_marked) = (of, is_marked);
-                5
-            }
-        };
-        match fields.field(kind, 3) {
-            0 => Operation::Idle,
-            1 => {
-                let write = self.write(fields, &write);
-                let target = self.slot_index(fields, target);
-                let is_merged = fields.flag(replaced.is_some());
-                let replaced = is_merged.then(|| self.slot_index(fields, replaced.unwrap_or_default()));
-                Operation::Write { write, target, replaced, steps_done: fields.small(steps_done, 3) }
-            }
-            2 => Operation::Retire { slot: self.slot_index(fields, slot) },
-            3 => {
-                let line = match Requester::of(answered) {
-                    Requester::Host { line, .. } => LineAddress(line.into()),
-                    Requester::Drain { .. } => LineAddress(0),
-                };
-                let line = self.line(fields, line);
-                let request = self.request(fields, answered, line);
-                Operation::Answer { request, slot: self.slot_index(fields, slot) }
-            }
-            4 => Operation::Free { slot: self.slot_index(fields, slot) },
-            _ => {
-                let slot = self.slot_index(fields, slot);
-                Operation::Drain { slot, is_marked: fields.flag(was_marked) }
-            }
+        let is_drain = fields.flag(is_drain);
+        let number = fields.small(number, SLOT_BITS);
+        let generation = fields.field(generation.into(), 1) as u16;
+        match is_drain {
+            true => Requester::Drain { entry: number, generation }.id(),
+            false => Requester::Host { host: number.into(), line }.id(),
         }
     }
 
     #[inline(always)]
-    fn channel<C: Coder, T: Copy + Default + Ord>(
-        self,
-        coder: &mut C,
-        channel: &mut Channel<T>,
-        code: impl Fn(Layout, &mut C::Group, &T) -> T,
-    ) {
-        coder.group(|fields| {
-            let length = fields.small(channel.len() as u8, LENGTH_BITS);
-            if C::Group::READS {
-                (0..length).for_each(|_| channel.push(code(self, fields, &T::default())));
-            } else {
-                channel.messages().iter().for_each(|message| {
-                    code(self, fields, message);
-                });
-            }
-        });
+    fn operation(self, fields: &mut impl Fields, operation: &Operation) -> Operation {
+        const IDLE: u64 = 0;
+        const WRITE: u64 = 1;
+        const RETIRE: u64 = 2;
+        const ANSWER: u64 = 3;
+        const FREE: u64 = 4;
+        const DRAIN: u64 = 5;
+        let nothing = Write { mask: mask_of(0), ..no_write() };
+        let (kind, slot, steps, replaced, write) = match *operation {
+            Operation::Idle => (IDLE, SlotIndex(0), 0, None, nothing),
+            Operation::Write { write, target, replaced, steps_done } => (WRITE, target, steps_done, replaced, write),
+            Operation::Retire { slot } => (RETIRE, slot, 0, None, nothing),
+            Operation::Answer { request, slot } => (ANSWER, slot, 0, None, Write { request, ..nothing }),
+            Operation::Free { slot } => (FREE, slot, 0, None, nothing),
+            Operation::Drain { slot, is_marked } => (DRAIN, slot, is_marked.into(), None, nothing),
+        };
+        let line = match Requester::of(write.request) {
+            Requester::Host { line, .. } if kind == ANSWER => LineAddress(line.into()),
+            _ => write.line,
+        };
+        let kind = fields.field(kind, 3);
+        fields.end_if(kind == IDLE);
+        let slot = self.slot_index(fields, slot);
+        let steps = fields.small(steps, 3);
+        let replaced = self.maybe_slot_index(fields, replaced);
+        fields.end_if(kind != WRITE && kind != ANSWER);
+        let write = self.write(fields, &Write { line, ..write });
+        match kind {
+            IDLE => Operation::Idle,
+            WRITE => Operation::Write { write, target: slot, replaced, steps_done: steps },
+            RETIRE => Operation::Retire { slot },
+            ANSWER => Operation::Answer { request: write.request, slot },
+            FREE => Operation::Free { slot },
+            _ => Operation::Drain { slot, is_marked: steps == 1 },
+        }
+    }
+
+    #[inline(always)]
+    fn length<T: Copy + Default + Ord>(self, fields: &mut impl Fields, channel: &Channel<T>) -> usize {
+        fields.small(channel.len() as u8, LENGTH_BITS).into()
     }
 
     #[inline(always)]
@@ -571,14 +643,76 @@ fn no_read() -> Read {
 
 #[cfg(test)]
 mod tests {
+    use fencepost_sim::switch::Scheme;
+
+    use super::super::action::Action;
+    use super::super::bounds::{Bounds, INPUTS, SLOTS, Topology};
     use super::*;
+
+    #[test]
+    fn the_default_bounds_have_the_code_that_was_made_for_them() {
+        for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
+            let model = Model::<SLOTS, INPUTS>::sound(Bounds { scheme, ..Bounds::default() });
+            assert!(Layout::of(&model) == Layout::DEFAULT);
+        }
+    }
+
+    /// Walks from the first state, now here, now there. [`Packer::pack`] looks whether what it packs comes out again.
+    fn walk<const B: usize, const K: usize>(model: &Model<SLOTS, INPUTS>) {
+        let packer: Packer<B, SLOTS, INPUTS> = Packer::new(model);
+        let (mut world, mut random) = (packer.first().clone(), 1_u64);
+        for _ in 0..3000 {
+            let mut ways = Vec::new();
+            model.each_next(&world, &mut |_: Action, next: &mut World<B, SLOTS, INPUTS>, _| ways.push(next.clone()));
+            // Knuth's generator.
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            world = match ways.len() {
+                0 => packer.first().clone(),
+                count => ways.swap_remove((random >> 33) as usize % count),
+            };
+            model.make_canonical(&mut world);
+            assert!(packer.pack::<K>(&mut world).is_some(), "{:?}", model.bounds);
+        }
+    }
+
+    #[test]
+    fn the_widest_states_fit_and_come_out_again() {
+        for scheme in Scheme::ALL {
+            for topology in Topology::ALL {
+                let widest = Bounds {
+                    scheme,
+                    topology,
+                    addresses: 4,
+                    hosts: 4,
+                    writes: 7,
+                    reads: 3,
+                    in_flight: 4,
+                    crashes: 3,
+                    duplicates: 3,
+                    failures: 1,
+                    inputs: 3,
+                    partial_writes: true,
+                    ..Bounds::default()
+                };
+                let model = Model::sound(widest);
+                match model.buffers() {
+                    0 => walk::<0, 5>(&model),
+                    1 => walk::<1, 8>(&model),
+                    _ => walk::<2, 13>(&model),
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_value_too_large_for_its_field_gives_no_words() {
         let packed = |value| {
             let mut writer = Writer::<1>::new();
-            writer.group(|fields| fields.field(3, 2));
-            writer.group(|fields| fields.field(value, 4));
+            for (value, bits) in [(3, 2), (value, 4)] {
+                let mut fields = writer.begin();
+                fields.unbounded(value, bits);
+                writer.end(fields);
+            }
             writer.finish()
         };
         assert_eq!(packed(15), Some([0b11_1111]));

@@ -34,20 +34,20 @@ struct Weights {
 
 impl Weights {
     /// Those of persist buffer number `buffer`; a drain of the one above is a write to the one below.
-    fn of(buffer: usize) -> Weights {
-        let drain = match buffer.checked_sub(1) {
-            None => DRAIN_TO_PM,
-            Some(below) => Weights::of(below).write + 1,
-        };
+    const fn of(buffer: usize) -> Weights {
+        let drain = if buffer == 0 { DRAIN_TO_PM } else { Weights::of(buffer - 1).write + 1 };
         let dirty = drain + 6;
         Weights { drain, dirty, write: dirty + WRITE_REST + WRITE_STEPS + ACKNOWLEDGEMENT + 4 }
     }
 
     /// That of all writes at a host: it may enter at any buffer or, without one, at PM.
-    fn of_issue(buffers: usize) -> i64 {
-        buffers.checked_sub(1).map_or(2, |last| Weights::of(last).write) + 8
+    const fn of_issue(buffers: usize) -> i64 {
+        8 + if buffers == 0 { 2 } else { Weights::of(buffers - 1).write }
     }
 }
+
+/// Of the first persist buffer and the one above it.
+const WEIGHTS: [Weights; 2] = [Weights::of(0), Weights::of(1)];
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// The work left: what every action but a power cut makes smaller.
@@ -65,7 +65,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             };
         }
         for (buffer, (state, link)) in world.buffers.iter().zip(&world.links).enumerate() {
-            let weights = Weights::of(buffer);
+            let weights = WEIGHTS[buffer];
             let early = link.drains.messages().iter().filter(|drain| drain.is_acknowledged).count() as i64;
             work += link.drains.len() as i64 * weights.drain - early * (ACKNOWLEDGEMENT + 1);
             work += link.acknowledgements.len() as i64 * ACKNOWLEDGEMENT;

@@ -42,9 +42,9 @@ pub struct Story {
 pub fn prove(model: &Explored, means: Means, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
     // As few words as the states of these bounds fit into: they are what memory is needed for.
     let report = match model.buffers() {
-        0 => with_words::<0, 4>(model, means, observe),
+        0 => with_words::<0, 4>(model, means, observe).or_else(|| with_words::<0, 5>(model, means, observe)),
         1 => with_words::<1, 4>(model, means, observe).or_else(|| with_words::<1, 8>(model, means, observe)),
-        _ => with_words::<2, 6>(model, means, observe).or_else(|| with_words::<2, 12>(model, means, observe)),
+        _ => with_words::<2, 6>(model, means, observe).or_else(|| with_words::<2, 13>(model, means, observe)),
     };
     report.expect("no state within the limits of the bounds is wider")
 }

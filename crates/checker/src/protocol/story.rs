@@ -8,7 +8,7 @@ use super::action::{Action, SubStep};
 use super::canonical::permute_addresses;
 use super::explore::Counterexample;
 use super::model::Model;
-use super::packing::Words;
+use super::packing::{Packer, Words};
 use super::world::{ADDRESSES_MAX, Halves, ReadPlace, Requester, WHOLE, World, WritePlace, halves_of};
 
 /// The steps of a counterexample, in words.
@@ -17,9 +17,10 @@ pub fn tell<const B: usize, const S: usize, const I: usize, const K: usize>(
     counterexample: &Counterexample<K>,
 ) -> Vec<String> {
     let mut world: World<B, S, I> = model.initial();
+    let packer = Packer::new(model);
     let mut steps = Vec::new();
     for state in &counterexample.states[1..] {
-        let (action, next) = follow(model, &world, state);
+        let (action, next) = follow(model, &packer, &world, state);
         let before = contents(&world, model.bounds.addresses);
         let after = contents(&next, model.bounds.addresses);
         let mut step = words_of(model, &world, action, &next);
@@ -36,6 +37,7 @@ pub fn tell<const B: usize, const S: usize, const I: usize, const K: usize>(
 /// the numbers that they have in `world`.
 fn follow<const B: usize, const S: usize, const I: usize, const K: usize>(
     model: &Model<S, I>,
+    packer: &Packer<B, S, I>,
     world: &World<B, S, I>,
     state: &Words<K>,
 ) -> (Action, World<B, S, I>) {
@@ -46,7 +48,7 @@ fn follow<const B: usize, const S: usize, const I: usize, const K: usize>(
             let mut canonical = next.clone();
             permute_addresses(&mut canonical, order);
             model.make_canonical(&mut canonical);
-            model.pack::<B, K>(&mut canonical).as_ref() == Some(state)
+            packer.pack(&mut canonical).as_ref() == Some(state)
         };
         if found.is_none() && orders.iter().any(leads_there) {
             found = Some((action, next.clone()));

@@ -89,6 +89,14 @@ impl<T: Copy + Default + Ord> Channel<T> {
         &mut self.messages[..usize::from(self.length)]
     }
 
+    /// The message at `place`, or the default where there is none.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    pub fn at(&self, place: usize) -> T {
+        self.messages[place]
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         usize::from(self.length)
@@ -176,6 +184,50 @@ pub enum ReadPlace {
     },
 }
 
+impl WritePlace {
+    /// A number for each kind of place, what else there is to say of it, and the halves that the write carries.
+    pub fn parts(self) -> (u8, u8, u8) {
+        match self {
+            WritePlace::None => (0, 0, 0),
+            WritePlace::Travelling { hops, halves } => (1, hops, halves),
+            WritePlace::Inside => (2, 0, 0),
+            WritePlace::Written { version, halves } => (3, version, halves),
+        }
+    }
+
+    /// The place that has these parts.
+    pub fn of_parts(kind: u8, number: u8, halves: u8) -> WritePlace {
+        match kind {
+            0 => WritePlace::None,
+            1 => WritePlace::Travelling { hops: number, halves },
+            2 => WritePlace::Inside,
+            _ => WritePlace::Written { version: number, halves },
+        }
+    }
+}
+
+impl ReadPlace {
+    /// A number for each kind of place, and what else there is to say of it.
+    pub fn parts(self) -> (u8, u8) {
+        match self {
+            ReadPlace::None => (0, 0),
+            ReadPlace::Travelling { hops } => (1, hops),
+            ReadPlace::Inside { buffer } => (2, buffer),
+            ReadPlace::Below { buffer } => (3, buffer),
+        }
+    }
+
+    /// The place that has these parts.
+    pub fn of_parts(kind: u8, number: u8) -> ReadPlace {
+        match kind {
+            0 => ReadPlace::None,
+            1 => ReadPlace::Travelling { hops: number },
+            2 => ReadPlace::Inside { buffer: number },
+            _ => ReadPlace::Below { buffer: number },
+        }
+    }
+}
+
 /// A host with its bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
@@ -191,6 +243,20 @@ pub struct Host {
     pub read_line: u8,
     /// What the read must see at least: what was promised of the line when it was issued.
     pub read_floor: Halves,
+}
+
+/// How much of the room in a state is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InUse {
+    /// Addresses.
+    pub addresses: usize,
+    /// Hosts.
+    pub hosts: usize,
+}
+
+impl InUse {
+    /// That of the default bounds.
+    pub const DEFAULT: InUse = InUse { addresses: 2, hosts: 3 };
 }
 
 /// Everything, between two actions. `B` persist buffers, the one next to PM first.
@@ -278,8 +344,10 @@ pub fn drain_id(acknowledgement: &Acknowledgement) -> DrainId {
 impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
     /// Lets `visit` see, and change, every version that exists, with its line. [`OWN_WRITE`] is none.
     #[inline]
-    pub fn each_version(&mut self, mut visit: impl FnMut(u8, &mut u8)) {
-        for (line, (held, promised)) in self.memory.iter_mut().zip(&mut self.promised).enumerate() {
+    pub fn each_version(&mut self, in_use: InUse, mut visit: impl FnMut(u8, &mut u8)) {
+        for (line, (held, promised)) in
+            self.memory.iter_mut().zip(&mut self.promised).enumerate().take(in_use.addresses)
+        {
             held.iter_mut().for_each(|version| visit(line as u8, version));
             promised.iter_mut().for_each(|version| visit(line as u8, version));
         }
@@ -289,16 +357,11 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
             version.0 = narrow.into();
         };
         for state in &mut self.buffers {
-            let target = write_under_way(state).map(|(write, target)| (write.line, target));
-            for (index, slot) in state.slots_mut().iter_mut().enumerate() {
+            let written = write_under_way(state).map(|(write, _)| write.line);
+            for slot in state.slots_mut().iter_mut().filter(|slot| slot.data.mask.0 != 0) {
                 // A slot that is being written gets its tag after its data.
-                match target.filter(|(_, target)| target.index() == index && !slot.is_valid()) {
-                    Some((line, _)) if slot.data.mask.0 != 0 => visit_wide(line, &mut slot.data.version),
-                    None if slot.is_valid() && slot.data.mask.0 != 0 => {
-                        visit_wide(slot.line, &mut slot.data.version);
-                    }
-                    _ => {}
-                }
+                let line = if slot.is_valid() { slot.line } else { written.unwrap_or(slot.line) };
+                visit_wide(line, &mut slot.data.version);
             }
             for packet in state.input.packets_mut().iter_mut().chain(&mut state.parked) {
                 if let Packet::Write(write) = packet {
@@ -312,7 +375,7 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
         for drain in self.links.iter_mut().flat_map(|link| link.drains.messages_mut()) {
             visit(drain.line, &mut drain.version);
         }
-        for host in &mut self.hosts {
+        for host in &mut self.hosts[..in_use.hosts] {
             // Where there is a persist buffer, no write of a host reaches PM.
             if B == 0 {
                 for (line, write) in host.writes.iter_mut().enumerate() {
@@ -329,9 +392,9 @@ impl<const B: usize, const S: usize, const I: usize> World<B, S, I> {
     }
 
     /// The version that the next write of `line` makes of it: one that nobody has seen.
-    pub fn next_version(&mut self, line: u8) -> u8 {
+    pub fn next_version(&mut self, in_use: InUse, line: u8) -> u8 {
         let mut newest = 0;
-        self.each_version(|of, version| {
+        self.each_version(in_use, |of, version| {
             if of == line {
                 newest = newest.max(*version);
             }

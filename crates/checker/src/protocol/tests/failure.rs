@@ -16,7 +16,7 @@ fn nothing_acknowledged_is_lost_when_pm_fails() {
     let counts = [Scheme::Nopb, Scheme::PbRf].map(|scheme| proved(failing(tiny(scheme, Topology::Shared))));
     assert_eq!(counts, [[9736, 32377, 20], [61524, 172201, 35]]);
     let counts = Scheme::ALL.map(|scheme| proved(failing(small(scheme))));
-    assert_eq!(counts, [[1390, 4738, 11], [23571, 75650, 30], [9046, 26945, 26], [27128, 84278, 30]]);
+    assert_eq!(counts, [[1376, 4691, 11], [23034, 74117, 30], [8865, 26466, 26], [26691, 82995, 30]]);
 }
 
 #[test]

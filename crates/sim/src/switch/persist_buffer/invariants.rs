@@ -57,8 +57,11 @@ pub fn is_whole(output: &Output) -> bool {
 }
 
 fn counts_are_right<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
-    let is_right = |of| state.count(of) == state.slots().iter().filter(|slot| slot.state == of).count();
-    [EntryState::Empty, EntryState::Dirty, EntryState::Drain, EntryState::Clean].into_iter().all(is_right)
+    let mut counted = [0; 4];
+    state.slots().iter().for_each(|slot| counted[slot.state as usize] += 1);
+    [EntryState::Empty, EntryState::Dirty, EntryState::Drain, EntryState::Clean]
+        .into_iter()
+        .all(|of| state.count(of) == counted[of as usize])
 }
 
 fn no_entry_is_torn<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
