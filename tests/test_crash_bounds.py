@@ -132,6 +132,9 @@ def test_only_what_the_check_reads_counts_and_that_is_all_of_it(how, explore):
     if how == "selector":
         assert counts["combinations_max"] == 6, "two versions of one line, one of another"
         assert (counts["reduced_instants"], counts["bounded_instants"]) == (1, 0)
+        assert counts["reduced_to"] == 6 and counts["reduced_from"] > 64
+        said = f"up to 6 combinations of versions instead of {counts['reduced_from']:.3g}"
+        assert said in done.stdout
         assert "not all" not in done.stdout
     else:
         assert counts["combinations_max"] == 2**11, "the child's reads are the check's"

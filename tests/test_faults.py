@@ -85,6 +85,22 @@ def test_a_panic_in_all_of_a_litmus_test_leaves_the_other_tests_whole(
     assert page.read_text() == "text"
 
 
+def test_a_panic_in_one_replay_leaves_those_of_other_schemes_whole(
+    provoke: Callable[[str], None],
+    fft_record: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    provoke("pcs-table1 pb_rf")
+    document = tmp_path / "r.json"
+    command = ["compare", "pcs-table1", str(fft_record), "--schemes", "nopb,pb_rf,pb", "--quiet"]
+    assert main([*command, "--json", str(document)]) == FAULT
+    nopb, fault, pb = json.loads(document.read_text())["runs"]
+    assert nopb["instructions"] == pb["instructions"] > 0
+    assert fault["error"].startswith("pcs-table1 pb_rf: a fault of the simulator: ")
+    assert f"error: {fault['error']}" in capsys.readouterr().err
+
+
 def test_a_panic_in_a_single_run_is_one_message(
     provoke: Callable[[str], None], fft_record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

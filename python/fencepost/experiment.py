@@ -97,9 +97,9 @@ class Experiment:
         schemes = self.options["schemes"]
         asked = keys or [(name, scheme) for name in self.machines for scheme in schemes]
         # What cannot be run is refused before anything runs.
-        replays = {key: self._replay(*key, self.options) for key in asked}
+        prepared = self._prepare(asked, self.options)
         if all(self.options[limit] is None for limit in LIMITS):
-            runs = _run_all(list(replays.values()), jobs, watch, replay)
+            runs = _run_all(prepared, jobs, watch, replay)
         else:
             runs = self._run_limited(asked, jobs, watch, replay)
         return {"provenance": self.provenance(), "runs": runs}
@@ -112,9 +112,10 @@ class Experiment:
         replay: Callable[[_core.Job], str],
     ) -> list[Document]:
         key = (next(iter(self.machines)), figures.BASELINE)
-        first = self._replay(*key, self.options)
-        [baseline] = _run_all([first], jobs, watch, replay)
-        if "error" in baseline:
+        prepared = self._prepare([key], self.options)
+        [baseline] = _run_all(prepared, jobs, watch, replay)
+        first = prepared[key]
+        if isinstance(first, str) or "error" in baseline:
             return [
                 {"machine": machine, "scheme": scheme, "error": baseline["error"]}
                 for machine, scheme in asked
@@ -123,11 +124,10 @@ class Experiment:
         stop_at = [] if ended == "complete" else first.job.positions()
         unlimited = self.options | dict.fromkeys(LIMITS)
         others = [other for other in asked if other != key]
-        replays = [self._replay(*other, unlimited, stop_at) for other in others]
         # What comes to the end of what it was given has come to where the limit was reached.
         runs = [
             run if "error" in run else run | {"ended": ended}
-            for run in _run_all(replays, jobs, watch, replay)
+            for run in _run_all(self._prepare(others, unlimited, stop_at), jobs, watch, replay)
         ]
         done = {key: baseline, **dict(zip(others, runs, strict=True))}
         return [done[other] for other in asked]
@@ -146,6 +146,18 @@ class Experiment:
             replay = self._replay(*key, unlimited, stop_at)
         trace, requests = replay.job.timeline(json.dumps(selection))
         return trace, json.loads(requests)
+
+    def _prepare(
+        self, keys: list[Key], options: Document, stop_at: list[list[int]] | None = None
+    ) -> dict[Key, Replay | str]:
+        """The replays, or for which fault of the simulator there is none. Wrong input raises."""
+        prepared: dict[Key, Replay | str] = {}
+        for key in keys:
+            try:
+                prepared[key] = self._replay(*key, options, stop_at)
+            except _core.InternalError as error:
+                prepared[key] = str(error)
+        return prepared
 
     def _replay(
         self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
@@ -171,11 +183,12 @@ class Experiment:
 
 
 def _run_all(
-    replays: list[Replay],
+    prepared: dict[Key, Replay | str],
     jobs: int,
     watch: Callable[[list[Replay]], None],
     replay: Callable[[_core.Job], str],
 ) -> list[Document]:
+    replays = [one for one in prepared.values() if isinstance(one, Replay)]
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         futures = [pool.submit(_run_one, one, replay) for one in replays]
         try:
@@ -187,7 +200,13 @@ def _run_all(
                 one.job.cancel()
             raise
     watch(replays)
-    return [future.result() for future in futures]
+    runs = iter(futures)
+    return [
+        next(runs).result()
+        if isinstance(one, Replay)
+        else {"error": one, "machine": machine, "scheme": scheme}
+        for (machine, scheme), one in prepared.items()
+    ]
 
 
 def _run_one(one: Replay, replay: Callable[[_core.Job], str]) -> Document:

@@ -37,6 +37,9 @@ class Counts:
     bounded_instants: int = 0
     combinations_max: float = 1
     reduced_instants: int = 0
+    # Combinations at one of these, at most: of all lines, and of those that count.
+    reduced_from: float = 1
+    reduced_to: float = 1
     unsure_instants: int = 0
     seconds: float = 0.0
 
@@ -156,10 +159,10 @@ class Explorer:
         check does not read do not count."""
         read: set[int] | None = None
         is_sure = True
-        combinations = 1.0
+        of_all_lines = 1.0
         for _, contents in self.states.doubtful():
-            combinations *= contents
-        if combinations > self.bounds.images:
+            of_all_lines *= contents
+        if of_all_lines > self.bounds.images:
             bounds = self.bounds
             reduction = Reduction(
                 self.states, self.files, self.read_lines, bounds.images, bounds.seed
@@ -173,6 +176,9 @@ class Explorer:
             self.bounds.images, self.bounds.seed, read
         )
         self.counts.combinations_max = max(self.counts.combinations_max, combinations)
+        if read is not None:
+            self.counts.reduced_from = max(self.counts.reduced_from, of_all_lines)
+            self.counts.reduced_to = max(self.counts.reduced_to, combinations)
         self.counts.bounded_instants += not is_all or not is_sure
         return images, duplicates
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 /// Options of `fencepost prove`, the scheme, and how many states, how many transitions and what depth there are.
-const DOCUMENTED: [(&str, &str, [u64; 3]); 42] = [
+const DOCUMENTED: [(&str, &str, [u64; 3]); 54] = [
     ("", "nopb", [7_987_683, 61_970_483, 33]),
     ("", "pb", [67_666_278, 336_689_864, 76]),
     ("", "pb_rf", [62_668_300, 310_422_786, 79]),
@@ -33,10 +33,10 @@ const DOCUMENTED: [(&str, &str, [u64; 3]); 42] = [
     ("--entries 2 --hosts 1 --writes 2 --crashes 1 --partial-writes", "pb_rf", [9_827, 21_330, 29]),
     ("--entries 2 --hosts 1 --writes 2 --crashes 1 --partial-writes", "pb_adaptive", [17_586, 41_042, 28]),
     ("--hosts 2 --writes 2 --threshold 3 --preset 1", "pb_rf", [92_739, 299_070, 36]),
-    ("--topology chain --entries 2 --hosts 1", "nopb", [865, 2_656, 15]),
-    ("--topology chain --entries 2 --hosts 1", "pb", [1_867_537, 7_025_370, 77]),
-    ("--topology chain --entries 2 --hosts 1", "pb_rf", [1_133_689, 4_066_736, 77]),
-    ("--topology chain --entries 2 --hosts 1", "pb_adaptive", [2_637_665, 9_646_532, 81]),
+    ("--topology chain --hosts 1", "nopb", [865, 2_656, 15]),
+    ("--topology chain --hosts 1", "pb", [2_621_709, 9_683_909, 81]),
+    ("--topology chain --hosts 1", "pb_rf", [1_583_215, 5_607_260, 82]),
+    ("--topology chain --hosts 1", "pb_adaptive", [3_712_678, 13_395_650, 81]),
     ("--topology chain --entries 1 --addresses 1 --hosts 1 --crashes 1", "nopb", [174, 344, 15]),
     ("--topology chain --entries 1 --addresses 1 --hosts 1 --crashes 1", "pb", [43_362, 134_315, 69]),
     ("--topology chain --entries 1 --addresses 1 --hosts 1 --crashes 1", "pb_rf", [431, 676, 26]),
@@ -49,6 +49,26 @@ const DOCUMENTED: [(&str, &str, [u64; 3]); 42] = [
     ),
     ("--topology chain --entries 1 --addresses 1 --hosts 2 --writes 2 --crashes 1", "pb", [978_915, 3_869_868, 93]),
     ("--topology chain --entries 1 --addresses 1 --hosts 2 --writes 2 --crashes 1", "pb_rf", [5_398, 12_703, 32]),
+    (
+        "--topology chain --entries 1 --addresses 1 --hosts 2 --writes 2 --crashes 1",
+        "pb_adaptive",
+        [816_534, 2_923_969, 81],
+    ),
+    ("--topology chain --entries 2 --addresses 1 --hosts 2 --writes 2 --crashes 1", "pb", [2_019_086, 8_088_022, 89]),
+    ("--topology chain --entries 2 --addresses 1 --hosts 2 --writes 2 --crashes 1", "pb_rf", [5_398, 12_703, 32]),
+    (
+        "--topology chain --entries 2 --addresses 1 --hosts 2 --writes 2 --crashes 1",
+        "pb_adaptive",
+        [1_669_433, 6_227_671, 82],
+    ),
+    ("--topology chain --entries 2 --hosts 2 --writes 1 --crashes 1", "pb", [601_617, 2_347_434, 69]),
+    ("--topology chain --entries 2 --hosts 2 --writes 1 --crashes 1", "pb_rf", [272_948, 1_073_651, 69]),
+    ("--topology chain --entries 2 --hosts 2 --writes 1 --crashes 1", "pb_adaptive", [732_015, 2_729_408, 69]),
+    ("--topology chain --entries 2 --hosts 2 --writes 2 --crashes 1", "pb", [46_708_176, 216_006_389, 97]),
+    ("--topology shared --hosts 2", "nopb", [238_379, 1_328_135, 26]),
+    ("--topology shared --hosts 2", "pb", [23_681_302, 108_839_528, 62]),
+    ("--topology shared --hosts 2", "pb_rf", [20_569_303, 93_325_562, 63]),
+    ("--topology shared --hosts 2", "pb_adaptive", [34_179_888, 151_392_778, 59]),
     ("--topology shared --entries 2 --addresses 1 --hosts 2 --writes 2", "nopb", [7_476, 26_877, 19]),
     ("--topology shared --entries 2 --addresses 1 --hosts 2 --writes 2", "pb", [328_059, 1_174_195, 50]),
     ("--topology shared --entries 2 --addresses 1 --hosts 2 --writes 2", "pb_rf", [67_258, 197_150, 34]),
