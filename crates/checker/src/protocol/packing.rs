@@ -336,22 +336,8 @@ impl Layout {
             self.state(coder, state);
         }
         for link in &mut world.links {
-            let mut fields = coder.begin();
-            for place in 0..self.length(&mut fields, &link.drains) {
-                let drain = self.drain(&mut fields, &link.drains.at(place));
-                if C::Group::READS {
-                    link.drains.push(drain);
-                }
-            }
-            coder.end(fields);
-            let mut fields = coder.begin();
-            for place in 0..self.length(&mut fields, &link.acknowledgements) {
-                let acknowledgement = self.acknowledgement(&mut fields, &link.acknowledgements.at(place));
-                if C::Group::READS {
-                    link.acknowledgements.push(acknowledgement);
-                }
-            }
-            coder.end(fields);
+            self.channel(coder, &mut link.drains, Layout::drain);
+            self.channel(coder, &mut link.acknowledgements, Layout::acknowledgement);
         }
     }
 
@@ -601,8 +587,20 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn length<T: Copy + Default + Ord>(self, fields: &mut impl Fields, channel: &Channel<T>) -> usize {
-        fields.small(channel.len() as u8, LENGTH_BITS).into()
+    fn channel<C: Coder, T: Copy + Default + Ord>(
+        self,
+        coder: &mut C,
+        channel: &mut Channel<T>,
+        code: impl Fn(Layout, &mut C::Group, &T) -> T,
+    ) {
+        let mut fields = coder.begin();
+        for place in 0..fields.small(channel.len() as u8, LENGTH_BITS).into() {
+            let message = code(self, &mut fields, &channel.at(place));
+            if C::Group::READS {
+                channel.push(message);
+            }
+        }
+        coder.end(fields);
     }
 
     #[inline(always)]
