@@ -1,5 +1,7 @@
 //! What can happen next: the actions of hosts, channels, persist buffers, PM and the power supply.
 
+use std::ops::{Deref, DerefMut};
+
 use fencepost_sim::switch::persist_buffer::State;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Output};
 use fencepost_sim::switch::persist_buffer::state::{Operation, SlotIndex};
@@ -123,31 +125,74 @@ pub struct SubStep {
     pub output: Option<Output>,
 }
 
-/// Whoever wants to know every next state.
-pub trait Sink<const B: usize, const S: usize, const I: usize> {
-    /// `action` leads to `next`, which is the sink's to change; a predicate that it breaks is `broken`.
-    fn next(&mut self, action: Action, next: &mut World<B, S, I>, broken: Option<&'static str>);
+/// What one action leads to.
+#[derive(Clone, Debug)]
+pub struct Way<const B: usize, const S: usize, const I: usize> {
+    /// The action.
+    pub action: Action,
+    /// The next state.
+    pub next: World<B, S, I>,
+    /// A predicate that the action breaks.
+    pub breaks: Option<&'static str>,
 }
 
-impl<const B: usize, const S: usize, const I: usize, F> Sink<B, S, I> for F
-where
-    F: FnMut(Action, &mut World<B, S, I>, Option<&'static str>),
-{
-    fn next(&mut self, action: Action, next: &mut World<B, S, I>, broken: Option<&'static str>) {
-        self(action, next, broken);
+/// Next states, each made where it stays. Their room is used again when they are forgotten.
+#[derive(Clone, Debug, Default)]
+pub struct Ways<const B: usize, const S: usize, const I: usize> {
+    /// The ways, then the draft, then what was forgotten.
+    room: Vec<Way<B, S, I>>,
+    length: usize,
+}
+
+impl<const B: usize, const S: usize, const I: usize> Ways<B, S, I> {
+    /// A copy of `world`, to be changed into a next state and then kept. If it is not, the next one takes its place.
+    pub fn draft(&mut self, world: &World<B, S, I>) -> &mut World<B, S, I> {
+        if self.length == self.room.len() {
+            // [`Self::keep`] says which action it is.
+            self.room.push(Way { action: Action::Repeat { index: 0 }, next: *world, breaks: None });
+        } else {
+            self.room[self.length].next = *world;
+        }
+        &mut self.room[self.length].next
+    }
+
+    /// `action` leads to the draft, and breaks a predicate or none.
+    pub fn keep(&mut self, action: Action, breaks: Option<&'static str>) {
+        let way = &mut self.room[self.length];
+        (way.action, way.breaks) = (action, breaks);
+        self.length += 1;
+    }
+
+    /// Forgets all but the first `length`.
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+}
+
+impl<const B: usize, const S: usize, const I: usize> Deref for Ways<B, S, I> {
+    type Target = [Way<B, S, I>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.room[..self.length]
+    }
+}
+
+impl<const B: usize, const S: usize, const I: usize> DerefMut for Ways<B, S, I> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.room[..self.length]
     }
 }
 
 impl<const S: usize, const I: usize> Model<S, I> {
-    /// Gives every state that one action leads to from `world`.
-    pub fn each_next<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    /// Adds every state that one action leads to from `world`.
+    pub fn each_next<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         for buffer in 0..B {
-            self.each_step(world, buffer, sink);
+            self.each_step(world, buffer, ways);
         }
-        self.each_of_links(world, sink);
-        self.each_of_hosts(world, sink);
-        self.each_failure(world, sink);
-        self.each_power_cut(world, sink);
+        self.each_of_links(world, ways);
+        self.each_of_hosts(world, ways);
+        self.each_failure(world, ways);
+        self.each_power_cut(world, ways);
     }
 }
 

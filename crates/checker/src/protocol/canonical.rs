@@ -490,21 +490,20 @@ fn rename_addresses<const B: usize, const S: usize, const I: usize>(
 
 /// Entries first, by line and age; then Empty slots that no message names.
 fn sort_slots<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
+    /// Keys from this one on are of slots that are Empty: first that which is being written, then the others.
+    const EMPTY: u64 = 1 << 60;
     let mut keys = [u64::MAX; S];
-    let target = write_under_way(&world.buffers[buffer]).map(|(_, target)| target.index());
-    for (index, slot) in world.buffers[buffer].slots().iter().enumerate() {
-        keys[index] = match slot.is_valid() {
-            true => slot.line.0 << 16 | u64::from(slot.age),
-            false if target == Some(index) => 1 << 60,
-            false => 1 << 61,
-        };
+    let target = write_under_way(&world.buffers[buffer]).map_or(S, |(_, target)| target.index());
+    for (index, (key, slot)) in keys.iter_mut().zip(world.buffers[buffer].slots()).enumerate() {
+        let valid = slot.line.0 << 16 | u64::from(slot.age);
+        let empty = EMPTY << u32::from(index != target);
+        *key = if slot.is_valid() { valid } else { empty };
     }
     let slots = world.buffers[buffer].slots().len();
     each_name(world, buffer, |place, entry, generation| {
         let key = &mut keys[usize::from(*entry)];
-        if *key >= 1 << 60 {
-            *key += ((place << 4) + 1 + u64::from(*generation)).pow(2);
-        }
+        let name = ((place << 4) + 1 + u64::from(*generation)).pow(2);
+        *key += u64::from(*key >= EMPTY) * name;
     });
     if keys[..slots].is_sorted() {
         return;

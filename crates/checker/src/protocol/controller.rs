@@ -5,7 +5,7 @@ use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Input, Outpu
 use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operation, Phase};
 use fencepost_sim::switch::persist_buffer::{DrainId, DrainPolicy, Parameters, Reaction, State, invariants};
 
-use super::action::{Action, Sink, SubStep, freed_by};
+use super::action::{Action, SubStep, Ways, freed_by};
 use super::canonical::{exchange_slots, names_of};
 use super::hosts::promise;
 use super::model::Model;
@@ -21,17 +21,12 @@ pub(super) type Pieces<const S: usize, const I: usize> = Vec<(State<S, I>, State
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// Every step that the controller of persist buffer number `buffer` can do.
-    pub(super) fn each_step<const B: usize>(
-        &self,
-        world: &World<B, S, I>,
-        buffer: usize,
-        sink: &mut impl Sink<B, S, I>,
-    ) {
+    pub(super) fn each_step<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, ways: &mut Ways<B, S, I>) {
         let before = &world.buffers[buffer];
         let was_idle = before.operation == Operation::Idle;
-        let done = self.try_step(world, buffer, true, None, sink);
+        let done = self.try_step(world, buffer, true, None, ways);
         if was_idle && done != Some(Done::Draining) {
-            self.drain_ahead(world, buffer, sink);
+            self.drain_ahead(world, buffer, ways);
         }
         let Some(done) = done else { return };
         // Without room for the answer the parked request stays, and the controller may find something else to do.
@@ -39,26 +34,26 @@ impl<const S: usize, const I: usize> Model<S, I> {
             && before.parked.is_some()
             && matches!(done, Done::Allocating | Done::Coalescing | Done::Hit | Done::Missed)
         {
-            self.try_step(world, buffer, false, None, sink);
+            self.try_step(world, buffer, false, None, ways);
         }
         if was_idle && self.may_permute_slots() {
-            self.each_other_numbering(world, buffer, done, sink);
+            self.each_other_numbering(world, buffer, done, ways);
         }
     }
 
     /// The forecast of an adaptive policy lets the controller drain what it would hold back. Which entry that is does not depend on how many it holds
     /// back, so this is all that a forecast can lead to.
-    fn drain_ahead<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, sink: &mut impl Sink<B, S, I>) {
+    fn drain_ahead<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, ways: &mut Ways<B, S, I>) {
         let state = &world.buffers[buffer];
         let is_adaptive = matches!(self.parameters, Some(Parameters { policy: DrainPolicy::Adaptive { .. }, .. }));
         if !is_adaptive || state.phase != Phase::Running || state.count(EntryState::Dirty) == 0 {
             return;
         }
-        let mut next = world.clone();
+        let next = ways.draft(world);
         let mut watch = self.watch();
-        if self.step(&mut next, buffer, true, true, &mut watch, None) == Some(Done::Draining) {
+        if self.step(next, buffer, true, true, &mut watch, None) == Some(Done::Draining) {
             let action = Action::Step { buffer, has_room: true, drains_ahead: true, exchange: None };
-            sink.next(action, &mut next, watch.broken);
+            ways.keep(action, watch.broken);
         }
     }
 
@@ -68,7 +63,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         world: &World<B, S, I>,
         buffer: usize,
         done: Done,
-        sink: &mut impl Sink<B, S, I>,
+        ways: &mut Ways<B, S, I>,
     ) {
         let state = &world.buffers[buffer];
         let fits = |index: usize| match done {
@@ -86,7 +81,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             let names = names.get_or_insert_with(|| names_of(world, buffer));
             let is_alike = state.slots()[first].state == EntryState::Empty && names[first] == 0 && names[other] == 0;
             if !is_alike {
-                self.try_step(world, buffer, true, Some((first as u8, other as u8)), sink);
+                self.try_step(world, buffer, true, Some((first as u8, other as u8)), ways);
             }
         }
     }
@@ -97,15 +92,15 @@ impl<const S: usize, const I: usize> Model<S, I> {
         buffer: usize,
         has_room: bool,
         exchange: Option<(u8, u8)>,
-        sink: &mut impl Sink<B, S, I>,
+        ways: &mut Ways<B, S, I>,
     ) -> Option<Done> {
-        let mut next = world.clone();
+        let next = ways.draft(world);
         if let Some((first, other)) = exchange {
-            exchange_slots(&mut next, buffer, first.into(), other.into());
+            exchange_slots(next, buffer, first.into(), other.into());
         }
         let mut watch = self.watch();
-        let done = self.step(&mut next, buffer, has_room, false, &mut watch, None)?;
-        sink.next(Action::Step { buffer, has_room, drains_ahead: false, exchange }, &mut next, watch.broken);
+        let done = self.step(next, buffer, has_room, false, &mut watch, None)?;
+        ways.keep(Action::Step { buffer, has_room, drains_ahead: false, exchange }, watch.broken);
         Some(done)
     }
 
@@ -134,7 +129,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         if state.slot(target).is_occupied() {
             return false;
         }
-        let mut after = state.clone();
+        let mut after = *state;
         let parameters = self.parameters.as_ref().expect("a buffer has sizes");
         let reaction = (self.logic)(parameters, &mut after, Input::Step(OutputRoom::ALL));
         let is_invisible = reaction.output.is_none()
@@ -151,7 +146,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
     fn a_cut_leaves_the_same(&self, before: &State<S, I>, after: &State<S, I>) -> bool {
         let parameters = self.parameters.as_ref().expect("a buffer has sizes");
         let left = |state: &State<S, I>| {
-            let mut left = state.clone();
+            let mut left = *state;
             (self.logic)(parameters, &mut left, Input::PowerFail);
             let empty = left.slots_mut().iter_mut().filter(|slot| !slot.is_occupied());
             empty.for_each(|slot| slot.generation = 0);
@@ -175,9 +170,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
             Operation::Free { slot } | Operation::Drain { slot, .. } => Some((slot, *next.buffers[buffer].slot(slot))),
             _ => None,
         };
-        let before = pieces.is_some().then(|| next.buffers[buffer].clone());
+        let before = pieces.is_some().then(|| next.buffers[buffer]);
         let takes_acknowledgement = operation == Operation::Idle && next.buffers[buffer].input.acknowledgements() > 0;
-        let taken_from = takes_acknowledgement.then(|| next.buffers[buffer].clone());
+        let taken_from = takes_acknowledgement.then(|| next.buffers[buffer]);
         let was_recovering = next.buffers[buffer].phase == Phase::Recovering;
         let mut parameters = self.parameters.expect("a buffer has sizes");
         if drains_ahead {
@@ -189,7 +184,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
         if let (Some(pieces), Some(before)) = (&mut pieces, before) {
             let piece = SubStep { operation, done: reaction.action, output: reaction.output };
-            pieces.push((before, next.buffers[buffer].clone(), piece));
+            pieces.push((before, next.buffers[buffer], piece));
         }
         if let (Some(before), Some(slot)) = (taken_from, freed_by(&next.buffers[buffer])) {
             watch.require(&IDENTITY, names_the_freed(&before, slot));

@@ -1,6 +1,6 @@
 //! What a state leads to, and what it breaks: the work that no other state has a part in.
 
-use super::action::Action;
+use super::action::{Action, Way, Ways};
 use super::model::Model;
 use super::packing::{Packer, Words};
 use super::predicates::{NO_DEADLOCK, PROGRESS, check_state};
@@ -43,6 +43,19 @@ pub struct Expanded<const K: usize> {
     pub broken: Option<Broken<K>>,
 }
 
+/// States that are expanded together, each step of the work for all of them before the next step: the code of one step fits into a first-level
+/// instruction cache, that of all does not.
+const GROUP: usize = 16;
+
+/// Room for some states and what they lead to, used again and again.
+#[derive(Debug, Default)]
+pub struct Room<const B: usize, const S: usize, const I: usize> {
+    worlds: Vec<World<B, S, I>>,
+    ways: Ways<B, S, I>,
+    /// Of each way the number of the state that it starts from.
+    parents: Vec<StateIndex>,
+}
+
 /// Finds next states.
 pub struct Expander<'a, const B: usize, const S: usize, const I: usize> {
     model: &'a Model<S, I>,
@@ -60,13 +73,12 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
         self.packer.pack(&mut self.packer.first().clone()).expect("the first state is nearly empty")
     }
 
-    /// Expands the states of a block one after the other, up to one that breaks something.
-    pub fn expand<const K: usize>(&self, block: &Block<K>) -> Expanded<K> {
+    /// Expands the states of a block in order, up to one that breaks something.
+    pub fn expand<const K: usize>(&self, block: &Block<K>, room: &mut Room<B, S, I>) -> Expanded<K> {
         let mut expanded =
             Expanded { end: block.first, found: Vec::new(), transitions: 0, is_too_wide: false, broken: None };
-        for words in &block.states {
-            self.expand_one(expanded.end, words, &mut expanded);
-            expanded.end += 1;
+        for states in block.states.chunks(GROUP) {
+            self.expand_group(states, room, &mut expanded);
             if expanded.broken.is_some() || expanded.is_too_wide {
                 break;
             }
@@ -85,40 +97,78 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
         watch.broken.map(|name| (index, name, None))
     }
 
-    /// Looks at the predicates of a state, and finds its next states.
-    fn expand_one<const K: usize>(&self, index: StateIndex, words: &Words<K>, expanded: &mut Expanded<K>) {
-        let model = self.model;
-        let world = self.packer.unpack(words);
-        expanded.broken = self.broken_in_world(index, &world);
-        if expanded.broken.is_some() {
+    /// Looks at the predicates of some states, and finds their next states.
+    fn expand_group<const K: usize>(&self, states: &[Words<K>], room: &mut Room<B, S, I>, expanded: &mut Expanded<K>) {
+        let first = expanded.end;
+        let Room { worlds, ways, parents } = room;
+        worlds.resize(states.len(), *self.packer.first());
+        worlds.iter_mut().zip(states).for_each(|(world, words)| self.packer.unpack_into(words, world));
+        let in_itself = (first..).zip(&*worlds).find_map(|(index, world)| self.broken_in_world(index, world));
+        if let Some((index, ..)) = in_itself {
+            worlds.truncate((index - first) as usize);
+        }
+        ways.truncate(0);
+        parents.clear();
+        let stuck = (first..).zip(&*worlds).find_map(|(index, world)| {
+            let known = ways.len();
+            self.model.each_next(world, ways);
+            parents.resize(ways.len(), index);
+            self.stuck_in(world, &ways[known..]).map(|name| (index, name, None))
+        });
+        self.look_at_progress(first, worlds, ways, parents);
+        let wrong = ways.iter().position(|way| way.breaks.is_some());
+        if let Some(wrong) = wrong {
+            ways.truncate(parents.partition_point(|parent| *parent <= parents[wrong]));
+        }
+        ways.iter_mut().for_each(|way| self.model.make_canonical(&mut way.next));
+        let known = expanded.found.len();
+        for (way, parent) in ways.iter_mut().zip(&*parents) {
+            match self.packer.pack(&mut way.next) {
+                Some(words) => expanded.found.push(Found { words, hash: Visited::hash(&words), parent: *parent }),
+                None => expanded.is_too_wide = true,
+            }
+        }
+        expanded.transitions += ways.len() as u64;
+        // What the next states of a state break comes before that it is stuck, and that before what later states break in themselves. (If one was too wide,
+        // all is explored again with wider words.)
+        let led_to = |wrong: usize| {
+            let words = expanded.found.get(known + wrong).map(|found| found.words);
+            ways[wrong].breaks.map(|name| (parents[wrong], name, words))
+        };
+        expanded.broken = wrong.and_then(led_to).or(stuck).or(in_itself);
+        expanded.end = expanded.broken.map_or(first + states.len() as StateIndex, |(index, ..)| index + 1);
+    }
+
+    /// What a state with these ways breaks by having no way on.
+    fn stuck_in(&self, world: &World<B, S, I>, ways: &[Way<B, S, I>]) -> Option<&'static str> {
+        if ways.iter().any(|way| !way.action.is_optional()) || self.model.may_end_in(world) {
+            return None;
+        }
+        let mut watch = self.model.watch();
+        let predicate = if self.model.has_anything_under_way(world) { &NO_DEADLOCK } else { &PROGRESS };
+        watch.require(predicate, false);
+        watch.broken
+    }
+
+    /// Whether each way but a power cut leaves less work.
+    fn look_at_progress(
+        &self,
+        first: StateIndex,
+        worlds: &[World<B, S, I>],
+        ways: &mut [Way<B, S, I>],
+        parents: &[StateIndex],
+    ) {
+        if !self.model.watch().looks_at(PROGRESS.name) {
             return;
         }
-        let work = model.work_left(&world);
-        let looks_at_progress = model.watch().looks_at(PROGRESS.name);
-        let mut has_way_on = false;
-        let mut sink = |action: Action, next: &mut World<B, S, I>, breaks: Option<&'static str>| {
-            let is_cut = matches!(action, Action::PowerCut { .. });
-            has_way_on |= !action.is_optional();
-            expanded.transitions += 1;
-            let mut watch = model.watch();
-            watch.broken = breaks;
-            watch.require(&PROGRESS, is_cut || !looks_at_progress || model.work_left(next) < work);
-            model.make_canonical(next);
-            let Some(words) = self.packer.pack(next) else {
-                expanded.is_too_wide = true;
-                return;
-            };
-            if let (Some(name), None) = (watch.broken, &expanded.broken) {
-                expanded.broken = Some((index, name, Some(words)));
-            }
-            expanded.found.push(Found { words, hash: Visited::hash(&words), parent: index });
-        };
-        model.each_next(&world, &mut sink);
-        if !has_way_on && !model.may_end_in(&world) && expanded.broken.is_none() {
-            let mut watch = model.watch();
-            let predicate = if model.has_anything_under_way(&world) { &NO_DEADLOCK } else { &PROGRESS };
-            watch.require(predicate, false);
-            expanded.broken = watch.broken.map(|name| (index, name, None));
+        let work: [i64; GROUP] =
+            std::array::from_fn(|at| worlds.get(at).map_or(0, |world| self.model.work_left(world)));
+        for (way, parent) in ways.iter_mut().zip(parents) {
+            let is_cut = matches!(way.action, Action::PowerCut { .. });
+            let mut watch = self.model.watch();
+            watch.broken = way.breaks;
+            watch.require(&PROGRESS, is_cut || self.model.work_left(&way.next) < work[(parent - first) as usize]);
+            way.breaks = watch.broken;
         }
     }
 }

@@ -3,43 +3,43 @@
 //! Acknowledgements that are under way then may still come; those that never do are in the runs that end without them. What was sent to it stays
 //! under way or is dropped. Requests may wait for ever, but nothing that was acknowledged may be lost: it is in what PM held, or in an entry.
 
-use super::action::{Action, Sink};
+use super::action::{Action, Ways};
 use super::model::Model;
 use super::predicates::Watch;
 use super::world::World;
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// PM declares its failure; or, when it has, drops what is sent to it.
-    pub(super) fn each_failure<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    pub(super) fn each_failure<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         if world.pm_has_failed {
-            self.drop_drains(world, sink);
+            self.drop_drains(world, ways);
             return;
         }
         if self.bounds.failures == 0 {
             return;
         }
         for kept in 0..self.choices_of_kept(world) {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let mut watch = self.watch();
-            self.pm_takes_without_a_word(&mut next, kept, &mut watch);
+            self.pm_takes_without_a_word(next, kept, &mut watch);
             next.pm_has_failed = true;
-            sink.next(Action::DeclareFailure { kept }, &mut next, watch.broken);
+            ways.keep(Action::DeclareFailure { kept }, watch.broken);
         }
     }
 
-    fn drop_drains<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    fn drop_drains<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         let Some(link) = world.links.first() else { return };
         let is_acknowledged = !self.surroundings.dropped_drains_stay_unacknowledged;
         if is_acknowledged && !self.has_room_for_acknowledgement(world, 0) {
             return;
         }
         for (index, drain) in link.drains.messages().iter().enumerate() {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             next.links[0].drains.remove(index);
             if is_acknowledged {
-                self.acknowledge_drain(&mut next, 0, drain);
+                self.acknowledge_drain(next, 0, drain);
             }
-            sink.next(Action::Drop { index }, &mut next, None);
+            ways.keep(Action::Drop { index }, None);
         }
     }
 

@@ -4,7 +4,7 @@ use fencepost_sim::message::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::Packet;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Read, Write};
 
-use super::action::{Action, Sink};
+use super::action::{Action, Ways};
 use super::model::Model;
 use super::predicates::{READ_LATEST, Watch, is_at_least};
 use super::world::{
@@ -13,17 +13,17 @@ use super::world::{
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// Every action of a host, and of its requests until the first persist buffer.
-    pub(super) fn each_of_hosts<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    pub(super) fn each_of_hosts<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         for host in 0..usize::from(self.bounds.hosts) {
             if !self.is_like_the_one_before(world, host) {
                 for line in 0..self.bounds.addresses {
-                    self.issue_writes(world, host, line, sink);
-                    self.issue_read(world, host, line, sink);
+                    self.issue_writes(world, host, line, ways);
+                    self.issue_read(world, host, line, ways);
                 }
             }
-            self.hop_writes(world, host, sink);
-            self.hop_read(world, host, sink);
-            self.acknowledge_written(world, host, sink);
+            self.hop_writes(world, host, ways);
+            self.hop_read(world, host, ways);
+            self.acknowledge_written(world, host, ways);
         }
     }
 
@@ -38,13 +38,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             && world.hosts[host] == world.hosts[host - 1]
     }
 
-    fn issue_writes<const B: usize>(
-        &self,
-        world: &World<B, S, I>,
-        host: usize,
-        line: u8,
-        sink: &mut impl Sink<B, S, I>,
-    ) {
+    fn issue_writes<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8, ways: &mut Ways<B, S, I>) {
         let state = &world.hosts[host];
         if state.writes_left == 0 || state.writes[usize::from(line)] != WritePlace::None {
             return;
@@ -54,18 +48,18 @@ impl<const S: usize, const I: usize> Model<S, I> {
             return;
         }
         for halves in if self.bounds.partial_writes { &[WHOLE, LOW][..] } else { &[WHOLE] } {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             next.hosts[host].writes_left -= 1;
             let place = WritePlace::Travelling { hops, halves: *halves };
             next.hosts[host].writes[usize::from(line)] = place;
             let mut watch = self.watch();
-            if hops > 0 || self.write_arrives(&mut next, host, line, *halves, &mut watch) {
-                sink.next(Action::IssueWrite { host, line, halves: *halves }, &mut next, watch.broken);
+            if hops > 0 || self.write_arrives(next, host, line, *halves, &mut watch) {
+                ways.keep(Action::IssueWrite { host, line, halves: *halves }, watch.broken);
             }
         }
     }
 
-    fn issue_read<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8, sink: &mut impl Sink<B, S, I>) {
+    fn issue_read<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8, ways: &mut Ways<B, S, I>) {
         let state = &world.hosts[host];
         let own_write = state.writes[usize::from(line)];
         let is_held = own_write != WritePlace::None && self.surroundings.bridge_holds_requests;
@@ -73,15 +67,15 @@ impl<const S: usize, const I: usize> Model<S, I> {
             return;
         }
         let hops = self.hops_of(host);
-        let mut next = world.clone();
+        let next = ways.draft(world);
         let floor = self.floor(world, host, line);
         let reader = &mut next.hosts[host];
         reader.reads_left -= 1;
         (reader.read_line, reader.read_floor) = (line, floor);
         reader.read = ReadPlace::Travelling { hops };
         let mut watch = self.watch();
-        if hops > 0 || self.read_arrives(&mut next, host, self.buffers_of(host), &mut watch) {
-            sink.next(Action::IssueRead { host, line }, &mut next, watch.broken);
+        if hops > 0 || self.read_arrives(next, host, self.buffers_of(host), &mut watch) {
+            ways.keep(Action::IssueRead { host, line }, watch.broken);
         }
     }
 
@@ -126,35 +120,35 @@ impl<const S: usize, const I: usize> Model<S, I> {
         !self.bounds.reductions.arrival && hops == self.hops_of(host)
     }
 
-    fn hop_writes<const B: usize>(&self, world: &World<B, S, I>, host: usize, sink: &mut impl Sink<B, S, I>) {
+    fn hop_writes<const B: usize>(&self, world: &World<B, S, I>, host: usize, ways: &mut Ways<B, S, I>) {
         for line in 0..self.bounds.addresses {
             let WritePlace::Travelling { hops, halves } = world.hosts[host].writes[usize::from(line)] else { continue };
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let mut watch = self.watch();
             let has_moved = if hops > 1 {
                 next.hosts[host].writes[usize::from(line)] = WritePlace::Travelling { hops: hops - 1, halves };
                 self.writes_travelling(world, host, hops - 1) < usize::from(self.bounds.in_flight)
             } else {
-                self.write_arrives(&mut next, host, line, halves, &mut watch)
+                self.write_arrives(next, host, line, halves, &mut watch)
             };
             if has_moved {
-                sink.next(Action::WriteHops { host, line }, &mut next, watch.broken);
+                ways.keep(Action::WriteHops { host, line }, watch.broken);
             }
         }
     }
 
-    fn hop_read<const B: usize>(&self, world: &World<B, S, I>, host: usize, sink: &mut impl Sink<B, S, I>) {
+    fn hop_read<const B: usize>(&self, world: &World<B, S, I>, host: usize, ways: &mut Ways<B, S, I>) {
         let ReadPlace::Travelling { hops } = world.hosts[host].read else { return };
-        let mut next = world.clone();
+        let next = ways.draft(world);
         let mut watch = self.watch();
         let has_moved = if hops > 1 {
             next.hosts[host].read = ReadPlace::Travelling { hops: hops - 1 };
             true
         } else {
-            self.read_arrives(&mut next, host, self.buffers_of(host), &mut watch)
+            self.read_arrives(next, host, self.buffers_of(host), &mut watch)
         };
         if has_moved {
-            sink.next(Action::ReadHops { host }, &mut next, watch.broken);
+            ways.keep(Action::ReadHops { host }, watch.broken);
         }
     }
 
@@ -247,13 +241,13 @@ impl<const S: usize, const I: usize> Model<S, I> {
         promise(next, line, WHOLE, seen);
     }
 
-    fn acknowledge_written<const B: usize>(&self, world: &World<B, S, I>, host: usize, sink: &mut impl Sink<B, S, I>) {
+    fn acknowledge_written<const B: usize>(&self, world: &World<B, S, I>, host: usize, ways: &mut Ways<B, S, I>) {
         for line in 0..self.bounds.addresses {
             let WritePlace::Written { version, halves } = world.hosts[host].writes[usize::from(line)] else { continue };
-            let mut next = world.clone();
-            promise(&mut next, line, halves, [version; 2]);
+            let next = ways.draft(world);
+            promise(next, line, halves, [version; 2]);
             next.hosts[host].writes[usize::from(line)] = WritePlace::None;
-            sink.next(Action::Acknowledge { host, line }, &mut next, None);
+            ways.keep(Action::Acknowledge { host, line }, None);
         }
     }
 }

@@ -4,37 +4,37 @@ use fencepost_sim::message::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::Packet;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Write};
 
-use super::action::{Action, Sink};
+use super::action::{Action, Ways};
 use super::model::Model;
 use super::predicates::{PM_NEVER_GOES_BACK, WHOLE_LINES, Watch};
 use super::world::{Acknowledgement, Drain, ReadPlace, Requester, World, drain_id, has_half, mask_of};
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// Every action of a channel or of PM.
-    pub(super) fn each_of_links<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    pub(super) fn each_of_links<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         for buffer in 0..B {
-            self.take_drains(world, buffer, sink);
-            self.deliver_acknowledgements(world, buffer, sink);
+            self.take_drains(world, buffer, ways);
+            self.deliver_acknowledgements(world, buffer, ways);
         }
-        self.acknowledge_early(world, sink);
-        self.repeat_acknowledgements(world, sink);
-        self.read_below(world, sink);
+        self.acknowledge_early(world, ways);
+        self.repeat_acknowledgements(world, ways);
+        self.read_below(world, ways);
     }
 
     pub(super) fn has_room_for_acknowledgement<const B: usize>(&self, world: &World<B, S, I>, buffer: usize) -> bool {
         world.links[buffer].acknowledgements.len() < usize::from(self.bounds.in_flight)
     }
 
-    fn take_drains<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, sink: &mut impl Sink<B, S, I>) {
+    fn take_drains<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, ways: &mut Ways<B, S, I>) {
         if buffer == 0 && world.pm_has_failed {
             return;
         }
         for (index, drain) in world.links[buffer].drains.messages().iter().enumerate() {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let mut watch = self.watch();
-            if self.drain_arrives(&mut next, buffer, *drain, &mut watch) {
+            if self.drain_arrives(next, buffer, *drain, &mut watch) {
                 next.links[buffer].drains.remove(index);
-                sink.next(Action::TakeDrain { buffer, index }, &mut next, watch.broken);
+                ways.keep(Action::TakeDrain { buffer, index }, watch.broken);
             }
         }
     }
@@ -98,7 +98,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    fn acknowledge_early<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    fn acknowledge_early<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         let is_sound = self.surroundings.pm_keeps_before_it_acknowledges;
         if is_sound || B == 0 || world.pm_has_failed || !self.has_room_for_acknowledgement(world, 0) {
             return;
@@ -106,10 +106,10 @@ impl<const S: usize, const I: usize> Model<S, I> {
         for (index, drain) in
             world.links[0].drains.messages().iter().enumerate().filter(|(_, drain)| !drain.is_acknowledged)
         {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             next.links[0].drains.messages_mut()[index].is_acknowledged = true;
-            self.acknowledge_drain(&mut next, 0, drain);
-            sink.next(Action::AcknowledgeEarly { index }, &mut next, None);
+            self.acknowledge_drain(next, 0, drain);
+            ways.keep(Action::AcknowledgeEarly { index }, None);
         }
     }
 
@@ -117,42 +117,42 @@ impl<const S: usize, const I: usize> Model<S, I> {
         &self,
         world: &World<B, S, I>,
         buffer: usize,
-        sink: &mut impl Sink<B, S, I>,
+        ways: &mut Ways<B, S, I>,
     ) {
         let messages = world.links[buffer].acknowledgements.messages();
         for (index, acknowledgement) in messages.iter().enumerate() {
             if messages[..index].contains(acknowledgement) {
                 continue;
             }
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let packet = Packet::Acknowledgement(drain_id(acknowledgement));
-            if self.arrive(&mut next, buffer, packet).action == Done::Admitted {
+            if self.arrive(next, buffer, packet).action == Done::Admitted {
                 next.links[buffer].acknowledgements.remove(index);
-                sink.next(Action::DeliverAcknowledgement { buffer, index }, &mut next, None);
+                ways.keep(Action::DeliverAcknowledgement { buffer, index }, None);
             }
         }
     }
 
-    fn repeat_acknowledgements<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    fn repeat_acknowledgements<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         let may_repeat = world.duplicates_left > 0 && !world.pm_has_failed;
         if B == 0 || !may_repeat || !self.has_room_for_acknowledgement(world, 0) {
             return;
         }
         for (index, acknowledgement) in world.links[0].acknowledgements.messages().iter().enumerate() {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             next.duplicates_left -= 1;
             next.links[0].acknowledgements.push(*acknowledgement);
-            sink.next(Action::Repeat { index }, &mut next, None);
+            ways.keep(Action::Repeat { index }, None);
         }
     }
 
-    fn read_below<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    fn read_below<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         for host in 0..usize::from(self.bounds.hosts) {
             let ReadPlace::Below { buffer } = world.hosts[host].read else { continue };
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let mut watch = self.watch();
-            if self.read_arrives(&mut next, host, buffer.into(), &mut watch) {
-                sink.next(Action::ReadGoesDown { host }, &mut next, watch.broken);
+            if self.read_arrives(next, host, buffer.into(), &mut watch) {
+                ways.keep(Action::ReadGoesDown { host }, watch.broken);
             }
         }
     }

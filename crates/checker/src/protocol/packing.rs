@@ -288,9 +288,15 @@ impl<const B: usize, const S: usize, const I: usize> Packer<B, S, I> {
 
     /// The state that was packed.
     pub fn unpack<const K: usize>(&self, words: &Words<K>) -> World<B, S, I> {
-        let mut world = self.first.clone();
-        self.code(&mut Reader { words, position: 0 }, &mut world);
+        let mut world = self.first;
+        self.unpack_into(words, &mut world);
         world
+    }
+
+    /// Replaces `world` by the state that was packed.
+    pub fn unpack_into<const K: usize>(&self, words: &Words<K>, world: &mut World<B, S, I>) {
+        *world = self.first;
+        self.code(&mut Reader { words, position: 0 }, world);
     }
 
     #[inline(always)]
@@ -643,7 +649,7 @@ fn no_read() -> Read {
 mod tests {
     use fencepost_sim::switch::Scheme;
 
-    use super::super::action::Action;
+    use super::super::action::Ways;
     use super::super::bounds::{Bounds, INPUTS, SLOTS, Topology};
     use super::*;
 
@@ -658,15 +664,15 @@ mod tests {
     /// Walks from the first state, now here, now there. [`Packer::pack`] looks whether what it packs comes out again.
     fn walk<const B: usize, const K: usize>(model: &Model<SLOTS, INPUTS>) {
         let packer: Packer<B, SLOTS, INPUTS> = Packer::new(model);
-        let (mut world, mut random) = (packer.first().clone(), 1_u64);
+        let (mut world, mut random) = (*packer.first(), 1_u64);
         for _ in 0..3000 {
-            let mut ways = Vec::new();
-            model.each_next(&world, &mut |_: Action, next: &mut World<B, SLOTS, INPUTS>, _| ways.push(next.clone()));
+            let mut ways = Ways::default();
+            model.each_next(&world, &mut ways);
             // Knuth's generator.
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             world = match ways.len() {
-                0 => packer.first().clone(),
-                count => ways.swap_remove((random >> 33) as usize % count),
+                0 => *packer.first(),
+                count => ways[(random >> 33) as usize % count].next,
             };
             model.make_canonical(&mut world);
             assert!(packer.pack::<K>(&mut world).is_some(), "{:?}", model.bounds);

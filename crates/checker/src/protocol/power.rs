@@ -3,23 +3,23 @@
 use fencepost_sim::switch::persist_buffer::packet::Input;
 use fencepost_sim::switch::persist_buffer::state::Phase;
 
-use super::action::{Action, Sink};
+use super::action::{Action, Ways};
 use super::model::Model;
 use super::predicates::{RECOVERY_COMPLETE, Watch, is_at_least};
 use super::world::{ReadPlace, World, WritePlace};
 
 impl<const S: usize, const I: usize> Model<S, I> {
     /// Power is cut and comes back. What is on its way to PM arrives or is lost, each message by itself, before it is back.
-    pub(super) fn each_power_cut<const B: usize>(&self, world: &World<B, S, I>, sink: &mut impl Sink<B, S, I>) {
+    pub(super) fn each_power_cut<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         if world.crashes_left == 0 {
             return;
         }
         let choices = if self.surroundings.old_writes_are_dead { self.choices_of_kept(world) } else { 1 };
         for arrived in 0..choices {
-            let mut next = world.clone();
+            let next = ways.draft(world);
             let mut watch = self.watch();
-            self.cut_power(&mut next, arrived, &mut watch);
-            sink.next(Action::PowerCut { arrived }, &mut next, watch.broken);
+            self.cut_power(next, arrived, &mut watch);
+            ways.keep(Action::PowerCut { arrived }, watch.broken);
         }
     }
 

@@ -4,7 +4,7 @@ use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Output, Requ
 use fencepost_sim::switch::persist_buffer::state::{EntryState, Operation, Slot, SlotIndex};
 use fencepost_sim::switch::persist_buffer::{Packet, State};
 
-use super::action::{Action, SubStep};
+use super::action::{Action, SubStep, Way, Ways};
 use super::canonical::permute_addresses;
 use super::explore::Counterexample;
 use super::model::Model;
@@ -41,20 +41,21 @@ fn follow<const B: usize, const S: usize, const I: usize, const K: usize>(
     world: &World<B, S, I>,
     state: &Words<K>,
 ) -> (Action, World<B, S, I>) {
-    let mut found = None;
     let orders = address_orders(usize::from(model.bounds.addresses));
-    model.each_next(world, &mut |action: Action, next: &mut World<B, S, I>, _: Option<&'static str>| {
-        let leads_there = |order: &[usize; ADDRESSES_MAX]| {
-            let mut canonical = next.clone();
+    let leads_there = |way: &&Way<B, S, I>| {
+        orders.iter().any(|order| {
+            let mut canonical = way.next;
             permute_addresses(&mut canonical, order);
             model.make_canonical(&mut canonical);
             packer.pack(&mut canonical).as_ref() == Some(state)
-        };
-        if found.is_none() && orders.iter().any(leads_there) {
-            found = Some((action, next.clone()));
-        }
-    });
-    found.expect("some action leads there: states that behave alike have the same ways on")
+        })
+    };
+    let mut ways = Ways::default();
+    model.each_next(world, &mut ways);
+    let found = ways.iter().find(leads_there);
+    found
+        .map(|way| (way.action, way.next))
+        .expect("some action leads there: states that behave alike have the same ways on")
 }
 
 /// All orders of so many addresses; the others keep their place.
@@ -157,7 +158,7 @@ fn words_of<const B: usize, const S: usize, const I: usize>(
             format!("PM acknowledges host {host}'s write of {}", line_name(line.into()))
         }
         Action::Step { buffer, has_room, drains_ahead, exchange } => {
-            let mut copy = world.clone();
+            let mut copy = *world;
             if let Some((one, other)) = exchange {
                 super::canonical::exchange_slots(&mut copy, buffer, one.into(), other.into());
             }

@@ -260,7 +260,7 @@ impl InUse {
 }
 
 /// Everything, between two actions. `B` persist buffers, the one next to PM first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const B: usize, const S: usize, const I: usize> {
     /// The persist buffers.
     pub buffers: [State<S, I>; B],

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::super::action::Action;
+use super::super::action::Ways;
 use super::super::bounds::{INPUTS, Reductions, SLOTS};
 use super::super::canonical::{permute_addresses, permute_hosts, permute_slots};
 use super::super::packing::{Packer, Words};
@@ -25,15 +25,18 @@ const SYMMETRIES: [Reductions; 4] = [
 fn reached<const B: usize>(acting: &Explored, naming: &Explored) -> HashSet<State<B>> {
     let mut first = acting.initial::<B>();
     naming.make_canonical(&mut first);
-    let mut all = HashSet::from([first.clone()]);
+    let mut all = HashSet::from([first]);
     let mut waiting = vec![first];
+    let mut ways = Ways::default();
     while let Some(world) = waiting.pop() {
-        acting.each_next(&world, &mut |_: Action, next: &mut State<B>, _: Option<&'static str>| {
-            naming.make_canonical(next);
-            if all.insert(next.clone()) {
-                waiting.push(next.clone());
+        ways.truncate(0);
+        acting.each_next(&world, &mut ways);
+        for way in ways.iter_mut() {
+            naming.make_canonical(&mut way.next);
+            if all.insert(way.next) {
+                waiting.push(way.next);
             }
-        });
+        }
     }
     all
 }
@@ -66,7 +69,7 @@ fn least<const B: usize>(plain: &Explored, symmetry: Reductions, world: &State<B
     let slots = world.buffers.first().map_or(1, |state| state.slots().len());
     let slot_orders = orders::<SLOTS>(count(symmetry.slots, slots));
     let packer = Packer::new(plain);
-    let (mut least, mut ways) = (None, vec![world.clone()]);
+    let (mut least, mut ways) = (None, vec![*world]);
     for buffer in 0..B {
         ways = each_way(&ways, &slot_orders, |way, order| permute_slots(way, buffer, order));
     }
@@ -105,7 +108,7 @@ fn counted<const B: usize>(bounds: Bounds, symmetry: Reductions) -> [usize; 2] {
     let there = orbits(&all);
     assert!(there == orbits(&representatives), "{bounds:?} {symmetry:?}: other orbits than without it");
     for world in &all {
-        let mut representative = world.clone();
+        let mut representative = *world;
         reduced.make_canonical(&mut representative);
         // All numberings of hosts and addresses are reached, but not all of free slots: the first of those that nothing tells apart is taken.
         assert!(symmetry.slots || all.contains(&representative), "{symmetry:?} makes {representative:#?} up");

@@ -2,7 +2,7 @@
 
 use stateright::{Checker, Model as _};
 
-use super::super::action::Action;
+use super::super::action::Ways;
 use super::super::bounds::{INPUTS, Reductions, SLOTS};
 use super::super::world::World;
 use super::*;
@@ -12,12 +12,10 @@ struct Protocol<const B: usize>(Explored);
 
 impl<const B: usize> Protocol<B> {
     fn next_states(&self, world: &World<B, SLOTS, INPUTS>) -> Vec<World<B, SLOTS, INPUTS>> {
-        let mut all = Vec::new();
-        self.0.each_next(world, &mut |_: Action, next: &mut World<B, SLOTS, INPUTS>, _: Option<&'static str>| {
-            self.0.make_canonical(next);
-            all.push(next.clone());
-        });
-        all
+        let mut ways = Ways::default();
+        self.0.each_next(world, &mut ways);
+        ways.iter_mut().for_each(|way| self.0.make_canonical(&mut way.next));
+        ways.iter().map(|way| way.next).collect()
     }
 }
 

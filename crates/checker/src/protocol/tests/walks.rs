@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestError, TestRng, TestRunner};
 
-use super::super::action::Action;
+use super::super::action::{Action, Way, Ways};
 use super::super::model::Model;
 use super::super::mutants;
 use super::super::predicates::check_state;
@@ -50,30 +50,26 @@ fn walk<const B: usize>(model: &Model<SLOTS, INPUTS>, choices: &[u16]) -> Result
     let mut world: Large<B> = model.initial();
     let mut choices = choices.iter();
     for step in 0.. {
-        let mut next_ones: Vec<(Action, Large<B>, Option<&'static str>)> = Vec::new();
-        model.each_next(&world, &mut |action: Action, next: &mut Large<B>, broken: Option<&'static str>| {
-            next_ones.push((action, next.clone(), broken));
-        });
+        let mut ways = Ways::default();
+        model.each_next(&world, &mut ways);
         let choice = choices.next();
-        if choice.is_none() {
-            next_ones.retain(|(action, ..)| !action.is_optional());
-        }
-        if next_ones.is_empty() {
+        let open: Vec<&Way<B, SLOTS, INPUTS>> =
+            ways.iter().filter(|way| choice.is_some() || !way.action.is_optional()).collect();
+        if open.is_empty() {
             return if model.may_end_in(&world) { Ok(()) } else { Err(format!("step {step}: stuck")) };
         }
-        let chosen = usize::from(*choice.unwrap_or(&0)) % next_ones.len();
-        let (action, next, broken) = next_ones.swap_remove(chosen);
+        let Way { action, next, breaks } = open[usize::from(*choice.unwrap_or(&0)) % open.len()];
         let is_cut = matches!(action, Action::PowerCut { .. });
-        if !is_cut && model.work_left(&next) >= model.work_left(&world) {
+        if !is_cut && model.work_left(next) >= model.work_left(&world) {
             return Err(format!("step {step}: {action:?} brings nothing nearer"));
         }
         let mut watch = model.watch();
-        watch.broken = broken;
-        check_state(&next, model.parameters.as_ref(), model.bounds.addresses, &mut watch);
+        watch.broken = *breaks;
+        check_state(next, model.parameters.as_ref(), model.bounds.addresses, &mut watch);
         if let Some(name) = watch.broken {
             return Err(format!("step {step}: {action:?} breaks {name}"));
         }
-        world = next;
+        world = *next;
     }
     unreachable!("every walk ends")
 }

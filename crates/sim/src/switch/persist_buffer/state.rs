@@ -192,7 +192,7 @@ impl<const N: usize> InputQueue<N> {
 }
 
 /// Everything the persist buffer's logic knows. `SLOTS` is at least one more than the entries, `INPUTS` at least all places of the input.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State<const SLOTS: usize, const INPUTS: usize> {
     /// The slots, each with durable and volatile fields; those from `slot_count` on are not there.
     slots: [Slot; SLOTS],

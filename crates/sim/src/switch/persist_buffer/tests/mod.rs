@@ -75,7 +75,7 @@ impl<R> Clone for Bench<R> {
     fn clone(&self) -> Self {
         Bench {
             parameters: self.parameters,
-            state: self.state.clone(),
+            state: self.state,
             drains: self.drains.clone(),
             memory: self.memory.clone(),
             sent: self.sent.clone(),
