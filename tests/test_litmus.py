@@ -84,6 +84,7 @@ def test_flushes_that_are_acknowledged_too_early_are_found_out() -> None:
 WITHOUT_A_PROMISE = {"gem5-o3"}
 
 
+@pytest.mark.slow
 def test_no_forbidden_state_is_left_on_any_machine_that_promises(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def compare(path, folder, instructions=INSTRUCTIONS):
         assert run["persist"]["latency_ns"]["mean"] < nopb["persist"]["latency_ns"]["mean"]
 
 
+@pytest.mark.slow
 @needs("xz")
 def test_xz_with_two_threads(tmp_path):
     text, path = tmp_path / "text", tmp_path / "xz.fencepost"
@@ -75,6 +76,7 @@ def test_xz_with_two_threads(tmp_path):
     compare(path, tmp_path)
 
 
+@pytest.mark.slow
 @needs("sqlite3")
 def test_sqlite3_inserting_rows(tmp_path):
     path, script = tmp_path / "sqlite3.fencepost", INPUTS / "insert.sql"
@@ -83,6 +85,7 @@ def test_sqlite3_inserting_rows(tmp_path):
     compare(path, tmp_path)
 
 
+@pytest.mark.slow
 @needs("redis-server", "redis-benchmark", "redis-cli")
 def test_redis_server_under_its_benchmark(tmp_path):
     path = tmp_path / "redis.fencepost"
@@ -99,6 +102,7 @@ def test_redis_server_under_its_benchmark(tmp_path):
     compare(path, tmp_path)
 
 
+@pytest.mark.slow
 @needs("python3")
 def test_python_running_four_threads(tmp_path):
     path = tmp_path / "python3.fencepost"

@@ -54,6 +54,7 @@ def test_several_schemes_are_added_up(fencepost):
     assert done.stdout.splitlines()[-1].startswith("proved: 1570 states, 3211 transitions,")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["nopb", "pb", "pb_rf"])
 def test_the_documented_counts_of_two_hosts_come_out_again(scheme, fencepost, pytestconfig):
     page = (pytestconfig.rootpath / "docs" / "crash-consistency.md").read_text()

@@ -215,6 +215,7 @@ def test_reasons_are_only_given_for_the_programs_that_they_are_about(listed: Pat
         assert any(claim.reason for claim in found) is has_reasons
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on_where_it_stopped(
     listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_one_persist_goes_from_the_core_to_the_medium_and_back(made, fencepost, 
     assert [end for _, _, end in to_buffer[:-1]] == [begin for _, begin, _ in to_buffer[1:]]
 
 
+@pytest.mark.slow
 def test_a_timeline_is_the_same_each_time_and_has_what_the_result_counts(made, fencepost, tmp_path):
     limit = ("--limit-events", 1_000_000)
     for name in ("a", "b"):

@@ -23,7 +23,11 @@ def assert_on_page(rows):
         assert page.line(row) in lines, AGAIN
 
 
-@pytest.mark.parametrize("comparison", [MEDIA, UNLOADED], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "comparison",
+    [pytest.param(MEDIA, marks=pytest.mark.slow), UNLOADED],
+    ids=lambda one: one.name,
+)
 def test_the_page_has_every_row_that_is_computed(comparison, tmp_path):
     rows = comparison.run(Work(tmp_path, lambda _: None, quick=False)).rows
     assert_on_page(rows)

@@ -163,9 +163,9 @@ impl<const B: usize, const S: usize, const I: usize> Ways<B, S, I> {
         self.length += 1;
     }
 
-    /// Forgets all but the first `length`.
-    pub fn truncate(&mut self, length: usize) {
-        self.length = self.length.min(length);
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.length = 0;
     }
 }
 

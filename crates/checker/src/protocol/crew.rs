@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::expand::{Block, Expanded, Expander, Room};
+use super::expand::{Block, Expanded, Expander, Scratch};
 
 /// Blocks that a thread has before it: one at work and the next, so that it need not wait for who looks up what it found.
 const BLOCKS_PER_THREAD: usize = 2;
@@ -16,9 +16,10 @@ pub struct Crew<'scope, 'env, const B: usize, const S: usize, const I: usize, co
     /// Blocks that were given to the threads so far, each to the next in turn; and how many were taken back.
     given: usize,
     taken: usize,
-    /// Without threads: the block to be expanded when it is taken, and room for that.
+    /// Without threads: the block to be expanded when it is taken.
     own: Option<Block<K>>,
-    room: Room<B, S, I>,
+    /// Without threads: what that needs.
+    scratch: Scratch<B, S, I>,
 }
 
 struct Worker<'scope, const K: usize> {
@@ -34,9 +35,9 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
             let (blocks, to_expand) = sync_channel::<Block<K>>(BLOCKS_PER_THREAD);
             let (sender, expanded) = sync_channel(BLOCKS_PER_THREAD);
             let work = move || {
-                let mut room = Room::default();
+                let mut scratch = Scratch::default();
                 // Whoever is no longer listened to has nothing more to do.
-                let _ = to_expand.into_iter().try_for_each(|block| sender.send(expander.expand(&block, &mut room)));
+                let _ = to_expand.into_iter().try_for_each(|block| sender.send(expander.expand(&block, &mut scratch)));
             };
             Worker { blocks, expanded, thread: scope.spawn(work) }
         };
@@ -46,7 +47,7 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
             given: 0,
             taken: 0,
             own: None,
-            room: Room::default(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -83,7 +84,7 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
     /// As the thread did, if it did.
     pub fn take(&mut self) -> Option<Expanded<K>> {
         if let Some(block) = self.own.take() {
-            return Some(self.expander.expand(&block, &mut self.room));
+            return Some(self.expander.expand(&block, &mut self.scratch));
         }
         if self.is_idle() {
             return None;

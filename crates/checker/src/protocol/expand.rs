@@ -7,7 +7,7 @@ use super::predicates::{NO_DEADLOCK, PROGRESS, check_state};
 use super::visited::{StateIndex, Visited};
 use super::world::World;
 
-/// States that are expanded together.
+/// States that are handed over together to be expanded.
 #[derive(Clone, Debug, Default)]
 pub struct Block<const K: usize> {
     /// The number of the first.
@@ -44,12 +44,12 @@ pub struct Expanded<const K: usize> {
 }
 
 /// States that are expanded together, each step of the work for all of them before the next step: the code of one step fits into a first-level
-/// instruction cache, that of all does not.
+/// instruction cache, that of all does not. What so many lead to fits into the second level.
 const GROUP: usize = 16;
 
-/// Room for some states and what they lead to, used again and again.
+/// Some states and what they lead to, in memory that is used again and again.
 #[derive(Debug, Default)]
-pub struct Room<const B: usize, const S: usize, const I: usize> {
+pub struct Scratch<const B: usize, const S: usize, const I: usize> {
     worlds: Vec<World<B, S, I>>,
     ways: Ways<B, S, I>,
     /// Of each way the number of the state that it starts from.
@@ -74,11 +74,11 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
     }
 
     /// Expands the states of a block in order, up to one that breaks something.
-    pub fn expand<const K: usize>(&self, block: &Block<K>, room: &mut Room<B, S, I>) -> Expanded<K> {
+    pub fn expand<const K: usize>(&self, block: &Block<K>, scratch: &mut Scratch<B, S, I>) -> Expanded<K> {
         let mut expanded =
             Expanded { end: block.first, found: Vec::new(), transitions: 0, is_too_wide: false, broken: None };
         for states in block.states.chunks(GROUP) {
-            self.expand_group(states, room, &mut expanded);
+            self.expand_group(states, scratch, &mut expanded);
             if expanded.broken.is_some() || expanded.is_too_wide {
                 break;
             }
@@ -98,45 +98,57 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
     }
 
     /// Looks at the predicates of some states, and finds their next states.
-    fn expand_group<const K: usize>(&self, states: &[Words<K>], room: &mut Room<B, S, I>, expanded: &mut Expanded<K>) {
+    fn expand_group<const K: usize>(
+        &self,
+        states: &[Words<K>],
+        scratch: &mut Scratch<B, S, I>,
+        expanded: &mut Expanded<K>,
+    ) {
         let first = expanded.end;
-        let Room { worlds, ways, parents } = room;
+        let Scratch { worlds, ways, parents } = scratch;
         worlds.resize(states.len(), *self.packer.first());
         worlds.iter_mut().zip(states).for_each(|(world, words)| self.packer.unpack_into(words, world));
         let in_itself = (first..).zip(&*worlds).find_map(|(index, world)| self.broken_in_world(index, world));
         if let Some((index, ..)) = in_itself {
             worlds.truncate((index - first) as usize);
         }
-        ways.truncate(0);
+        ways.clear();
         parents.clear();
-        let stuck = (first..).zip(&*worlds).find_map(|(index, world)| {
+        let on_its_ways = (first..).zip(&*worlds).find_map(|(index, world)| {
             let known = ways.len();
             self.model.each_next(world, ways);
             parents.resize(ways.len(), index);
-            self.stuck_in(world, &ways[known..]).map(|name| (index, name, None))
+            self.broken_on_ways(world, &mut ways[known..]).map(|name| (index, name))
         });
-        self.look_at_progress(first, worlds, ways, parents);
-        let wrong = ways.iter().position(|way| way.breaks.is_some());
-        if let Some(wrong) = wrong {
-            ways.truncate(parents.partition_point(|parent| *parent <= parents[wrong]));
-        }
         ways.iter_mut().for_each(|way| self.model.make_canonical(&mut way.next));
-        let known = expanded.found.len();
+        let mut broken_by_action = None;
         for (way, parent) in ways.iter_mut().zip(&*parents) {
-            match self.packer.pack(&mut way.next) {
-                Some(words) => expanded.found.push(Found { words, hash: Visited::hash(&words), parent: *parent }),
-                None => expanded.is_too_wide = true,
-            }
+            let Some(words) = self.packer.pack(&mut way.next) else {
+                expanded.is_too_wide = true;
+                continue;
+            };
+            broken_by_action = broken_by_action.or(way.breaks.map(|_| words));
+            expanded.found.push(Found { words, hash: Visited::hash(&words), parent: *parent });
         }
         expanded.transitions += ways.len() as u64;
-        // What the next states of a state break comes before that it is stuck, and that before what later states break in themselves. (If one was too wide,
-        // all is explored again with wider words.)
-        let led_to = |wrong: usize| {
-            let words = expanded.found.get(known + wrong).map(|found| found.words);
-            ways[wrong].breaks.map(|name| (parents[wrong], name, words))
-        };
-        expanded.broken = wrong.and_then(led_to).or(stuck).or(in_itself);
+        expanded.broken = on_its_ways.map(|(index, name)| (index, name, broken_by_action)).or(in_itself);
         expanded.end = expanded.broken.map_or(first + states.len() as StateIndex, |(index, ..)| index + 1);
+    }
+
+    /// What the first of the ways of a state that breaks something breaks, or else what the state breaks by having no way on. Ways that leave no less
+    /// work are marked.
+    fn broken_on_ways(&self, world: &World<B, S, I>, ways: &mut [Way<B, S, I>]) -> Option<&'static str> {
+        if self.model.watch().looks_at(PROGRESS.name) {
+            let work = self.model.work_left(world);
+            for way in &mut *ways {
+                let mut watch = self.model.watch();
+                watch.broken = way.breaks;
+                let is_cut = matches!(way.action, Action::PowerCut { .. });
+                watch.require(&PROGRESS, is_cut || self.model.work_left(&way.next) < work);
+                way.breaks = watch.broken;
+            }
+        }
+        ways.iter().find_map(|way| way.breaks).or_else(|| self.stuck_in(world, ways))
     }
 
     /// What a state with these ways breaks by having no way on.
@@ -148,27 +160,5 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
         let predicate = if self.model.has_anything_under_way(world) { &NO_DEADLOCK } else { &PROGRESS };
         watch.require(predicate, false);
         watch.broken
-    }
-
-    /// Whether each way but a power cut leaves less work.
-    fn look_at_progress(
-        &self,
-        first: StateIndex,
-        worlds: &[World<B, S, I>],
-        ways: &mut [Way<B, S, I>],
-        parents: &[StateIndex],
-    ) {
-        if !self.model.watch().looks_at(PROGRESS.name) {
-            return;
-        }
-        let work: [i64; GROUP] =
-            std::array::from_fn(|at| worlds.get(at).map_or(0, |world| self.model.work_left(world)));
-        for (way, parent) in ways.iter_mut().zip(parents) {
-            let is_cut = matches!(way.action, Action::PowerCut { .. });
-            let mut watch = self.model.watch();
-            watch.broken = way.breaks;
-            watch.require(&PROGRESS, is_cut || self.model.work_left(&way.next) < work[(parent - first) as usize]);
-            way.breaks = watch.broken;
-        }
     }
 }

@@ -69,7 +69,7 @@ pub struct Means {
     pub threads: usize,
 }
 
-/// States that are expanded together: what they lead to fits into a second-level cache.
+/// States that are handed over together to be expanded: so many that handing over costs little.
 const BLOCK: usize = 256;
 
 /// What is known so far.

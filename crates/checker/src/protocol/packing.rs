@@ -289,7 +289,7 @@ impl<const B: usize, const S: usize, const I: usize> Packer<B, S, I> {
     /// The state that was packed.
     pub fn unpack<const K: usize>(&self, words: &Words<K>) -> World<B, S, I> {
         let mut world = self.first;
-        self.unpack_into(words, &mut world);
+        self.code(&mut Reader { words, position: 0 }, &mut world);
         world
     }
 

@@ -3,6 +3,7 @@
 mod counts;
 mod documented_counts;
 mod failure;
+mod groups;
 mod killing;
 mod orbits;
 mod reductions;

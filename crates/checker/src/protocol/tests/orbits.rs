@@ -29,7 +29,7 @@ fn reached<const B: usize>(acting: &Explored, naming: &Explored) -> HashSet<Stat
     let mut waiting = vec![first];
     let mut ways = Ways::default();
     while let Some(world) = waiting.pop() {
-        ways.truncate(0);
+        ways.clear();
         acting.each_next(&world, &mut ways);
         for way in ways.iter_mut() {
             naming.make_canonical(&mut way.next);

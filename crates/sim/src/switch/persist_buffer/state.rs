@@ -191,7 +191,8 @@ impl<const N: usize> InputQueue<N> {
     }
 }
 
-/// Everything the persist buffer's logic knows. `SLOTS` is at least one more than the entries, `INPUTS` at least all places of the input.
+/// Everything the persist buffer's logic knows. `SLOTS` is at least one more than the entries, `INPUTS` at least all places of the input. An exploration
+/// copies it for each next state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State<const SLOTS: usize, const INPUTS: usize> {
     /// The slots, each with durable and volatile fields; those from `slot_count` on are not there.
