@@ -177,6 +177,7 @@ HEADLINE: tuple[Figure, ...] = (
         "rate",
         "PM reads answered by the persist buffer",
         _plain("persist_buffer.read_hit_rate"),
+        _estimated("persist_buffer.read_hit_rate"),
     ),
     Figure(
         "persist_buffer.write_coalescing_rate",
@@ -184,6 +185,7 @@ HEADLINE: tuple[Figure, ...] = (
         "rate",
         "PM writes merged into a Dirty entry",
         _plain("persist_buffer.write_coalescing_rate"),
+        _estimated("persist_buffer.write_coalescing_rate"),
     ),
 )
 
@@ -209,9 +211,13 @@ def formatted(value: Value, form: str = ".3f", divisor: float = 1) -> str:
 
 
 def shown_with_error(value: Value, half_width: Value, unit: str) -> str:
-    """The same, and the confidence interval of an estimate in percent of it."""
+    """The same, and half the confidence interval of an estimate: in percent of it, of a rate in its
+    own percent.
+    """
     if not value or half_width is None:
         return shown(value, unit)
+    if unit == "rate":
+        return f"{value * 100:.1f} ±{half_width * 100:.1f} %"
     return f"{shown(value, unit)} ±{half_width / value:.1%}"
 
 

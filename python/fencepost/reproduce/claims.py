@@ -162,6 +162,12 @@ _ESTIMATED = {
     "read_latency_pb_rf_vs_pb": READ_LATENCY,
 }
 
+# Of which programs what stands for several is no mean.
+_LEFT_OUT_OF_MEAN = {AVERAGE: (), "others": HIT_RATES_APART}
+
+# Rates of Figure 7, by their names in the results.
+_RATES = {"pb_read_hit_rate": "read_hit_rate", "write_coalescing_rate": "write_coalescing_rate"}
+
 
 def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Value:
     """Half the width of the 95 % confidence interval of a figure; None if nothing was estimated.
@@ -171,19 +177,25 @@ def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Valu
     """
     if metric == "persist_latency_over_zero_switches":
         return study.switches_half_width() if study.program(workload) else None
-    key = _ESTIMATED.get(metric)
-    if key is None:
+    if metric in _RATES:
+        path = f"persist_buffer.{_RATES[metric]}"
+        widths = {
+            name: study.own_half_width(study.cell(name, scheme), path) for name in study.names
+        }
+    elif metric in _ESTIMATED:
+        key, other = _ESTIMATED[metric], "pb" if metric.endswith("_vs_pb") else BASELINE
+        widths = {
+            name: study.half_width(study.cell(name, scheme), key, study.cell(name, other))
+            for name in study.names
+        }
+    else:
         return None
-    other = "pb" if metric.endswith("_vs_pb") else BASELINE
-    widths = {
-        name: study.half_width(study.cell(name, scheme), key, study.cell(name, other))
-        for name in study.names
-    }
     if workload in widths:
         return widths[workload]
-    if workload == AVERAGE:
-        known = [width for width in widths.values() if width is not None]
-        return math.hypot(*known) / len(widths) if known else None
+    if workload in _LEFT_OUT_OF_MEAN:
+        meant = [name for name in widths if name not in _LEFT_OUT_OF_MEAN[workload]]
+        known = [width for name in meant if (width := widths[name]) is not None]
+        return math.hypot(*known) / len(meant) if known else None
     values = MEASURES[metric](study, scheme)
     chosen = _SELECTIONS[workload](values) if workload in _SELECTIONS else None
     decides = [name for name, value in values.items() if value is not None and value == chosen]
@@ -200,12 +212,9 @@ def _against_pb(values: Callable[[Study, str], dict[str, Value]]) -> Measure:
     return measure
 
 
-def _coalescing(study: Study, scheme: str) -> dict[str, Value]:
-    return study.rates(scheme, "write_coalescing_rate")
-
-
-def _hits(study: Study, scheme: str) -> dict[str, Value]:
-    return study.rates(scheme, "read_hit_rate")
+def _rate(metric: str) -> Measure:
+    """Figure 7: a rate of the persist buffer."""
+    return lambda study, scheme: study.rates(scheme, _RATES[metric])
 
 
 Measure = Callable[[Study, str], dict[str, Value]]
@@ -217,8 +226,7 @@ MEASURES: dict[str, Measure] = {
     "persist_latency_pb_rf_vs_pb": _against_pb(Study.persist_ratios),
     "read_latency_pb_rf_vs_pb": _against_pb(Study.read_ratios),
     "speedup_pb_rf_vs_pb": _against_pb(Study.speedups),
-    "pb_read_hit_rate": _hits,
-    "write_coalescing_rate": _coalescing,
+    **{metric: _rate(metric) for metric in _RATES},
 }
 
 

@@ -1,5 +1,5 @@
 //! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that the number of threads changes
-//! no number of a state.
+//! no number of a state. A block that nobody would look anything up beside is not worth handing over.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -16,9 +16,9 @@ pub struct Crew<'scope, 'env, const B: usize, const S: usize, const I: usize, co
     /// Blocks that were given to the threads so far, each to the next in turn; and how many were taken back.
     given: usize,
     taken: usize,
-    /// Without threads: the block to be expanded when it is taken.
+    /// The block to be expanded when it is taken, by who takes it.
     own: Option<Block<K>>,
-    /// Without threads: what that needs.
+    /// What that needs.
     scratch: Scratch<B, S, I>,
 }
 
@@ -58,16 +58,15 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
 
     /// Whether one more block would not wait behind others.
     pub fn has_room(&self) -> bool {
-        match self.workers.len() {
-            0 => self.own.is_none(),
-            threads => self.given - self.taken < threads * BLOCKS_PER_THREAD,
-        }
+        let given = self.given - self.taken;
+        self.own.is_none() && (given == 0 || given < self.workers.len() * BLOCKS_PER_THREAD)
     }
 
-    /// Gives a block to the thread whose turn it is. There must be room.
-    pub fn give(&mut self, block: Block<K>) {
+    /// Gives a block to the thread whose turn it is. There must be room. If it `is_last`, nothing more can be given before it is taken: then it is kept
+    /// for who takes it, unless others are under way.
+    pub fn give(&mut self, block: Block<K>, is_last: bool) {
         debug_assert!(self.has_room());
-        if self.workers.is_empty() {
+        if self.workers.is_empty() || is_last && self.is_idle() {
             self.own = Some(block);
             return;
         }

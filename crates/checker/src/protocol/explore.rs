@@ -103,10 +103,10 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
             while crew.has_room() && (explorer.visited.len() >= given + BLOCK || crew.is_idle()) {
                 let block = explorer.block(given);
                 given += block.states.len();
-                match block.states.is_empty() {
-                    true => break,
-                    false => crew.give(block),
+                if block.states.is_empty() {
+                    break;
                 }
+                crew.give(block, given == explorer.visited.len());
             }
             let Some(expanded) = crew.take() else { break };
             if !explorer.keep(&expanded, means.memory_max) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CLASSES, Counted};
 use crate::sampling::estimate::{Estimate, Pair, ratio};
-use crate::sampling::measure::{MEASURES, Sample, known_of};
+use crate::sampling::measure::{MEASURES, RATES, Sample, known_of};
 use crate::sampling::regression::Total;
 use crate::simulation::{Interval, Outcome};
 
@@ -64,7 +64,7 @@ fn description(sample: &Sample, whole: &Counted, time: &Total, estimates: Value)
     })
 }
 
-/// Estimates of everything that takes time, each with half the width of its 95 % confidence interval.
+/// Estimates of everything that takes time, and of rates that depend on it, each with half the width of its 95 % confidence interval.
 fn estimates(sample: &Sample, whole: &Counted, time: &Total) -> Value {
     let mut estimates = Map::new();
     let mut add = |name: String, estimate: Option<Estimate>| {
@@ -83,6 +83,12 @@ fn estimates(sample: &Sample, whole: &Counted, time: &Total) -> Value {
             let has_met = fences(&Counted::measured(&sample.measured(), whole.time)) > 0 || fences(whole) == 0;
             let total = sample.total(None, &known_of(&whole.stats), |interval| interval.latencies[index].numerator);
             add("fence_stall.total_ns".into(), total.filter(|_| has_met).map(|total| total.estimate()));
+        }
+    }
+    if whole.persist_buffers() > 0 {
+        for (index, (name, ..)) in RATES.iter().enumerate() {
+            let counts: Vec<Pair> = sample.intervals.iter().map(|interval| interval.rates[index]).collect();
+            add(format!("persist_buffer.{name}"), ratio(&counts));
         }
     }
     Value::Object(estimates)

@@ -26,6 +26,8 @@ pub struct MeasuredInterval {
     pub known: Vec<f64>,
     /// For each of [`MEASURES`], the sum of the latencies in ns, and how many they are.
     pub latencies: Vec<Pair>,
+    /// For each of [`RATES`], the counts of which it is the ratio.
+    pub rates: Vec<Pair>,
 }
 
 /// The distributions of which each interval takes down its own mean: name in the results, and name among the counters of a host or core.
@@ -36,6 +38,10 @@ pub const MEASURES: [(&str, &str); 5] = [
     ("dram_read", "memory_border.dram_reads.latency"),
     ("fence_stall", "fence_stall"),
 ];
+
+/// The rates of persist buffers that each interval has its own of: name in the results, and names of the two counters, a part and the whole.
+pub const RATES: [(&str, &str, &str); 2] =
+    [("read_hit_rate", "read_hits", "reads"), ("write_coalescing_rate", "writes_coalesced", "writes")];
 
 /// What a sample gives.
 #[derive(Clone, Debug)]
@@ -147,6 +153,7 @@ impl Sampling {
             time: boundary.time.since(begun.time),
             known: known_of(&stats),
             latencies: MEASURES.iter().map(|(_, path)| latencies(&stats, path)).collect(),
+            rates: RATES.iter().map(|(_, part, whole)| rate(&stats, part, whole)).collect(),
         });
         let measured = Measured { stats, counted: system.now().since(begun.noticed) };
         let sum = self.regions.get(&region).map_or_else(|| measured.clone(), |sum| sum.plus(&measured));
@@ -210,6 +217,15 @@ fn latencies(stats: &StatsNode, path: &str) -> Pair {
         }
     }
     Pair { numerator: sum.sum().as_ns(), denominator: sum.count() as f64 }
+}
+
+/// Two counters of all persist buffers.
+fn rate(stats: &StatsNode, part: &str, whole: &str) -> Pair {
+    let sum = |name: &str| {
+        let path = format!("persist_buffer.{name}");
+        stats.children().iter().map(|(_, component)| component.counter(&path)).sum::<u64>() as f64
+    };
+    Pair { numerator: sum(part), denominator: sum(whole) }
 }
 
 /// Why what is asked for cannot be sampled, if it cannot.

@@ -91,6 +91,18 @@ fn counts_are_those_of_full_detail_and_time_lies_in_its_confidence_interval() {
         let half = sample["sampling"]["estimates"]["simulated_ns"]["half_width"].as_f64().unwrap();
         assert!((time / truth - 1.0).abs() < 0.03, "{scheme}: {time} of {truth}");
         assert!((time - truth).abs() <= half.max(0.01 * truth), "{scheme}: {time} ± {half}, in truth {truth}");
+        for rate in ["read_hit_rate", "write_coalescing_rate"] {
+            let estimate = &sample["sampling"]["estimates"][format!("persist_buffer.{rate}")];
+            assert_eq!(estimate.is_null(), scheme == Scheme::Nopb, "{scheme} {rate}");
+            if scheme == Scheme::Nopb {
+                continue;
+            }
+            let half = estimate["half_width"].as_f64().unwrap();
+            let truth = whole["persist_buffer"][rate].as_f64().unwrap();
+            let value = estimate["value"].as_f64().unwrap();
+            assert_eq!(estimate["value"], sample["persist_buffer"][rate], "{scheme} {rate}");
+            assert!((value - truth).abs() <= half, "{scheme} {rate}: {value} ± {half}, in truth {truth}");
+        }
         let intervals = sample["sampling"]["intervals"].as_array().unwrap();
         assert!((40..=42).contains(&intervals.len()), "{} intervals", intervals.len());
     }
