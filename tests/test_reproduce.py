@@ -259,6 +259,41 @@ def test_all_schemes_end_where_the_limit_is_reached(kept: Replays) -> None:
     assert counts.pop() < kept[whole]["instructions"]
 
 
+class RatesOfSix:
+    """A study of six programs that knows their rates, and of those that were sampled how surely."""
+
+    names = ("fft", "lu_cont", "lu_non", "raytrace", "radiosity", "volrend")
+
+    def __init__(self, half_widths: dict[str, float | None]) -> None:
+        self._half_widths = half_widths
+
+    def rates(self, scheme: str, rate: str) -> dict[str, float | None]:
+        return dict.fromkeys(self.names, 0.2) | {"raytrace": None}
+
+    def cell(self, name: str, scheme: str) -> str:
+        return name
+
+    def is_sampled(self, cell: str) -> bool:
+        return cell in self._half_widths
+
+    def own_half_width(self, cell: str, path: str) -> float | None:
+        return self._half_widths.get(cell)
+
+
+def test_a_mean_is_as_sure_as_the_programs_that_it_is_of():
+    def half_width(workload: str, **half_widths: float | None) -> float | None:
+        study: Any = RatesOfSix(half_widths)
+        return claims.half_width_of(study, "pb_read_hit_rate", workload, "pb_rf")
+
+    # Three of them have a rate and are meant: fft and both lu.
+    errors = {"fft": 0.03, "lu_non": 0.04, "raytrace": 0.5, "volrend": 0.5}
+    assert half_width("others", **errors) == pytest.approx(0.05 / 3)
+    assert half_width("fft", **errors) == 0.03
+    assert half_width("lu_cont", **errors) is None, "it is exact"
+    assert half_width("others", fft=0.03, lu_non=None) is None, "one is a guess"
+    assert half_width("others", volrend=0.5) is None, "all are exact"
+
+
 def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "QUICK_INSTRUCTIONS", 0)
     monkeypatch.setattr(replays, "QUICK_PLAN", "4000:1000:500")

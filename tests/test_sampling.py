@@ -47,7 +47,10 @@ def sampled(result, scale):
             "detail": 10,
             "warmup": 10,
             "coefficients": 1,
-            "estimates": {"simulated_ns": {"value": time, "half_width": time / 20}},
+            "estimates": {
+                "simulated_ns": {"value": time, "half_width": time / 20},
+                "persist_buffer.write_coalescing_rate": {"value": 0.25, "half_width": 0.125},
+            },
             "intervals": [[0, 0, 10, 1.0, error] for error in errors],
         }
     return document
@@ -58,6 +61,9 @@ def test_a_figure_that_is_estimated_shows_its_confidence_interval(result):
     figure = {figure.key: figure for figure in figures.HEADLINE}
     assert table.cell(figure["simulated_ns"], runs[1], runs).endswith("±5.0%")
     assert "±" not in table.cell(figure["persist.count"], runs[1], runs)
+    runs[1]["persist_buffer"]["write_coalescing_rate"] = 0.25
+    rate = figure["persist_buffer.write_coalescing_rate"]
+    assert table.cell(rate, runs[1], runs) == "25.0 ±12.5 %"
     assert table.title(sampled(result, 1.0)).endswith("95 % confidence intervals.")
     assert "±" not in table.cell(figure["simulated_ns"], result["runs"][1], result["runs"])
 

@@ -54,7 +54,7 @@ def sampling(result: dict[str, Any]) -> str:
     of = sampled[0]
     return (
         f"Sampled: {len(of['intervals'])} intervals of {of['detail']:,} instructions, one in "
-        f"{of['period']:,}; times are estimates with their 95 % confidence intervals."
+        f"{of['period']:,}; times and rates are estimates with their 95 % confidence intervals."
     )
 
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kernel::Duration;
 use crate::message::Stage;
-use crate::sampling::measure::Measured;
+use crate::sampling::measure::{Measured, RATES};
 use crate::simulation::{Interval, Outcome, Simulation};
 use crate::stats::{Histogram, Series, StatsNode};
 use crate::switch::Scheme;
@@ -157,9 +157,10 @@ impl Counted {
         let count = |name: &str| self.sum(&format!("persist_buffer.{name}"));
         let max: u64 = self.having("persist_buffer.occupancy.level_ps").map(highest_level).sum();
         let levels = self.having("persist_buffer.occupancy.level_ps").map(|levels| levels.children().len() as u64 - 1);
+        let [(hits, answered, reads), (coalescing, merged, writes)] = RATES;
         json!({
-            "read_hit_rate": ratio(count("read_hits"), count("reads")),
-            "write_coalescing_rate": ratio(count("writes_coalesced"), count("writes")),
+            hits: ratio(count(answered), count(reads)),
+            coalescing: ratio(count(merged), count(writes)),
             "reads": count("reads"),
             "read_hits": count("read_hits"),
             "writes": count("writes"),

@@ -162,8 +162,8 @@ _ESTIMATED = {
     "read_latency_pb_rf_vs_pb": READ_LATENCY,
 }
 
-# Of which programs what stands for several is no mean.
-_LEFT_OUT_OF_MEAN = {AVERAGE: (), "others": HIT_RATES_APART}
+# What is a mean over programs, and which it leaves out.
+_MEANS: dict[str, tuple[str, ...]] = {AVERAGE: (), "others": HIT_RATES_APART}
 
 # Rates of Figure 7, by their names in the results.
 _RATES = {"pb_read_hit_rate": "read_hit_rate", "write_coalescing_rate": "write_coalescing_rate"}
@@ -192,11 +192,13 @@ def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Valu
         return None
     if workload in widths:
         return widths[workload]
-    if workload in _LEFT_OUT_OF_MEAN:
-        meant = [name for name in widths if name not in _LEFT_OUT_OF_MEAN[workload]]
-        known = [width for name in meant if (width := widths[name]) is not None]
-        return math.hypot(*known) / len(meant) if known else None
     values = MEASURES[metric](study, scheme)
+    if workload in _MEANS:
+        meant = list(_named(values, *_MEANS[workload]))
+        estimated = [name for name in meant if study.is_sampled(study.cell(name, scheme))]
+        known = [width for name in estimated if (width := widths[name]) is not None]
+        is_known = known and len(known) == len(estimated)
+        return math.hypot(*known) / len(meant) if is_known else None
     chosen = _SELECTIONS[workload](values) if workload in _SELECTIONS else None
     decides = [name for name, value in values.items() if value is not None and value == chosen]
     return widths[decides[0]] if decides else None
@@ -230,8 +232,14 @@ MEASURES: dict[str, Measure] = {
 }
 
 
+def _named(values: dict[str, Value], *left_out: str) -> dict[str, float]:
+    """Those with a value, by program."""
+    items = values.items()
+    return {name: value for name, value in items if value is not None and name not in left_out}
+
+
 def _known(values: dict[str, Value], *left_out: str) -> list[float]:
-    return [value for name, value in values.items() if value is not None and name not in left_out]
+    return list(_named(values, *left_out).values())
 
 
 def _most(values: dict[str, Value]) -> Value:
@@ -252,7 +260,7 @@ _SELECTIONS: dict[str, Callable[[dict[str, Value]], Value]] = {
         _known(values, *LOW_HIT_RATES), default=None
     ),
     "most": _most,
-    "others": lambda values: _mean(_known(values, *HIT_RATES_APART)),
+    "others": lambda values: _mean(_known(values, *_MEANS["others"])),
 }
 
 

@@ -45,7 +45,8 @@ def ending(study: Study) -> str:
         f"A quick look: a run ends where `nopb` has executed {QUICK_LIMIT // 10**6} million "
         "instructions, and every scheme stops at the same instruction of each thread (the study's "
         f"runs end at {PM_WRITES:,} writes to PM); {detail(study)}. Figures of sampled programs "
-        "are estimates, with half the width of the 95 % confidence interval behind ±."
+        "are estimates, with half the width of the 95 % confidence interval behind ± where one is "
+        "known."
     )
 
 

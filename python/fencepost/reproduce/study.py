@@ -245,6 +245,10 @@ class Study:
         """Figure 6b: mean latency of PM reads over that of `nopb`, by program."""
         return self._ratios(scheme, READ_LATENCY)
 
+    def is_sampled(self, cell: Cell) -> bool:
+        """Whether what there is of a cell are estimates."""
+        return bool((self.run(cell) or {}).get("sampling"))
+
     def half_width(self, cell: Cell, key: str, other: Cell) -> Value:
         """Half the width of the 95 % confidence interval of a cell's `SPEEDUP` over another one, or
         of its mean `key` over that of the other; None if nothing was sampled.

@@ -58,15 +58,15 @@ impl<'scope, 'env, const B: usize, const S: usize, const I: usize, const K: usiz
 
     /// Whether one more block would not wait behind others.
     pub fn has_room(&self) -> bool {
-        let given = self.given - self.taken;
-        self.own.is_none() && (given == 0 || given < self.workers.len() * BLOCKS_PER_THREAD)
+        let under_way = self.given - self.taken;
+        self.own.is_none() && (under_way == 0 || under_way < self.workers.len() * BLOCKS_PER_THREAD)
     }
 
-    /// Gives a block to the thread whose turn it is. There must be room. If it `is_last`, nothing more can be given before it is taken: then it is kept
-    /// for who takes it, unless others are under way.
-    pub fn give(&mut self, block: Block<K>, is_last: bool) {
+    /// Gives a block to the thread whose turn it is. There must be room. If it is `alone`, no other is given before it is taken: then it is kept for who
+    /// takes it, who would only wait for it.
+    pub fn give(&mut self, block: Block<K>, alone: bool) {
         debug_assert!(self.has_room());
-        if self.workers.is_empty() || is_last && self.is_idle() {
+        if self.workers.is_empty() || alone {
             self.own = Some(block);
             return;
         }

@@ -65,7 +65,7 @@ pub enum EndedEarly {
 pub struct Means {
     /// Bytes for the set of states.
     pub memory_max: u64,
-    /// Threads that find next states, beside the one that looks them up; 0: that one does all.
+    /// Threads that find next states, beside the one that looks them up; 0: that one does all, as it does where it would only wait for another.
     pub threads: usize,
 }
 
@@ -106,7 +106,8 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
                 if block.states.is_empty() {
                     break;
                 }
-                crew.give(block, given == explorer.visited.len());
+                let alone = crew.is_idle() && explorer.visited.len() < given + BLOCK;
+                crew.give(block, alone);
             }
             let Some(expanded) = crew.take() else { break };
             if !explorer.keep(&expanded, means.memory_max) {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{CLASSES, Counted};
-use crate::sampling::estimate::{Estimate, Pair, ratio};
+use crate::sampling::estimate::{Estimate, Pair, ratio, share};
 use crate::sampling::measure::{MEASURES, RATES, Sample, known_of};
 use crate::sampling::regression::Total;
 use crate::simulation::{Interval, Outcome};
@@ -88,7 +88,7 @@ fn estimates(sample: &Sample, whole: &Counted, time: &Total) -> Value {
     if whole.persist_buffers() > 0 {
         for (index, (name, ..)) in RATES.iter().enumerate() {
             let counts: Vec<Pair> = sample.intervals.iter().map(|interval| interval.rates[index]).collect();
-            add(format!("persist_buffer.{name}"), ratio(&counts));
+            add(format!("persist_buffer.{name}"), share(&counts));
         }
     }
     Value::Object(estimates)

@@ -1,7 +1,7 @@
 //! From measured intervals to the whole program: means and ratios with 95 % confidence intervals.
 //!
-//! A mean latency of the whole program is a ratio of two sums over intervals, latency to requests. Its variance is that of the linearised ratio (Cochran, Sampling Techniques, 3rd edition, chapter 6), its confidence interval uses Student's t with one degree of freedom less
-//! than there are intervals. Intervals of systematic sampling are taken as if they were independent, which overstates the error of a program whose
+//! A mean latency of the whole program is a ratio of two sums over intervals, latency to requests; a rate is one of two counts. Its variance is that of the linearised ratio (Cochran, Sampling Techniques, 3rd edition, chapter 6), its confidence interval uses Student's t with one degree of freedom less
+//! than there are intervals that have anything to say. Intervals of systematic sampling are taken as if they were independent, which overstates the error of a program whose
 //! phases are longer than a period.
 
 use super::regression::{Total, half_width};
@@ -50,7 +50,14 @@ pub fn matched_ratio(above: &Total, below: &Total) -> Option<Estimate> {
     Some(Estimate { value, half_width: half.map(|half| half * value.abs()) })
 }
 
-/// The ratio, and by which part of it each interval lies off.
+/// The ratio of sums of which one counts a part of what the other counts. Where all were of that part, or none, nothing is known of how rare the others
+/// are, and so of the error.
+pub fn share(pairs: &[Pair]) -> Option<Estimate> {
+    let Estimate { value, half_width } = ratio(pairs)?;
+    Some(Estimate { value, half_width: half_width.filter(|_| value > 0.0 && value < 1.0) })
+}
+
+/// The ratio, and by which part of it each interval that has something to say lies off.
 fn relative_errors(pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
     let numerator: f64 = pairs.iter().map(|pair| pair.numerator).sum();
     let denominator: f64 = pairs.iter().map(|pair| pair.denominator).sum();
@@ -61,7 +68,7 @@ fn relative_errors(pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
     let off = |pair: &Pair| {
         if numerator == 0.0 { 0.0 } else { (pair.numerator - value * pair.denominator) / numerator }
     };
-    Some((value, pairs.iter().map(off).collect()))
+    Some((value, pairs.iter().filter(|pair| pair.denominator > 0.0).map(off).collect()))
 }
 
 /// The 97.5 % quantile of Student's t with `degrees` of freedom (Hill: Algorithm 396, Communications of the ACM 13, 1970), to six digits.
@@ -161,10 +168,20 @@ mod tests {
     }
 
     #[test]
+    fn a_share_of_all_or_nothing_has_no_confidence() {
+        let half_width = |counts: &[(f64, f64)]| share(&pairs(counts)).unwrap().half_width;
+        assert_eq!(half_width(&[(0.0, 5.0), (0.0, 7.0)]), None);
+        assert_eq!(half_width(&[(5.0, 5.0), (7.0, 7.0)]), None);
+        assert!(half_width(&[(4.0, 5.0), (7.0, 7.0)]).unwrap() > 0.0);
+    }
+
+    #[test]
     fn one_interval_has_no_confidence_and_none_no_value() {
         assert_eq!(ratio(&pairs(&[(3.0, 1.0)])).unwrap().half_width, None);
         assert_eq!(ratio(&[]), None);
         assert_eq!(ratio(&pairs(&[(0.0, 0.0), (0.0, 0.0)])), None, "no request in any interval");
+        let empty = pairs(&[(3.0, 1.0), (0.0, 0.0), (0.0, 0.0)]);
+        assert_eq!(ratio(&empty).unwrap().half_width, None, "two of them have nothing to say");
         let nothing = Total { value: 0.0, errors: vec![], coefficients: 1 };
         assert_eq!(matched_ratio(&nothing, &nothing), None);
     }

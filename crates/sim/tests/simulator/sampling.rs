@@ -91,21 +91,48 @@ fn counts_are_those_of_full_detail_and_time_lies_in_its_confidence_interval() {
         let half = sample["sampling"]["estimates"]["simulated_ns"]["half_width"].as_f64().unwrap();
         assert!((time / truth - 1.0).abs() < 0.03, "{scheme}: {time} of {truth}");
         assert!((time - truth).abs() <= half.max(0.01 * truth), "{scheme}: {time} ± {half}, in truth {truth}");
-        for rate in ["read_hit_rate", "write_coalescing_rate"] {
-            let estimate = &sample["sampling"]["estimates"][format!("persist_buffer.{rate}")];
-            assert_eq!(estimate.is_null(), scheme == Scheme::Nopb, "{scheme} {rate}");
-            if scheme == Scheme::Nopb {
-                continue;
-            }
-            let half = estimate["half_width"].as_f64().unwrap();
-            let truth = whole["persist_buffer"][rate].as_f64().unwrap();
-            let value = estimate["value"].as_f64().unwrap();
-            assert_eq!(estimate["value"], sample["persist_buffer"][rate], "{scheme} {rate}");
-            assert!((value - truth).abs() <= half, "{scheme} {rate}: {value} ± {half}, in truth {truth}");
-        }
         let intervals = sample["sampling"]["intervals"].as_array().unwrap();
         assert!((40..=42).contains(&intervals.len()), "{} intervals", intervals.len());
     }
+}
+
+/// Writes a line past the caches, now and then twice, and reads one that was written up to 40 lines before.
+fn program_that_reads_what_it_wrote(rounds: u64) -> LittleProgram {
+    const LINES: u64 = 3000;
+    let mut builder = ProgramBuilder::new();
+    for round in 0..rounds {
+        // Fibonacci hashing.
+        let random = round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let line = persistent_line(round % LINES);
+        for _ in 0..1 + u64::from(random.is_multiple_of(3)) {
+            builder.execute(0, &[(Instruction::NonTemporalLine, vec![line]), (Instruction::Sfence, vec![])]);
+        }
+        let read = persistent_line((round + LINES - 1 - random % 40) % LINES);
+        builder
+            .execute(0, &[(Instruction::Load, vec![read]), (Instruction::Add, vec![]), (Instruction::Branch, vec![])]);
+    }
+    builder.finish()
+}
+
+#[test]
+fn rates_of_persist_buffers_lie_in_their_confidence_intervals() {
+    let program = program_that_reads_what_it_wrote(6000);
+    let estimate = |entry: &Json, rate: &str| entry["sampling"]["estimates"][format!("persist_buffer.{rate}")].clone();
+    let rates = ["read_hit_rate", "write_coalescing_rate"];
+    for scheme in [Scheme::PbRf, Scheme::PbAdaptive] {
+        let whole = replay(&program, scheme, options()).unwrap();
+        let sample = replay(&program, scheme, sampled("1k:100:200")).unwrap();
+        for rate in rates {
+            let of_sample = estimate(&sample, rate);
+            assert_eq!(of_sample["value"], sample["persist_buffer"][rate], "{scheme} {rate}");
+            let [value, half] = ["value", "half_width"].map(|member| of_sample[member].as_f64().unwrap());
+            let truth = whole["persist_buffer"][rate].as_f64().unwrap();
+            assert!(0.1 < truth && truth < 0.9 && half < 0.1, "{scheme} {rate}: {value} ± {half}, in truth {truth}");
+            assert!((value - truth).abs() <= half, "{scheme} {rate}: {value} ± {half}, in truth {truth}");
+        }
+    }
+    let without = replay(&program, Scheme::Nopb, sampled("1k:100:200")).unwrap();
+    assert!(rates.iter().all(|rate| estimate(&without, rate).is_null()), "there is no buffer");
 }
 
 #[test]
