@@ -214,11 +214,11 @@ def shown_with_error(value: Value, half_width: Value, unit: str) -> str:
     """The same, and half the confidence interval of an estimate: in percent of it, of a rate in its
     own percent.
     """
-    if value is None or half_width is None:
+    if not value or half_width is None:
         return shown(value, unit)
     if unit == "rate":
         return f"{value * 100:.1f} ±{half_width * 100:.1f} %"
-    return f"{shown(value, unit)} ±{half_width / value:.1%}" if value else shown(value, unit)
+    return f"{shown(value, unit)} ±{half_width / value:.1%}"
 
 
 def _duration(ns: float) -> str:
