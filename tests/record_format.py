@@ -419,6 +419,8 @@ class Record:
                 yield [Written(0, b"")] if skip is not None else []
                 return
             written = []
+            if skip is None:
+                continue
             for address, size in write_ranges(*execution):
                 if skip is None:
                     break

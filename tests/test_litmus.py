@@ -96,7 +96,7 @@ def test_no_forbidden_state_is_left_on_any_machine_that_promises(
     }
     assert early == WITHOUT_A_PROMISE
     fabrics = json.loads(_core.litmus_fabrics())
-    # That of crates/checker/tests/litmus.rs is not run again; a fabric stands for its machine.
+    # The checker's own tests run on the tree; a fabric stands for its machine.
     own = {fabric["name"] for fabric in fabrics} - {"tree"}
     asked = own | able.keys() - early - {fabric["machine"] for fabric in fabrics}
     assert asked >= {

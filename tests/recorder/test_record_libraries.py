@@ -70,16 +70,18 @@ def test_transactions_flush_what_they_keep_and_undo(recorder: Recorder) -> None:
     printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
     assert printed["values"] == 50
     record = run.load()
+    patterns = {"kept": "", "aborted": ""}
+    for access in record.accesses(0, rf.STORE, rf.UPDATE, rf.FLUSH):
+        for name in patterns:
+            address = printed[name]
+            if access.kind == rf.FLUSH and access.address // 64 == address // 64:
+                patterns[name] += "f"
+            elif access.address <= address < access.address + access.size:
+                patterns[name] += "s"
     # Zeroed with the root; then each round stores, and an abort stores the old value again; each
     # transaction ends with a flush of the line.
-    for name, expected in (("kept", "s+f(sf){5}"), ("aborted", "s+f(ss+f){5}")):
-        address, pattern = printed[name], ""
-        for access in record.accesses(0, rf.STORE, rf.UPDATE, rf.FLUSH):
-            if access.kind == rf.FLUSH and access.address // 64 == address // 64:
-                pattern += "f"
-            elif access.address <= address < access.address + access.size:
-                pattern += "s"
-        assert re.fullmatch(expected, pattern), (name, pattern)
+    assert re.fullmatch("s+f(sf){5}", patterns["kept"]), patterns
+    assert re.fullmatch("s+f(ss+f){5}", patterns["aborted"]), patterns
 
 
 def test_openmp_program_is_recorded(recorder: Recorder) -> None:

@@ -18,6 +18,8 @@ pub mod published;
 mod px86;
 mod recording;
 mod run;
+#[cfg(test)]
+mod tests;
 mod variation;
 
 pub use condition::Condition;

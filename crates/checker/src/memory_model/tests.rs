@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fencepost_checker::memory_model::fabrics::FABRICS;
-use fencepost_checker::memory_model::{Finding, Guard, NamedMachine, examine, names};
 use fencepost_sim::config::{Machine, SourceText};
+
+use super::fabrics::FABRICS;
+use super::{Finding, Guard, NamedMachine, examine, names};
 
 /// A machine that ships, by name.
 fn shipped(name: &str) -> Option<SourceText> {
