@@ -261,6 +261,26 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
     assert own_first.pb_adaptive == pytest.approx(times["nopb"][0] / times["pb_adaptive"][0])
 
 
+@pytest.mark.parametrize(
+    ("ours", "starts"),
+    [(0.9849, 1), (0.9851, study.STARTS), (0.9949, study.STARTS), (0.9951, 1)],
+)
+def test_a_long_program_has_other_starts_where_the_first_lies_near_the_target(
+    measured: Study, ours: float, starts: int
+) -> None:
+    known = {"nopb": 1.0, "pb": 1.2, "pb_rf": 1.1, "pb_adaptive": 1.2 * ours}
+    found = Sized(measured, known)
+    found._repeated_up_to = 0
+    points = adaptive.points(found)
+    assert {(point.starts, point.near) for point in points} == {(starts, starts > 1)}
+    assert {cell.seed for cell in adaptive.cells(found)} == set(range(starts))
+    first = adaptive.points(found.at_first_start())
+    assert {(point.starts, point.near) for point in first} == {(1, False)}
+    missing = Sized(found, known)
+    missing.are_done = lambda cells: False  # type: ignore[method-assign]
+    assert {cell.seed for cell in adaptive.cells(missing)} == {0}
+
+
 def test_figure_8_has_the_points_that_are_judged(measured: Study) -> None:
     points = {point.entries: point for point in adaptive.points(measured)}
     for scheme in adaptive.SIZED:

@@ -106,6 +106,8 @@ def litmus(
         console.output().print(_table(rows), markup=False)
         for line in (*broken, *said):
             print(line)
+        for line in never_left(rows):
+            print(f"allowed and never left: {line}")
         print(reached(rows))
         print(last_line(rows))
     if broken:
@@ -138,6 +140,13 @@ def reached(rows: list[Finding]) -> str:
         f"{len(run)} tests run: {hit} of {len(allowed)} allowed outcomes reached,"
         f" {left} of {states} states of the models left"
     )
+
+
+def never_left(rows: list[Finding]) -> Iterable[str]:
+    """The states of each test that its model allows and no run has left."""
+    for row in _whole(rows):
+        if row["never_left"]:
+            yield f"{row['id']}: {'; '.join(row['never_left'])}"
 
 
 def last_line(rows: list[Finding]) -> str:
@@ -176,7 +185,10 @@ def with_table(page: Path, rows: list[Finding]) -> str:
     _, end, after = rest.partition(TABLE_ENDS)
     if not (begin and end):
         raise InputError(f"{page}: has no place for the table: {TABLE_BEGINS} and {TABLE_ENDS}")
-    return f"{before}{begin}\n{markdown(rows)}\n{reached(rows)}\n{last_line(rows)}\n{end}{after}"
+    found = [markdown(rows), reached(rows)]
+    if unreached := "".join(f"- {line}\n" for line in never_left(rows)):
+        found.append(f"\nAllowed and never left:\n\n{unreached}")
+    return "\n".join([before + begin, *found, last_line(rows), end + after])
 
 
 def markdown(rows: list[Finding]) -> str:
@@ -220,8 +232,8 @@ def _cells(row: Finding) -> tuple[str, ...]:
 def _where(row: Finding) -> str:
     """On which machines and under which schemes what is asked for was left."""
     cells = row["cells"]
-    if row["isa"] == "fabric":
-        return "–" if not cells else "all"
+    if not cells:
+        return "–"
     reached = [cell for cell in cells if cell["is_reached"]]
     if not reached:
         return "nowhere"

@@ -74,6 +74,7 @@ class Study:
         self._change: str | None = None
         self._variant: str | None = None
         self._starts = STARTS
+        self._repeated_up_to: float = SHORT_INSTRUCTIONS
         self._seed = 0
         self.key_values: KeyValues | None = None  # where that part was run
 
@@ -131,6 +132,12 @@ class Study:
         other._starts = 1
         return other
 
+    def at_all_starts(self) -> Study:
+        """The same study with the other starts of long programs too."""
+        other = copy(self)
+        other._repeated_up_to = math.inf
+        return other
+
     def at_start(self, seed: int) -> Study:
         """The same study with another start of its threads."""
         other = self.at_first_start()
@@ -141,6 +148,10 @@ class Study:
         """The run of a cell, none if it failed."""
         run = self._replays[cell]
         return None if "error" in run else run
+
+    def are_done(self, cells: Iterable[Cell]) -> bool:
+        """Whether there is a run of each cell, or an error."""
+        return all(self._replays.is_done(cell) for cell in cells)
 
     def value(self, cell: Cell, path: str) -> Value:
         """A number of a run."""
@@ -185,7 +196,7 @@ class Study:
 
     def starts(self, cell: Cell) -> list[Cell]:
         """The replays of which `mean_speedup` is: those of other starts too, of a short program."""
-        if self._starts == 1 or self._replays.instructions(cell) > SHORT_INSTRUCTIONS:
+        if self._starts == 1 or self._replays.instructions(cell) > self._repeated_up_to:
             return [cell]
         return [replace(cell, seed=seed) for seed in range(self._starts)]
 

@@ -91,7 +91,10 @@ impl FabricTest {
         let mut too_late = simulation.clone();
         let half = Duration::from_ps(whole.phase_1.duration_ps / 2);
         let cut_short = too_late.global_persistent_flush(FlushLimits { phase_1: half, ..FlushLimits::AMPLE });
-        Ok(vec![(in_time, false), (too_late, cut_short.is_dirty_shutdown())])
+        if !cut_short.is_dirty_shutdown() {
+            return Err("a global persistent flush in half of its time is not reported as a dirty shutdown".into());
+        }
+        Ok(vec![(in_time, false), (too_late, true)])
     }
 
     fn record(&self, variation: &Variation) -> HostProgram {

@@ -28,6 +28,23 @@ fn what_is_proved_with_reductions_is_proved_without_each_of_them_and_takes_more_
 }
 
 #[test]
+fn every_scheme_is_proved_without_the_reductions_of_steps_too() {
+    let mut all = Vec::new();
+    for scheme in Scheme::ALL {
+        all.extend([Topology::Single, Topology::Shared].map(|topology| tiny(scheme, topology)));
+        all.push(Bounds { partial_writes: true, ..tiny(scheme, Topology::Single) });
+        all.push(Bounds { failures: 1, ..tiny(scheme, Topology::Single) });
+    }
+    all.extend([Scheme::Nopb, Scheme::PbRf].map(|scheme| tiny(scheme, Topology::Chain)));
+    for bounds in all {
+        let [reduced, ..] = proved(bounds);
+        let reductions = Reductions { invisible_steps: false, arrival: false, ..Reductions::ALL };
+        let [unreduced, ..] = proved(Bounds { reductions, ..bounds });
+        assert!(unreduced > reduced, "{bounds:?}");
+    }
+}
+
+#[test]
 fn interchangeable_slots_hosts_and_addresses_leave_counterexamples_as_short_as_they_are() {
     for mutant in &mutants::ALL {
         let mut model = mutant.model();
