@@ -92,7 +92,7 @@ python-tests:
 recorder-tests:
 	$(BIN)/pytest tests/recorder
 
-# What `make test` leaves out, but for the checker's larger bounds: docs/crash-consistency.md says how they are explored.
+# What `make test` leaves out, but for the checker's largest bounds: docs/crash-consistency.md says how they are explored.
 slow-tests: setup
 	$(BIN)/pytest --ignore=tests/recorder -m slow
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored --skip all_documented_counts

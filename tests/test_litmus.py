@@ -164,6 +164,26 @@ def test_an_offence_comes_with_the_command_that_shows_it_again() -> None:
     assert "no run was judged" in line
 
 
+def test_what_is_never_left_is_listed_and_where_the_rest_was_reached(tmp_path: Path) -> None:
+    cell = _finding()["cells"][0] | {"offences": [], "is_reached": True}
+    elsewhere = cell | {"machine": "local", "is_reached": False}
+    row = {
+        **{"id": "cxl0-01", "isa": "fabric", "text": "LStore x", "query": "read x"},
+        **{"verdict": "x=0 or x=1", "states": ["x=0", "x=1"], "published_states": 2},
+        **{"model_agrees": True, "not_run": None, "never_left": ["x=1"], "holds": True},
+        "cells": [cell, elsewhere],
+    }
+    alone = row | {"cells": [], "never_left": [], "not_run": "a host has no instruction for it"}
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{litmus.TABLE_BEGINS}\nstale\n{litmus.TABLE_ENDS}\nafter\n")
+    text = litmus.with_table(page, [row, alone])
+    assert "| x=0 or x=1 | 2 (2 published) | 1 | tree | ok |" in text
+    assert "| 2 (2 published) | a host has no instruction for it | – | ok |" in text
+    assert "\nAllowed and never left:\n\n- cxl0-01: x=1\n\nlitmus: 2 of 2 hold\n" in text
+    assert "stale" not in text and text.startswith("before\n") and text.endswith("\nafter\n")
+    assert "never left" not in litmus.with_table(page, [alone])
+
+
 def test_every_published_test_has_a_row_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent / "docs" / "crash-consistency.md").read_text()
     table = page.partition(litmus.TABLE_BEGINS)[2].partition(litmus.TABLE_ENDS)[0]

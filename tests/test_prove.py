@@ -60,17 +60,31 @@ def documented():
     for row in table.partition("\n\n")[0].splitlines()[1:]:
         options, scheme, *counts = (cell.strip() for cell in row.strip("|").split("|"))
         states, transitions, depth = (int(count.replace(",", "")) for count in counts)
-        options = options.strip("`") if options.startswith("`") else ""
+        options = "" if options == "(none: the default bounds)" else options.strip("`")
         if transitions <= 70_000_000 or (options, scheme) == ("", "pb"):
             yield options, scheme, f"{states} states, {transitions} transitions, depth {depth}, "
 
 
+def test_the_default_bounds_are_among_the_documented_counts():
+    assert {("", "pb"), ("", "nopb"), ("--hosts 2", "pb")} <= {row[:2] for row in documented()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "scheme", "counts"), documented())
+@pytest.mark.parametrize(("options", "scheme", "counts"), list(documented()))
 def test_the_documented_counts_come_out_again(options, scheme, counts, fencepost):
     arguments = ["prove", *options.split(), "--scheme", scheme, "--quiet"]
     done = fencepost(*arguments, check=True, timeout=1800)
     assert done.stdout.splitlines()[-1].startswith(f"proved: {counts}")
+
+
+@pytest.mark.slow
+def test_a_chain_of_one_host_is_proved_where_its_writes_overtake_its_reads(fencepost):
+    arguments = ["--topology", "chain", "--entries", 1, "--addresses", 1, "--hosts", 1]
+    arguments += ["--crashes", 1, "--without", "arrival"]
+    for scheme in ("nopb", "pb", "pb_rf", "pb_adaptive"):
+        arguments += ["--scheme", scheme]
+    done = fencepost("prove", *arguments, check=True)
+    assert done.stdout.splitlines()[-1].startswith("proved: ")
 
 
 def test_a_mutant_is_killed_and_its_story_told(fencepost):

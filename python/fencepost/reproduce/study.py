@@ -127,10 +127,15 @@ class Study:
         return other
 
     def at_first_start(self) -> Study:
-        """The same study without the other starts of short programs."""
+        """The same study with the first start of every program alone."""
         other = copy(self)
         other._starts = 1
         return other
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether it has other starts than the first."""
+        return self._starts > 1
 
     def at_all_starts(self) -> Study:
         """The same study with the other starts of long programs too."""

@@ -48,7 +48,7 @@ pub struct Cell {
     pub states: Vec<String>,
     /// Whether one of them is what the test asks for.
     pub is_reached: bool,
-    /// The states that are forbidden, or that the model does not have.
+    /// The states that are forbidden, or that the model does not have; and runs in which a flush that was cut short was not reported.
     pub offences: Vec<Offence>,
     /// The run that failed by a fault of the simulator, and how; the seeds behind it were not run then.
     pub error: Option<String>,
@@ -221,6 +221,10 @@ fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64
             tally.cell.judged += 1;
             tally.cell.cuts += run.cuts;
             tally.cell.dirty_shutdowns += run.dirty_shutdowns;
+            if run.unreported > 0 {
+                let state = "a global persistent flush cut short and not reported".to_owned();
+                tally.cell.offences.push(Offence { state, seed, time_ps: None });
+            }
             for state in run.read {
                 tally.left.entry(state).or_insert((seed, None));
             }
