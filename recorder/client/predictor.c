@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "predictor.h"
 
+#include "dr_api.h"
+
 #include "code_table.h"
 
 #include <string.h>
@@ -41,6 +43,8 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
   if (id >= predictor->capacity)
     grow(predictor, id);
   const struct block *block = code_table_get(id);
+  /* Of no words, it would be met again and again. */
+  DR_ASSERT_MSG(block->raw_words != 0, "an execution of a block that there is not");
   struct block_state *state =
       arena_allocate(&predictor->arena, sizeof(*state) + block->slots * sizeof(struct slot_state));
   state->id = id;

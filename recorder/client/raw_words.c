@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "raw_words.h"
 
+#include "dr_api.h"
+
 #include "code_table.h"
 
 static size_t record_words(const uint64_t *record) {
-  return word_is_marker(*record) ? marker_words(*record)
-                                 : code_table_get((uint32_t)*record)->raw_words;
+  size_t words = word_is_marker(*record) ? marker_words(*record)
+                                         : code_table_get((uint32_t)*record)->raw_words;
+  DR_ASSERT_MSG(words != 0, "an execution of a block that there is not");
+  return words;
 }
 
 const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to) {
