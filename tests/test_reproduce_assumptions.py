@@ -13,7 +13,6 @@ from fencepost.reproduce import (
     claims,
     hazard,
     key_values,
-    pcs,
     programs,
     reasons,
     study,
@@ -260,58 +259,6 @@ def test_the_points_are_judged_by_real_replays_and_those_of_the_figures_where_th
     assert document["holding_at_first_start"] == sum(point.holds for point in first)
     (own_first,) = (point for point in first if point.entries == study.own_entries())
     assert own_first.pb_adaptive == pytest.approx(times["nopb"][0] / times["pb_adaptive"][0])
-
-
-class Repeated(Sized):
-    """One whose new scheme is a little faster in the mean over several starts."""
-
-    GAIN = 1.001
-
-    def mean_speedup(self, cell):  # type: ignore[no-untyped-def]
-        is_faster = cell.scheme == adaptive.SCHEME and len(self.starts(cell)) > 1
-        return super().mean_speedup(cell) * (self.GAIN if is_faster else 1)
-
-
-@pytest.mark.parametrize(
-    ("pb", "ours", "starts"),
-    [
-        (1.2, 1.2 * 0.9849, 1),
-        (1.2, 1.2 * 0.9851, study.STARTS),
-        (1.2, 1.2 * 0.9949, study.STARTS),
-        (1.2, 1.2 * 0.9951, 1),
-        (0.9, 0.9951, study.STARTS),
-        (0.9, 1.0051, 1),
-    ],
-)
-def test_a_long_program_has_other_starts_where_the_first_lies_near_the_target(
-    measured: Study, pb: float, ours: float, starts: int
-) -> None:
-    found = Repeated(measured, {"nopb": 1.0, "pb": pb, "pb_rf": 0.9, "pb_adaptive": ours})
-    found._repeated_up_to = 0
-    judged = ours if starts == 1 else ours * Repeated.GAIN
-    points = adaptive.points(found)
-    assert {(point.starts, point.near) for point in points} == {(starts, starts > 1)}
-    assert {point.pb_adaptive for point in points} == {judged}
-    cells = list(adaptive.cells(found))
-    assert {cell.seed for cell in cells} == set(range(starts))
-    first = adaptive.points(found.at_first_start())
-    assert {(point.starts, point.near) for point in first} == {(1, False)}
-
-
-def test_other_starts_of_points_near_the_target_are_replayed_when_that_is_known(
-    measured: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adaptive, "NEAR", 9.0)
-    kept = Replays(measured._replays._work, measured.programs, False, 2)
-    long = Study(measured.programs, kept, adaptive.SCHEMES)
-    long._repeated_up_to = 0
-    assert {cell.seed for cell in adaptive.cells(long)} == {0}, "nothing is known yet"
-    (part,) = (part for part in pcs.PARTS if part.name == "sizes")
-    outcome = pcs.reproduce(long, kept, [part], lambda progress: None)
-    assert outcome.adaptive is not None
-    points = outcome.adaptive["points"]
-    assert {(point["starts"], point["near"]) for point in points} == {(study.STARTS, True)}
-    assert {run["seed"] for run in outcome.document["runs"]} == set(range(study.STARTS))
 
 
 def test_figure_8_has_the_points_that_are_judged(measured: Study) -> None:

@@ -28,12 +28,10 @@ SCHEMES = (*STUDIED, SCHEME)
 SIZED = (*BUFFERED, SCHEME)
 
 WITHIN = 0.01
-# A point of one start that lies so near to its target, on whichever side, hangs on that start.
-NEAR = 0.005
 AVERAGE_ABOVE = 1.15  # what the study publishes for `pb_rf`
 
-# Where Figures 5 to 8 have replays of a program and a size, these are what is judged, with those
-# of other starts near the target. The other sizes are replayed to a fifth of the study's limit.
+# Where Figures 5 to 8 have replays of a program and a size, these are what is judged. The other
+# sizes are replayed to a fifth of the study's limit.
 PM_WRITES = 20_000
 
 
@@ -54,16 +52,10 @@ class Speedups:
     @property
     def holds(self) -> bool:
         """Whether it loses neither to the better of the two nor to `nopb`."""
-        margin = self.margin
-        return margin is not None and margin >= 0
-
-    @property
-    def margin(self) -> Value:
-        """How far it is above what it is held to, where it is nearest; below if negative."""
         better, over_nopb = self.to_better, self.pb_adaptive
         if better is None or over_nopb is None:
-            return None
-        return min(better - (1 - WITHIN), over_nopb - 1)
+            return False
+        return better >= 1 - WITHIN and over_nopb >= 1
 
 
 @dataclass(frozen=True)
@@ -74,12 +66,6 @@ class Point(Speedups):
     entries: int
     pm_writes: int | None
     starts: int  # of threads, of which its run times are the means
-    near: bool = False  # judged by several starts not as short, but as near its target with one
-
-    @property
-    def hangs_on_its_start(self) -> bool:
-        """Whether another start alone could decide."""
-        return self.starts == 1 and self.margin is not None and abs(self.margin) <= NEAR
 
 
 @dataclass(frozen=True)
@@ -93,23 +79,12 @@ class Loss(Speedups):
 
 
 def cells(study: Study) -> Iterator[Cell]:
-    """All programs at all sizes, and the headline's replays, of which the averages are.
-
-    Once these are done, other starts of the points near their target too.
-    """
+    """All programs at all sizes, and the headline's replays, of which the averages are."""
     yield from study.headline()
     for name in study.names:
         for entries in ENTRIES:
-            own = _cells(study, name, entries)
-            yield from own
-            if study.are_done(own) and _point(study, name, entries).hangs_on_its_start:
-                repeated = _cells(study.at_all_starts(), name, entries)
-                yield from (cell for cell in repeated if cell not in own)
-
-
-def _cells(study: Study, name: str, entries: int) -> list[Cell]:
-    sized = [_cell(study, name, scheme, entries) for scheme in SCHEMES]
-    return [start for cell in sized for start in study.starts(cell)]
+            for scheme in SCHEMES:
+                yield from study.starts(_cell(study, name, scheme, entries))
 
 
 def points(study: Study) -> list[Point]:
@@ -117,17 +92,11 @@ def points(study: Study) -> list[Point]:
     found = []
     for name in study.names:
         for entries in ENTRIES:
-            point = _point(study, name, entries)
-            if point.hangs_on_its_start and study.has_starts:
-                point = replace(_point(study.at_all_starts(), name, entries), near=True)
-            found.append(point)
+            sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
+            pb, pb_rf, ours = map(study.mean_speedup, sized)
+            starts = len(study.starts(sized[0]))
+            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts))
     return found
-
-
-def _point(study: Study, name: str, entries: int) -> Point:
-    sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
-    pb, pb_rf, ours = map(study.mean_speedup, sized)
-    return Point(pb, pb_rf, ours, name, entries, sized[0].limit, len(study.starts(sized[0])))
 
 
 def ends(found: list[dict[str, Any]]) -> str:

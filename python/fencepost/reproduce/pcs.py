@@ -203,8 +203,6 @@ def reproduce(
     replays.records.make(((cell.program, cell.variant) for cell in first), watch)
     replays.run((cell for part in parts for cell in part.cells(study)), watch)
     names = {part.name for part in parts}
-    if "sizes" in names:  # where a point lies near its target is known now
-        replays.run(adaptive.cells(study), watch)
     if "hosts" in names:
         study.key_values = key_values.KeyValues(replays.folder, replays.jobs)
         study.key_values.run(watch)

@@ -98,10 +98,6 @@ class Replays:
         """The run of a cell that `run` was given; with `error` if it failed."""
         return self._done[cell]
 
-    def is_done(self, cell: Cell) -> bool:
-        """Whether `run` was given a cell."""
-        return cell in self._done
-
     def run(self, cells: Iterable[Cell], watch: Watch) -> None:
         """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
         wanted = list(dict.fromkeys(cells))

@@ -124,14 +124,10 @@ def _adaptive(outcome: Outcome) -> Values:
         text = formatted(point["to_better"])
         is_missed = point["to_better"] is not None and not point["holds"]
         rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
-    near = [point for point in found["points"] if point["near"]]
-    repeated = [point for point in found["points"] if point["starts"] > 1]
     return {
         "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
-        "short": sorted({point["program"] for point in repeated if not point["near"]}),
-        "near": [f"{point['program']} with {point['entries']} entries" for point in near],
-        "near_within": f"{adaptive.NEAR:.1%}".replace("%", " %"),
+        "short": sorted({point["program"] for point in found["points"] if point["starts"] > 1}),
         "starts": max(point["starts"] for point in found["points"]),
         "sizes": ENTRIES,
         "own_entries": own_entries(),

@@ -74,7 +74,6 @@ class Study:
         self._change: str | None = None
         self._variant: str | None = None
         self._starts = STARTS
-        self._repeated_up_to: float = SHORT_INSTRUCTIONS
         self._seed = 0
         self.key_values: KeyValues | None = None  # where that part was run
 
@@ -127,20 +126,9 @@ class Study:
         return other
 
     def at_first_start(self) -> Study:
-        """The same study with the first start of every program alone."""
+        """The same study without the other starts of short programs."""
         other = copy(self)
         other._starts = 1
-        return other
-
-    @property
-    def has_starts(self) -> bool:
-        """Whether it has other starts than the first."""
-        return self._starts > 1
-
-    def at_all_starts(self) -> Study:
-        """The same study with the other starts of long programs too."""
-        other = copy(self)
-        other._repeated_up_to = math.inf
         return other
 
     def at_start(self, seed: int) -> Study:
@@ -153,10 +141,6 @@ class Study:
         """The run of a cell, none if it failed."""
         run = self._replays[cell]
         return None if "error" in run else run
-
-    def are_done(self, cells: Iterable[Cell]) -> bool:
-        """Whether there is a run of each cell, or an error."""
-        return all(self._replays.is_done(cell) for cell in cells)
 
     def value(self, cell: Cell, path: str) -> Value:
         """A number of a run."""
@@ -201,7 +185,7 @@ class Study:
 
     def starts(self, cell: Cell) -> list[Cell]:
         """The replays of which `mean_speedup` is: those of other starts too, of a short program."""
-        if self._starts == 1 or self._replays.instructions(cell) > self._repeated_up_to:
+        if self._starts == 1 or self._replays.instructions(cell) > SHORT_INSTRUCTIONS:
             return [cell]
         return [replace(cell, seed=seed) for seed in range(self._starts)]
 
