@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "frame.h"
 #include "instrument.h"
+#include "interruptions.h"
 #include "mapped_files.h"
 #include "memory_map.h"
 #include "process_image.h"
@@ -36,6 +37,7 @@ static void on_process_exit(void) {
   synchronisation_exit();
   process_image_exit();
   signals_exit();
+  interruptions_exit();
   system_calls_exit();
   memory_map_exit();
   mapped_files_exit();
@@ -66,6 +68,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   mapped_files_init();
   memory_map_init();
   system_calls_init();
+  interruptions_init();
   signals_init();
   process_image_init();
   region_of_interest_init();

@@ -78,6 +78,11 @@ static void end_spin(struct encoder *encoder, const uint64_t *round, size_t coun
   encoder->spin_rounds = 0;
 }
 
+/* Whether the execution before `at` ended before its block did. */
+static bool was_interrupted(const uint64_t *at, const uint64_t *to) {
+  return at < to && word_is_marker(*at) && marker_event(*at) == EVENT_INTERRUPTED;
+}
+
 const uint64_t *spin_rounds_encode(struct encoder *encoder, const uint64_t *words,
                                    const uint64_t *to, bool is_last) {
   size_t count = encoder->spin_words;
@@ -90,7 +95,12 @@ const uint64_t *spin_rounds_encode(struct encoder *encoder, const uint64_t *word
     encoder->spin_words = count;
   }
   const uint64_t *at = words + count;
-  for (; at + count <= to && words_are_equal(words, at, count); at += count)
+  if (encoder->spin_rounds > 0 && was_interrupted(at, to)) { /* The round that was kept was none. */
+    encoder->spin_rounds--;
+    at = words;
+  }
+  for (; at + count <= to && words_are_equal(words, at, count) && !was_interrupted(at + count, to);
+       at += count)
     encoder->spin_rounds++;
   size_t rest = (size_t)(to - at);
   if (!is_last && rest < count && words_are_equal(words, at, rest))

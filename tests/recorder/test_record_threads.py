@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from recorder_programs import Recorder
 
 import record_format as rf
+
+STORERS, RING_BYTES, ROUND_STORES, ROUND_SINES = 3, 8 << 16, 4, 100
+SINE = bytes.fromhex("d9fe")
 
 
 def test_threads_come_and_go(recorder: Recorder) -> None:
@@ -64,3 +68,64 @@ def test_threads_without_a_library(recorder: Recorder) -> None:
     assert len(wakes) == 40
     assert sum(event.woken for event in wakes) == len(woken)
     assert [event.outcome for event in waits[-2:]] == [2, 1]
+
+
+def stores_and_sines(record: rf.Record, thread: int) -> tuple[list[int], int]:
+    """The addresses that the thread stores to, and how many sines it takes."""
+    stores: list[int] = []
+    sines = 0
+    of_block: dict[tuple[int, int], int] = {}
+    for item in record.items(thread):
+        if isinstance(item, rf.Event):
+            continue
+        block, executed = item.block, item.executed
+        if (block.id, executed) not in of_block:
+            codes = [block.instruction_bytes(i) for i in range(executed)]
+            of_block[block.id, executed] = codes.count(SINE)
+        sines += of_block[block.id, executed]
+        stores += [
+            value
+            for slot, value in zip(block.slots, item.values, strict=True)
+            if slot.kind == rf.STORE and slot.instruction < executed
+        ]
+    return stores, sines
+
+
+@pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
+def test_threads_taken_out_of_a_block_go_on_where_they_were(
+    recorder: Recorder, options: tuple[str, ...]
+) -> None:
+    """Nothing is recorded twice, and nothing is left out."""
+    program = recorder.compile("relocations", "-O1")
+    run = recorder.record(program, options=options)
+    assert (run.returncode, run.stderr) == (0, "")
+    printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
+    record = run.load()
+    assert record.is_sealed
+    storers = {}
+    interrupted = 0
+    for thread in record.threads:
+        stores, sines = stores_and_sines(record, thread)
+        ring = [address - printed["ring"] for address in stores]
+        ring = [offset for offset in ring if 0 <= offset < STORERS * RING_BYTES]
+        if not ring:
+            continue
+        storer = ring[0] // RING_BYTES
+        rounds = printed[f"rounds{storer}"]
+        assert ring == [
+            storer * RING_BYTES + i * 8 % RING_BYTES for i in range(rounds * ROUND_STORES)
+        ]
+        assert sines == rounds * ROUND_SINES
+        storers[storer] = thread
+        interrupted += len(record.events(thread, "interrupted"))
+    assert sorted(storers) == list(range(STORERS))
+    assert interrupted > 10
+    # A waiting thread that is taken out begins to wait anew: few of its rounds are there.
+    (waiter,) = set(record.threads) - {0} - set(storers.values())
+    items = list(record.items(waiter))
+    events = [item for item in items if isinstance(item, rf.Event)]
+    waits = [event for event in events if event.name == "spin_wait"]
+    assert {wait.object for wait in waits} == {printed["plain"], printed["pausing"]}
+    interrupted = sum(event.name == "interrupted" for event in events)
+    assert interrupted > 0
+    assert len(items) < 1000 + 20 * interrupted

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executions that end before their block does: at a fault, or where the engine makes code anew and
+ * takes a thread out of the old. The thread goes on at the instruction where it was, in a block
+ * that begins there. */
+#ifndef INTERRUPTIONS_H
+#define INTERRUPTIONS_H
+
+#include "thread.h"
+
+void interruptions_init(void);
+void interruptions_exit(void);
+
+/* The block that the thread was executing stopped before the instruction at `pc`. */
+void interrupt_block(struct thread *thread, uint64_t pc);
+
+#endif

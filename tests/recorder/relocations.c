@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls a synchronisation function from ever new places to which it has jumped before: each time
+ * the engine makes the code there anew, and takes all other threads out of theirs, wherever they
+ * are. Those store to a ring of memory and wait for flags meanwhile; prints what they did. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PLACES 12
+#define STORERS 3
+#define RING_WORDS (1u << 16)
+#define ROUND_WORDS 4
+#define ROUNDS_MAX 100000
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int is_over, plain_flag, pausing_flag;
+static uint64_t ring[STORERS][RING_WORDS] __attribute__((aligned(4096)));
+static uint64_t rounds[STORERS];
+
+/* Functions of PLACE_BYTES that call what they are given, or jump behind the call where that is
+ * nothing. */
+#define PLACE_BYTES 32
+void places(void *object, void *function);
+__asm__(".text\n.balign 32\nplaces:\n"
+        ".rept 12\n.balign 32\n\t"
+        "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd $8, %rsp\n\tret\n.endr\n");
+
+static void at_place(int place, void *function) {
+  void (*call)(void *, void *) =
+      (void (*)(void *, void *))((uintptr_t)places + (uintptr_t)place * PLACE_BYTES);
+  call(&mutex, NULL);
+  call(&mutex, function);
+}
+
+/* One round is one block, of 4 stores and 100 sines. */
+static void *store(void *argument) {
+  uint64_t thread = (uintptr_t)argument, round = 0;
+  while (!is_over && round < ROUNDS_MAX) {
+    uint64_t *at = &ring[thread][round * ROUND_WORDS % RING_WORDS];
+    __asm__ volatile("fldz\n\t"
+                     "mov %1, (%0)\n\t.rept 25\n\tfsin\n\t.endr\n\t"
+                     "mov %1, 8(%0)\n\t.rept 25\n\tfsin\n\t.endr\n\t"
+                     "mov %1, 16(%0)\n\t.rept 25\n\tfsin\n\t.endr\n\t"
+                     "mov %1, 24(%0)\n\t.rept 25\n\tfsin\n\t.endr\n\t"
+                     "fstp %%st(0)" ::"r"(at),
+                     "r"(round)
+                     : "st", "memory");
+    round++;
+  }
+  rounds[thread] = round;
+  return NULL;
+}
+
+static void *wait_for_flags(void *argument) {
+  (void)argument;
+  __asm__ volatile("1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" ::"m"(plain_flag)
+                   : "rax", "memory", "cc");
+  __asm__ volatile("jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" ::"m"(pausing_flag)
+                   : "memory", "cc");
+  return NULL;
+}
+
+int main(void) {
+  pthread_t storer[STORERS], waiter;
+  printf("ring %ju\nplain %ju\npausing %ju\n", (uintmax_t)(uintptr_t)ring,
+         (uintmax_t)(uintptr_t)&plain_flag, (uintmax_t)(uintptr_t)&pausing_flag);
+  for (uintptr_t i = 0; i < STORERS; i++)
+    pthread_create(&storer[i], NULL, store, (void *)i);
+  pthread_create(&waiter, NULL, wait_for_flags, NULL);
+  for (int place = 0; place < PLACES; place += 2) {
+    at_place(place, (void *)pthread_mutex_lock);
+    at_place(place + 1, (void *)pthread_mutex_unlock);
+    if (place == PLACES / 2)
+      plain_flag = 1;
+  }
+  is_over = 1;
+  for (int i = 0; i < STORERS; i++)
+    pthread_join(storer[i], NULL);
+  pausing_flag = 1;
+  pthread_join(waiter, NULL);
+  for (int i = 0; i < STORERS; i++)
+    printf("rounds%d %ju\n", i, (uintmax_t)rounds[i]);
+  return 0;
+}
