@@ -29,8 +29,8 @@ def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
 def test_pm_may_declare_a_failure(fencepost):
     done = fencepost("prove", *SMALL, "--failures", 1, check=True)
     first, last = done.stdout.splitlines()
-    assert "1 power cuts, a declared failure of PM: 2460 states" in first
-    assert last.startswith("proved: 2460 states, 6082 transitions, depth 28, ")
+    assert "1 power cuts, a declared failure of PM: 3064 states" in first
+    assert last.startswith("proved: 3064 states, 7682 transitions, depth 28, ")
 
 
 def test_all_bounds_are_printed(fencepost):
@@ -50,7 +50,7 @@ def test_all_bounds_are_printed(fencepost):
 def test_several_schemes_are_added_up(fencepost):
     schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
     done = fencepost("prove", *SMALL, *schemes, check=True)
-    assert done.stdout.splitlines()[-1].startswith("proved: 1570 states, 3211 transitions,")
+    assert done.stdout.splitlines()[-1].startswith("proved: 1918 states, 3977 transitions,")
 
 
 def documented():
@@ -61,7 +61,7 @@ def documented():
         options, scheme, *counts = (cell.strip() for cell in row.strip("|").split("|"))
         states, transitions, depth = (int(count.replace(",", "")) for count in counts)
         options = "" if options == "(none: the default bounds)" else options.strip("`")
-        if transitions <= 70_000_000 or (options, scheme) == ("", "pb"):
+        if transitions <= 95_000_000 or (options, scheme) == ("", "pb"):
             yield options, scheme, f"{states} states, {transitions} transitions, depth {depth}, "
 
 
@@ -75,16 +75,6 @@ def test_the_documented_counts_come_out_again(options, scheme, counts, fencepost
     arguments = ["prove", *options.split(), "--scheme", scheme, "--quiet"]
     done = fencepost(*arguments, check=True, timeout=1800)
     assert done.stdout.splitlines()[-1].startswith(f"proved: {counts}")
-
-
-@pytest.mark.slow
-def test_a_chain_of_one_host_is_proved_where_its_writes_overtake_its_reads(fencepost):
-    arguments = ["--topology", "chain", "--entries", 1, "--addresses", 1, "--hosts", 1]
-    arguments += ["--crashes", 1, "--without", "arrival"]
-    for scheme in ("nopb", "pb", "pb_rf", "pb_adaptive"):
-        arguments += ["--scheme", scheme]
-    done = fencepost("prove", *arguments, check=True)
-    assert done.stdout.splitlines()[-1].startswith("proved: ")
 
 
 def test_a_mutant_is_killed_and_its_story_told(fencepost):

@@ -61,8 +61,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
 
     fn issue_read<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8, ways: &mut Ways<B, S, I>) {
         let state = &world.hosts[host];
-        let own_write = state.writes[usize::from(line)];
-        let is_held = own_write != WritePlace::None && self.surroundings.bridge_holds_requests;
+        let may_be_held = self.surroundings.bridge_holds_requests && !self.bounds.reductions.arrival;
+        let is_held = may_be_held && state.writes[usize::from(line)] != WritePlace::None;
         if state.reads_left == 0 || state.read != ReadPlace::None || is_held {
             return;
         }
@@ -79,9 +79,13 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// What a read that `host` issues now has to see at least: what was promised, and the host's own write before it.
+    /// What a read that `host` issues now has to see at least: what was promised, and the host's own write before it. Where the bridge holds
+    /// requests, a read that finds a write of its own host was issued before that and overtaken.
     fn floor<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8) -> Halves {
         let mut floor = world.promised[usize::from(line)];
+        if self.surroundings.bridge_holds_requests {
+            return floor;
+        }
         let own = match world.hosts[host].writes[usize::from(line)] {
             WritePlace::None => return floor,
             WritePlace::Travelling { halves, .. } => (OWN_WRITE, halves),

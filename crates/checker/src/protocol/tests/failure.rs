@@ -10,13 +10,13 @@ fn failing(bounds: Bounds) -> Bounds {
 #[test]
 fn nothing_acknowledged_is_lost_when_pm_fails() {
     let counts = Scheme::ALL.map(|scheme| proved(failing(tiny(scheme, Topology::Single))));
-    assert_eq!(counts, [[126, 245, 9], [2460, 6082, 28], [678, 1300, 21], [2413, 5707, 27]]);
+    assert_eq!(counts, [[126, 263, 9], [3064, 7682, 28], [814, 1624, 22], [3113, 7513, 27]]);
     let counts = Scheme::ALL.map(|scheme| proved(failing(tiny(scheme, Topology::Chain))));
-    assert_eq!(counts, [[224, 488, 12], [30791, 96683, 60], [496, 960, 23], [31335, 95604, 56]]);
+    assert_eq!(counts, [[224, 516, 12], [35739, 113194, 60], [560, 1108, 23], [37135, 114582, 56]]);
     let counts = [Scheme::Nopb, Scheme::PbRf].map(|scheme| proved(failing(tiny(scheme, Topology::Shared))));
-    assert_eq!(counts, [[9736, 32377, 20], [61524, 172201, 35]]);
+    assert_eq!(counts, [[10816, 38841, 20], [65324, 190305, 35]]);
     let counts = Scheme::ALL.map(|scheme| proved(failing(small(scheme))));
-    assert_eq!(counts, [[1376, 4691, 11], [23034, 74117, 30], [8865, 26466, 26], [26691, 82995, 30]]);
+    assert_eq!(counts, [[1434, 5207, 11], [24488, 79144, 30], [9717, 29422, 26], [28517, 89166, 30]]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Small explorations: pinned counts, every mutant, and the reductions against their absence.
 
+mod arrival;
 mod counts;
 mod documented_counts;
 mod failure;

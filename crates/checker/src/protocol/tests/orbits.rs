@@ -11,7 +11,7 @@ use super::super::packing::{Packer, Words};
 use super::super::world::{ADDRESSES_MAX, HOSTS_MAX, World};
 use super::*;
 
-type State<const B: usize> = World<B, SLOTS, INPUTS>;
+pub(super) type State<const B: usize> = World<B, SLOTS, INPUTS>;
 
 /// Slots, hosts and addresses, each alone, and all of them.
 const SYMMETRIES: [Reductions; 4] = [
@@ -22,7 +22,7 @@ const SYMMETRIES: [Reductions; 4] = [
 ];
 
 /// Everything that is reached by the actions of `acting`, as `naming` makes it canonical.
-fn reached<const B: usize>(acting: &Explored, naming: &Explored) -> HashSet<State<B>> {
+pub(super) fn reached<const B: usize>(acting: &Explored, naming: &Explored) -> HashSet<State<B>> {
     let mut first = acting.initial::<B>();
     naming.make_canonical(&mut first);
     let mut all = HashSet::from([first]);
