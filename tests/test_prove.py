@@ -77,6 +77,16 @@ def test_the_documented_counts_come_out_again(options, scheme, counts, fencepost
     assert done.stdout.splitlines()[-1].startswith(f"proved: {counts}")
 
 
+@pytest.mark.slow
+def test_a_chain_is_proved_with_the_links_of_its_hosts_too(fencepost):
+    arguments = ["--topology", "chain", "--entries", 1, "--addresses", 1, "--hosts", 1]
+    arguments += ["--crashes", 1, "--without", "arrival"]
+    for scheme in ("nopb", "pb", "pb_rf", "pb_adaptive"):
+        arguments += ["--scheme", scheme]
+    done = fencepost("prove", *arguments, check=True)
+    assert done.stdout.splitlines()[-1].startswith("proved: ")
+
+
 def test_a_mutant_is_killed_and_its_story_told(fencepost):
     done = fencepost("prove", "--mutant", "first-switch-acknowledges", check=True)
     assert done.stdout.splitlines()[-1] == "killed 1 of 1"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions that end before their block does: at a fault, or where the engine makes code anew and
- * takes a thread out of the old. The thread goes on at the instruction where it was, in a block
- * that begins there. */
+/* Executions that end before their block does: at a fault; where the engine makes code anew and
+ * takes a thread out of the old, which goes on at the instruction where it was, in a block that
+ * begins there; and where the process ends while the thread runs. */
 #ifndef INTERRUPTIONS_H
 #define INTERRUPTIONS_H
 

@@ -26,7 +26,7 @@ static void flush_other_threads(void) {
   for (uint i = 0; i < count; i++) {
     struct thread *other = thread_of(contexts[i]);
     if (other != NULL)
-      thread_flush(other);
+      thread_flush_stopped(other);
   }
   dr_resume_all_other_threads(contexts, count);
 }

@@ -8,6 +8,8 @@
 
 #include "dr_api.h"
 
+#include "record_format.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,11 @@ static inline bool marker_has_clock(uint64_t word) { return (word >> 40 & 1) != 
 static inline uint32_t marker_field_bytes(uint64_t word) { return (uint32_t)word; }
 static inline size_t marker_words(uint64_t word) {
   return 1 + (size_t)marker_has_clock(word) + ((size_t)marker_field_bytes(word) + 7) / 8;
+}
+
+/* Whether the execution that ends at `at` was interrupted, which then stands there. */
+static inline bool was_interrupted(const uint64_t *at, const uint64_t *to) {
+  return at < to && word_is_marker(*at) && marker_event(*at) == EVENT_INTERRUPTED;
 }
 
 static inline bool words_are_equal(const uint64_t *one, const uint64_t *other, size_t count) {

@@ -56,12 +56,34 @@ static uint64_t first_load(const struct block_state *state, const uint64_t *word
   return 0;
 }
 
+/* The block of the round that reads memory, where one of the unfinished round at `after` was
+ * interrupted: then none has left the loop. NULL where none was. Sets where its words are. */
+static const struct block_state *spin_interrupted(struct encoder *encoder, const uint64_t *round,
+                                                  size_t count, const uint64_t *after,
+                                                  const uint64_t *to, const uint64_t **words) {
+  const struct block_state *reader = NULL, *state;
+  bool is_interrupted = false, is_same = true;
+  for (const uint64_t *at = round; at < round + count; at += state->raw_words) {
+    const uint64_t *now = after + (at - round);
+    state = predictor_state(&encoder->predictor, (uint32_t)*at);
+    is_same = is_same && now < to && *now == *at;
+    is_interrupted = is_interrupted || (is_same && was_interrupted(now + state->raw_words, to));
+    if (reader == NULL && (state->flags & BLOCK_READS) != 0) {
+      reader = state;
+      *words = at;
+    }
+  }
+  return is_interrupted ? reader : NULL;
+}
+
 /* The loop has ended: its rounds were waiting if the block that left it had just read memory; if
  * not, it was counting, and its rounds are work. */
 static void end_spin(struct encoder *encoder, const uint64_t *round, size_t count,
                      const uint64_t *after, const uint64_t *to) {
   const uint64_t *exit_words = round;
-  const struct block_state *exit = spin_exit(encoder, round, count, after, to, &exit_words);
+  const struct block_state *exit = spin_interrupted(encoder, round, count, after, to, &exit_words);
+  if (exit == NULL)
+    exit = spin_exit(encoder, round, count, after, to, &exit_words);
   if ((exit->flags & BLOCK_READS) == 0) {
     for (; encoder->spin_rounds > 0; encoder->spin_rounds--)
       encoder_consume_executions(encoder, round, round + count);
@@ -78,11 +100,6 @@ static void end_spin(struct encoder *encoder, const uint64_t *round, size_t coun
   encoder->spin_rounds = 0;
 }
 
-/* Whether the execution before `at` ended before its block did. */
-static bool was_interrupted(const uint64_t *at, const uint64_t *to) {
-  return at < to && word_is_marker(*at) && marker_event(*at) == EVENT_INTERRUPTED;
-}
-
 const uint64_t *spin_rounds_encode(struct encoder *encoder, const uint64_t *words,
                                    const uint64_t *to, bool is_last) {
   size_t count = encoder->spin_words;
@@ -95,10 +112,6 @@ const uint64_t *spin_rounds_encode(struct encoder *encoder, const uint64_t *word
     encoder->spin_words = count;
   }
   const uint64_t *at = words + count;
-  if (encoder->spin_rounds > 0 && was_interrupted(at, to)) { /* The round that was kept was none. */
-    encoder->spin_rounds--;
-    at = words;
-  }
   for (; at + count <= to && words_are_equal(words, at, count) && !was_interrupted(at + count, to);
        at += count)
     encoder->spin_rounds++;

@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "fields.h"
 #include "initial_stack.h"
+#include "interruptions.h"
 #include "memory_map.h"
 #include "process_image.h"
 #include "raw_words.h"
@@ -119,6 +120,17 @@ void thread_flush(struct thread *thread) {
     thread->call_position = thread->buffer;
 }
 
+void thread_flush_stopped(struct thread *thread) {
+  if (thread->stopped_at == 0) {
+    thread_flush(thread);
+    return;
+  }
+  const uint64_t *running = raw_words_last_record(thread->buffer, *thread->position);
+  thread_drain_before(thread, running != NULL ? running : thread->buffer);
+  trace_frame_write(&thread->encoder.frame);
+  thread->stopped_at = 0;
+}
+
 static void send_start(struct thread *thread, uint64_t stack_pointer) {
   struct fields fields;
   uint64_t low, high;
@@ -225,6 +237,9 @@ static void on_thread_exit(void *drcontext) {
   /* A forked child is told of the end of threads that it never had. */
   if (thread->is_recorded && thread->process == recording.process &&
       process_id_of_caller() == recording.process) {
+    /* Where the process ends, another thread ends this one. */
+    if (drcontext != dr_get_current_drcontext() && thread->stopped_at != 0)
+      interrupt_block(thread, thread->stopped_at);
     thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);

@@ -71,6 +71,9 @@ struct thread {
 
   struct system_call system_call; /* the one that is being made */
 
+  /* Where the engine has stopped it: before this instruction of a block; 0 where in none. */
+  uint64_t stopped_at;
+
   struct value_queue values; /* of executions that are not encoded yet */
   struct call_write call_write[CALL_WRITES_MAX];
   uint32_t call_writes;
@@ -106,5 +109,8 @@ size_t thread_drain_before(struct thread *thread, const uint64_t *end);
 
 /* Everything up to here goes to the record, in frames of its own. */
 void thread_flush(struct thread *thread);
+
+/* Likewise for a thread that the engine has stopped, but for the block that it is within. */
+void thread_flush_stopped(struct thread *thread);
 
 #endif

@@ -3,6 +3,7 @@
  * the engine makes the code there anew, and takes all other threads out of theirs, wherever they
  * are. Those store to a ring of memory and wait for flags meanwhile; prints what they did. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +15,21 @@
 #define ROUNDS_MAX 100000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static volatile int is_over, plain_flag, pausing_flag;
+static volatile int is_over, is_waiting, plain_flag, pausing_flag, testing_flag;
 static uint64_t ring[STORERS][RING_WORDS] __attribute__((aligned(4096)));
 static uint64_t rounds[STORERS];
+
+#define STRING_OF(text) #text
+#define STRING(macro) STRING_OF(macro)
 
 /* Functions of PLACE_BYTES that call what they are given, or jump behind the call where that is
  * nothing. */
 #define PLACE_BYTES 32
 void places(void *object, void *function);
 __asm__(".text\n.balign 32\nplaces:\n"
-        ".rept 12\n.balign 32\n\t"
-        "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd $8, %rsp\n\tret\n.endr\n");
+        ".rept " STRING(PLACES) "\n.balign 32\n\t"
+                                "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd "
+                                "$8, %rsp\n\tret\n.endr\n");
 
 static void at_place(int place, void *function) {
   void (*call)(void *, void *) =
@@ -54,30 +59,35 @@ static void *store(void *argument) {
 
 static void *wait_for_flags(void *argument) {
   (void)argument;
+  is_waiting = 1;
   __asm__ volatile("1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" ::"m"(plain_flag)
                    : "rax", "memory", "cc");
   __asm__ volatile("jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" ::"m"(pausing_flag)
+                   : "memory", "cc");
+  __asm__ volatile("1: cmpl $0, (%0)\n\tjne 2f\n\tpause\n\tjmp 1b\n2:" ::"r"(&testing_flag)
                    : "memory", "cc");
   return NULL;
 }
 
 int main(void) {
   pthread_t storer[STORERS], waiter;
-  printf("ring %ju\nplain %ju\npausing %ju\n", (uintmax_t)(uintptr_t)ring,
-         (uintmax_t)(uintptr_t)&plain_flag, (uintmax_t)(uintptr_t)&pausing_flag);
+  printf("ring %ju\nplain %ju\npausing %ju\ntesting %ju\n", (uintmax_t)(uintptr_t)ring,
+         (uintmax_t)(uintptr_t)&plain_flag, (uintmax_t)(uintptr_t)&pausing_flag,
+         (uintmax_t)(uintptr_t)&testing_flag);
   for (uintptr_t i = 0; i < STORERS; i++)
     pthread_create(&storer[i], NULL, store, (void *)i);
   pthread_create(&waiter, NULL, wait_for_flags, NULL);
+  while (!is_waiting)
+    sched_yield();
   for (int place = 0; place < PLACES; place += 2) {
     at_place(place, (void *)pthread_mutex_lock);
     at_place(place + 1, (void *)pthread_mutex_unlock);
-    if (place == PLACES / 2)
-      plain_flag = 1;
+    plain_flag = place >= PLACES / 3;
+    pausing_flag = place >= 2 * PLACES / 3;
   }
-  is_over = 1;
+  is_over = testing_flag = 1;
   for (int i = 0; i < STORERS; i++)
     pthread_join(storer[i], NULL);
-  pausing_flag = 1;
   pthread_join(waiter, NULL);
   for (int i = 0; i < STORERS; i++)
     printf("rounds%d %ju\n", i, (uintmax_t)rounds[i]);

@@ -96,6 +96,14 @@ def test_faults_cut_blocks_short(recorder: Recorder) -> None:
     assert record.events(0, "attempt_failed")
 
 
+def test_a_copy_that_faults_is_not_taken_for_one_from_address_0(recorder: Recorder) -> None:
+    """With --values and several threads the lines that a copy reads are looked up."""
+    program = recorder.compile("copies", "-O1")
+    run = recorder.record(program, options=("--values", "--pm", "heap"))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "copied\n", "")
+    assert len(run.load().events(0, "interrupted")) == 1
+
+
 def test_sigsuspend_takes_a_signal_that_came_before_it(recorder: Recorder) -> None:
     """As the wait of a shell does, whose child may end at any moment."""
     run = recorder.record(recorder.compile("suspends"))

@@ -125,7 +125,33 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
     items = list(record.items(waiter))
     events = [item for item in items if isinstance(item, rf.Event)]
     waits = [event for event in events if event.name == "spin_wait"]
-    assert {wait.object for wait in waits} == {printed["plain"], printed["pausing"]}
-    interrupted = sum(event.name == "interrupted" for event in events)
-    assert interrupted > 0
-    assert len(items) < 1000 + 20 * interrupted
+    flags = {printed["plain"], printed["pausing"], printed["testing"]}
+    assert {wait.object for wait in waits} == flags
+    cuts = sum(event.name == "interrupted" for event in events)
+    assert cuts > 0
+    assert len(items) < 1000 + 20 * cuts
+
+
+def test_threads_that_run_when_the_process_ends(recorder: Recorder) -> None:
+    """What they did of their last block is recorded, and no more."""
+    run = recorder.record(recorder.compile("leaves", "-O1"), recorder.folder / "stored")
+    assert (run.returncode, run.stderr) == (0, "")
+    start = int(run.stdout)
+    record = run.load()
+    assert record.is_sealed
+    stored = (recorder.folder / "stored").read_bytes()
+    words = [int.from_bytes(stored[at : at + 8], "little") for at in range(0, len(stored), 8)]
+    seen = 0
+    for thread in record.threads:
+        stores, _ = stores_and_sines(record, thread)
+        stores = [
+            (address - start) // 8 for address in stores if 0 <= address - start < len(stored)
+        ]
+        if not stores:
+            continue
+        first = stores[0]
+        assert stores == list(range(first, first + len(stores)))
+        assert all(words[first : first + len(stores)])
+        assert words[first + len(stores)] == 0
+        seen += 1
+    assert seen == STORERS

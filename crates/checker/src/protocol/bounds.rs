@@ -86,8 +86,7 @@ pub struct Reductions {
     /// Steps that no power cut and nothing else can tell from not having been done are done with the step before them.
     pub invisible_steps: bool,
     /// A request is issued when it reaches its switch; the time on the way there is time before it was issued. That takes for granted that the host
-    /// bridge holds a request for a line whose write has no `Cmp`. A read that its own host's later write overtakes is left out: another host's read
-    /// stands in for it.
+    /// bridge holds a request for a line whose write has no `Cmp`. A read that its own host's later write overtakes is issued behind that.
     pub arrival: bool,
 }
 

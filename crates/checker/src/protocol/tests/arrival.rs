@@ -1,5 +1,6 @@
-//! The reduction `arrival` against the model with the hosts' own links: what is on these is taken back to before it was issued, and then every
-//! state is one that the reduction reaches, and the other way round.
+//! The reduction `arrival` against the model with the hosts' own links: what is on these is taken back to before it was issued, and then the
+//! reduction has to reach every state. What a read has to see is left out of the comparison (the reduction asks for what was promised when it arrived,
+//! which is at least what was promised when it set out), and so are the predicates on actions.
 
 use std::collections::HashSet;
 
@@ -8,8 +9,7 @@ use super::super::world::{ReadPlace, WritePlace};
 use super::orbits::{State, reached};
 use super::*;
 
-/// What the model with the hosts' own links reaches, as far as the reduction has it: requests on those links are not issued yet, and what a
-/// read has to see is left out (the reduction asks for what was promised when it arrived, which is more).
+/// What is reached, as far as the reduction has it: requests on the hosts' links are not issued yet.
 fn without_links<const B: usize>(bounds: Bounds, reductions: Reductions) -> HashSet<State<B>> {
     let model = sound(Bounds { reductions, ..bounds }).unwrap();
     let plain = sound(Bounds { reductions: Reductions::NONE, ..bounds }).unwrap();
@@ -36,13 +36,13 @@ fn without_links<const B: usize>(bounds: Bounds, reductions: Reductions) -> Hash
     reached::<B>(&model, &model).into_iter().map(taken_back).collect()
 }
 
-/// The states themselves, and those in which hosts have less left to issue: a power cut takes what is on a link, which the reduction leaves to
-/// be issued after it.
-fn with_less_left<const B: usize>(states: &HashSet<State<B>>, hosts: usize) -> HashSet<State<B>> {
+/// The states themselves, and those after a power cut with hosts that have less left to issue: it takes what is on a link, which the reduction
+/// leaves to be issued after it.
+fn with_less_left<const B: usize>(states: &HashSet<State<B>>, bounds: Bounds) -> HashSet<State<B>> {
     let mut all = states.clone();
-    let mut waiting: Vec<State<B>> = states.iter().copied().collect();
+    let mut waiting: Vec<State<B>> = all.iter().copied().filter(|world| world.crashes_left < bounds.crashes).collect();
     while let Some(world) = waiting.pop() {
-        for host in 0..hosts {
+        for host in 0..usize::from(bounds.hosts) {
             let mut fewer = [world; 2];
             fewer[0].hosts[host].writes_left = world.hosts[host].writes_left.saturating_sub(1);
             fewer[1].hosts[host].reads_left = world.hosts[host].reads_left.saturating_sub(1);
@@ -52,16 +52,15 @@ fn with_less_left<const B: usize>(states: &HashSet<State<B>>, hosts: usize) -> H
     all
 }
 
-/// Compares the two; how many states the reduction has.
-fn compared<const B: usize>(bounds: Bounds) -> usize {
+/// With one read a host the reduction has no states of its own either; with more, one may also be overtaken that would have set out too late for that.
+fn compared<const B: usize>(bounds: Bounds) {
     let with = without_links::<B>(bounds, Reductions { arrival: true, ..Reductions::NONE });
     let without = without_links::<B>(bounds, Reductions::NONE);
-    let made_up = with.difference(&without).next();
-    assert!(made_up.is_none(), "{bounds:?}: only with the reduction: {made_up:#?}");
-    let possible = if bounds.crashes == 0 { with.clone() } else { with_less_left(&with, bounds.hosts.into()) };
+    let possible = with_less_left(&with, bounds);
     let left_out = without.difference(&possible).next();
     assert!(left_out.is_none(), "{bounds:?}: left out: {left_out:#?}");
-    with.len()
+    let made_up = with.difference(&without).next();
+    assert!(bounds.reads > 1 || made_up.is_none(), "{bounds:?}: only with the reduction: {made_up:#?}");
 }
 
 /// One address, one entry; a read each.
@@ -73,6 +72,7 @@ fn with_reads(scheme: Scheme, hosts: u8, writes: u8, crashes: u8) -> Bounds {
 fn one_host_whose_write_overtakes_its_read() {
     for crashes in [0, 1] {
         compared::<0>(with_reads(Scheme::Nopb, 1, 2, crashes));
+        compared::<0>(Bounds { reads: 2, ..with_reads(Scheme::Nopb, 1, 2, crashes) });
         for scheme in [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive] {
             compared::<1>(with_reads(scheme, 1, 2, crashes));
         }

@@ -60,7 +60,6 @@ fn interchangeable_slots_hosts_and_addresses_leave_counterexamples_as_short_as_t
 #[test]
 fn every_mutant_is_killed_without_any_reduction() {
     for mutant in &mutants::ALL {
-        // Without reads in flight on the way there, reads and writes of one host would overtake each other only where a mutant says so.
         let mut model = mutant.model();
         model.bounds.reductions = Reductions::NONE;
         let report = explored(&model);
