@@ -30,11 +30,11 @@ def test_a_panic_in_one_exploration_leaves_the_others_whole(
     schemes = [word for scheme in ("pb", "pb_rf", "nopb") for word in ("--scheme", scheme)]
     assert main(["prove", *SMALL, *schemes, "--json", str(document)]) == FAULT
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-1].startswith("not proved: 1235 states, ")
+    assert printed[-1].startswith("not proved: 1515 states, ")
     assert printed[-2].startswith("pb_rf single: a fault of the simulator: ")
     assert printed[-2].endswith(": provoked")
     whole, other, fault = json.loads(document.read_text())["proofs"]
-    assert (whole["states"], other["states"]) == (1172, 63)
+    assert (whole["states"], other["states"]) == (1452, 63)
     assert fault["bounds"]["scheme"] == "pb_rf" and fault["error"] == printed[-2]
 
 

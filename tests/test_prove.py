@@ -14,10 +14,10 @@ SMALL = ["--entries", 1, "--addresses", 1, "--hosts", 1, "--writes", 2, "--crash
 def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
     done = fencepost("prove", *SMALL, "--scheme", "pb", "--json", "p.json", check=True)
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("proved: 1172 states, 2573 transitions, depth 27, ")
+    assert last.startswith("proved: 1452 states, 3202 transitions, depth 27, ")
     document = json.loads((tmp_path / "p.json").read_text())
     counts = [document[key] for key in ("states", "transitions", "depth")]
-    assert counts == [1172, 2573, 27]
+    assert counts == [1452, 3202, 27]
     assert document["seconds"] > 0
     for key in ("states", "transitions"):
         rate = document[f"{key}_per_second"]

@@ -132,6 +132,7 @@ MISSING_QUICK = {
 OF_RECORDED_PROGRAMS = ("host", "persist")
 
 
+@pytest.mark.slow
 def test_every_comparison_has_a_quick_form_without_an_unexplained_miss(
     fencepost, tmp_path, is_recorded_as_published
 ):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that write their own lines of a mapped file, or of the heap, side by side, more than fits
- * into a frame: "pool ADDRESS BYTES" on standard output, and with a heap its content in a file. */
+ * into a buffer: "pool ADDRESS BYTES" on standard output, and with a heap its content in a file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #define THREADS 4
 #define LINES 512
 #define LINE 64
-#define ROUNDS 40
+#define ROUNDS 16
 
 static char *pool;
 
