@@ -319,6 +319,7 @@ def test_the_sections_fit_on_a_phone(rest: Path) -> None:
     assert shown.is_dark is False
 
 
+@pytest.mark.slow
 @needs_browser
 def test_on_paper_every_program_is_open(folder: Path, html: str) -> None:
     opened = "details.program::details-content { content-visibility: visible; }"

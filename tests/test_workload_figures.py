@@ -63,6 +63,7 @@ def measured(program: Program, folder: Path) -> dict[str, float]:
     return quantities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_kernel_does_what_the_table_says(name: str, tmp_path: Path) -> None:
     said = stated(name)

@@ -193,6 +193,7 @@ def test_results_do_not_depend_on_threads(programs: Path) -> None:
     assert streams[0]["last"] == streams[1]["last"]
 
 
+@pytest.mark.slow
 def test_static_programs_are_right_too(tmp_path: Path) -> None:
     make(tmp_path, "LDFLAGS=-static", "CFLAGS=-O1")
     for program in PROGRAMS:
