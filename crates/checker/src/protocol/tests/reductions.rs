@@ -31,8 +31,7 @@ fn what_is_proved_with_reductions_is_proved_without_each_of_them_and_takes_more_
 fn every_scheme_is_proved_without_the_reductions_of_steps_too() {
     let mut all = Vec::new();
     for scheme in Scheme::ALL {
-        all.push(tiny(scheme, Topology::Single));
-        all.push(Bounds { writes: 1, ..tiny(scheme, Topology::Shared) });
+        all.extend([Topology::Single, Topology::Shared].map(|topology| tiny(scheme, topology)));
         all.push(Bounds { partial_writes: true, ..tiny(scheme, Topology::Single) });
         all.push(Bounds { failures: 1, ..tiny(scheme, Topology::Single) });
     }
