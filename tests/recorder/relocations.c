@@ -7,15 +7,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#define WAIT_PLACES 4
 #define PLACES 12
 #define STORERS 3
 #define RING_WORDS (1u << 16)
 #define ROUND_WORDS 4
 #define ROUNDS_MAX 100000
+#define WAITED_NANOSECONDS 10000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static volatile int is_over, is_waiting, plain_flag, pausing_flag, testing_flag;
+static volatile int is_over, waits, plain_flag, pausing_flag, testing_flag;
 static uint64_t ring[STORERS][RING_WORDS] __attribute__((aligned(4096)));
 static uint64_t rounds[STORERS];
 
@@ -59,14 +62,34 @@ static void *store(void *argument) {
 
 static void *wait_for_flags(void *argument) {
   (void)argument;
-  is_waiting = 1;
+  waits = 1;
   __asm__ volatile("1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" ::"m"(plain_flag)
                    : "rax", "memory", "cc");
+  waits = 2;
   __asm__ volatile("jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" ::"m"(pausing_flag)
                    : "memory", "cc");
+  waits = 3;
   __asm__ volatile("1: cmpl $0, (%0)\n\tjne 2f\n\tpause\n\tjmp 1b\n2:" ::"r"(&testing_flag)
                    : "memory", "cc");
   return NULL;
+}
+
+static int64_t nanoseconds(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* Returns when the thread has come to its wait of that number and has spent time there, however
+ * late it gets a processor. */
+static void until_it_waits(pthread_t waiter, int wait) {
+  clockid_t of_waiter;
+  pthread_getcpuclockid(waiter, &of_waiter);
+  while (waits < wait)
+    sched_yield();
+  int64_t start = nanoseconds(of_waiter);
+  while (nanoseconds(of_waiter) < start + WAITED_NANOSECONDS)
+    sched_yield();
 }
 
 int main(void) {
@@ -77,15 +100,16 @@ int main(void) {
   for (uintptr_t i = 0; i < STORERS; i++)
     pthread_create(&storer[i], NULL, store, (void *)i);
   pthread_create(&waiter, NULL, wait_for_flags, NULL);
-  while (!is_waiting)
-    sched_yield();
-  for (int place = 0; place < PLACES; place += 2) {
-    at_place(place, (void *)pthread_mutex_lock);
-    at_place(place + 1, (void *)pthread_mutex_unlock);
-    plain_flag = place >= PLACES / 3;
-    pausing_flag = place >= 2 * PLACES / 3;
+  volatile int *flags[] = {&plain_flag, &pausing_flag, &testing_flag};
+  for (int wait = 0, place = 0; wait < 3; wait++) {
+    until_it_waits(waiter, wait + 1);
+    for (; place < (wait + 1) * WAIT_PLACES; place += 2) {
+      at_place(place, (void *)pthread_mutex_lock);
+      at_place(place + 1, (void *)pthread_mutex_unlock);
+    }
+    *flags[wait] = 1;
   }
-  is_over = testing_flag = 1;
+  is_over = 1;
   for (int i = 0; i < STORERS; i++)
     pthread_join(storer[i], NULL);
   pthread_join(waiter, NULL);
