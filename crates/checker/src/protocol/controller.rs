@@ -32,7 +32,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         // Without room for the answer the parked request stays, and the controller may find something else to do.
         if was_idle
             && before.parked.is_some()
-            && matches!(done, Done::Allocating | Done::Coalescing | Done::Hit | Done::Missed)
+            && matches!(done, Done::Allocating | Done::Renewing | Done::Coalescing | Done::Hit | Done::Missed)
         {
             self.try_step(world, buffer, false, None, ways);
         }
@@ -67,7 +67,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
     ) {
         let state = &world.buffers[buffer];
         let fits = |index: usize| match done {
-            Done::Allocating | Done::Coalescing => state.slots()[index].state == EntryState::Empty,
+            Done::Allocating | Done::Renewing | Done::Coalescing => state.slots()[index].state == EntryState::Empty,
             Done::Draining => {
                 state.phase == Phase::Recovering && state.slots()[index].is_occupied() && !state.slots()[index].is_sent
             }

@@ -268,7 +268,7 @@ fn piece_in_words<const S: usize, const I: usize>(
     piece: &SubStep,
 ) -> String {
     match (piece.done, after.operation) {
-        (Done::Allocating, Operation::Write { write, target, .. }) => {
+        (Done::Allocating | Done::Renewing, Operation::Write { write, target, .. }) => {
             format!("takes {}; slot {} is to hold it", write_name(&write), target.0)
         }
         (Done::Coalescing, Operation::Write { write, target, replaced, .. }) => match replaced {

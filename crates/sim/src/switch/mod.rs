@@ -206,19 +206,19 @@ impl Switch {
         let Some(head) = self.ingress(source).head() else { return };
         let ready = head.ready;
         if ready <= context.now() {
-            self.ask_for_destination(source);
+            self.ask_for_destination(source, context.now());
         } else if self.pipeline.push(ready, source) {
             context.wake_at(ready, WAKE_READY);
         }
     }
 
     /// The head of the buffer `source` of a port leaves routing. The persist buffer's selector (PBCS) has its say here.
-    fn ask_for_destination(&mut self, source: usize) {
+    fn ask_for_destination(&mut self, source: usize, now: Time) {
         let Buffered { message, mut destination, .. } = *self.ingress(source).head().expect("a head asks");
         if message.opcode == Opcode::MemRd
             && self.routing.is_persist_point(message.line)
             && let Some(buffer) = &mut self.persist_buffer
-            && buffer.selects_read(message.line)
+            && buffer.selects_read(message.line, now)
         {
             destination = Destination::Controller;
             self.ingress_mut(source).head_mut().expect("it is still there").destination = destination;
@@ -267,7 +267,7 @@ impl Component for Switch {
             }
             Event::Wake { token: WAKE_READY } => {
                 while let Some(source) = self.pipeline.pop(context.now()) {
-                    self.ask_for_destination(source);
+                    self.ask_for_destination(source, context.now());
                 }
             }
             Event::Wake { token: WAKE_CONTROLLER } => self.controller_finished(context),

@@ -99,8 +99,9 @@ impl PersistBuffer {
         })
     }
 
-    /// Whether a read of `line` has to be offered to the controller. If not, it goes on to the memory device.
-    pub fn selects_read(&mut self, line: LineAddress) -> bool {
+    /// Whether a read of `line`, which comes `now`, has to be offered to the controller. If not, it goes on to the memory device.
+    pub fn selects_read(&mut self, line: LineAddress, now: Time) -> bool {
+        self.forecast.read_came(now);
         let is_selected = selector::selects_read::<Sound, _, _>(&self.parameters, &self.state, line);
         if !is_selected {
             self.stats.reads += 1;
@@ -180,7 +181,7 @@ impl PersistBuffer {
         if self.state.operation == Operation::Idle {
             let inputs = self.state.input.packets().len();
             if let DrainPolicy::Adaptive { hold } = &mut self.parameters.policy {
-                *hold = self.forecast.hold(self.state.count(EntryState::Drain), self.state.parked.is_some());
+                *hold = self.forecast.hold(self.state.count(EntryState::Drain), self.state.parked.is_some(), now);
             }
             let reaction = self.apply(Input::Step(self.output.room()));
             if reaction.action == Action::Nothing {
@@ -283,8 +284,14 @@ impl PersistBuffer {
     /// Counts what the idle controller took up.
     fn count(&mut self, reaction: &Reaction, now: Time) {
         match reaction.action {
-            Action::Allocating if self.parameters.policy.keeps_clean() => self.forecast.allocated(now),
-            Action::Coalescing => self.stats.writes_coalesced += 1,
+            Action::Allocating | Action::Renewing if self.parameters.policy.keeps_clean() => {
+                self.forecast.allocated(now);
+                self.forecast.taken(reaction.action == Action::Renewing);
+            }
+            Action::Coalescing => {
+                self.stats.writes_coalesced += 1;
+                self.forecast.taken(true);
+            }
             Action::Missed => self.stats.reads_missed += 1,
             Action::Freeing => self.stats.acknowledgements += 1,
             Action::Ignored => self.stats.acknowledgements_ignored += 1,

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::forecast::REFILLS;
 use crate::message::LINE_BYTES;
 use crate::switch::scheme::Scheme;
 
@@ -54,9 +55,10 @@ impl Cost {
             Scheme::Nopb => return None,
             Scheme::Pb => (0, 0),
             Scheme::PbRf => (2 * count_bits + 1, 2),
-            // Drain time, what is left of it, its count, the most, how many may be under way and how many came in time; Dirty against hold, count
-            // against most, a drain against the time and against twice the time, and what is under way and what came in time against what may be.
-            Scheme::PbAdaptive => (2 * TIME_BITS + 4 * count_bits + MOST_PLACES, 6),
+            // Drain time, what is left of it, the time since a read came; count, most, new lines, how many may be under way and how many came in time. Dirty against
+            // hold, count against most, a drain against the time and against twice the time, what is under way and what came in time against what may be, new
+            // lines against what refills the buffer, and the time since a read against the drain time.
+            Scheme::PbAdaptive => (3 * TIME_BITS + 5 * count_bits + MOST_PLACES + u64::from(REFILLS.ilog2()), 8),
         };
         Some(Cost {
             slots,
@@ -82,7 +84,7 @@ mod tests {
             [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
         assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
         assert_eq!(pb_rf, Cost { policy_bits: 11, policy_comparators: 2, ..pb });
-        assert_eq!(adaptive, Cost { volatile_bits: 17 * 7, policy_bits: 68, policy_comparators: 6, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 7, policy_bits: 96, policy_comparators: 8, ..pb });
         assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
     }
 }

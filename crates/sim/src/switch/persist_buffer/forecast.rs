@@ -11,7 +11,10 @@
 //! lets in a little more, up to one more for a round of them, and each that is late halves how many may be (additive increase, multiplicative decrease;
 //! Chiu and Jain 1989). Late is what has waited longer than it travelled: more than twice the shortest drain time.
 //!
-//! Six registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
+//! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing is held back while both are
+//! missing: no write was lately of a line that the buffer had, and no read came within two drain times (eager writeback; Lee, Tyson and Farrens 2000).
+//!
+//! Eight registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
 //! does not depend on it, which the checker proves by letting it say anything at any time.
 
 use crate::kernel::{Duration, Time};
@@ -22,6 +25,8 @@ const FIRST_DRAIN: Duration = Duration::from_ps(100_000);
 const DRAIN_TIME_RISES: u32 = 8;
 /// The most that came is forgotten by this part (as a power of two) in each drain time in which something came.
 const MOST_FALLS: u32 = 6;
+/// Once so many times its entries came in lines that the buffer did not have, nothing is taken to be merged.
+pub(super) const REFILLS: u32 = 8;
 /// The most that came has so many binary places, so that it can fall slowly.
 const MOST_PLACES: u32 = 8;
 
@@ -37,6 +42,10 @@ pub struct Forecast {
     count: u32,
     /// The most in one lately, times 2^[`MOST_PLACES`].
     most: u32,
+    /// Writes taken since the last one whose line the buffer had, up to [`refilled`]; that from the start.
+    new_lines: u32,
+    /// When a read last came.
+    last_read: Time,
     /// Drains that may be under way, 1 at least, as far as nobody but the forecast wants them.
     window: u16,
     /// Drains that came back in time since the window changed.
@@ -52,6 +61,8 @@ impl Forecast {
             counted_until: Time::ZERO,
             count: 0,
             most: 0,
+            new_lines: refilled(entries),
+            last_read: Time::ZERO,
             window: entries,
             in_time: 0,
         }
@@ -66,6 +77,16 @@ impl Forecast {
             self.counted_until = now + self.drain_time;
         }
         self.count += 1;
+    }
+
+    /// A write was taken; `is_repeat` says whether the buffer had its line.
+    pub fn taken(&mut self, is_repeat: bool) {
+        self.new_lines = if is_repeat { 0 } else { (self.new_lines + 1).min(refilled(self.entries)) };
+    }
+
+    /// A read came, whoever is to answer it.
+    pub fn read_came(&mut self, now: Time) {
+        self.last_read = now;
     }
 
     /// A drain was acknowledged after `taken`.
@@ -88,12 +109,15 @@ impl Forecast {
         }
     }
 
-    /// Dirty entries that may be held back while so many drains are `under_way`. If a write is waiting for room, none is, unless the device is late.
-    pub fn hold(&self, under_way: usize, is_write_waiting: bool) -> u16 {
+    /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write is waiting for room or holding back does not
+    /// pay, none is, unless the device is late.
+    pub fn hold(&self, under_way: usize, is_write_waiting: bool, now: Time) -> u16 {
         if under_way >= usize::from(self.window) {
             return self.entries;
         }
-        if is_write_waiting {
+        let is_for_nothing =
+            self.new_lines >= refilled(self.entries) && now.since(self.last_read) > self.drain_time * 2;
+        if is_write_waiting || is_for_nothing {
             return 0;
         }
         let room = self.most_so_far().div_ceil(1 << MOST_PLACES);
@@ -103,6 +127,11 @@ impl Forecast {
     fn most_so_far(&self) -> u32 {
         self.most.max(self.count << MOST_PLACES)
     }
+}
+
+/// How many writes of lines that a buffer did not have say that nothing is merged.
+fn refilled(entries: u16) -> u32 {
+    u32::from(entries) * REFILLS
 }
 
 #[cfg(test)]
@@ -116,11 +145,11 @@ mod tests {
     #[test]
     fn as_many_as_came_within_a_drain_time_find_room() {
         let mut forecast = Forecast::new(16);
-        assert_eq!(forecast.hold(0, false), 16, "nothing has come");
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 16, "nothing has come");
         (0..5).for_each(|write| forecast.allocated(at(1000 + write)));
-        assert_eq!(forecast.hold(0, false), 11);
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 11);
         forecast.allocated(at(2000));
-        assert_eq!(forecast.hold(0, false), 11, "one alone is no reason to expect less at once");
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 11, "one alone is no reason to expect less at once");
     }
 
     #[test]
@@ -128,16 +157,32 @@ mod tests {
         let mut forecast = Forecast::new(16);
         (0..8).for_each(|write| forecast.allocated(at(write)));
         forecast.allocated(at(1_000_000_000));
-        assert_eq!(forecast.hold(0, false), 8);
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 8);
         (0..400).for_each(|write| forecast.allocated(at(1_000_001_000 + 1000 * write)));
-        assert_eq!(forecast.hold(0, false), 15);
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 15);
     }
 
     #[test]
     fn a_buffer_that_is_smaller_than_a_burst_holds_nothing_back() {
         let mut forecast = Forecast::new(4);
         (0..9).for_each(|write| forecast.allocated(at(write)));
-        assert_eq!(forecast.hold(0, false), 0);
+        assert_eq!(forecast.hold(0, false, Time::ZERO), 0);
+    }
+
+    #[test]
+    fn nothing_is_held_back_while_nothing_is_merged_and_nothing_is_read() {
+        let mut forecast = Forecast::new(16);
+        forecast.read_came(at(1_000));
+        assert_eq!(forecast.hold(0, false, at(9_000)), 0, "nothing was merged yet");
+        forecast.taken(true);
+        (0..127).for_each(|_| forecast.taken(false));
+        assert_eq!(forecast.hold(0, false, at(9_000)), 16, "something may be merged with yet");
+        forecast.taken(false);
+        assert_eq!(forecast.hold(0, false, at(1_200)), 16, "reads come");
+        assert_eq!(forecast.hold(0, false, at(1_201)), 0);
+        assert_eq!(forecast.hold(16, false, at(1_201)), 16, "the device is late");
+        forecast.taken(true);
+        assert_eq!(forecast.hold(0, false, at(9_000)), 16);
     }
 
     #[test]
@@ -154,14 +199,22 @@ mod tests {
         let mut forecast = Forecast::new(4);
         (0..4).for_each(|write| forecast.allocated(at(write)));
         forecast.drained(Duration::from_ns(80.0));
-        assert_eq!([3, 4].map(|under_way| forecast.hold(under_way, false)), [0, 4], "all entries may be under way");
+        assert_eq!(
+            [3, 4].map(|under_way| forecast.hold(under_way, false, Time::ZERO)),
+            [0, 4],
+            "all entries may be under way"
+        );
         forecast.drained(Duration::from_ns(161.0));
-        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, true)), [0, 4], "even if a write waits");
+        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, true, Time::ZERO)), [0, 4], "even if a write waits");
         (0..3).for_each(|_| forecast.drained(Duration::from_ns(1000.0)));
-        assert_eq!([0, 1].map(|under_way| forecast.hold(under_way, true)), [0, 4], "one may always be");
+        assert_eq!([0, 1].map(|under_way| forecast.hold(under_way, true, Time::ZERO)), [0, 4], "one may always be");
         forecast.drained(Duration::from_ns(80.0));
-        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, false)), [0, 4], "one came back, one more may go");
+        assert_eq!(
+            [1, 2].map(|under_way| forecast.hold(under_way, false, Time::ZERO)),
+            [0, 4],
+            "one came back, one more may go"
+        );
         (0..2).for_each(|_| forecast.drained(Duration::from_ns(80.0)));
-        assert_eq!([2, 3].map(|under_way| forecast.hold(under_way, false)), [0, 4], "a round of two");
+        assert_eq!([2, 3].map(|under_way| forecast.hold(under_way, false, Time::ZERO)), [0, 4], "a round of two");
     }
 }

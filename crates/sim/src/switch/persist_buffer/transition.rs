@@ -188,12 +188,18 @@ fn plan_write<R: Rules, const S: usize, const I: usize>(
     if merged_with.is_none() && !R::has_room(state.occupied(), parameters.entries.into()) {
         return None;
     }
+    let had_line = state.clean(write.line).is_some() || state.youngest(write.line).is_some();
     let (target, replaced) = match merged_with {
         Some(entry) if !R::COALESCES_INTO_SPARE_SLOT => (entry, None),
         _ => (slot_for::<R, S, I>(state, &write), merged_with),
     };
     state.operation = Operation::Write { write, target, replaced, steps_done: 0 };
-    Some((if merged_with.is_some() { Action::Coalescing } else { Action::Allocating }, None))
+    let action = match merged_with {
+        Some(_) => Action::Coalescing,
+        None if had_line => Action::Renewing,
+        None => Action::Allocating,
+    };
+    Some((action, None))
 }
 
 /// The slot that a write gets for its entry, which is made Empty if it was Clean: that of the line's Clean entry, or one that is Empty, or that of
