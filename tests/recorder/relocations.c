@@ -3,22 +3,24 @@
  * the engine makes the code there anew, and takes all other threads out of theirs, wherever they
  * are. Those store to a ring of memory and wait for flags meanwhile; prints what they did. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
+#define WAITS 3
 #define WAIT_PLACES 4
-#define PLACES 12
+#define PLACES 12 /* WAITS * WAIT_PLACES, as the assembler wants it */
 #define STORERS 3
 #define RING_WORDS (1u << 16)
 #define ROUND_WORDS 4
 #define ROUNDS_MAX 100000
+/* Long enough for code to be made, and for many rounds. */
 #define WAITED_NANOSECONDS 10000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static volatile int is_over, waits, plain_flag, pausing_flag, testing_flag;
+static volatile int is_over, wait_reached, plain_flag, pausing_flag, testing_flag;
 static uint64_t ring[STORERS][RING_WORDS] __attribute__((aligned(4096)));
 static uint64_t rounds[STORERS];
 
@@ -62,13 +64,13 @@ static void *store(void *argument) {
 
 static void *wait_for_flags(void *argument) {
   (void)argument;
-  waits = 1;
+  wait_reached = 1;
   __asm__ volatile("1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" ::"m"(plain_flag)
                    : "rax", "memory", "cc");
-  waits = 2;
+  wait_reached = 2;
   __asm__ volatile("jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" ::"m"(pausing_flag)
                    : "memory", "cc");
-  waits = 3;
+  wait_reached = 3;
   __asm__ volatile("1: cmpl $0, (%0)\n\tjne 2f\n\tpause\n\tjmp 1b\n2:" ::"r"(&testing_flag)
                    : "memory", "cc");
   return NULL;
@@ -76,7 +78,8 @@ static void *wait_for_flags(void *argument) {
 
 static int64_t nanoseconds(clockid_t clock) {
   struct timespec time;
-  clock_gettime(clock, &time);
+  if (clock_gettime(clock, &time) != 0)
+    exit(3);
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
@@ -84,12 +87,13 @@ static int64_t nanoseconds(clockid_t clock) {
  * late it gets a processor. */
 static void until_it_waits(pthread_t waiter, int wait) {
   clockid_t of_waiter;
-  pthread_getcpuclockid(waiter, &of_waiter);
-  while (waits < wait)
-    sched_yield();
+  if (pthread_getcpuclockid(waiter, &of_waiter) != 0)
+    exit(3);
+  while (wait_reached < wait)
+    usleep(1000);
   int64_t start = nanoseconds(of_waiter);
   while (nanoseconds(of_waiter) < start + WAITED_NANOSECONDS)
-    sched_yield();
+    usleep(1000);
 }
 
 int main(void) {
@@ -100,8 +104,8 @@ int main(void) {
   for (uintptr_t i = 0; i < STORERS; i++)
     pthread_create(&storer[i], NULL, store, (void *)i);
   pthread_create(&waiter, NULL, wait_for_flags, NULL);
-  volatile int *flags[] = {&plain_flag, &pausing_flag, &testing_flag};
-  for (int wait = 0, place = 0; wait < 3; wait++) {
+  volatile int *flags[WAITS] = {&plain_flag, &pausing_flag, &testing_flag};
+  for (int wait = 0, place = 0; wait < WAITS; wait++) {
     until_it_waits(waiter, wait + 1);
     for (; place < (wait + 1) * WAIT_PLACES; place += 2) {
       at_place(place, (void *)pthread_mutex_lock);

@@ -99,7 +99,7 @@ impl PersistBuffer {
         })
     }
 
-    /// Whether a read of `line`, which comes `now`, has to be offered to the controller. If not, it goes on to the memory device.
+    /// A read of `line` comes `now`: whether it has to be offered to the controller. If not, it is counted, and goes on to the memory device.
     pub fn selects_read(&mut self, line: LineAddress, now: Time) -> bool {
         self.forecast.read_came(now);
         let is_selected = selector::selects_read::<Sound, _, _>(&self.parameters, &self.state, line);
@@ -283,15 +283,11 @@ impl PersistBuffer {
 
     /// Counts what the idle controller took up.
     fn count(&mut self, reaction: &Reaction, now: Time) {
+        if self.parameters.policy.keeps_clean() {
+            self.forecast.taken_up(reaction.action, now);
+        }
         match reaction.action {
-            Action::Allocating | Action::Renewing if self.parameters.policy.keeps_clean() => {
-                self.forecast.allocated(now);
-                self.forecast.taken(reaction.action == Action::Renewing);
-            }
-            Action::Coalescing => {
-                self.stats.writes_coalesced += 1;
-                self.forecast.taken(true);
-            }
+            Action::Coalescing => self.stats.writes_coalesced += 1,
             Action::Missed => self.stats.reads_missed += 1,
             Action::Freeing => self.stats.acknowledgements += 1,
             Action::Ignored => self.stats.acknowledgements_ignored += 1,
@@ -377,7 +373,8 @@ impl PersistBuffer {
     }
 
     /// Takes a whole line at `now` as if everything took no time: gives what drains to the memory device meanwhile, which has it at once. For what is
-    /// written between the intervals of a sample, while nothing is under way here.
+    /// written between the intervals of a sample, while nothing is under way here. Lines come here once each, without their times: the forecast learns
+    /// nothing from them, and as much is held back as was last.
     pub fn write_functionally(
         &mut self,
         line: LineAddress,

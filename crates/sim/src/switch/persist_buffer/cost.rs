@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::forecast::REFILLS;
+use super::forecast::{MOST_PLACES, REFILLS};
 use crate::message::LINE_BYTES;
 use crate::switch::scheme::Scheme;
 
@@ -18,8 +18,6 @@ const ORDER_BITS: u64 = 2;
 const STATE_BITS: u64 = 2;
 /// The forecast's times are counted in ns: drains and windows of up to a millisecond.
 const TIME_BITS: u64 = 20;
-/// Binary places of the forecast's most.
-const MOST_PLACES: u64 = 8;
 
 /// The cost of one persist buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,9 +28,10 @@ pub struct Cost {
     pub data_bits: u64,
     /// Tag, generation, order and state, in non-volatile cells: bits.
     pub tag_bits: u64,
-    /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive` whether it can be read: bits.
+    /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive` whether it can be read and when it
+    /// was sent: bits.
     pub volatile_bits: u64,
-    /// What decides when to drain: threshold, preset and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
+    /// What decides when to drain: threshold, preset, Dirty entries and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
     pub policy_bits: u64,
     /// Comparators of a line address: each slot's tag, for a lookup.
     pub line_comparators: u64,
@@ -50,21 +49,26 @@ impl Cost {
         let slots = u64::from(entries) + 1;
         // Ranks and counts go from 0 to the number of slots.
         let count_bits = u64::from(64 - slots.leading_zeros());
-        let readable_bits = u64::from(scheme == Scheme::PbAdaptive);
+        let slot_bits = if scheme == Scheme::PbAdaptive { 1 + TIME_BITS } else { 0 };
         let (policy_bits, policy_comparators) = match scheme {
             Scheme::Nopb => return None,
             Scheme::Pb => (0, 0),
-            Scheme::PbRf => (2 * count_bits + 1, 2),
-            // Drain time, what is left of it, the time since a read came; count, most, new lines, how many may be under way and how many came in time. Dirty against
-            // hold, count against most, a drain against the time and against twice the time, what is under way and what came in time against what may be, new
-            // lines against what refills the buffer, and the time since a read against the drain time.
-            Scheme::PbAdaptive => (3 * TIME_BITS + 5 * count_bits + MOST_PLACES + u64::from(REFILLS.ilog2()), 8),
+            Scheme::PbRf => (3 * count_bits + 1, 2),
+            Scheme::PbAdaptive => {
+                // The clock, the drain time, when the one ends in which writes are counted, when a read came.
+                let times = 4 * TIME_BITS;
+                // Dirty and Drain entries, writes in this drain time, the most in one, new lines, drains that may be under way, those in time.
+                let counts = 7 * count_bits + u64::from(MOST_PLACES + REFILLS.ilog2());
+                // Dirty against hold, count against most, a drain against the time and against twice the time, Drain and what came in time against what
+                // may be under way, new lines against what is many, the time since a read against twice the drain time.
+                (times + counts, 8)
+            }
         };
         Some(Cost {
             slots,
             data_bits: slots * (LINE_BYTES * 8 + LINE_BYTES),
             tag_bits: slots * (LINE_ADDRESS_BITS + GENERATION_BITS + ORDER_BITS + STATE_BITS),
-            volatile_bits: slots * (1 + count_bits + readable_bits),
+            volatile_bits: slots * (1 + count_bits + slot_bits),
             policy_bits,
             line_comparators: slots,
             rank_comparators: slots,
@@ -83,8 +87,8 @@ mod tests {
         let [pb, pb_rf, adaptive] =
             [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
         assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
-        assert_eq!(pb_rf, Cost { policy_bits: 11, policy_comparators: 2, ..pb });
-        assert_eq!(adaptive, Cost { volatile_bits: 17 * 7, policy_bits: 96, policy_comparators: 8, ..pb });
+        assert_eq!(pb_rf, Cost { policy_bits: 16, policy_comparators: 2, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 126, policy_comparators: 8, ..pb });
         assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
     }
 }

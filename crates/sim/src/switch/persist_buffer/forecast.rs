@@ -1,4 +1,4 @@
-//! How much room the next writes will need, from those that came: what `pb_adaptive` may hold back follows from it.
+//! How much room the next writes will need, and whether holding back pays, from what came: what `pb_adaptive` may hold back follows from it.
 //!
 //! A drain that begins now gives its room back one drain time later. Whatever comes until then has to find room already, so so many entries must
 //! be neither Dirty nor on their way: the most new entries that lately came within one drain time. All the others may stay Dirty, to be merged
@@ -13,10 +13,12 @@
 //!
 //! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing is held back while both are
 //! missing: no write was lately of a line that the buffer had, and no read came within two drain times (eager writeback; Lee, Tyson and Farrens 2000).
+//! A read counts whoever answers it, so that what is decided does not decide what is seen.
 //!
-//! Eight registers, no tables. The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
+//! Some registers, no tables ([`Cost`](super::cost::Cost) has their bits). The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
 //! does not depend on it, which the checker proves by letting it say anything at any time.
 
+use super::packet::Action;
 use crate::kernel::{Duration, Time};
 
 /// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the device's controller.
@@ -25,10 +27,12 @@ const FIRST_DRAIN: Duration = Duration::from_ps(100_000);
 const DRAIN_TIME_RISES: u32 = 8;
 /// The most that came is forgotten by this part (as a power of two) in each drain time in which something came.
 const MOST_FALLS: u32 = 6;
-/// Once so many times its entries came in lines that the buffer did not have, nothing is taken to be merged.
+/// After so many writes for each entry without one of a line that the buffer had, no merging is expected.
 pub(super) const REFILLS: u32 = 8;
+/// In so many drain times a read that came lately leaves the device.
+const READ_DRAIN_TIMES: u64 = 2;
 /// The most that came has so many binary places, so that it can fall slowly.
-const MOST_PLACES: u32 = 8;
+pub(super) const MOST_PLACES: u32 = 8;
 
 /// The forecast of one persist buffer.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +46,10 @@ pub struct Forecast {
     count: u32,
     /// The most in one lately, times 2^[`MOST_PLACES`].
     most: u32,
-    /// Writes taken since the last one whose line the buffer had, up to [`refilled`]; that from the start.
+    /// Writes taken since the last one of a line that the buffer had, up to [`refilled`]; full at the start: nothing was merged yet.
     new_lines: u32,
     /// When a read last came.
-    last_read: Time,
+    last_read: Option<Time>,
     /// Drains that may be under way, 1 at least, as far as nobody but the forecast wants them.
     window: u16,
     /// Drains that came back in time since the window changed.
@@ -62,14 +66,30 @@ impl Forecast {
             count: 0,
             most: 0,
             new_lines: refilled(entries),
-            last_read: Time::ZERO,
+            last_read: None,
             window: entries,
             in_time: 0,
         }
     }
 
+    /// The controller took something up `now`; of interest are writes.
+    pub fn taken_up(&mut self, action: Action, now: Time) {
+        match action {
+            Action::Coalescing => self.new_lines = 0,
+            Action::Renewing => {
+                self.new_lines = 0;
+                self.allocated(now);
+            }
+            Action::Allocating => {
+                self.new_lines = (self.new_lines + 1).min(refilled(self.entries));
+                self.allocated(now);
+            }
+            _ => {}
+        }
+    }
+
     /// A write gets an entry of its own.
-    pub fn allocated(&mut self, now: Time) {
+    fn allocated(&mut self, now: Time) {
         if now >= self.counted_until {
             // Time in which nothing came says nothing of the next burst.
             self.most = self.most_so_far() - (self.most_so_far() >> MOST_FALLS);
@@ -79,14 +99,9 @@ impl Forecast {
         self.count += 1;
     }
 
-    /// A write was taken; `is_repeat` says whether the buffer had its line.
-    pub fn taken(&mut self, is_repeat: bool) {
-        self.new_lines = if is_repeat { 0 } else { (self.new_lines + 1).min(refilled(self.entries)) };
-    }
-
     /// A read came, whoever is to answer it.
     pub fn read_came(&mut self, now: Time) {
-        self.last_read = now;
+        self.last_read = Some(now);
     }
 
     /// A drain was acknowledged after `taken`.
@@ -110,18 +125,21 @@ impl Forecast {
     }
 
     /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write is waiting for room or holding back does not
-    /// pay, none is, unless the device is late.
+    /// pay, none is, unless the device is late. It is asked when the controller looks for something to do, so time alone drains nothing.
     pub fn hold(&self, under_way: usize, is_write_waiting: bool, now: Time) -> u16 {
         if under_way >= usize::from(self.window) {
             return self.entries;
         }
-        let is_for_nothing =
-            self.new_lines >= refilled(self.entries) && now.since(self.last_read) > self.drain_time * 2;
-        if is_write_waiting || is_for_nothing {
+        if is_write_waiting || !self.holding_pays(now) {
             return 0;
         }
         let room = self.most_so_far().div_ceil(1 << MOST_PLACES);
         self.entries.saturating_sub(room.min(u32::from(u16::MAX)) as u16)
+    }
+
+    fn holding_pays(&self, now: Time) -> bool {
+        let reads_come = self.last_read.is_some_and(|at| now.since(at) <= self.drain_time * READ_DRAIN_TIMES);
+        reads_come || self.new_lines < refilled(self.entries)
     }
 
     fn most_so_far(&self) -> u32 {
@@ -142,52 +160,59 @@ mod tests {
         Time::from_ps(ns * 1000)
     }
 
+    /// That of a buffer of so many entries in which a write was merged.
+    fn merging(entries: u16) -> Forecast {
+        let mut forecast = Forecast::new(entries);
+        forecast.taken_up(Action::Coalescing, at(0));
+        forecast
+    }
+
     #[test]
     fn as_many_as_came_within_a_drain_time_find_room() {
-        let mut forecast = Forecast::new(16);
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 16, "nothing has come");
+        let mut forecast = merging(16);
+        assert_eq!(forecast.hold(0, false, at(0)), 16, "nothing has come");
         (0..5).for_each(|write| forecast.allocated(at(1000 + write)));
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 11);
+        assert_eq!(forecast.hold(0, false, at(3_000)), 11);
         forecast.allocated(at(2000));
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 11, "one alone is no reason to expect less at once");
+        assert_eq!(forecast.hold(0, false, at(3_000)), 11, "one alone is no reason to expect less at once");
     }
 
     #[test]
     fn idle_time_forgets_nothing_and_slow_writes_forget_a_burst() {
-        let mut forecast = Forecast::new(16);
+        let mut forecast = merging(16);
         (0..8).for_each(|write| forecast.allocated(at(write)));
         forecast.allocated(at(1_000_000_000));
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 8);
+        assert_eq!(forecast.hold(0, false, at(3_000)), 8);
         (0..400).for_each(|write| forecast.allocated(at(1_000_001_000 + 1000 * write)));
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 15);
+        assert_eq!(forecast.hold(0, false, at(3_000)), 15);
     }
 
     #[test]
     fn a_buffer_that_is_smaller_than_a_burst_holds_nothing_back() {
-        let mut forecast = Forecast::new(4);
+        let mut forecast = merging(4);
         (0..9).for_each(|write| forecast.allocated(at(write)));
-        assert_eq!(forecast.hold(0, false, Time::ZERO), 0);
+        assert_eq!(forecast.hold(0, false, at(3_000)), 0);
     }
 
     #[test]
     fn nothing_is_held_back_while_nothing_is_merged_and_nothing_is_read() {
         let mut forecast = Forecast::new(16);
-        forecast.read_came(at(1_000));
-        assert_eq!(forecast.hold(0, false, at(9_000)), 0, "nothing was merged yet");
-        forecast.taken(true);
-        (0..127).for_each(|_| forecast.taken(false));
-        assert_eq!(forecast.hold(0, false, at(9_000)), 16, "something may be merged with yet");
-        forecast.taken(false);
-        assert_eq!(forecast.hold(0, false, at(1_200)), 16, "reads come");
-        assert_eq!(forecast.hold(0, false, at(1_201)), 0);
-        assert_eq!(forecast.hold(16, false, at(1_201)), 16, "the device is late");
-        forecast.taken(true);
-        assert_eq!(forecast.hold(0, false, at(9_000)), 16);
+        assert_eq!(forecast.hold(0, false, at(1_000)), 0, "nothing was merged or read yet");
+        assert_eq!(forecast.hold(16, false, at(1_000)), 16, "the device is late");
+        for merges in [Action::Coalescing, Action::Renewing] {
+            forecast.taken_up(merges, at(1_000));
+            (0..127).for_each(|write| forecast.taken_up(Action::Allocating, at(2_000 + 1_000 * write)));
+            assert_eq!(forecast.hold(0, false, at(200_000)), 15, "something may be merged with yet");
+            forecast.taken_up(Action::Allocating, at(200_000));
+            assert_eq!(forecast.hold(0, false, at(200_000)), 0);
+        }
+        forecast.read_came(at(300_000));
+        assert_eq!([300_200, 300_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
     }
 
     #[test]
     fn the_drain_time_falls_at_once_and_rises_slowly() {
-        let mut forecast = Forecast::new(4);
+        let mut forecast = merging(4);
         forecast.drained(Duration::from_ns(80.0));
         assert_eq!(forecast.drain_time, Duration::from_ns(80.0));
         forecast.drained(Duration::from_ns(336.0));
@@ -196,25 +221,25 @@ mod tests {
 
     #[test]
     fn drains_that_come_back_late_close_the_window_and_those_in_time_open_it() {
-        let mut forecast = Forecast::new(4);
+        let mut forecast = merging(4);
         (0..4).for_each(|write| forecast.allocated(at(write)));
         forecast.drained(Duration::from_ns(80.0));
         assert_eq!(
-            [3, 4].map(|under_way| forecast.hold(under_way, false, Time::ZERO)),
+            [3, 4].map(|under_way| forecast.hold(under_way, false, at(3_000))),
             [0, 4],
             "all entries may be under way"
         );
         forecast.drained(Duration::from_ns(161.0));
-        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, true, Time::ZERO)), [0, 4], "even if a write waits");
+        assert_eq!([1, 2].map(|under_way| forecast.hold(under_way, true, at(3_000))), [0, 4], "even if a write waits");
         (0..3).for_each(|_| forecast.drained(Duration::from_ns(1000.0)));
-        assert_eq!([0, 1].map(|under_way| forecast.hold(under_way, true, Time::ZERO)), [0, 4], "one may always be");
+        assert_eq!([0, 1].map(|under_way| forecast.hold(under_way, true, at(3_000))), [0, 4], "one may always be");
         forecast.drained(Duration::from_ns(80.0));
         assert_eq!(
-            [1, 2].map(|under_way| forecast.hold(under_way, false, Time::ZERO)),
+            [1, 2].map(|under_way| forecast.hold(under_way, false, at(3_000))),
             [0, 4],
             "one came back, one more may go"
         );
         (0..2).for_each(|_| forecast.drained(Duration::from_ns(80.0)));
-        assert_eq!([2, 3].map(|under_way| forecast.hold(under_way, false, Time::ZERO)), [0, 4], "a round of two");
+        assert_eq!([2, 3].map(|under_way| forecast.hold(under_way, false, at(3_000))), [0, 4], "a round of two");
     }
 }

@@ -188,17 +188,17 @@ fn plan_write<R: Rules, const S: usize, const I: usize>(
     if merged_with.is_none() && !R::has_room(state.occupied(), parameters.entries.into()) {
         return None;
     }
-    let had_line = state.clean(write.line).is_some() || state.youngest(write.line).is_some();
+    let has_line = || state.slots_where(|slot| slot.is_valid() && slot.line == write.line).next().is_some();
+    let action = match merged_with {
+        Some(_) => Action::Coalescing,
+        None if has_line() => Action::Renewing,
+        None => Action::Allocating,
+    };
     let (target, replaced) = match merged_with {
         Some(entry) if !R::COALESCES_INTO_SPARE_SLOT => (entry, None),
         _ => (slot_for::<R, S, I>(state, &write), merged_with),
     };
     state.operation = Operation::Write { write, target, replaced, steps_done: 0 };
-    let action = match merged_with {
-        Some(_) => Action::Coalescing,
-        None if had_line => Action::Renewing,
-        None => Action::Allocating,
-    };
     Some((action, None))
 }
 

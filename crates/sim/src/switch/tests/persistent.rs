@@ -59,6 +59,45 @@ fn pb_sends_the_entry_to_the_device_right_after_the_acknowledgement() {
 }
 
 #[test]
+fn pb_adaptive_sends_entries_at_once_until_a_line_is_written_again() {
+    let mut bench = persistent(Scheme::PbAdaptive, 16, 1);
+    bench.devices_answer_after(100);
+    bench.arrive(0, 0, write(7, 1, 42, 0));
+    bench.arrive(1_000_000, 0, write(8, 1, 43, 1_000_000));
+    bench.run();
+    let sent = HALF + WRITE + DRAIN + HALF + LONG;
+    assert_eq!(times(&bench, Opcode::MemWr), [sent, 1_000_000 + sent]);
+    for (ps, line) in [(2_000_000, 7), (3_000_000, 9)] {
+        bench.arrive(ps, 0, write(line, 2, 44, ps));
+        bench.run();
+    }
+    assert_eq!(times(&bench, Opcode::MemWr).len(), 2, "others may be written again too");
+    assert_eq!(bench.switch.durable_version(LineAddress(9)), Some(Version(2)));
+}
+
+#[test]
+fn pb_adaptive_leaves_the_device_to_reads_however_they_come_to_it() {
+    for reads_bypass in [true, false] {
+        let mut config = config(16);
+        config.persist_buffer.as_mut().unwrap().reads_bypass = reads_bypass;
+        let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbAdaptive));
+        bench.devices_answer_after(100);
+        bench.arrive(0, 0, read(8, 1, 0));
+        bench.arrive(100_000, 0, write(7, 1, 2, 100_000));
+        bench.run();
+        assert!(times(&bench, Opcode::MemWr).is_empty(), "the read was less than two drain times ago");
+        bench.arrive(300_000, 0, read(7, 3, 300_000));
+        bench.arrive(400_000, 0, write(9, 1, 4, 400_000));
+        bench.run();
+        assert_eq!(bench.buffer_stats().read_hits, 1);
+        assert!(times(&bench, Opcode::MemWr).is_empty(), "one that the buffer answers counts too");
+        bench.arrive(600_000, 0, write(10, 1, 5, 600_000));
+        bench.run();
+        assert_eq!(times(&bench, Opcode::MemWr).len(), 3);
+    }
+}
+
+#[test]
 fn under_nopb_the_device_acknowledges() {
     let mut volatile = Bench::new(&config(16), 1, 2, 8, Role::Volatile);
     let mut nopb = persistent(Scheme::Nopb, 16, 1);

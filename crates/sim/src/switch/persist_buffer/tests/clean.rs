@@ -81,6 +81,25 @@ fn what_is_held_back_is_merged_with_and_what_is_more_is_drained() {
 }
 
 #[test]
+fn a_write_that_gets_an_entry_says_whether_its_line_was_there() {
+    let mut bench = Bench::new(2, adaptive(0));
+    bench.offer_write(1, 1, ByteMask::FULL);
+    assert_eq!(bench.settle()[0], Action::Allocating);
+    bench.offer_write(1, 2, ByteMask::FULL);
+    assert_eq!((bench.entry(1).0, bench.settle()[0]), (EntryState::Drain, Action::Renewing));
+    bench.device_takes_all();
+    bench.offer_write(1, 3, ByteMask::FULL);
+    assert_eq!((bench.entry(1).0, bench.settle()[0]), (EntryState::Clean, Action::Renewing));
+    bench.device_takes_all();
+    (2..=4).for_each(|line| {
+        bench.write(line, 1);
+        bench.device_takes_all();
+    });
+    bench.offer_write(1, 4, ByteMask::FULL);
+    assert_eq!(bench.settle()[0], Action::Allocating, "it was evicted");
+}
+
+#[test]
 fn a_parked_write_is_served_however_much_is_held_back() {
     let mut bench = Bench::new(2, adaptive(2));
     (1..=2).for_each(|line| bench.write(line, 1));
