@@ -199,15 +199,15 @@ mod tests {
         let mut forecast = Forecast::new(16);
         assert_eq!(forecast.hold(0, false, at(1_000)), 0, "nothing was merged or read yet");
         assert_eq!(forecast.hold(16, false, at(1_000)), 16, "the device is late");
-        for merges in [Action::Coalescing, Action::Renewing] {
-            forecast.taken_up(merges, at(1_000));
-            (0..127).for_each(|write| forecast.taken_up(Action::Allocating, at(2_000 + 1_000 * write)));
-            assert_eq!(forecast.hold(0, false, at(200_000)), 15, "something may be merged with yet");
-            forecast.taken_up(Action::Allocating, at(200_000));
-            assert_eq!(forecast.hold(0, false, at(200_000)), 0);
+        for (merges, start) in [(Action::Coalescing, 0), (Action::Renewing, 200_000)] {
+            forecast.taken_up(merges, at(start));
+            (1..=127).for_each(|write| forecast.taken_up(Action::Allocating, at(start + 1_000 * write)));
+            assert_eq!(forecast.hold(0, false, at(start + 128_000)), 15, "something may be merged with yet");
+            forecast.taken_up(Action::Allocating, at(start + 128_000));
+            assert_eq!(forecast.hold(0, false, at(start + 128_000)), 0);
         }
-        forecast.read_came(at(300_000));
-        assert_eq!([300_200, 300_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
+        forecast.read_came(at(400_000));
+        assert_eq!([400_200, 400_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
     }
 
     #[test]
