@@ -23,7 +23,7 @@ class HardwareCost:
     slots: int = 0
     data_bits: int = 0  # with byte masks; in non-volatile cells
     tag_bits: int = 0  # with generation, order and state; in non-volatile cells
-    volatile_bits: int = 0  # whether an entry was sent, its rank, whether it can be read
+    volatile_bits: int = 0  # whether an entry was sent and when, its rank, whether it can be read
     policy_bits: int = 0  # what decides when to drain
     line_comparators: int = 0  # of line addresses, for a lookup
     rank_comparators: int = 0  # of ranks by last use

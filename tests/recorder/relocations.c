@@ -11,7 +11,7 @@
 
 #define WAITS 3
 #define WAIT_PLACES 4
-#define PLACES 12 /* WAITS * WAIT_PLACES, as the assembler wants it */
+#define PLACES (WAITS * WAIT_PLACES)
 #define STORERS 3
 #define RING_WORDS (1u << 16)
 #define ROUND_WORDS 4

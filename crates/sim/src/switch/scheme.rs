@@ -18,8 +18,8 @@ pub enum Scheme {
     /// when more than a threshold of them are occupied, down to a preset.
     #[serde(rename = "pb_rf")]
     PbRf,
-    /// A persist buffer that drains ahead of the writes it expects, holds back what it has room for while that pays, and keeps what has been drained to answer reads
-    /// from it until the room is needed.
+    /// A persist buffer that drains ahead of the writes it expects, holds back what it has room for while that pays, and keeps what has been drained
+    /// to answer reads from it until the room is needed.
     #[serde(rename = "pb_adaptive")]
     PbAdaptive,
 }

@@ -374,7 +374,7 @@ impl PersistBuffer {
 
     /// Takes a whole line at `now` as if everything took no time: gives what drains to the memory device meanwhile, which has it at once. For what is
     /// written between the intervals of a sample, while nothing is under way here. Lines come here once each, without their times: the forecast learns
-    /// nothing from them, and as much is held back as was last.
+    /// nothing from them, and as much is held back as was last, at first everything.
     pub fn write_functionally(
         &mut self,
         line: LineAddress,

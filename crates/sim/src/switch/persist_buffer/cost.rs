@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::forecast::{MOST_PLACES, REFILLS};
+use super::forecast::{DRAIN_TIME_RISES, MOST_PLACES, REFILLS};
 use crate::message::LINE_BYTES;
 use crate::switch::scheme::Scheme;
 
@@ -16,7 +16,7 @@ const GENERATION_BITS: u64 = 16;
 const ORDER_BITS: u64 = 2;
 /// Empty, Dirty, Drain.
 const STATE_BITS: u64 = 2;
-/// The forecast's times are counted in ns: drains and windows of up to a millisecond.
+/// The forecast's times are counted in ns up to a millisecond: drains, and the time since a read.
 const TIME_BITS: u64 = 20;
 
 /// The cost of one persist buffer.
@@ -31,7 +31,7 @@ pub struct Cost {
     /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive` whether it can be read and when it
     /// was sent: bits.
     pub volatile_bits: u64,
-    /// What decides when to drain: threshold, preset, Dirty entries and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
+    /// What decides when to drain: threshold, preset, Dirty and Drain entries, and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
     pub policy_bits: u64,
     /// Comparators of a line address: each slot's tag, for a lookup.
     pub line_comparators: u64,
@@ -53,10 +53,11 @@ impl Cost {
         let (policy_bits, policy_comparators) = match scheme {
             Scheme::Nopb => return None,
             Scheme::Pb => (0, 0),
-            Scheme::PbRf => (3 * count_bits + 1, 2),
+            Scheme::PbRf => (4 * count_bits + 1, 2),
             Scheme::PbAdaptive => {
-                // The clock, the drain time, when the one ends in which writes are counted, when a read came.
-                let times = 4 * TIME_BITS;
+                // The clock of the send times, the drain time with the binary places that it rises by, what is left of the one in which writes are
+                // counted, and the time since a read came, which stops at its largest and starts there.
+                let times = 4 * TIME_BITS + u64::from(DRAIN_TIME_RISES);
                 // Dirty and Drain entries, writes in this drain time, the most in one, new lines, drains that may be under way, those in time.
                 let counts = 7 * count_bits + u64::from(MOST_PLACES + REFILLS.ilog2());
                 // Dirty against hold, count against most, a drain against the time and against twice the time, Drain and what came in time against what
@@ -87,8 +88,8 @@ mod tests {
         let [pb, pb_rf, adaptive] =
             [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
         assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
-        assert_eq!(pb_rf, Cost { policy_bits: 16, policy_comparators: 2, ..pb });
-        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 126, policy_comparators: 8, ..pb });
+        assert_eq!(pb_rf, Cost { policy_bits: 21, policy_comparators: 2, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 134, policy_comparators: 8, ..pb });
         assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
     }
 }

@@ -15,8 +15,9 @@
 //! missing: no write was lately of a line that the buffer had, and no read came within two drain times (eager writeback; Lee, Tyson and Farrens 2000).
 //! A read counts whoever answers it, so that what is decided does not decide what is seen.
 //!
-//! Some registers, no tables ([`Cost`](super::cost::Cost) has their bits). The forecast decides when an entry is drained and nothing else: that nothing is lost and every write is served
-//! does not depend on it, which the checker proves by letting it say anything at any time.
+//! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides when an entry is
+//! drained and nothing else: that nothing is lost and every write is served does not depend on it, which the checker proves by letting it
+//! say anything at any time.
 
 use super::packet::Action;
 use crate::kernel::{Duration, Time};
@@ -24,12 +25,12 @@ use crate::kernel::{Duration, Time};
 /// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the device's controller.
 const FIRST_DRAIN: Duration = Duration::from_ps(100_000);
 /// A longer drain time is believed in by this part of the difference (as a power of two) for each drain.
-const DRAIN_TIME_RISES: u32 = 8;
+pub(super) const DRAIN_TIME_RISES: u32 = 8;
 /// The most that came is forgotten by this part (as a power of two) in each drain time in which something came.
 const MOST_FALLS: u32 = 6;
 /// After so many writes for each entry without one of a line that the buffer had, no merging is expected.
 pub(super) const REFILLS: u32 = 8;
-/// In so many drain times a read that came lately leaves the device.
+/// A read is taken to have left the device so many drain times after it came.
 const READ_DRAIN_TIMES: u64 = 2;
 /// The most that came has so many binary places, so that it can fall slowly.
 pub(super) const MOST_PLACES: u32 = 8;
@@ -124,13 +125,13 @@ impl Forecast {
         }
     }
 
-    /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write is waiting for room or holding back does not
+    /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write or read is parked or holding back does not
     /// pay, none is, unless the device is late. It is asked when the controller looks for something to do, so time alone drains nothing.
-    pub fn hold(&self, under_way: usize, is_write_waiting: bool, now: Time) -> u16 {
+    pub fn hold(&self, under_way: usize, is_request_parked: bool, now: Time) -> u16 {
         if under_way >= usize::from(self.window) {
             return self.entries;
         }
-        if is_write_waiting || !self.holding_pays(now) {
+        if is_request_parked || !self.holding_pays(now) {
             return 0;
         }
         let room = self.most_so_far().div_ceil(1 << MOST_PLACES);
@@ -208,6 +209,15 @@ mod tests {
         }
         forecast.read_came(at(400_000));
         assert_eq!([400_200, 400_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
+    }
+
+    #[test]
+    fn room_is_kept_for_what_gets_an_entry() {
+        for (action, held) in [(Action::Coalescing, 16), (Action::Renewing, 15), (Action::Allocating, 15)] {
+            let mut forecast = merging(16);
+            forecast.taken_up(action, at(1_000));
+            assert_eq!(forecast.hold(0, false, at(1_000)), held, "{action:?}");
+        }
     }
 
     #[test]
