@@ -138,8 +138,8 @@ def prove(
     schemes = schemes or [BOUNDS["scheme"]]
     _check_drain_policy(bounds, schemes)
     memory = _free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
-    threads = _threads(jobs or os.cpu_count() or 1)
-    _prove(bounds, schemes, memory, threads, json_file, quiet)
+    threads_beside = (jobs or os.cpu_count() or 1) - 1
+    _prove(bounds, schemes, memory, threads_beside, json_file, quiet)
 
 
 def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
@@ -156,11 +156,6 @@ def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
             f"--threshold {threshold}: no more than {entries} entries are occupied; it can be 0 to "
             f"{entries}"
         )
-
-
-def _threads(jobs: int) -> int:
-    """Threads beside the first, which waits for them most of the time; alone it does all."""
-    return jobs if jobs > 1 else 0
 
 
 def _free_bytes() -> int:

@@ -65,7 +65,7 @@ pub enum EndedEarly {
 pub struct Means {
     /// Bytes for the set of states.
     pub memory_max: u64,
-    /// Threads that find next states, beside the one that looks them up; 0: that one does all, as it does where it would only wait for another.
+    /// Threads that find next states, beside the one that looks them up and finds some itself.
     pub threads: usize,
 }
 
@@ -98,7 +98,7 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
     let mut explorer = Explorer::new(&expander);
     let (mut given, mut broken, mut ended_early) = (0, None, None);
     std::thread::scope(|scope| {
-        let mut crew: Crew<'_, '_, B, S, I, K> = Crew::new(scope, &expander, means.threads);
+        let mut crew: Crew<'_, B, S, I, K> = Crew::new(scope, &expander, means.threads);
         loop {
             while crew.has_room() && (explorer.visited.len() >= given + BLOCK || crew.is_idle()) {
                 let block = explorer.block(given);
@@ -106,8 +106,7 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
                 if block.states.is_empty() {
                     break;
                 }
-                let alone = crew.is_idle() && explorer.visited.len() < given + BLOCK;
-                crew.give(block, alone);
+                crew.give(block);
             }
             let Some(expanded) = crew.take() else { break };
             if !explorer.keep(&expanded, means.memory_max) {
