@@ -113,7 +113,7 @@ def persist_buffer_cost(scheme: str, entries: int) -> str:
 def prove_bounds(bounds: str, memory_max: int, threads: int, observe: Callable[[str], None]) -> str:
     """Explores the protocol within `bounds` (JSON) and so many bytes; gives a report as JSON.
 
-    `threads` find next states, beside the one that looks them up; 0: that one does all.
+    `threads` find next states beside the caller, which looks them up and finds some itself.
     `observe` is called every few seconds with how far it is, as JSON. Gives `bounds`, `states`,
     `transitions`, `depth`, `seconds`, `bytes`, `counterexample` (null, or `predicate`,
     `invariants`, `says`, `steps`) and `ended_early` (null, or `out_of_memory`).
