@@ -2,20 +2,22 @@
 //! no number of a state. Who takes it never waits: while the next block is not expanded, it expands one itself.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use super::expand::{Block, Expanded, Expander, Scratch};
 
 /// Blocks under way for each thread: so many that none runs out of them while the first thread looks up.
-const BLOCKS_PER_THREAD: usize = 8;
+const BLOCKS_PER_THREAD: usize = 4;
 
 /// The threads, beside the one that has this.
 pub struct Crew<'env, const B: usize, const S: usize, const I: usize, const K: usize> {
     expander: &'env Expander<'env, B, S, I>,
     threads: usize,
     shared: Arc<Shared<K>>,
+    /// Blocks that were given and not taken yet.
+    under_way: usize,
     /// What expanding a block oneself needs.
     scratch: Scratch<B, S, I>,
 }
@@ -31,19 +33,29 @@ struct Shared<const K: usize> {
 struct Desk<const K: usize> {
     /// In the order in which they were given.
     jobs: VecDeque<Job<K>>,
-    /// How many were taken before the first of them.
+    /// The number of the first of them: how many were taken before it.
     taken: usize,
+    /// The number of the first that nobody has begun.
+    begun: usize,
     is_closed: bool,
 }
 
 /// A block under way.
 enum Job<const K: usize> {
-    /// Nobody is at it.
-    Given(Arc<Block<K>>),
-    /// A thread is at it.
-    Begun(Arc<Block<K>>),
-    /// What came of it: also a panic.
-    Done(std::thread::Result<Expanded<K>>),
+    /// It is not expanded yet. One whose expansion panics stays so.
+    Open(Arc<Block<K>>),
+    /// It is expanded.
+    Done(Expanded<K>),
+}
+
+/// What to do next about the first block.
+enum Next<const K: usize> {
+    /// It is expanded: take it.
+    Take(Expanded<K>),
+    /// Another is to be begun meanwhile.
+    Begin(usize, Arc<Block<K>>),
+    /// All are begun. Who is at the first may have no processor, or panicked: do it again.
+    DoFirst(Arc<Block<K>>),
 }
 
 impl<const K: usize> Shared<K> {
@@ -51,81 +63,93 @@ impl<const K: usize> Shared<K> {
         // Nothing panics that holds it.
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits for a block that nobody has begun, and begins it; nothing if no more will come.
+    fn wait_for_block(&self) -> Option<(usize, Arc<Block<K>>)> {
+        let mut desk = self.desk();
+        while !desk.is_closed {
+            if let Some(block) = desk.begin() {
+                return Some(block);
+            }
+            desk = self.called.wait(desk).unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
 }
 
 impl<const K: usize> Desk<K> {
-    /// The first block that nobody is at, begun, with its number.
+    /// The first block that nobody has begun, with its number.
     fn begin(&mut self) -> Option<(usize, Arc<Block<K>>)> {
-        self.jobs.iter_mut().zip(self.taken..).find_map(|(job, number)| {
-            let Job::Given(block) = job else { return None };
-            let block = Arc::clone(block);
-            *job = Job::Begun(Arc::clone(&block));
-            Some((number, block))
-        })
+        let Some(Job::Open(block)) = self.jobs.get(self.begun - self.taken) else { return None };
+        self.begun += 1;
+        Some((self.begun - 1, Arc::clone(block)))
     }
 
-    /// The block that is to be taken next, where a thread is at it already.
-    fn first_begun(&self) -> Option<(usize, Arc<Block<K>>)> {
-        match self.jobs.front()? {
-            Job::Begun(block) => Some((self.taken, Arc::clone(block))),
-            _ => None,
+    /// What to do next; nothing if there are no blocks.
+    fn next(&mut self) -> Option<Next<K>> {
+        if let Job::Open(first) = self.jobs.front()? {
+            let first = Arc::clone(first);
+            return Some(match self.begin() {
+                Some((number, block)) => Next::Begin(number, block),
+                None => Next::DoFirst(first),
+            });
+        }
+        match self.pop_first()? {
+            Job::Done(expanded) => Some(Next::Take(expanded)),
+            Job::Open(_) => unreachable!("it is expanded"),
         }
     }
 
-    /// What came of the block that was given first, if it is expanded.
-    fn take_done(&mut self) -> Option<std::thread::Result<Expanded<K>>> {
-        match self.jobs.pop_front()? {
-            Job::Done(done) => {
-                self.taken += 1;
-                Some(done)
-            }
-            under_way => {
-                self.jobs.push_front(under_way);
-                None
-            }
-        }
+    /// The first is taken, whatever became of it.
+    fn pop_first(&mut self) -> Option<Job<K>> {
+        self.taken += 1;
+        self.jobs.pop_front()
     }
 
-    /// What came of block `number`, which another may have done meanwhile.
-    fn finish(&mut self, number: usize, done: std::thread::Result<Expanded<K>>) {
-        if let Some(job) = number.checked_sub(self.taken).and_then(|place| self.jobs.get_mut(place)) {
-            *job = Job::Done(done);
+    /// Block `number` is expanded. Gives what is not needed any more, for whoever holds no lock to free: another may have expanded it as well.
+    fn finish(&mut self, number: usize, expanded: Expanded<K>) -> Option<Job<K>> {
+        let job = number.checked_sub(self.taken).and_then(|place| self.jobs.get_mut(place));
+        match job {
+            Some(job @ Job::Open(_)) => Some(std::mem::replace(job, Job::Done(expanded))),
+            _ => Some(Job::Done(expanded)),
         }
     }
 }
 
 impl<'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<'env, B, S, I, K> {
-    /// So many threads, which end when the crew is dropped.
+    /// So many threads, or as many as can be had, which end when the crew is dropped.
     pub fn new<'scope>(
         scope: &'scope Scope<'scope, 'env>,
         expander: &'env Expander<'env, B, S, I>,
         threads: usize,
     ) -> Self {
-        let desk = Desk { jobs: VecDeque::new(), taken: 0, is_closed: false };
+        let desk = Desk { jobs: VecDeque::new(), taken: 0, begun: 0, is_closed: false };
         let shared = Arc::new(Shared { desk: Mutex::new(desk), called: Condvar::new() });
-        for _ in 0..threads {
+        let start = || {
             let shared = Arc::clone(&shared);
-            scope.spawn(move || work(expander, &shared));
-        }
-        Crew { expander, threads, shared, scratch: Scratch::default() }
+            Builder::new().spawn_scoped(scope, move || work(expander, &shared))
+        };
+        let started = (0..threads).take_while(|_| start().is_ok()).count();
+        Crew { expander, threads: started, shared, under_way: 0, scratch: Scratch::default() }
     }
 
     /// Whether one more block may be given.
     pub fn has_room(&self) -> bool {
-        self.shared.desk().jobs.len() <= self.threads * BLOCKS_PER_THREAD
+        self.under_way <= self.threads * BLOCKS_PER_THREAD
     }
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.shared.desk().jobs.is_empty()
+        self.under_way == 0
     }
 
     /// One more block to be expanded, by whoever comes to it first.
     pub fn give(&mut self, block: Block<K>) {
-        let mut desk = self.shared.desk();
-        desk.jobs.push_back(Job::Given(Arc::new(block)));
-        // The first is for who takes it.
-        if desk.jobs.len() > 1 {
+        let job = Job::Open(Arc::new(block));
+        self.shared.desk().jobs.push_back(job);
+        self.under_way += 1;
+        // The only one is for who takes it.
+        if self.under_way > 1 {
             self.shared.called.notify_one();
         }
     }
@@ -133,18 +157,24 @@ impl<'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<
     /// What the block that was given first leads to; nothing if none is under way.
     ///
     /// # Panics
-    /// As the thread did that expanded it, if it did.
+    /// If expanding it does: as it would without threads.
     pub fn take(&mut self) -> Option<Expanded<K>> {
         loop {
-            let mut desk = self.shared.desk();
-            if let Some(done) = desk.take_done() {
-                return Some(done.unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            // Who is at the first may have no processor: another is expanded meanwhile, and if there is none, the same.
-            let (number, block) = desk.begin().or_else(|| desk.first_begun())?;
-            drop(desk);
-            let expanded = self.expander.expand(&block, &mut self.scratch);
-            self.shared.desk().finish(number, Ok(expanded));
+            let next = self.shared.desk().next()?;
+            let expanded = match next {
+                Next::Take(expanded) => expanded,
+                Next::Begin(number, block) => {
+                    try_block(self.expander, &self.shared, number, &block, &mut self.scratch);
+                    continue;
+                }
+                Next::DoFirst(block) => {
+                    let expanded = self.expander.expand(&block, &mut self.scratch);
+                    let _unneeded = self.shared.desk().pop_first();
+                    expanded
+                }
+            };
+            self.under_way -= 1;
+            return Some(expanded);
         }
     }
 }
@@ -164,59 +194,82 @@ fn work<const B: usize, const S: usize, const I: usize, const K: usize>(
     shared: &Shared<K>,
 ) {
     let mut scratch = Scratch::default();
-    let mut desk = shared.desk();
-    while !desk.is_closed {
-        let Some((number, block)) = desk.begin() else {
-            desk = shared.called.wait(desk).unwrap_or_else(PoisonError::into_inner);
-            continue;
-        };
-        drop(desk);
-        let done = catch_unwind(AssertUnwindSafe(|| expander.expand(&block, &mut scratch)));
-        desk = shared.desk();
-        desk.finish(number, done);
+    while let Some((number, block)) = shared.wait_for_block() {
+        try_block(expander, shared, number, &block, &mut scratch);
+    }
+}
+
+/// Expands a block that was begun. If that panics, it is left to [`Desk::next`], whose turn may never come: what is before may end the exploration.
+fn try_block<const B: usize, const S: usize, const I: usize, const K: usize>(
+    expander: &Expander<'_, B, S, I>,
+    shared: &Shared<K>,
+    number: usize,
+    block: &Block<K>,
+    scratch: &mut Scratch<B, S, I>,
+) {
+    if let Ok(expanded) = catch_unwind(AssertUnwindSafe(|| expander.expand(block, scratch))) {
+        let _unneeded = shared.desk().finish(number, expanded);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::bounds::{Bounds, INPUTS, SLOTS};
     use super::super::prove::sound;
     use super::*;
 
-    type Alone<'a> = Crew<'a, 1, SLOTS, INPUTS, 4>;
+    type TestedCrew<'a> = Crew<'a, 1, SLOTS, INPUTS, 4>;
 
-    /// Lets `check` have a crew without threads, and a block of the first state.
-    fn with_crew(check: impl FnOnce(&mut Alone<'_>, Block<4>)) {
+    /// Lets `check` have a crew with so many threads, and blocks of the first state with the numbers 0, 1 and 2.
+    fn with_crew(threads: usize, check: impl FnOnce(&mut TestedCrew<'_>, [Block<4>; 3])) {
         let model = sound(Bounds::default()).unwrap();
         let expander = Expander::new(&model);
-        let block = Block { first: 0, states: vec![expander.first()] };
-        std::thread::scope(|scope| check(&mut Crew::new(scope, &expander, 0), block));
+        let blocks = [0, 1, 2].map(|first| Block { first, states: vec![expander.first()] });
+        std::thread::scope(|scope| check(&mut Crew::new(scope, &expander, threads), blocks));
+    }
+
+    /// A block whose expansion panics: no state has these words.
+    fn of_no_state(first: u32) -> Block<4> {
+        Block { first, states: vec![[u64::MAX; 4]] }
     }
 
     #[test]
     fn nobody_waits_for_a_thread_without_a_processor() {
-        with_crew(|crew, block| {
-            crew.give(block.clone());
-            crew.give(Block { first: 1, ..block });
-            let (held_up, held) = crew.shared.desk().begin().unwrap();
+        with_crew(0, |crew, [first, second, _]| {
+            crew.give(first);
+            crew.give(second);
+            let (held_up, block) = crew.shared.desk().begin().unwrap();
             assert_eq!(crew.take().unwrap().end, 1, "the block that was begun, expanded again");
             // The thread goes on when its block is long taken: what it found is not taken for the next one's.
-            let late = crew.expander.expand(&held, &mut Scratch::default());
-            crew.shared.desk().finish(held_up, Ok(late));
+            try_block(crew.expander, &crew.shared, held_up, &block, &mut Scratch::default());
             assert_eq!(crew.take().unwrap().end, 2);
-            assert!(crew.take().is_none());
+            assert!(crew.take().is_none() && crew.is_idle());
         });
     }
 
     #[test]
-    #[should_panic(expected = "as the thread did")]
-    fn who_takes_a_block_panics_as_the_thread_did() {
-        with_crew(|crew, block| {
-            crew.give(block);
-            let (number, _) = crew.shared.desk().begin().unwrap();
-            let panic = std::panic::catch_unwind(|| panic!("as the thread did"));
-            crew.shared.desk().finish(number, panic.map(|()| unreachable!()));
-            crew.take();
+    fn threads_expand_what_is_given() {
+        with_crew(2, |crew, blocks| {
+            blocks.into_iter().for_each(|block| crew.give(block));
+            let is_open = |job: &Job<4>| matches!(job, Job::Open(_));
+            while crew.shared.desk().jobs.iter().any(is_open) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!([1, 2, 3].map(|_| crew.take().unwrap().end), [1, 2, 3]);
         });
+    }
+
+    #[test]
+    fn a_panic_comes_in_its_turn() {
+        for threads in [0, 2] {
+            with_crew(threads, |crew, [first, ..]| {
+                crew.give(first);
+                crew.give(of_no_state(1));
+                assert_eq!(crew.take().unwrap().end, 1);
+                assert!(catch_unwind(AssertUnwindSafe(|| crew.take())).is_err());
+            });
+        }
     }
 }
