@@ -88,6 +88,11 @@ impl Switch {
         context.show(Place::Port(port), &message);
         if let Some(requester) = requester {
             message.tag = self.outstanding.insert(requester);
+            if message.opcode == Opcode::MemRd
+                && let Some(buffer) = self.buffer_of(message.line)
+            {
+                buffer.read_left();
+            }
         }
         let occupied_until = now + self.crossbar_flit * slots(message.class()) / SLOTS_PER_FLIT;
         self.input_free[source / MessageClass::COUNT] = occupied_until;
@@ -108,6 +113,11 @@ impl Switch {
                     Requester::Neighbour { tag, .. } => tag,
                     Requester::PersistBuffer(_) => unreachable!("the controller's acknowledgements leave by no port"),
                 };
+                if message.opcode == Opcode::MemData
+                    && let Some(buffer) = self.buffer_of(message.line)
+                {
+                    buffer.read_answered();
+                }
                 None
             }
             Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {

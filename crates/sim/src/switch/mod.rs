@@ -126,8 +126,7 @@ impl Switch {
         version: Version,
         now: Time,
     ) -> Option<Vec<(LineAddress, Version)>> {
-        let is_here = self.routing.is_persist_point(line);
-        self.persist_buffer.as_mut().filter(|_| is_here).map(|buffer| buffer.write_functionally(line, version, now))
+        self.buffer_of(line).map(|buffer| buffer.write_functionally(line, version, now))
     }
 
     /// The persist buffer drains all that it holds: phase 2 of a Global Persistent Flush.
@@ -197,6 +196,12 @@ impl Switch {
         }
     }
 
+    /// The persist buffer, if this is a persist point of the line.
+    fn buffer_of(&mut self, line: LineAddress) -> Option<&mut PersistBuffer> {
+        let is_here = self.routing.is_persist_point(line);
+        self.persist_buffer.as_deref_mut().filter(|_| is_here)
+    }
+
     fn persists_here(&self, line: LineAddress) -> bool {
         self.persist_buffer.is_some() && self.routing.is_persist_point(line)
     }
@@ -216,8 +221,7 @@ impl Switch {
     fn ask_for_destination(&mut self, source: usize, now: Time) {
         let Buffered { message, mut destination, .. } = *self.ingress(source).head().expect("a head asks");
         if message.opcode == Opcode::MemRd
-            && self.routing.is_persist_point(message.line)
-            && let Some(buffer) = &mut self.persist_buffer
+            && let Some(buffer) = self.buffer_of(message.line)
             && buffer.selects_read(message.line, now)
         {
             destination = Destination::Controller;

@@ -110,6 +110,16 @@ impl PersistBuffer {
         is_selected
     }
 
+    /// A read of a line that this could hold leaves for the memory device.
+    pub fn read_left(&mut self) {
+        self.forecast.read_left();
+    }
+
+    /// Its answer comes back.
+    pub fn read_answered(&mut self) {
+        self.forecast.read_answered();
+    }
+
     /// Offers a read or write that came in at `port`. If it is admitted it is answered by that port.
     pub fn offer(&mut self, message: Message, port: PortId) -> Admission {
         let (request, line) = (self.held.next_id(), message.line);

@@ -19,6 +19,9 @@ const STATE_BITS: u64 = 2;
 /// The forecast's times are counted in ns up to a millisecond: drains, and the time since a read.
 const TIME_BITS: u64 = 20;
 
+/// A tag of CXL.mem has 16 bits: so many reads may be under way.
+const READS_BITS: u64 = 16;
+
 /// The cost of one persist buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cost {
@@ -62,7 +65,7 @@ impl Cost {
                 let counts = 7 * count_bits + u64::from(MOST_PLACES + REFILLS.ilog2());
                 // Dirty against hold, count against most, a drain against the time and against twice the time, Drain and what came in time against what
                 // may be under way, new lines against what is many, the time since a read against twice the drain time.
-                (times + counts, 8)
+                (times + counts + READS_BITS, 8)
             }
         };
         Some(Cost {
@@ -89,7 +92,7 @@ mod tests {
             [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
         assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
         assert_eq!(pb_rf, Cost { policy_bits: 21, policy_comparators: 2, ..pb });
-        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 134, policy_comparators: 8, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 153, policy_comparators: 8, ..pb });
         assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
     }
 }

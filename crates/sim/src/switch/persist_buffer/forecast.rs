@@ -12,8 +12,8 @@
 //! Chiu and Jain 1989). Late is what has waited longer than it travelled: more than twice the shortest drain time.
 //!
 //! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing is held back while both are
-//! missing: no write was lately of a line that the buffer had, and no read came within two drain times (eager writeback; Lee, Tyson and Farrens 2000).
-//! A read counts whoever answers it, so that what is decided does not decide what is seen.
+//! missing: no write was lately of a line that the buffer had, no read is under way to the device and none came within two drain times (eager
+//! writeback; Lee, Tyson and Farrens 2000). A read that came counts whoever answers it, so that what is decided does not decide what is seen.
 //!
 //! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides when an entry is
 //! drained and nothing else: that nothing is lost and every write is served does not depend on it, which the checker proves by letting it
@@ -29,8 +29,8 @@ pub(super) const DRAIN_TIME_RISES: u32 = 8;
 /// The most that came is forgotten by this part (as a power of two) in each drain time in which something came.
 const MOST_FALLS: u32 = 6;
 /// After so many writes for each entry without one of a line that the buffer had, no merging is expected.
-pub(super) const REFILLS: u32 = 8;
-/// A read is taken to have left the device so many drain times after it came.
+pub(super) const REFILLS: u32 = 64;
+/// Where a read came, more are expected for so many drain times.
 const READ_DRAIN_TIMES: u64 = 2;
 /// The most that came has so many binary places, so that it can fall slowly.
 pub(super) const MOST_PLACES: u32 = 8;
@@ -51,6 +51,8 @@ pub struct Forecast {
     new_lines: u32,
     /// When a read last came.
     last_read: Option<Time>,
+    /// Reads that went on to the device and have no answer yet.
+    reads_under_way: u32,
     /// Drains that may be under way, 1 at least, as far as nobody but the forecast wants them.
     window: u16,
     /// Drains that came back in time since the window changed.
@@ -68,6 +70,7 @@ impl Forecast {
             most: 0,
             new_lines: refilled(entries),
             last_read: None,
+            reads_under_way: 0,
             window: entries,
             in_time: 0,
         }
@@ -105,6 +108,16 @@ impl Forecast {
         self.last_read = Some(now);
     }
 
+    /// A read went on to the device.
+    pub fn read_left(&mut self) {
+        self.reads_under_way += 1;
+    }
+
+    /// The answer to a read that had gone on came back.
+    pub fn read_answered(&mut self) {
+        self.reads_under_way -= 1;
+    }
+
     /// A drain was acknowledged after `taken`.
     pub fn drained(&mut self, taken: Duration) {
         self.open_or_close(taken > self.drain_time * 2);
@@ -140,7 +153,7 @@ impl Forecast {
 
     fn holding_pays(&self, now: Time) -> bool {
         let reads_come = self.last_read.is_some_and(|at| now.since(at) <= self.drain_time * READ_DRAIN_TIMES);
-        reads_come || self.new_lines < refilled(self.entries)
+        reads_come || self.reads_under_way > 0 || self.new_lines < refilled(self.entries)
     }
 
     fn most_so_far(&self) -> u32 {
@@ -200,15 +213,25 @@ mod tests {
         let mut forecast = Forecast::new(16);
         assert_eq!(forecast.hold(0, false, at(1_000)), 0, "nothing was merged or read yet");
         assert_eq!(forecast.hold(16, false, at(1_000)), 16, "the device is late");
-        for (merges, start) in [(Action::Coalescing, 0), (Action::Renewing, 200_000)] {
+        for (merges, start) in [(Action::Coalescing, 0), (Action::Renewing, 2_000_000)] {
             forecast.taken_up(merges, at(start));
-            (1..=127).for_each(|write| forecast.taken_up(Action::Allocating, at(start + 1_000 * write)));
-            assert_eq!(forecast.hold(0, false, at(start + 128_000)), 15, "something may be merged with yet");
-            forecast.taken_up(Action::Allocating, at(start + 128_000));
-            assert_eq!(forecast.hold(0, false, at(start + 128_000)), 0);
+            (1..=1023).for_each(|write| forecast.taken_up(Action::Allocating, at(start + 1_000 * write)));
+            assert_eq!(forecast.hold(0, false, at(start + 1_024_000)), 15, "something may be merged with yet");
+            forecast.taken_up(Action::Allocating, at(start + 1_024_000));
+            assert_eq!(forecast.hold(0, false, at(start + 1_024_000)), 0);
         }
-        forecast.read_came(at(400_000));
-        assert_eq!([400_200, 400_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
+        forecast.read_came(at(4_000_000));
+        assert_eq!([4_000_200, 4_000_201].map(|ns| forecast.hold(0, false, at(ns))), [15, 0], "two drain times");
+    }
+
+    #[test]
+    fn something_is_held_back_while_a_read_is_under_way() {
+        let mut forecast = Forecast::new(16);
+        (0..2).for_each(|_| forecast.read_left());
+        forecast.read_answered();
+        assert_eq!(forecast.hold(0, false, at(1_000)), 16, "one of two is");
+        forecast.read_answered();
+        assert_eq!(forecast.hold(0, false, at(1_000)), 0);
     }
 
     #[test]

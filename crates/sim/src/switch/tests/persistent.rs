@@ -98,6 +98,19 @@ fn pb_adaptive_leaves_the_device_to_reads_however_they_come_to_it() {
 }
 
 #[test]
+fn pb_adaptive_leaves_the_device_to_a_read_until_it_is_answered() {
+    let mut bench = persistent(Scheme::PbAdaptive, 16, 1);
+    bench.devices_answer_after(1_000);
+    bench.arrive(0, 0, read(8, 1, 0));
+    bench.arrive(900_000, 0, write(7, 1, 2, 900_000));
+    bench.arrive(1_200_000, 0, write(9, 1, 3, 1_200_000));
+    bench.run();
+    assert_eq!(bench.arrivals(Opcode::MemData).len(), 1);
+    let drains = times(&bench, Opcode::MemWr);
+    assert!(drains.len() == 2 && drains[0] > 1_200_000, "both go when the second comes: {drains:?}");
+}
+
+#[test]
 fn under_nopb_the_device_acknowledges() {
     let mut volatile = Bench::new(&config(16), 1, 2, 8, Role::Volatile);
     let mut nopb = persistent(Scheme::Nopb, 16, 1);
