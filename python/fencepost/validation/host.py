@@ -14,7 +14,6 @@ from fencepost.validation import (
     Work,
     host_hardware,
     host_moved,
-    host_triad,
     pictures,
     recordings,
 )
@@ -51,7 +50,6 @@ def compare(work: Work) -> Findings:
             _first_level_misses(points),
             host_hardware.section(work),
             host_moved.section(work, programs),
-            host_triad.section(work),
         ]
     return Findings(found, tables, {"validation-host.svg": picture})
 

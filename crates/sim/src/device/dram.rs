@@ -1,7 +1,7 @@
 //! A channel of DRAM and the queues before it.
 //!
-//! Requests wait in a read queue and a write queue, from which the [scheduler] takes commands one by one, each at the exact time at which
-//! the [channel] lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
+//! Requests wait in a read queue and a write queue, from which the [scheduler] takes commands one by one, or all of a request, each for the exact time at
+//! which the [channel] lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
 //! answered from the queue. Time passes from one possible command to the next; cycles without one cost nothing.
 
 pub mod address;
@@ -19,7 +19,7 @@ pub(crate) mod tests;
 
 pub use channel::{BankId, Command};
 pub use channels::DramChannels;
-pub use config::{AddressMapping, DramConfig, PagePolicy};
+pub use config::{AddressMapping, DramConfig, PagePolicy, Scheduling};
 pub use stats::DramStats;
 
 use super::line_versions::LineVersions;
@@ -30,7 +30,7 @@ use crate::kernel::Time;
 use crate::message::{ByteMask, LineAddress, Message, MessageClass, Stage, Version};
 use crate::stats::StatsNode;
 use address::AddressMap;
-use channel::Channel;
+use channel::{Channel, before};
 use refresh::Refresh;
 use request_queue::{Pending, Request, RequestQueue, RowState};
 use scheduler::{Decision, Scheduler};
@@ -51,8 +51,11 @@ pub struct Dram {
     drain: WriteDrain,
     reads: RequestQueue,
     writes: RequestQueue,
+    scheduling: Scheduling,
     /// What was chosen for a later time, and whether it is a write; holds as long as nothing else happens.
     planned: Option<(Decision, bool)>,
+    /// When the next request is chosen, where each is chosen with all of its commands.
+    next_choice: Time,
     /// What a read sees: queued writes included.
     contents: LineVersions,
     /// The commands issued so far, if somebody wants to see them.
@@ -89,7 +92,9 @@ impl Dram {
             channel,
             reads: RequestQueue::default(),
             writes: RequestQueue::default(),
+            scheduling: config.scheduling,
             planned: None,
+            next_choice: Time::ZERO,
             contents: LineVersions::default(),
             commands: None,
             last_column_was_write: false,
@@ -102,7 +107,7 @@ impl Dram {
         self.commands.get_or_insert_default();
     }
 
-    /// The commands issued since the last call, in order, each with its time.
+    /// The commands issued since the last call, in the order in which they were chosen, each with its time.
     pub fn take_commands(&mut self) -> Vec<(Time, Command)> {
         self.commands.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -168,19 +173,28 @@ impl Dram {
             && decision.at == now
             && self.refresh.next_due() > now
         {
-            self.execute(decision, is_write, completions);
+            self.execute(decision, is_write, now, completions);
         }
         loop {
             let refresh_at = self.refresh_until(now);
             if self.is_idle() {
                 return Time::NEVER;
             }
+            if self.next_choice > now {
+                return self.next_choice.min(refresh_at);
+            }
             let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len())
                 || (self.reads.is_empty() && self.drain.writes_when_idle(self.writes.len()));
+            if self.scheduling == Scheduling::EachRequest {
+                match self.serve_request(writes_first, now, completions) {
+                    true => continue,
+                    false => return refresh_at.min(self.refresh.next_over(now)),
+                }
+            }
             let queue = if writes_first { &self.writes } else { &self.reads };
             let decision = self.scheduler.choose(queue.pending(), writes_first, &self.channel, &self.refresh, now);
             match decision {
-                Some(decision) if decision.at <= now => self.execute(decision, writes_first, completions),
+                Some(decision) if decision.at <= now => self.execute(decision, writes_first, now, completions),
                 Some(decision) => {
                     self.planned = Some((decision, writes_first));
                     return decision.at.min(refresh_at);
@@ -200,6 +214,7 @@ impl Dram {
         self.reads.clear();
         self.writes.clear();
         self.planned = None;
+        self.next_choice = Time::ZERO;
         self.contents.clear();
         self.drain.power_fail();
         self.channel.power_fail();
@@ -279,13 +294,39 @@ impl Dram {
             }
             self.issue(command, at);
             if let Command::Refresh { rank } = command {
-                self.refresh.refreshed(rank);
+                self.refresh.refreshed(rank, at + self.channel.timing().rfc);
             }
         }
         self.refresh.next_due()
     }
 
-    fn execute(&mut self, decision: Decision, is_write: bool, completions: &mut Vec<Completion>) {
+    /// Chooses a write, or a read, and plans all of its commands; none if the ranks of all are being refreshed.
+    fn serve_request(&mut self, is_write: bool, now: Time, completions: &mut Vec<Completion>) -> bool {
+        let queue = if is_write { &self.writes } else { &self.reads };
+        let chosen = self.scheduler.choose_request(queue.pending(), is_write, &self.channel, &self.refresh, now);
+        let Some(index) = chosen else { return false };
+        let Pending { bank, row, .. } = queue.pending()[index];
+        let mut is_served = false;
+        while !is_served {
+            let command = match self.channel.open_row(bank) {
+                Some(open) if open == row && is_write => Command::Write { bank, auto_precharge: false },
+                Some(open) if open == row => Command::Read { bank, auto_precharge: false },
+                Some(_) => Command::Precharge { bank },
+                None => Command::Activate { bank, row },
+            };
+            is_served = matches!(command, Command::Read { .. } | Command::Write { .. });
+            let at = self.channel.earliest(command).max(now);
+            if is_served {
+                let timing = self.channel.timing();
+                self.next_choice = before(at + timing.burst, timing.rp + timing.rcd).max(now);
+            }
+            self.execute(Decision { at, index, command }, is_write, now, completions);
+        }
+        true
+    }
+
+    /// Issues a command that was chosen `now`.
+    fn execute(&mut self, decision: Decision, is_write: bool, now: Time, completions: &mut Vec<Completion>) {
         let Decision { at, index, command } = decision;
         let queue = if is_write { &mut self.writes } else { &mut self.reads };
         let request = queue.request_mut(index);
@@ -296,14 +337,14 @@ impl Dram {
             _ => {
                 self.scheduler.column_issued(queue.pending(), index);
                 let (pending, request) = queue.remove(index);
-                return self.transfer(pending, request, at, completions);
+                return self.transfer(pending, request, at, now, completions);
             }
         }
         self.issue(command, at);
     }
 
-    /// Issues RD or WR for a request that has left its queue.
-    fn transfer(&mut self, pending: Pending, request: Request, at: Time, completions: &mut Vec<Completion>) {
+    /// Issues RD or WR for a request that has left its queue `now`.
+    fn transfer(&mut self, pending: Pending, request: Request, at: Time, now: Time, completions: &mut Vec<Completion>) {
         let Request { mut message, device_line, queued, first_command, row_state } = request;
         let bank = pending.bank;
         let is_write = message.is_write();
@@ -323,12 +364,12 @@ impl Dram {
         if is_write {
             self.drain.write_served();
             self.stats.writes += 1;
-            self.stats.write_queue.set(self.writes.len(), at);
+            self.stats.write_queue.set(self.writes.len(), now);
             return;
         }
         self.drain.read_served(self.reads.len(), self.writes.len());
         self.stats.reads += 1;
-        self.stats.read_queue.set(self.reads.len(), at);
+        self.stats.read_queue.set(self.reads.len(), now);
         self.stats.read_latency_ps.record(data_end.since(queued));
         message.stack.charge(Stage::DeviceQueue, first_command.unwrap_or(at));
         message.stack.charge(Stage::Media, data_end);

@@ -88,11 +88,6 @@ impl Switch {
         context.show(Place::Port(port), &message);
         if let Some(requester) = requester {
             message.tag = self.outstanding.insert(requester);
-            if message.opcode == Opcode::MemRd
-                && let Some(buffer) = self.buffer_of(message.line)
-            {
-                buffer.read_left();
-            }
         }
         let occupied_until = now + self.crossbar_flit * slots(message.class()) / SLOTS_PER_FLIT;
         self.input_free[source / MessageClass::COUNT] = occupied_until;
@@ -109,20 +104,19 @@ impl Switch {
         let mut message = buffered.message;
         let requester = match message.opcode {
             Opcode::Cmp | Opcode::MemData => {
-                message.tag = match self.outstanding.remove(message.tag) {
-                    Requester::Neighbour { tag, .. } => tag,
-                    Requester::PersistBuffer(_) => unreachable!("the controller's acknowledgements leave by no port"),
+                let Requester::Neighbour { tag, is_counted, .. } = self.outstanding.remove(message.tag) else {
+                    unreachable!("the controller's acknowledgements leave by no port");
                 };
-                if message.opcode == Opcode::MemData
-                    && let Some(buffer) = self.buffer_of(message.line)
-                {
-                    buffer.read_answered();
+                message.tag = tag;
+                if is_counted {
+                    self.persist_buffer.as_mut().expect("it counted the read").read_answered();
                 }
                 None
             }
             Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
                 let port = PortId((source / MessageClass::COUNT) as u16);
-                Some(Requester::Neighbour { port, tag: message.tag })
+                let is_counted = message.opcode == Opcode::MemRd && self.persists_here(message.line);
+                Some(Requester::Neighbour { port, tag: message.tag, is_counted })
             }
         };
         (message, requester)

@@ -17,6 +17,8 @@ pub enum Requester {
         port: PortId,
         /// The tag it came with.
         tag: Tag,
+        /// Whether it is a read that the persist buffer of this switch counts as under way.
+        is_counted: bool,
     },
     /// The persist buffer of this switch, which drains an entry.
     PersistBuffer(DrainId),
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     fn neighbour(port: u16, tag: u32) -> Requester {
-        Requester::Neighbour { port: PortId(port), tag: Tag(tag) }
+        Requester::Neighbour { port: PortId(port), tag: Tag(tag), is_counted: false }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::config::DramConfig;
+use super::config::{DramConfig, Scheduling};
 use super::timing::DramTiming;
 use crate::kernel::{Duration, Time};
 
@@ -65,8 +65,9 @@ pub struct Channel {
     banks: Vec<Bank>,
     groups: Vec<BankGroup>,
     ranks: Vec<Rank>,
-    /// When the command bus is free.
+    /// When the command bus is free; always, where commands are planned ahead.
     command_bus_free: Time,
+    scheduling: Scheduling,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -113,6 +114,7 @@ impl Channel {
             groups: vec![BankGroup::default(); ranks * groups],
             ranks: vec![Rank::default(); ranks],
             command_bus_free: Time::ZERO,
+            scheduling: config.scheduling,
         }
     }
 
@@ -210,7 +212,9 @@ impl Channel {
     pub fn issue(&mut self, command: Command, at: Time) {
         debug_assert!(at >= self.earliest(command), "{command:?} breaks a timing gate");
         debug_assert_eq!(at, self.timing.edge(at), "{command:?} is not on an edge of the clock");
-        self.command_bus_free = at + self.timing.ck;
+        if self.scheduling == Scheduling::EachCommand {
+            self.command_bus_free = at + self.timing.ck;
+        }
         match command {
             Command::Activate { bank, row } => self.activate(bank, row, at),
             Command::Precharge { bank } => self.close(usize::from(bank.0), at),
@@ -339,6 +343,6 @@ fn raise(gate: &mut Time, earliest: Time) {
 }
 
 /// The time so that something `lead` later does not happen before `time`.
-fn before(time: Time, lead: Duration) -> Time {
+pub(super) fn before(time: Time, lead: Duration) -> Time {
     Time::from_ps(time.as_ps().saturating_sub(lead.as_ps()))
 }

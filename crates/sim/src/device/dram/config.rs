@@ -61,7 +61,12 @@ pub struct DramConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
-    /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
+    /// When a request is chosen.
+    #[garde(skip)]
+    #[serde(default)]
+    pub scheduling: Scheduling,
+    /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap). Without effect
+    /// with `scheduling = "each_request"`, where `row_accesses` alone keeps a row from being preferred for ever.
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub row_hit_cap: u16,
@@ -189,6 +194,19 @@ impl DramConfig {
         let turnaround = self.t_wtr_s_ns + self.t_wtr_l_ns + self.t_rtw_ns + self.t_cs_ns;
         2.0 * (clock + row + column + turnaround + self.t_rfc_ns)
     }
+}
+
+/// What the controller chooses at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// A command. A request for another row is overtaken by accesses to the open row as long as that is not precharged.
+    #[default]
+    EachCommand,
+    /// A request, the one whose data can come first, with all of its commands, which nothing that comes later overtakes. The next one is chosen tRP + tRCD before
+    /// its RD or WR could follow without a gap. Commands of different requests do not compete for the command bus. What gem5's memory
+    /// controller does, but that there a read keeps its place in the queue until its data are back.
+    EachRequest,
 }
 
 /// What becomes of a row after an access.

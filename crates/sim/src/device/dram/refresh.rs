@@ -1,6 +1,6 @@
 //! Refreshes the ranks of a channel, each once in tREFI.
 //!
-//! A rank whose refresh is due takes no further commands of requests; its open rows are closed, then REF blocks it for tRFC. The ranks take
+//! For a rank whose refresh is due no further command of a request is chosen; its open rows are closed, then REF blocks it for tRFC. The ranks take
 //! turns within tREFI. No event is spent on an idle channel: what was missed is made up for, at the times at which it would have happened.
 
 use super::channel::{Channel, Command};
@@ -11,6 +11,8 @@ use crate::kernel::{Duration, Time};
 pub struct Refresh {
     interval: Duration,
     due: Vec<Time>,
+    /// When the last refresh of each rank ends.
+    over: Vec<Time>,
     /// The earliest of them.
     next_due: Time,
 }
@@ -22,12 +24,22 @@ impl Refresh {
         let ranks = channel.ranks() as u64;
         let due: Vec<Time> =
             (1..=ranks).map(|turn| channel.timing().edge(Time::ZERO + interval * turn / ranks)).collect();
-        Refresh { interval, next_due: earliest(&due), due }
+        Refresh { interval, next_due: earliest(&due), over: vec![Time::ZERO; due.len()], due }
     }
 
     /// Whether `rank` waits for its refresh at `now`.
     pub fn is_due(&self, rank: usize, now: Time) -> bool {
         self.due[rank] <= now
+    }
+
+    /// Whether `rank` waits for its refresh at `now` or is at it.
+    pub fn is_taken(&self, rank: usize, now: Time) -> bool {
+        self.is_due(rank, now) || now < self.over[rank]
+    }
+
+    /// When the next refresh that is under way at `now` ends.
+    pub fn next_over(&self, now: Time) -> Time {
+        self.over.iter().copied().filter(|over| now < *over).min().unwrap_or(Time::NEVER)
     }
 
     /// When the next rank is due.
@@ -48,8 +60,9 @@ impl Refresh {
         candidates.min_by_key(|(at, _)| *at).expect("a channel has ranks")
     }
 
-    /// `rank` was refreshed.
-    pub fn refreshed(&mut self, rank: usize) {
+    /// `rank` is refreshed until `over`.
+    pub fn refreshed(&mut self, rank: usize, over: Time) {
+        self.over[rank] = over;
         self.due[rank] += self.interval;
         self.next_due = earliest(&self.due);
     }

@@ -115,6 +115,33 @@ impl Scheduler {
         best.map(|(.., decision)| decision)
     }
 
+    /// Chooses the request of `queue`, oldest first, all writes or all reads, whose RD or WR can come first; among those of the same time one that hits an
+    /// open row goes before others, an older one before younger ones. None if the ranks of all are being refreshed.
+    pub fn choose_request(
+        &self,
+        queue: &[Pending],
+        are_writes: bool,
+        channel: &Channel,
+        refresh: &Refresh,
+        now: Time,
+    ) -> Option<usize> {
+        let timing = channel.timing();
+        let column = |pending: &Pending| {
+            let Pending { bank, row, .. } = *pending;
+            let gate = if are_writes { channel.earliest_write(bank) } else { channel.earliest_read(bank) };
+            let activate = |closed: Time| channel.earliest_activate(bank).max(closed);
+            let opened = match channel.open_row(bank) {
+                Some(open) if open == row => now,
+                Some(_) => activate(channel.earliest_precharge(bank).max(now) + timing.rp) + timing.rcd,
+                None => activate(now) + timing.rcd,
+            };
+            (gate.max(opened), channel.open_row(bank) != Some(row))
+        };
+        let is_free = |pending: &Pending| !refresh.is_taken(channel.rank(pending.bank), now);
+        let candidates = queue.iter().enumerate().filter(|(_, pending)| is_free(pending));
+        candidates.min_by_key(|(_, pending)| column(pending)).map(|(index, _)| index)
+    }
+
     /// Whether no more hits of the open row of `bank` may pass an older request for another row.
     fn is_capped(&self, bank: BankId) -> bool {
         self.passed[usize::from(bank.0)] >= self.row_hit_cap

@@ -23,6 +23,7 @@ pub(crate) fn ddr4_2400() -> DramConfig {
         write_idle_watermark: 0,
         write_turns: WriteTurns::ReadsFirst,
         requests_per_turn: 16,
+        scheduling: Scheduling::EachCommand,
         row_hit_cap: 16,
         row_accesses: 0,
         page_policy: PagePolicy::Open,
@@ -125,8 +126,13 @@ impl Bench {
             .collect()
     }
 
-    /// The commands, with the clock cycle of each.
+    /// The commands in the order of time, with the clock cycle of each.
     fn commands(&self) -> Vec<(u64, Command)> {
-        self.commands.iter().map(|(at, command)| (at.as_ps() / CK.as_ps(), *command)).collect()
+        let mut commands = self.commands.clone();
+        match self.dram.scheduling {
+            Scheduling::EachCommand => assert!(commands.is_sorted_by_key(|(at, _)| *at)),
+            Scheduling::EachRequest => commands.sort_by_key(|(at, _)| *at),
+        }
+        commands.iter().map(|(at, command)| (at.as_ps() / CK.as_ps(), *command)).collect()
     }
 }

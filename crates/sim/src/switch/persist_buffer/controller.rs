@@ -99,23 +99,18 @@ impl PersistBuffer {
         })
     }
 
-    /// A read of `line` comes `now`: whether it has to be offered to the controller. If not, it is counted, and goes on to the memory device.
+    /// A read of `line` comes `now`: whether it has to be offered to the controller. If not, it goes on to the memory device.
     pub fn selects_read(&mut self, line: LineAddress, now: Time) -> bool {
         self.forecast.read_came(now);
         let is_selected = selector::selects_read::<Sound, _, _>(&self.parameters, &self.state, line);
         if !is_selected {
             self.stats.reads += 1;
-            self.stats.reads_passed += 1;
+            self.read_passes();
         }
         is_selected
     }
 
-    /// A read of a line that this could hold leaves for the memory device.
-    pub fn read_left(&mut self) {
-        self.forecast.read_left();
-    }
-
-    /// Its answer comes back.
+    /// A read that this sent on to the memory device, or let pass, is answered.
     pub fn read_answered(&mut self) {
         self.forecast.read_answered();
     }
@@ -138,11 +133,19 @@ impl PersistBuffer {
             (_, Admission::Refused) => {}
             (Opcode::MemRd, _) => {
                 self.stats.reads += 1;
-                self.stats.reads_passed += u64::from(admission == Admission::Passed);
+                if admission == Admission::Passed {
+                    self.read_passes();
+                }
             }
             _ => self.stats.count_write(message.cause),
         }
         admission
+    }
+
+    /// A read goes on to the memory device without having been admitted.
+    fn read_passes(&mut self) {
+        self.stats.reads_passed += 1;
+        self.forecast.read_left();
     }
 
     /// Offers an acknowledgement of the memory device.
@@ -278,7 +281,8 @@ impl PersistBuffer {
             Output::Forwarded(request) => {
                 let HeldRequest { mut message, port } = self.held.remove(request);
                 message.stack.charge(Stage::PersistBufferAccess, now);
-                let requester = Some(Requester::Neighbour { port, tag: message.tag });
+                self.forecast.read_left();
+                let requester = Some(Requester::Neighbour { port, tag: message.tag, is_counted: true });
                 Outgoing { message, answers: None, requester }
             }
             Output::Drain(drain, data) => {
@@ -434,6 +438,7 @@ impl PersistBuffer {
             && self.state.parked.is_none()
             && self.output.is_empty()
             && !self.state.slots().iter().any(|slot| slot.is_sent)
+            && !self.forecast.has_reads_under_way()
     }
 
     /// What is waiting here and for what, for the deadlock report.

@@ -19,8 +19,8 @@ const STATE_BITS: u64 = 2;
 /// The forecast's times are counted in ns up to a millisecond: drains, and the time since a read.
 const TIME_BITS: u64 = 20;
 
-/// A tag of CXL.mem has 16 bits: so many reads may be under way.
-const READS_BITS: u64 = 16;
+/// Reads under way are counted up to as many as there are tags of 16 bits (CXL.mem).
+const READS_BITS: u64 = 17;
 
 /// The cost of one persist buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +35,7 @@ pub struct Cost {
     /// was sent: bits.
     pub volatile_bits: u64,
     /// What decides when to drain: threshold, preset, Dirty and Drain entries, and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
+    /// The bit by which the switch's table of tags knows again a read that `pb_adaptive` counts is not among them, as the table is not.
     pub policy_bits: u64,
     /// Comparators of a line address: each slot's tag, for a lookup.
     pub line_comparators: u64,
@@ -92,7 +93,7 @@ mod tests {
             [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive].map(|scheme| Cost::of(scheme, 16).unwrap());
         assert_eq!((pb.data_bits, pb.tag_bits, pb.volatile_bits, pb.policy_bits), (17 * 576, 17 * 66, 17 * 6, 0));
         assert_eq!(pb_rf, Cost { policy_bits: 21, policy_comparators: 2, ..pb });
-        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 153, policy_comparators: 8, ..pb });
+        assert_eq!(adaptive, Cost { volatile_bits: 17 * 27, policy_bits: 154, policy_comparators: 8, ..pb });
         assert_eq!((pb.drained_bytes, Cost::of(Scheme::Nopb, 16)), (1024, None));
     }
 }

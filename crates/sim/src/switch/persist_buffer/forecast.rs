@@ -13,7 +13,8 @@
 //!
 //! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing is held back while both are
 //! missing: no write was lately of a line that the buffer had, no read is under way to the device and none came within two drain times (eager
-//! writeback; Lee, Tyson and Farrens 2000). A read that came counts whoever answers it, so that what is decided does not decide what is seen.
+//! writeback; Lee, Tyson and Farrens 2000). A read that came counts whoever answers it, so that holding back does not end where what is held back
+//! answers all reads.
 //!
 //! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides when an entry is
 //! drained and nothing else: that nothing is lost and every write is served does not depend on it, which the checker proves by letting it
@@ -108,14 +109,19 @@ impl Forecast {
         self.last_read = Some(now);
     }
 
-    /// A read went on to the device.
+    /// A read goes on to the device.
     pub fn read_left(&mut self) {
         self.reads_under_way += 1;
     }
 
-    /// The answer to a read that had gone on came back.
+    /// The answer to a read that had gone on comes back.
     pub fn read_answered(&mut self) {
         self.reads_under_way -= 1;
+    }
+
+    /// Whether an answer is still to come.
+    pub fn has_reads_under_way(&self) -> bool {
+        self.reads_under_way > 0
     }
 
     /// A drain was acknowledged after `taken`.
@@ -153,7 +159,7 @@ impl Forecast {
 
     fn holding_pays(&self, now: Time) -> bool {
         let reads_come = self.last_read.is_some_and(|at| now.since(at) <= self.drain_time * READ_DRAIN_TIMES);
-        reads_come || self.reads_under_way > 0 || self.new_lines < refilled(self.entries)
+        reads_come || self.has_reads_under_way() || self.new_lines < refilled(self.entries)
     }
 
     fn most_so_far(&self) -> u32 {

@@ -111,6 +111,19 @@ fn pb_adaptive_leaves_the_device_to_a_read_until_it_is_answered() {
 }
 
 #[test]
+fn a_read_that_a_power_cut_took_holds_nothing_back() {
+    let mut bench = persistent(Scheme::PbAdaptive, 16, 1);
+    bench.devices_answer_after(1_000);
+    bench.arrive(0, 0, read(8, 1, 0));
+    bench.run_until(500_000).cut_power();
+    bench.recover();
+    bench.arrive(900_000, 0, write(7, 1, 2, 900_000));
+    bench.run();
+    assert_eq!(times(&bench, Opcode::MemWr).len(), 1);
+    assert!(bench.switch.is_idle());
+}
+
+#[test]
 fn under_nopb_the_device_acknowledges() {
     let mut volatile = Bench::new(&config(16), 1, 2, 8, Role::Volatile);
     let mut nopb = persistent(Scheme::Nopb, 16, 1);
@@ -427,7 +440,7 @@ fn a_persist_costs_the_switch_three_events_and_a_drain_four() {
     assert_eq!(bench.queue.sent(), 3 + 3);
 }
 
-/// Several hosts write versions of a few lines, each line's next one after the acknowledgement of the one before.
+/// Several hosts write versions of a few lines, each line's next one after the acknowledgement of the one before, and read another line.
 fn busy(scheme: Scheme, entries: u16) -> Bench {
     let mut bench = Bench::new(&config(entries), 2, 2, 64, Role::Persistent(scheme));
     bench.devices_answer_after(60);
@@ -436,6 +449,8 @@ fn busy(scheme: Scheme, entries: u16) -> Bench {
             let ps = u64::from(round) * 40_000 + line * 300;
             bench.arrive(ps, (line % 2) as u16, write(line, round + 1, line as u32, ps));
         }
+        let ps = u64::from(round) * 40_000 + 2_000;
+        bench.arrive(ps, 0, read(7, 9, ps));
     }
     bench
 }
@@ -452,9 +467,11 @@ fn acknowledged(bench: &Bench) -> BTreeMap<LineAddress, Version> {
 
 #[test]
 fn a_power_cut_at_any_time_loses_no_acknowledged_persist() {
-    for (scheme, entries) in
-        [(Scheme::Pb, 2), (Scheme::Pb, 16), (Scheme::PbRf, 2), (Scheme::PbRf, 5), (Scheme::PbRf, 16)]
-    {
+    let with_buffers = [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive];
+    for (scheme, entries) in [2, 5, 16].into_iter().flat_map(|entries| Scheme::ALL.map(|scheme| (scheme, entries))) {
+        if !scheme.has_persist_buffer() {
+            continue;
+        }
         let original = busy(scheme, entries);
         let mut snapshot = original.clone();
         let mut cuts_with_entries = 0;

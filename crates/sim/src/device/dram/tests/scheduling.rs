@@ -44,6 +44,73 @@ fn a_conflict_right_behind_an_activate_waits_for_tras() {
 }
 
 #[test]
+fn a_late_hit_overtakes_a_conflict_unless_requests_are_chosen_whole() {
+    for (scheduling, order) in
+        [(Scheduling::EachCommand, [0, 1, NEXT_ROW]), (Scheduling::EachRequest, [0, NEXT_ROW, 1])]
+    {
+        let mut bench = Bench::new(DramConfig { scheduling, ..ddr4_2400() });
+        bench.offer(cycles(0), read(0));
+        bench.offer(cycles(10), read(NEXT_ROW));
+        // The row is open and may not be precharged before cycle 39 (tRAS).
+        bench.offer(cycles(30), read(1));
+        assert_eq!(lines(&bench.finish()), order, "{scheduling:?}");
+    }
+}
+
+fn choosing_requests(ranks: u16) -> Bench {
+    Bench::new(DramConfig { scheduling: Scheduling::EachRequest, ranks, ..ddr4_2400() })
+}
+
+#[test]
+fn a_request_is_chosen_when_the_one_before_is_nearly_through() {
+    // Two are chosen at once: the RD of the second is due in cycle 73, so the next choice is in 73 + 4 - 34. The other bank goes first if its read is there by then.
+    for (other, last) in [(43, NEXT_ROW * 2), (44, ROW)] {
+        let mut bench = choosing_requests(1);
+        bench.offer(cycles(0), read(0));
+        bench.offer(cycles(0), read(NEXT_ROW));
+        bench.offer(cycles(42), read(NEXT_ROW * 2));
+        bench.offer(cycles(other), read(ROW));
+        let bench = bench.finish();
+        assert_eq!(bench.reads()[1], (NEXT_ROW, 73 + 21));
+        assert_eq!(bench.reads()[3].0, last, "offered in cycle {other}: {:?}", bench.reads());
+    }
+}
+
+#[test]
+fn of_requests_that_can_follow_at_once_a_row_hit_is_chosen() {
+    let mut bench = choosing_requests(1);
+    bench.offer(cycles(0), read(0));
+    for line in [NEXT_ROW, ROW * 2, 1] {
+        bench.offer(cycles(200), read(line));
+    }
+    assert_eq!(lines(&bench.finish()), [0, 1, ROW * 2, NEXT_ROW]);
+}
+
+#[test]
+fn no_request_is_chosen_for_a_rank_that_is_refreshed() {
+    let mut bench = choosing_requests(2);
+    let due = cycles(9364 / 2);
+    let of_the_other = NEXT_ROW;
+    bench.offer(due + CK * 10, read(0));
+    bench.offer(due + CK * 20, read(of_the_other));
+    let bench = bench.finish();
+    assert_eq!(lines(&bench), [of_the_other, 0]);
+    assert_eq!(bench.completions[0].at, due + CK * (20 + 38), "nothing holds it up");
+}
+
+#[test]
+fn a_power_cut_ends_the_wait_for_the_next_choice() {
+    let mut bench = choosing_requests(1);
+    bench.offer(cycles(0), read(0));
+    bench.offer(cycles(0), read(NEXT_ROW));
+    bench.run_before(cycles(1));
+    bench.dram.power_fail();
+    bench.completions.clear();
+    bench.offer(cycles(2), read(0));
+    assert_eq!(bench.finish().reads(), [(0, 2 + 38)]);
+}
+
+#[test]
 fn activates_of_other_banks_do_not_wait_for_a_read_under_way() {
     let mut bench = Bench::new(ddr4_2400());
     bench.offer(cycles(0), read(0));
