@@ -47,7 +47,7 @@ fn guarded<T>(run: &str, work: impl FnOnce() -> T) -> Result<T, String> {
     };
     catch_unwind(AssertUnwindSafe(whole)).map_err(|payload| {
         let noted = LAST_PANIC.take();
-        // A panic that was brought over from another thread was noted there.
+        // A panic that came through Python or from another thread has no note here.
         let message = if noted.is_empty() { message(&*payload) } else { &noted };
         format!("a fault of the simulator: {message}")
     })

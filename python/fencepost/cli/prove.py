@@ -193,7 +193,7 @@ def _prove(
     bounds: dict[str, Any],
     schemes: list[str],
     memory: int,
-    threads: int,
+    threads_beside: int,
     json_file: Path | None,
     quiet: bool,
 ) -> None:
@@ -203,7 +203,7 @@ def _prove(
         text = json.dumps({**bounds, "scheme": scheme})
         try:
             observe = _observer(scheme, quiet)
-            report = json.loads(_core.prove_bounds(text, memory, threads, observe))
+            report = json.loads(_core.prove_bounds(text, memory, threads_beside, observe))
         except InternalError as error:
             faults.append({"bounds": {**bounds, "scheme": scheme}, "error": str(error)})
             continue

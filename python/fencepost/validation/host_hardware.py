@@ -57,9 +57,9 @@ Why:
 - **No store sets.** The reference lets loads wait for stores that they overtook once, and
   compares addresses in 16 bytes: two pointers that share them on the stack make two chains one.
 - **DRAM by commands.** The reference's controller chooses a request with all of its commands,
-  28 ns before the data bus has room for it. One that chooses each command when it can be issued
-  lets accesses to an open row overtake as long as that is not precharged, and opens fewer rows:
-  the triad of 512 KB, whose three streams meet in the same banks, gains most.
+  28 ns before its RD or WR could follow without a gap. One that chooses each command when it can
+  be issued lets accesses to an open row overtake as long as that is not precharged, and opens
+  fewer rows: the three streams of the triad of 512 KB meet in the same banks.
 
 The ratios do not multiply: where a miss is hidden, what else was waited for beside it shows.
 

@@ -1,5 +1,5 @@
 //! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that the number of threads changes
-//! no number of a state. Who takes it never waits: while the next block is not expanded, it expands one itself.
+//! no number of a state. Who takes it waits for no block: while the next block is not expanded, it expands one itself.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use std::thread::{Builder, Scope};
 
 use super::expand::{Block, Expanded, Expander, Scratch};
 
-/// Blocks under way for each thread: so many that none runs out of them while the first thread looks up.
+/// Blocks under way for each thread, and one for the first: so many that none runs out of them while the first thread looks up.
 const BLOCKS_PER_THREAD: usize = 4;
 
 /// The threads, beside the one that has this.
@@ -107,11 +107,11 @@ impl<const K: usize> Desk<K> {
     }
 
     /// Block `number` is expanded. Gives what is not needed any more, for whoever holds no lock to free: another may have expanded it as well.
-    fn finish(&mut self, number: usize, expanded: Expanded<K>) -> Option<Job<K>> {
+    fn finish(&mut self, number: usize, expanded: Expanded<K>) -> Job<K> {
         let job = number.checked_sub(self.taken).and_then(|place| self.jobs.get_mut(place));
         match job {
-            Some(job @ Job::Open(_)) => Some(std::mem::replace(job, Job::Done(expanded))),
-            _ => Some(Job::Done(expanded)),
+            Some(job @ Job::Open(_)) => std::mem::replace(job, Job::Done(expanded)),
+            _ => Job::Done(expanded),
         }
     }
 }
@@ -263,13 +263,26 @@ mod tests {
 
     #[test]
     fn a_panic_comes_in_its_turn() {
-        for threads in [0, 2] {
-            with_crew(threads, |crew, [first, ..]| {
+        for is_held_up in [false, true] {
+            with_crew(0, |crew, [first, ..]| {
                 crew.give(first);
                 crew.give(of_no_state(1));
+                if is_held_up {
+                    // Who takes the first begins the second meanwhile.
+                    crew.shared.desk().begin().unwrap();
+                }
                 assert_eq!(crew.take().unwrap().end, 1);
                 assert!(catch_unwind(AssertUnwindSafe(|| crew.take())).is_err());
             });
         }
+    }
+
+    #[test]
+    fn a_panic_whose_turn_never_comes_is_none() {
+        with_crew(2, |crew, [first, ..]| {
+            crew.give(first);
+            crew.give(of_no_state(1));
+            assert_eq!(crew.take().unwrap().end, 1);
+        });
     }
 }

@@ -215,6 +215,7 @@ impl Dram {
         self.writes.clear();
         self.planned = None;
         self.next_choice = Time::ZERO;
+        self.refresh.power_fail();
         self.contents.clear();
         self.drain.power_fail();
         self.channel.power_fail();

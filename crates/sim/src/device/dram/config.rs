@@ -61,7 +61,7 @@ pub struct DramConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
-    /// When a request is chosen.
+    /// What the controller chooses at a time.
     #[garde(skip)]
     #[serde(default)]
     pub scheduling: Scheduling,
@@ -204,8 +204,9 @@ pub enum Scheduling {
     #[default]
     EachCommand,
     /// A request, the one whose data can come first, with all of its commands, which nothing that comes later overtakes. The next one is chosen tRP + tRCD before
-    /// its RD or WR could follow without a gap. Commands of different requests do not compete for the command bus. What gem5's memory
-    /// controller does, but that there a read keeps its place in the queue until its data are back.
+    /// its RD or WR could follow without a gap. Commands of different requests do not compete for the command bus. After gem5's memory controller, in which also a
+    /// read keeps its place in the queue until its data are back, commands are limited to so many in a time, and where no hit can follow without a gap
+    /// one whose row can be opened meanwhile goes before hits.
     EachRequest,
 }
 

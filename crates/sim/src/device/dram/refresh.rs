@@ -11,10 +11,10 @@ use crate::kernel::{Duration, Time};
 pub struct Refresh {
     interval: Duration,
     due: Vec<Time>,
-    /// When the last refresh of each rank ends.
-    over: Vec<Time>,
     /// The earliest of them.
     next_due: Time,
+    /// When the last refresh of each rank ends.
+    over: Vec<Time>,
 }
 
 impl Refresh {
@@ -40,6 +40,11 @@ impl Refresh {
     /// When the next refresh that is under way at `now` ends.
     pub fn next_over(&self, now: Time) -> Time {
         self.over.iter().copied().filter(|over| now < *over).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Power is gone: no refresh is under way when it is back.
+    pub fn power_fail(&mut self) {
+        self.over.fill(Time::ZERO);
     }
 
     /// When the next rank is due.

@@ -1,4 +1,5 @@
-//! FR-FCFS: first ready, first come first served, with a cap on how long an open row may be preferred.
+//! FR-FCFS: first ready, first come first served, with a cap on how long an open row may be preferred. Commands are chosen one by one; or a request
+//! is, with all of its commands ([`Scheduler::choose_request`]).
 //!
 //! Of all commands that the queued requests need next, the one that can be issued first goes first; among those of the same time RD and WR
 //! go before ACT and PRE, older requests before younger ones (Rixner et al., ISCA 2000). A row is not closed while queued requests hit it, unless
@@ -130,12 +131,13 @@ impl Scheduler {
             let Pending { bank, row, .. } = *pending;
             let gate = if are_writes { channel.earliest_write(bank) } else { channel.earliest_read(bank) };
             let activate = |closed: Time| channel.earliest_activate(bank).max(closed);
-            let opened = match channel.open_row(bank) {
+            let open_row = channel.open_row(bank);
+            let opened = match open_row {
                 Some(open) if open == row => now,
                 Some(_) => activate(channel.earliest_precharge(bank).max(now) + timing.rp) + timing.rcd,
                 None => activate(now) + timing.rcd,
             };
-            (gate.max(opened), channel.open_row(bank) != Some(row))
+            (gate.max(opened), open_row != Some(row))
         };
         let is_free = |pending: &Pending| !refresh.is_taken(channel.rank(pending.bank), now);
         let candidates = queue.iter().enumerate().filter(|(_, pending)| is_free(pending));

@@ -429,7 +429,7 @@ impl PersistBuffer {
         &self.state
     }
 
-    /// Whether nothing is under way: no work, no packet, no message, no drain, no recovery. Dirty entries may be there.
+    /// Whether nothing is under way: no work, no packet, no message, no drain, no read at the device, no recovery. Dirty entries may be there.
     pub fn is_idle(&self) -> bool {
         self.work.is_none()
             && self.state.operation == Operation::Idle

@@ -19,7 +19,7 @@ const STATE_BITS: u64 = 2;
 /// The forecast's times are counted in ns up to a millisecond: drains, and the time since a read.
 const TIME_BITS: u64 = 20;
 
-/// Reads under way are counted up to as many as there are tags of 16 bits (CXL.mem).
+/// Reads under way are counted up to as many as a link has tags (16 bits in CXL.mem).
 const READS_BITS: u64 = 17;
 
 /// The cost of one persist buffer.
@@ -62,7 +62,7 @@ impl Cost {
                 // The clock of the send times, the drain time with the binary places that it rises by, what is left of the one in which writes are
                 // counted, and the time since a read came, which stops at its largest and starts there.
                 let times = 4 * TIME_BITS + u64::from(DRAIN_TIME_RISES);
-                // Dirty and Drain entries, writes in this drain time, the most in one, new lines, drains that may be under way, those in time.
+                // Besides the reads: Dirty and Drain entries, writes in this drain time, the most in one, new lines, drains that may be under way, those in time.
                 let counts = 7 * count_bits + u64::from(MOST_PLACES + REFILLS.ilog2());
                 // Dirty against hold, count against most, a drain against the time and against twice the time, Drain and what came in time against what
                 // may be under way, new lines against what is many, the time since a read against twice the drain time.

@@ -99,15 +99,20 @@ fn pb_adaptive_leaves_the_device_to_reads_however_they_come_to_it() {
 
 #[test]
 fn pb_adaptive_leaves_the_device_to_a_read_until_it_is_answered() {
-    let mut bench = persistent(Scheme::PbAdaptive, 16, 1);
-    bench.devices_answer_after(1_000);
-    bench.arrive(0, 0, read(8, 1, 0));
-    bench.arrive(900_000, 0, write(7, 1, 2, 900_000));
-    bench.arrive(1_200_000, 0, write(9, 1, 3, 1_200_000));
-    bench.run();
-    assert_eq!(bench.arrivals(Opcode::MemData).len(), 1);
-    let drains = times(&bench, Opcode::MemWr);
-    assert!(drains.len() == 2 && drains[0] > 1_200_000, "both go when the second comes: {drains:?}");
+    for reads_bypass in [true, false] {
+        let mut config = config(16);
+        config.persist_buffer.as_mut().unwrap().reads_bypass = reads_bypass;
+        let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbAdaptive));
+        bench.devices_answer_after(1_000);
+        bench.arrive(0, 0, read(8, 1, 0));
+        bench.arrive(900_000, 0, write(7, 1, 2, 900_000));
+        bench.arrive(1_400_000, 0, write(9, 1, 3, 1_400_000));
+        bench.run();
+        assert_eq!(bench.arrivals(Opcode::MemData).len(), 1);
+        let drains = times(&bench, Opcode::MemWr);
+        assert!(drains.len() == 2 && drains[0] > 1_400_000, "both go when the second comes: {drains:?}");
+        assert!(bench.switch.is_idle());
+    }
 }
 
 #[test]

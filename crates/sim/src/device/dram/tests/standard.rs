@@ -158,7 +158,7 @@ impl Standard {
         }
     }
 
-    /// Each rank is refreshed once in tREFI, late by no more than it takes to close its rows.
+    /// Each rank is refreshed once in tREFI, late by no more than [`Self::refresh_delay`].
     fn check_refreshes(&self, commands: &[(u64, Command)]) {
         let interval = self.cycles(self.config.t_refi_ns) as u64;
         let ranks = u64::from(self.config.ranks);
