@@ -40,8 +40,9 @@ def test_all_bounds_are_printed(fencepost):
     bounds = done.stdout.split(" states, ")[0].rpartition(": ")[0]
     assert bounds == (
         "pb_rf, single: 1 entries, threshold 1, preset 1, 1 addresses, 1 hosts with 2 writes and "
-        "0 reads each, 2 in flight, 2 in the input, 2 repeated acknowledgements, reads in turn, "
-        "partial writes, without slots and hosts, 1 power cuts, no failure of PM"
+        "0 reads each, 2 in flight, 2 places for requests and 1 for acknowledgements in the input, "
+        "2 repeated acknowledgements, reads in turn, partial writes, without slots and hosts, "
+        "1 power cuts, no failure of PM"
     )
     plain = fencepost("prove", *SMALL, check=True).stdout.splitlines()[0]
     assert "threshold" not in plain and "whole lines, 1 power cuts, no failure of PM: " in plain

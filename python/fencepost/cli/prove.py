@@ -39,7 +39,12 @@ def prove(
         int | None, _bound("Acknowledgements that PM repeats", "duplicates")
     ] = None,
     failures: Annotated[int | None, _bound("Failures that PM declares, 0 or 1", "failures")] = None,
-    inputs: Annotated[int | None, _bound("Places in a controller's input", "inputs")] = None,
+    inputs: Annotated[
+        int | None, _bound("Places for reads and writes in a controller's input", "inputs")
+    ] = None,
+    acknowledgement_inputs: Annotated[
+        int | None, _bound("Places for acknowledgements in it", "acknowledgement_inputs")
+    ] = None,
     threshold: Annotated[
         int | None, _bound("Entries above which pb_rf drains", "threshold")
     ] = None,
@@ -117,6 +122,7 @@ def prove(
         "duplicates": duplicates,
         "failures": failures,
         "inputs": inputs,
+        "acknowledgement_inputs": acknowledgement_inputs,
         "threshold": threshold,
         "preset": preset,
         "topology": topology,
@@ -271,7 +277,9 @@ def _bounds_shown(bounds: dict[str, Any]) -> Iterator[str]:
         yield f"threshold {bounds['threshold']}, preset {bounds['preset']}"
     yield f"{bounds['addresses']} addresses"
     yield f"{bounds['hosts']} hosts with {bounds['writes']} writes and {bounds['reads']} reads each"
-    yield f"{bounds['in_flight']} in flight, {bounds['inputs']} in the input"
+    yield f"{bounds['in_flight']} in flight"
+    places = bounds["inputs"], bounds["acknowledgement_inputs"]
+    yield f"{places[0]} places for requests and {places[1]} for acknowledgements in the input"
     yield f"{bounds['duplicates']} repeated acknowledgements"
     if bounds["reads_in_turn"]:
         yield "reads in turn"

@@ -61,6 +61,8 @@ pub struct Bounds {
     pub failures: u8,
     /// Places for reads and writes in the controller's input.
     pub inputs: u16,
+    /// Places for acknowledgements in it.
+    pub acknowledgement_inputs: u16,
     /// Occupied entries up to which `pb_rf` drains nothing.
     pub threshold: u16,
     /// Dirty entries at which `pb_rf` stops draining.
@@ -120,6 +122,7 @@ impl Default for Bounds {
             duplicates: 1,
             failures: 0,
             inputs: 1,
+            acknowledgement_inputs: 1,
             threshold: 1,
             preset: 0,
             reads_in_turn: false,
@@ -133,13 +136,11 @@ impl Default for Bounds {
 pub const SLOTS: usize = 5;
 /// Places of a controller's input in an exhaustive exploration.
 pub const INPUTS: usize = 4;
-/// Places for acknowledgements in a controller's input.
-const ACKNOWLEDGEMENT_PLACES: u16 = 1;
 
 impl Bounds {
     /// Refuses what cannot be explored, and says what could be.
     pub fn check(&self) -> Result<(), String> {
-        let limits: [(&str, u64, u64, u64); 11] = [
+        let limits: [(&str, u64, u64, u64); 12] = [
             ("entries", self.entries.into(), 1, SLOTS as u64 - 1),
             ("addresses", self.addresses.into(), 1, ADDRESSES_MAX as u64),
             ("hosts", self.hosts.into(), 1, HOSTS_MAX as u64),
@@ -149,7 +150,8 @@ impl Bounds {
             ("crashes", self.crashes.into(), 0, 3),
             ("duplicates", self.duplicates.into(), 0, 3),
             ("failures", self.failures.into(), 0, 1),
-            ("inputs", self.inputs.into(), 1, INPUTS as u64 - u64::from(ACKNOWLEDGEMENT_PLACES)),
+            ("acknowledgement inputs", self.acknowledgement_inputs.into(), 1, INPUTS as u64 - 1),
+            ("inputs", self.inputs.into(), 1, (INPUTS as u64).saturating_sub(self.acknowledgement_inputs.into())),
             ("preset", self.preset.into(), 0, self.threshold.into()),
         ];
         for (name, value, least, most) in limits {
@@ -175,7 +177,7 @@ impl Bounds {
         Some(Parameters {
             entries: self.entries,
             input_places: self.inputs,
-            acknowledgement_places: ACKNOWLEDGEMENT_PLACES,
+            acknowledgement_places: self.acknowledgement_inputs,
             reads_bypass: !self.reads_in_turn,
             policy,
         })

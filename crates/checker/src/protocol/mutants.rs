@@ -62,6 +62,7 @@ const SMALL: Bounds = Bounds {
     duplicates: 0,
     failures: 0,
     inputs: 1,
+    acknowledgement_inputs: 1,
     threshold: 1,
     preset: 0,
     reads_in_turn: false,

@@ -28,6 +28,13 @@ fn two_addresses_and_two_hosts() {
 }
 
 #[test]
+fn two_acknowledgements_in_the_input() {
+    let counts = [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive]
+        .map(|scheme| proved(Bounds { acknowledgement_inputs: 2, ..small(scheme) }));
+    assert_eq!(counts, [[12586, 41412, 29], [4890, 14510, 25], [14593, 45238, 29]]);
+}
+
+#[test]
 fn reads_that_are_served_in_turn() {
     let counts = [Scheme::Pb, Scheme::PbRf, Scheme::PbAdaptive]
         .map(|scheme| proved(Bounds { reads_in_turn: true, ..tiny(scheme, Topology::Single) }));

@@ -13,16 +13,20 @@ use super::*;
 use fencepost_sim::switch::persist_buffer::{Rules, Sound};
 
 const SLOTS: usize = 17;
-const INPUTS: usize = 9;
+const INPUTS: usize = 12;
 
 type Large<const B: usize> = World<B, SLOTS, INPUTS>;
 
 fn large() -> impl Strategy<Value = Bounds> {
-    let sizes = (1..=16u16, 1..=4u8, 2..=4u8, 1..=4u8, 1..=8u16);
+    let sizes = (1..=16u16, 1..=4u8, 2..=4u8, 1..=4u8, (1..=8u16, 1..=4u16));
     let drains = (prop::sample::select(Scheme::ALL.to_vec()), 0..=16u16, 0..=16u16);
     let kinds = (any::<bool>(), prop::bool::weighted(0.2), prop::sample::select(Topology::ALL.to_vec()));
     (sizes, drains, kinds).prop_map(
-        |((entries, addresses, hosts, in_flight, inputs), (scheme, threshold, preset), (partial, fails, topology))| {
+        |(
+            (entries, addresses, hosts, in_flight, (inputs, acknowledgement_inputs)),
+            (scheme, threshold, preset),
+            (partial, fails, topology),
+        )| {
             Bounds {
                 scheme,
                 topology,
@@ -36,6 +40,7 @@ fn large() -> impl Strategy<Value = Bounds> {
                 duplicates: 3,
                 failures: fails.into(),
                 inputs,
+                acknowledgement_inputs,
                 threshold: threshold.min(entries),
                 preset: preset.min(threshold).min(entries),
                 partial_writes: partial,
