@@ -29,6 +29,13 @@ const DOCUMENTED: [(&str, &str, [u64; 3]); 54] = [
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --inputs 2", "pb", [818_823, 2_980_585, 48]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --inputs 2", "pb_rf", [610_728, 2_162_699, 47]),
     ("--entries 2 --hosts 2 --writes 2 --crashes 1 --inputs 2", "pb_adaptive", [1_111_299, 3_861_059, 49]),
+    ("--entries 2 --hosts 2 --writes 2 --crashes 1 --acknowledgement-inputs 2", "pb", [413_163, 1_592_012, 48]),
+    ("--entries 2 --hosts 2 --writes 2 --crashes 1 --acknowledgement-inputs 2", "pb_rf", [310_699, 1_171_625, 48]),
+    (
+        "--entries 2 --hosts 2 --writes 2 --crashes 1 --acknowledgement-inputs 2",
+        "pb_adaptive",
+        [536_568, 1_950_683, 49],
+    ),
     ("--entries 2 --hosts 1 --writes 2 --crashes 1 --partial-writes", "pb", [18_350, 42_891, 28]),
     ("--entries 2 --hosts 1 --writes 2 --crashes 1 --partial-writes", "pb_rf", [12_164, 26_342, 29]),
     ("--entries 2 --hosts 1 --writes 2 --crashes 1 --partial-writes", "pb_adaptive", [21_698, 49_999, 28]),
