@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 /// Options of `fencepost prove`, the scheme, and how many states, how many transitions and what depth there are.
-const DOCUMENTED: [(&str, &str, [u64; 3]); 54] = [
+const DOCUMENTED: [(&str, &str, [u64; 3]); 57] = [
     ("", "nopb", [11_456_648, 94_874_782, 33]),
     ("", "pb", [69_544_533, 346_274_788, 76]),
     ("", "pb_rf", [64_347_526, 319_028_136, 79]),
