@@ -1,5 +1,6 @@
 """A fault of the simulator is caught and named, leaves the other runs whole, and is no verdict."""
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -36,6 +37,25 @@ def test_a_panic_in_one_exploration_leaves_the_others_whole(
     whole, other, fault = json.loads(document.read_text())["proofs"]
     assert (whole["states"], other["states"]) == (1452, 63)
     assert fault["bounds"]["scheme"] == "pb_rf" and fault["error"] == printed[-2]
+
+
+def test_a_panic_in_one_comparison_leaves_the_others_whole(
+    provoke: Callable[[str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    commands = importlib.import_module("fencepost.cli.validate")
+    some = {name: commands.COMPARISONS[name] for name in ("unloaded", "flits")}
+    monkeypatch.setattr(commands, "COMPARISONS", some)
+    monkeypatch.setattr(commands, "FOLDER", tmp_path)
+    provoke("a link")
+    document = tmp_path / "v.json"
+    assert main(["validate", "--quick", "--json", str(document)]) == FAULT
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2].startswith("flits: a link: a fault of the simulator: ")
+    compared = len(json.loads(document.read_text())["rows"])
+    assert compared > 0 and printed[-1].endswith(f" of {compared} hold")
 
 
 def test_a_mutant_that_could_not_be_tried_is_not_killed(
