@@ -75,12 +75,17 @@ fn pb_adaptive_sends_entries_at_once_until_a_line_is_written_again() {
     assert_eq!(bench.switch.durable_version(LineAddress(9)), Some(Version(2)));
 }
 
+/// Under `pb_adaptive`, with reads that pass the controller by or do not.
+fn adaptive(reads_bypass: bool) -> Bench {
+    let mut config = config(16);
+    config.persist_buffer.as_mut().unwrap().reads_bypass = reads_bypass;
+    Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbAdaptive))
+}
+
 #[test]
 fn pb_adaptive_leaves_the_device_to_reads_however_they_come_to_it() {
     for reads_bypass in [true, false] {
-        let mut config = config(16);
-        config.persist_buffer.as_mut().unwrap().reads_bypass = reads_bypass;
-        let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbAdaptive));
+        let mut bench = adaptive(reads_bypass);
         bench.devices_answer_after(100);
         bench.arrive(0, 0, read(8, 1, 0));
         bench.arrive(100_000, 0, write(7, 1, 2, 100_000));
@@ -100,9 +105,7 @@ fn pb_adaptive_leaves_the_device_to_reads_however_they_come_to_it() {
 #[test]
 fn pb_adaptive_leaves_the_device_to_a_read_until_it_is_answered() {
     for reads_bypass in [true, false] {
-        let mut config = config(16);
-        config.persist_buffer.as_mut().unwrap().reads_bypass = reads_bypass;
-        let mut bench = Bench::new(&config, 1, 2, 8, Role::Persistent(Scheme::PbAdaptive));
+        let mut bench = adaptive(reads_bypass);
         bench.devices_answer_after(1_000);
         bench.arrive(0, 0, read(8, 1, 0));
         bench.arrive(900_000, 0, write(7, 1, 2, 900_000));
