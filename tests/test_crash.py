@@ -53,7 +53,7 @@ def explore(
             pytest.skip("libpmemobj-dev and pmdk-tools are not installed (make setup says how)")
         example.prepare(tmp_path / "pool")
         own = ["crash", "--out", "found", "--json", "result.json"]
-        images = 2 if example.program == "ledger" else 16
+        images = 2 if example.program == "ledger" else 64
         done = fencepost(*own, *example.options(tmp_path / "pool", programs, images))
         assert done.returncode in (0, 1), done.stderr
         return done.returncode, json.loads((tmp_path / "result.json").read_text()), done.stdout
@@ -227,7 +227,7 @@ def test_an_exploration_that_is_finished_begins_anew(fencepost, tmp_path):
 def broken_run(fencepost: Fencepost, programs: Path) -> Callable[[], Any]:
     """Records and explores a program that is broken, into `found`."""
     program = [str(programs / "hashmap-NO_FENCE"), *HASHMAP.split()[1:], "--pool", "pool"]
-    return lambda: fencepost(*CRASH, "--images", "4", "--no-reads", "--", *program)
+    return lambda: fencepost(*CRASH, "--images", "64", "--no-reads", "--", *program)
 
 
 def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
