@@ -51,6 +51,7 @@ def test_every_documented_member_is_there(compared, pytestconfig):
     assert len(runs) > 15
     for run in result["runs"]:
         assert run.keys() == runs
+        assert run["power"].keys() == documented_members(page, "### `power`")
         names = {name for row in explanation for name in row.split(", ")}
         assert names <= run["explanation"].keys()
         assert run["persist"].keys() == {"count", "latency_ns", "cdf"}
@@ -114,9 +115,8 @@ def test_results_go_to_standard_output_and_messages_do_not(compared):
 
 
 def test_two_replays_give_one_document(compared, fft_record, tmp_path, fencepost):
-    fencepost(
-        "compare", "pcs-table1", fft_record, "--jobs", 1, "-q", "--json", "r.json", check=True
-    )
+    own = ["--power", "--jobs", 1, "-q", "--json", "r.json"]  # with a report it is looked for, too
+    fencepost("compare", "pcs-table1", fft_record, *own, check=True)
     again = json.loads((tmp_path / "r.json").read_text())
     assert without_host_times(again) == without_host_times(json.loads(json.dumps(compared[0])))
 

@@ -187,10 +187,10 @@ class Job:
         """
 
     def power(self, phase_1_ns: float | None, phase_2_ns: float | None) -> str:
-        """What there is to save at the worst instant of the replay, and a flush of it, as JSON.
+        """Runs, and finds the instant at which the most would have to be saved if power failed.
 
-        The limits are those of the two phases of a Global Persistent Flush; None: no limit. Gives
-        `report` (docs/crash-consistency.md), `errors` and `warnings`.
+        The limits are those of the two phases of a Global Persistent Flush there; None: no limit.
+        Gives the same as `run`, in which `power` is filled: `report` and `errors`.
         """
 
     def progress(self) -> tuple[int, int, int]:

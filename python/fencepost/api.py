@@ -19,11 +19,11 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fencepost import _core, documents, figures, machines, recording
+from fencepost import _core, documents, figures, hold_up, machines, recording
 from fencepost.experiment import Document, Experiment, Replay, options, resolved
 from fencepost.figures import EVERY_SCHEME
 
@@ -185,12 +185,14 @@ def compare(
     limit_pm_writes: int | None = None,
     limit_instructions: int | None = None,
     sample: str | None = None,
+    power: bool = False,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
     The options mean what they do on the command line (`schemes`: all four unless some are named);
+    with `power` each run says what a power cut at its worst instant leaves to save;
     `jobs` replays run at once (default: one per processor), `watch` is called with them ten times a
     second. Raises `InputError`.
     """
@@ -216,7 +218,8 @@ def compare(
         {one.label: one.document for one in asked},
         resolved(chosen),
     )
-    return Result(experiment.run(jobs or os.cpu_count() or 1, watch or _unwatched))
+    replay_all = partial(hold_up.of_experiment, experiment) if power else experiment.run
+    return Result(replay_all(jobs or os.cpu_count() or 1, watch or _unwatched))
 
 
 @dataclass(frozen=True)

@@ -106,24 +106,15 @@ impl Job {
         Ok((PyBytes::new(py, &perfetto), json))
     }
 
-    /// Replays to find the instant at which the most would have to be saved if power failed, and saves it there within time limits in ns (none: as
-    /// long as it takes); gives a report as JSON.
+    /// Replays, and finds the instant at which the most would have to be saved if power failed; saves it there within time limits in ns (none: as long
+    /// as it takes). Gives the same as `run`, in which `power` is filled.
     fn power(&self, py: Python<'_>, phase_1_ns: Option<f64>, phase_2_ns: Option<f64>) -> PyResult<String> {
         let ample = FlushLimits::AMPLE;
         let limits = FlushLimits {
             phase_1: phase_1_ns.map_or(ample.phase_1, SimulatedDuration::from_ns),
             phase_2: phase_2_ns.map_or(ample.phase_2, SimulatedDuration::from_ns),
         };
-        let find = || {
-            py.detach(|| {
-                Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
-                    .and_then(|simulation| simulation.find_worst_power_cut(limits, &self.progress))
-                    .map_err(|error| self.explain_error(&error))
-            })
-        };
-        let report = caught(|| self.name(), find)?;
-        let said: Vec<String> = report.flush.errors.iter().map(ToString::to_string).collect();
-        Ok(json!({"report": report, "errors": said, "warnings": self.warnings}).to_string())
+        caught(|| self.name(), || py.detach(|| self.replay_with_power_cut(limits)))
     }
 
     /// (simulated picoseconds, instructions, instructions in all); from any thread.
@@ -172,6 +163,17 @@ impl Job {
         let (sites, warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;
         run["warnings"].as_array_mut().expect("warnings are a list").extend(warnings.into_iter().map(Value::from));
         run["persist_sites"] = sites;
+        Ok(run.to_string())
+    }
+
+    fn replay_with_power_cut(&self, limits: FlushLimits) -> PyResult<String> {
+        let start = Instant::now();
+        let (outcome, report) = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
+            .and_then(|simulation| simulation.run_to_worst_power_cut(limits, &self.progress))
+            .map_err(|error| self.explain_error(&error))?;
+        let mut run = self.entry(outcome, start);
+        let errors: Vec<String> = report.flush.errors.iter().map(ToString::to_string).collect();
+        run["power"] = json!({"report": report, "errors": errors});
         Ok(run.to_string())
     }
 

@@ -19,7 +19,7 @@ use crate::switch::Switch;
 use crate::system::{Stepped, System};
 
 /// How long each phase may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushLimits {
     /// Phase 1, for the hosts together.
     pub phase_1: Duration,

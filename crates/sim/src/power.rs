@@ -1,8 +1,10 @@
 //! What would have to be saved if power failed at the worst instant of a replay, and how long that takes.
 //!
 //! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to event ([`DirtyLines`]). The replay then
-//! goes once more, up to the event after which the most was volatile or buffered, and a [Global Persistent Flush](crate::global_flush) there says how
-//! long a hold-up source has to last.
+//! goes once more from a copy made shortly before, up to the event after which the most was volatile or buffered, and a [Global Persistent
+//! Flush](crate::global_flush) there says how long a hold-up source has to last.
+
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -10,11 +12,14 @@ use serde::Serialize;
 use crate::global_flush::{self, FlushLimits, FlushReport};
 use crate::host::{DirtyLineChange, Host};
 use crate::message::{LINE_BYTES, LineAddress, Version};
-use crate::simulation::{Progress, Simulation, SimulationError};
+use crate::simulation::{Outcome, Progress, Simulation, SimulationError};
 use crate::system::System;
 
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.
 const EVENTS_BETWEEN_REPORTS: u64 = 1024;
+
+/// Events between two copies of the simulation: far more work than making one, and a fraction of a second to do again.
+const EVENTS_BETWEEN_COPIES: u64 = 1 << 18;
 
 /// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,41 +51,44 @@ pub struct PowerReport {
     pub flush: FlushReport,
 }
 
+/// The simulation as it was after so many events.
+struct Copy {
+    events: u64,
+    simulation: Simulation,
+}
+
+/// The event after which the most had to be saved so far.
+struct Worst {
+    bytes: u64,
+    events: u64,
+    /// The last copy before it.
+    copy: Rc<Copy>,
+}
+
 impl Simulation {
-    /// Replays to the end to find the worst instant, and flushes there within `limits`.
+    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`.
     ///
     /// # Errors
     /// As [`Simulation::run`].
-    pub fn find_worst_power_cut(
-        self,
+    pub fn run_to_worst_power_cut(
+        mut self,
         limits: FlushLimits,
         progress: &Progress,
-    ) -> Result<PowerReport, SimulationError> {
-        let mut again = self.clone();
-        let (worst_event, looks, fullest) = self.find_worst_event(progress)?;
-        for _ in 0..worst_event {
-            again.step();
-        }
-        let system = again.system();
-        let (time_ps, cache_bytes, buffer_bytes) =
-            (system.now().as_ps(), global_flush::cache_bytes(system), global_flush::buffered_bytes(system));
-        let needed = again.clone().global_persistent_flush(FlushLimits::AMPLE);
-        let flush = again.global_persistent_flush(limits);
-        Ok(PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush })
-    }
-
-    /// After how many events the most had to be saved, after how many that was looked for, and the most of each switch.
-    fn find_worst_event(mut self, progress: &Progress) -> Result<(u64, u64, Vec<FullestBuffer>), SimulationError> {
-        let (mut worst, mut looks, mut events) = ((0, 0), 0, 0);
+    ) -> Result<(Outcome, PowerReport), SimulationError> {
+        let mut copy = Rc::new(Copy { events: 0, simulation: self.clone() });
+        let mut worst = Worst { bytes: 0, events: 0, copy: Rc::clone(&copy) };
+        let (mut looks, mut events) = (0, 0);
         let mut fullest: Vec<FullestBuffer> = Vec::new();
         let mut dirty = DirtyLines::follow(&mut self);
         loop {
             if events % EVENTS_BETWEEN_REPORTS == 0 {
                 self.look(progress)?;
             }
+            if events - copy.events >= EVENTS_BETWEEN_COPIES {
+                copy = Rc::new(Copy { events, simulation: self.clone() });
+            }
             if !self.step() {
-                self.look(progress)?;
-                return self.finish().map(|_| (worst.1, looks, fullest));
+                break;
             }
             events += 1;
             if !dirty.go_on(&mut self) {
@@ -91,10 +99,31 @@ impl Simulation {
             note_fullest(system, &mut fullest);
             let buffered: u64 = global_flush::buffered_lines(system) * LINE_BYTES;
             let bytes = dirty.lines() as u64 * LINE_BYTES + global_flush::leaving_bytes(system) + buffered;
-            if bytes > worst.0 {
-                worst = (bytes, events);
+            if bytes > worst.bytes {
+                worst = Worst { bytes, events, copy: Rc::clone(&copy) };
             }
         }
+        self.look(progress)?;
+        Ok((self.finish()?, worst.report(looks, fullest, limits)))
+    }
+}
+
+impl Worst {
+    /// Goes there again, and flushes.
+    fn report(self, looks: u64, fullest: Vec<FullestBuffer>, limits: FlushLimits) -> PowerReport {
+        let mut there = self.copy.simulation.clone();
+        for _ in self.copy.events..self.events {
+            there.step();
+        }
+        let system = there.system();
+        let (time_ps, cache_bytes, buffer_bytes) =
+            (system.now().as_ps(), global_flush::cache_bytes(system), global_flush::buffered_bytes(system));
+        let bytes = cache_bytes + buffer_bytes.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        assert_eq!(bytes, self.bytes, "the same replay comes to the same instant");
+        let needed = there.clone().global_persistent_flush(FlushLimits::AMPLE);
+        let is_limited = limits != FlushLimits::AMPLE;
+        let flush = if is_limited { there.global_persistent_flush(limits) } else { needed.clone() };
+        PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush }
     }
 }
 

@@ -36,6 +36,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("latency_stacks".into(), total.latency_stacks());
     entry.insert("regions".into(), regions(outcome));
     entry.insert("sampling".into(), Value::Null);
+    entry.insert("power".into(), Value::Null);
     entry.insert("warnings".into(), json!(warnings(outcome, persists, persists_timed)));
     entry.insert("statistics".into(), total.stats.to_json());
     if let Some(sample) = &outcome.sample {

@@ -1,41 +1,23 @@
 """`fencepost power`: what a power cut at the worst instant of a run would have to save."""
 
-import dataclasses
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, machines
-from fencepost._core import InputError
+from fencepost import _core, documents, hold_up, machines
+from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
-from fencepost.experiment import new_job, options
+from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
-from fencepost.hold_up import NJ_PER_BYTE, microjoules
-
-
-@dataclasses.dataclass(frozen=True)
-class Budget:
-    """What the hold-up source gives; None where it is no limit."""
-
-    nj_per_byte: float
-    energy_uj: float | None
-    phase_1_ns: float | None
-    phase_2_ns: float | None
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether what is needed is compared with anything."""
-        return any(
-            limit is not None for limit in (self.energy_uj, self.phase_1_ns, self.phase_2_ns)
-        )
+from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
+from fencepost.progress import Watch
 
 
 @app.command()
@@ -116,14 +98,19 @@ def power(
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
     chosen = resolved_options(chosen)
     check_hosts(f"power {name}", resolved, len(records))
-    opened = [_core.Record(str(path), allow_cut) for path in records]
-    job = new_job(name, resolved, opened, scheme, chosen, [])
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
-    own_uj = resolved.get("hold_up", {}).get("energy_uj")
-    budget = Budget(nj_per_byte, own_uj if budget_uj is None else budget_uj, *limits)
-    with console.messages().status("" if quiet else f"{name} {scheme}"):
-        found = json.loads(job.power(budget.phase_1_ns, budget.phase_2_ns))
-    document = judged(found["report"], found["errors"], budget)
+    budget = Budget(nj_per_byte, budget_uj, *limits)
+    experiment = Experiment(
+        [_core.Record(str(path), allow_cut) for path in records],
+        [path.name for path in records],
+        {name: resolved},
+        chosen,
+    )
+    with Watch(console.messages(), quiet) as watch:
+        [found] = hold_up.of_experiment(experiment, 1, watch, budget)["runs"]
+    if "error" in found:
+        raise InternalError(found["error"])
+    document = found["power"]
     for warning in found["warnings"]:
         console.messages().print(f"warning: {warning}", markup=False, soft_wrap=True)
     try:
@@ -136,32 +123,6 @@ def power(
             print(line)
     if document["is_dirty_shutdown"]:
         raise typer.Exit(CHECK_FAILED)
-
-
-def judged(report: dict[str, Any], errors: list[str], budget: Budget) -> dict[str, Any]:
-    """The report with energies, and whether the shutdown would be dirty; None without limits."""
-    caches = report["cache_bytes"]
-    buffers = dict(report["buffer_bytes"])
-    needed_uj = microjoules(caches + sum(buffers.values()), budget.nj_per_byte)
-    if budget.energy_uj is not None and needed_uj > budget.energy_uj:
-        errors = [
-            *errors,
-            f"hold-up: {needed_uj:.3f} uJ are needed and {budget.energy_uj:g} uJ there",
-        ]
-    needed = report["needed"]
-    return {
-        **report,
-        "nj_per_byte": budget.nj_per_byte,
-        "budget_uj": budget.energy_uj,
-        "cache_uj": microjoules(caches, budget.nj_per_byte),
-        "buffer_uj": {
-            name: microjoules(held, budget.nj_per_byte) for name, held in buffers.items()
-        },
-        "needed_uj": needed_uj,
-        "hold_up_ns": (needed["phase_1"]["duration_ps"] + needed["phase_2"]["duration_ps"]) / 1000,
-        "errors": errors,
-        "is_dirty_shutdown": bool(errors) if errors or budget.is_limited else None,
-    }
 
 
 def lines(document: dict[str, Any]) -> Iterable[str]:

@@ -4,12 +4,13 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, machines, recording, report, table
+from fencepost import _core, documents, hold_up, machines, recording, report, table
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -73,6 +74,15 @@ Sample = Annotated[
         f"that are not measured (alone: {DEFAULT_SAMPLE}).",
     ),
 ]
+Power = Annotated[
+    bool | None,
+    typer.Option(
+        "--power/--no-power",
+        show_default=False,
+        help="Find the worst instant for a power cut, and what there is to save then "
+        "(default: for a report).",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", min=1, help="Replays at once (default: one per processor)."),
@@ -109,6 +119,7 @@ def run(
     limit_pm_writes: LimitPmWrites = None,
     limit_instructions: LimitInstructions = None,
     sample: Sample = None,
+    power: Power = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
@@ -127,7 +138,7 @@ def run(
         allow_cut=allow_cut,
     )
     records = records_of(program_of(context), record, hosts)
-    _replay(context, [machine], records, chosen, jobs, quiet, json_file, report_file)
+    _replay(context, [machine], records, chosen, power, jobs, quiet, json_file, report_file)
 
 
 @app.command()
@@ -152,6 +163,7 @@ def compare(
     limit_pm_writes: LimitPmWrites = None,
     limit_instructions: LimitInstructions = None,
     sample: Sample = None,
+    power: Power = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
@@ -176,7 +188,7 @@ def compare(
             names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
+    _replay(context, names, records, chosen, power, jobs, quiet, json_file, report_file)
 
 
 def _replay(
@@ -184,6 +196,7 @@ def _replay(
     names: list[str],
     records: list[Path] | None,
     chosen: dict[str, Any],
+    power: bool | None,
     jobs: int | None,
     quiet: bool,
     json_file: Path | None,
@@ -205,8 +218,10 @@ def _replay(
         experiment = Experiment(
             [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen
         )
+        is_with_power = report_file is not None if power is None else power
+        replay_all = partial(hold_up.of_experiment, experiment) if is_with_power else experiment.run
         with Watch(console.messages(), quiet) as watch:
-            result = experiment.run(jobs or os.cpu_count() or 1, watch)
+            result = replay_all(jobs or os.cpu_count() or 1, watch)
     try:
         if json_file is not None:
             documents.write_json(json_file, result)

@@ -89,6 +89,7 @@ def view(result: dict[str, Any]) -> View:
         "explanation": _explanation(runs),
         "links": _links(runs),
         "power": power.rows(runs, result["provenance"]["machines"]),
+        "is_power_found": power.is_found(runs),
         "hosts": _hosts(runs, names),
         "regions": _regions(runs, names),
         "topologies": [

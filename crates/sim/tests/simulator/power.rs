@@ -30,7 +30,8 @@ fn report(most: u64, scheme: Scheme, limits: FlushLimits) -> PowerReport {
     let machine = machine("pcs-table1", &["core.count=1"]);
     let simulation = Simulation::new(&machine, scheme, &[dirties_most(most).on_host()], options());
     let simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
-    simulation.find_worst_power_cut(limits, &Progress::default()).unwrap_or_else(|error| panic!("{scheme}: {error}"))
+    let found = simulation.run_to_worst_power_cut(limits, &Progress::default());
+    found.unwrap_or_else(|error| panic!("{scheme}: {error}")).1
 }
 
 #[test]
@@ -64,8 +65,10 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
         let machine = machine("pcs-table1", &["core.count=1"]);
         let program = dirties_most(100);
         let new = || Simulation::new(&machine, scheme, &[program.on_host()], options()).expect("it can be run");
-        let report = new().find_worst_power_cut(FlushLimits::AMPLE, &Progress::default()).expect("it ends");
+        let (followed, report) =
+            new().run_to_worst_power_cut(FlushLimits::AMPLE, &Progress::default()).expect("it ends");
         let outcome = new().run(&Progress::default()).expect("it ends");
+        assert_eq!(followed.stats.to_json(), outcome.stats.to_json(), "to follow it changes nothing");
         let levels = outcome.stats.get("switch0.persist_buffer.occupancy.level_ps").expect("it has them");
         let most = (0..=16u64).rev().find(|level| levels.counter(&level.to_string()) > 0).expect("at some level");
         assert_eq!(report.fullest.iter().map(|fullest| fullest.bytes).collect::<Vec<_>>(), [64 * most], "{scheme}");
