@@ -18,7 +18,8 @@ from fencepost.crash import examples
 from fencepost.crash.check import Check, Verdict
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
 from fencepost.crash.journal import Journal
-from fencepost.crash.text import LINES_SHOWN
+from fencepost.crash.text import FAULTS, LINES_SHOWN, lines
+from fencepost.crash.violations import ORDER
 from installed import FENCEPOST, WORKLOADS, Fencepost
 
 HASHMAP = f"{WORKLOADS / 'hashmap'} -n 6 -k 3 --flush clwb"
@@ -247,6 +248,18 @@ def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
     anew = broken_run()
     assert anew.returncode == 1, anew.stderr
     assert anew.stdout.split(" a minute")[1:] == first.stdout.split(" a minute")[1:]
+
+
+def test_every_fault_has_advice(broken_run, tmp_path):
+    broken_run()
+    result = json.loads((tmp_path / "found" / "crash.json").read_text())
+    violation = result["violations"][0]
+    assert set(FAULTS) == set(ORDER)
+    for fault in FAULTS:
+        result["violations"] = [violation | {"fault": fault}]
+        printed = list(lines(result))
+        assert printed[0] == f"violation 1: {FAULTS[fault]}"
+        assert any(line.startswith("  mend     ") and len(line) > 20 for line in printed), fault
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"counts": 1}', "\xff"])

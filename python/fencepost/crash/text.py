@@ -107,6 +107,12 @@ def _advice(violation: dict[str, Any]) -> str:
             return f"flush and fence between {store} and {other}"
         case "between_stores":
             return "log what is changed, or change it with one store of at most 8 bytes"
+        case "across_threads":
+            behind = f" at {place(fence)}" if fence else ""
+            other = f" that stores {place(durable['source'])}" if durable else ""
+            return f"let the fence{behind} be over before the thread{other} goes on"
+        case "acknowledged_early":
+            return 'nothing: core.flush_acknowledged_by = "persistent_domain" keeps it'
     return ""
 
 
