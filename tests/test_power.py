@@ -183,3 +183,11 @@ def test_the_api_finds_the_worst_instant_too(fft_record: Path) -> None:
         "pcs-table1", fft_record, schemes=["pb"], power=True, limit_instructions=100_000
     )
     assert limited.runs[0]["power"]["looks"] < run["power"]["looks"]
+
+
+def test_of_a_sample_the_worst_instant_of_its_intervals_is_found(
+    fft_record: Path, tmp_path: Path
+) -> None:
+    options = ["--power", "--sample", "20k:2k:2k"]
+    runs, _ = _compared(fft_record, tmp_path, *options)
+    assert all(run["sampling"] and run["power"]["cache_bytes"] > 0 for run in runs)

@@ -18,8 +18,8 @@ use crate::system::System;
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.
 const EVENTS_BETWEEN_REPORTS: u64 = 1024;
 
-/// Events between two copies of the simulation: far more work than making one, and a fraction of a second to do again.
-const EVENTS_BETWEEN_COPIES: u64 = 1 << 18;
+/// What is usual between two copies of the simulation: far more work than making one, and a fraction of a second to do again.
+pub const EVENTS_BETWEEN_COPIES: u64 = 1 << 18;
 
 /// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,13 +66,15 @@ struct Worst {
 }
 
 impl Simulation {
-    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`.
+    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`. So many events lie between two of
+    /// the copies from one of which it comes there again: that changes the time it takes, and no result.
     ///
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_to_worst_power_cut(
         mut self,
         limits: FlushLimits,
+        events_between_copies: u64,
         progress: &Progress,
     ) -> Result<(Outcome, PowerReport), SimulationError> {
         let mut copy = Rc::new(Copy { events: 0, simulation: self.clone() });
@@ -84,7 +86,7 @@ impl Simulation {
             if events % EVENTS_BETWEEN_REPORTS == 0 {
                 self.look(progress)?;
             }
-            if events - copy.events >= EVENTS_BETWEEN_COPIES {
+            if events - copy.events >= events_between_copies {
                 copy = Rc::new(Copy { events, simulation: self.clone() });
             }
             if !self.step() {
@@ -146,7 +148,7 @@ impl DirtyLines {
     /// To be called after each event; false where what only warms caches goes on, in which nothing has an instant.
     pub fn go_on(&mut self, simulation: &mut Simulation) -> bool {
         let system = simulation.system_mut();
-        let is_timed = system.hosts().all(Host::is_timed);
+        let is_timed = !system.hosts().any(Host::is_warming);
         let is_found_out = is_timed && self.is_lost;
         for (lines, host) in self.of_hosts.iter_mut().zip(system.hosts_mut()) {
             host.dirty_lines_changed(|change| match change {

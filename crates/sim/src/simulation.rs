@@ -287,7 +287,7 @@ impl Simulation {
             programs.iter().zip(0..).map(|(program, host)| workload(machine, program, HostId(host), &options));
         let workloads = workloads.collect::<Result<_, _>>()?;
         let mut system = System::new(machine, scheme, workloads).map_err(SimulationError::Impossible)?;
-        let has_regions = !system.hosts().all(Host::is_timed);
+        let has_regions = system.hosts().any(Host::is_warming);
         let hosts_meet = has_regions && hosts > 1;
         if hosts_meet {
             system.hosts_mut().for_each(Host::meet_others);

@@ -49,6 +49,8 @@ def _found(found: list[dict[str, Any] | None]) -> list[Row]:
     def shutdown(power: dict[str, Any]) -> str:
         if power["is_dirty_shutdown"] is None:
             return "–"
+        if power["budget_uj"] is None:
+            return f"dirty: {'; '.join(power['errors'])}"
         verdict = "dirty: {} µJ are not enough" if power["is_dirty_shutdown"] else "clean: {} µJ do"
         return verdict.format(f"{power['budget_uj']:,g}")
 

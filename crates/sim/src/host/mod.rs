@@ -338,11 +338,6 @@ impl Host {
         self.regions.take_boundary()
     }
 
-    /// Whether time counts now: inside a region of interest, or everywhere if the record has none.
-    pub fn is_timed(&self) -> bool {
-        !self.regions.is_warming()
-    }
-
     /// From now on regions of interest begin together with those of other hosts; to be called before the start.
     pub fn meet_others(&mut self) {
         self.regions.meet_others();

@@ -2,8 +2,8 @@
 
 use fencepost_sim::global_flush::FlushLimits;
 use fencepost_sim::kernel::Duration;
-use fencepost_sim::power::{DirtyLines, PowerReport};
-use fencepost_sim::simulation::{HostProgram, Progress, Simulation};
+use fencepost_sim::power::{DirtyLines, EVENTS_BETWEEN_COPIES, PowerReport};
+use fencepost_sim::simulation::{HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 
 use super::machine::machine;
@@ -26,12 +26,16 @@ fn dirties_most(most: u64) -> LittleProgram {
     builder.finish()
 }
 
+fn found(simulation: Simulation, limits: FlushLimits, events_between_copies: u64) -> (Outcome, PowerReport) {
+    let found = simulation.run_to_worst_power_cut(limits, events_between_copies, &Progress::default());
+    found.unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn report(most: u64, scheme: Scheme, limits: FlushLimits) -> PowerReport {
     let machine = machine("pcs-table1", &["core.count=1"]);
     let simulation = Simulation::new(&machine, scheme, &[dirties_most(most).on_host()], options());
     let simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
-    let found = simulation.run_to_worst_power_cut(limits, &Progress::default());
-    found.unwrap_or_else(|error| panic!("{scheme}: {error}")).1
+    found(simulation, limits, EVENTS_BETWEEN_COPIES).1
 }
 
 #[test]
@@ -65,8 +69,7 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
         let machine = machine("pcs-table1", &["core.count=1"]);
         let program = dirties_most(100);
         let new = || Simulation::new(&machine, scheme, &[program.on_host()], options()).expect("it can be run");
-        let (followed, report) =
-            new().run_to_worst_power_cut(FlushLimits::AMPLE, &Progress::default()).expect("it ends");
+        let (followed, report) = found(new(), FlushLimits::AMPLE, EVENTS_BETWEEN_COPIES);
         let outcome = new().run(&Progress::default()).expect("it ends");
         assert_eq!(followed.stats.to_json(), outcome.stats.to_json(), "to follow it changes nothing");
         let levels = outcome.stats.get("switch0.persist_buffer.occupancy.level_ps").expect("it has them");
@@ -74,6 +77,58 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
         assert_eq!(report.fullest.iter().map(|fullest| fullest.bytes).collect::<Vec<_>>(), [64 * most], "{scheme}");
         assert!(most > 1);
     }
+}
+
+#[test]
+fn from_whichever_copy_it_goes_there_it_finds_the_same() {
+    let machine = machine("pcs-table1", &["core.count=1"]);
+    let program = dirties_most(40);
+    let report = |events_between_copies| {
+        let simulation =
+            Simulation::new(&machine, Scheme::PbRf, &[program.on_host()], options()).expect("it can be run");
+        found(simulation, FlushLimits::AMPLE, events_between_copies).1
+    };
+    let from_the_start = report(u64::MAX);
+    assert!(from_the_start.looks > 300 && from_the_start.time_ps > 0, "{from_the_start:?}");
+    for events in [1, 7, 50] {
+        assert_eq!(report(events), from_the_start, "copied every {events} events");
+    }
+}
+
+#[test]
+fn what_is_only_warmed_between_intervals_of_a_sample_counts_in_the_next() {
+    let mut builder = ProgramBuilder::new();
+    for number in 0..20_000 {
+        builder.one(0, Instruction::Store, persistent_line(number * 7 % 500));
+        if number % 3 == 0 {
+            builder.one(0, Instruction::Clwb, persistent_line(number * 5 % 500));
+        }
+    }
+    let program = builder.finish();
+    let machine = machine("pcs-table1", &["core.count=1"]);
+    let options = Options { sample: Some("2k:100:100".parse().expect("a plan")), ..options() };
+    let new = || Simulation::new(&machine, Scheme::Pb, &[program.on_host()], options.clone()).expect("it can be run");
+    let (most, looks) = follow(&mut new(), u64::MAX, "sampled");
+    let (_, report) = found(new(), FlushLimits::AMPLE, 100);
+    assert_eq!(report.looks, looks);
+    assert!(most > 300 && report.cache_bytes >= 64 * most as u64, "{most} {report:?}");
+}
+
+/// Goes on for so many events; after each that is timed the dirty lines are those of the caches. The most of them, and how often it looked.
+fn follow(simulation: &mut Simulation, events: u64, what: &str) -> (usize, u64) {
+    let (mut most, mut looks) = (0, 0);
+    let mut dirty = DirtyLines::follow(simulation);
+    for event in 0..events {
+        if !simulation.step() {
+            break;
+        }
+        if dirty.go_on(simulation) {
+            let counted: usize = simulation.system().hosts().map(|host| host.caches().dirty_pm_lines()).sum();
+            assert_eq!(dirty.lines(), counted, "{what}, event {event}");
+            (most, looks) = (counted.max(most), looks + 1);
+        }
+    }
+    (most, looks)
 }
 
 #[test]
@@ -87,17 +142,8 @@ fn dirty_lines_are_followed_exactly_on_random_machines() {
         let is_legal = |scheme: &Scheme| machine.topology().check_scheme(*scheme).is_ok();
         let scheme = Scheme::ALL.into_iter().rfind(is_legal).expect("nopb is always legal");
         let mut simulation = Simulation::new(&machine, scheme, &programs, options).expect("it can be run");
-        let mut dirty = DirtyLines::follow(&mut simulation);
-        for event in 0..3000 {
-            if !simulation.step() {
-                break;
-            }
-            if dirty.go_on(&mut simulation) {
-                let counted: usize = simulation.system().hosts().map(|host| host.caches().dirty_pm_lines()).sum();
-                assert_eq!(dirty.lines(), counted, "seed {seed}, event {event}");
-                (most, looks) = (counted.max(most), looks + 1);
-            }
-        }
+        let (most_here, looks_here) = follow(&mut simulation, 3000, &format!("seed {seed}"));
+        (most, looks) = (most_here.max(most), looks + looks_here);
     }
     assert!(most > 10 && looks > 10_000, "{most} {looks}");
 }
