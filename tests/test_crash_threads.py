@@ -12,7 +12,8 @@ import pytest
 from installed import Fencepost
 
 # What it does is its second argument; a third one makes it the check. With BROKEN the data of each
-# step are not flushed before the next one says that they are there.
+# step are not flushed before the next one says that they are there; with LATE the first thread
+# makes its data durable only when the second, which goes by them, is done.
 PROGRAM = r"""
 #include <fcntl.h>
 #include <pthread.h>
@@ -119,9 +120,15 @@ int main(int count, char **values) {
     for (volatile int i = 0; i < 20000; i++)
       ;
     pool[0] = 1;
+#ifndef LATE
     persist_data(&pool[0]);
+#endif
     atomic_store_explicit(&turn, 1, memory_order_release);
-    return pthread_join(one, 0);
+    pthread_join(one, 0);
+#ifdef LATE
+    persist(&pool[0]);
+#endif
+    return 0;
   }
   void *(*work)(void *) = !strcmp(how, "in-turns")                ? in_turns
                           : !strcmp(how, "in-turns-by-condition") ? in_turns_by_condition
@@ -137,13 +144,14 @@ WAYS = ["hands-over", "in-turns", "in-turns-by-condition", "with-lock"]
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The program above, as it is and broken."""
+    """The program above, as it is and broken in two ways."""
     folder = tmp_path_factory.mktemp("threads")
     (folder / "threads.c").write_text(PROGRAM)
-    for name, option in (("correct", "-UBROKEN"), ("broken", "-DBROKEN")):
+    options = {"correct": "-UBROKEN", "broken": "-DBROKEN", "late": "-DLATE"}
+    for name, option in options.items():
         command = ["gcc", "-g", "-O1", "-pthread", option, "-o", name, "threads.c"]
         subprocess.run(command, cwd=folder, check=True)
-    return {name: folder / name for name in ("correct", "broken")}
+    return {name: folder / name for name in options}
 
 
 Explored = tuple[subprocess.CompletedProcess[str], dict[str, Any]]
@@ -179,3 +187,16 @@ def test_a_missing_flush_is_found(how, explore):
     done, result = explore("broken", how)
     assert done.returncode == 1, done.stderr
     assert result["violations"][0]["fault"] == "missing_flush"
+
+
+def test_a_thread_that_goes_by_what_another_makes_durable_later_is_found(explore):
+    done, result = explore("late", "hands-over")
+    assert done.returncode == 1, done.stderr
+    (violation,) = result["violations"]
+    assert violation["fault"] == "across_threads"
+    stored = {
+        label: violation[label]["source"]["frames"][0]["function"] for label in ("durable", "lost")
+    }
+    assert stored == {"durable": "second", "lost": "main"}
+    (advice,) = [line for line in done.stdout.splitlines() if line.startswith("  mend ")]
+    assert " be over before the thread that stores at second (" in advice, advice

@@ -150,6 +150,10 @@ def test_two_switches_are_proved_too(fencepost, topology):
 def test_what_cannot_be_explored_is_refused(fencepost):
     for arguments, message in (
         (["--entries", 9], "entries: 9 is not 1 to 4"),
+        (
+            ["--inputs", 3, "--acknowledgement-inputs", 2],
+            "inputs and acknowledgement inputs: 5 are more than 4 together",
+        ),
         (["--scheme", "pbrf"], '"pbrf" is no scheme; there are nopb, pb, pb_rf, pb_adaptive'),
         (["--failures", 2], "failures: 2 is not 0 to 1"),
         (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),

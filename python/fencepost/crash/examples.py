@@ -32,7 +32,7 @@ SIZES = {
 
 
 # Images of an instant, where there are too many combinations for all.
-IMAGES_OF_BROKEN = 16
+IMAGES_OF_BROKEN = 64
 IMAGES_OF_CORRECT = 256
 
 

@@ -18,6 +18,7 @@ FAULTS = {
     "between_stores": "stores that belong together, and a power cut between them",
     "across_threads": "nothing orders two threads' stores",
     "acknowledged_early": "flushed and fenced, but this machine acknowledges before it is durable",
+    "nothing_durable": "the check fails before anything of the program is durable",
 }
 
 
@@ -108,11 +109,15 @@ def _advice(violation: dict[str, Any]) -> str:
         case "between_stores":
             return "log what is changed, or change it with one store of at most 8 bytes"
         case "across_threads":
-            behind = f" at {place(fence)}" if fence else ""
-            other = f" that stores {place(durable['source'])}" if durable else ""
-            return f"let the fence{behind} be over before the thread{other} goes on"
+            other = f" that stores at {place(durable['source'])}" if durable else ""
+            return f"let the fence at {place(fence)} be over before the thread{other} goes on"
         case "acknowledged_early":
-            return 'nothing: core.flush_acknowledged_by = "persistent_domain" keeps it'
+            return (
+                "the machine, not the program: with core.flush_acknowledged_by"
+                ' = "persistent_domain" it is durable'
+            )
+        case "nothing_durable":
+            return f"make {store} durable before the program runs, or let the check pass without it"
     return ""
 
 

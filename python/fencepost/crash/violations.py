@@ -17,6 +17,7 @@ ORDER = (
     "across_threads",
     "later_store",
     "between_stores",
+    "nothing_durable",
 )
 
 # What makes two violations the same.

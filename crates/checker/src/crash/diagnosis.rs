@@ -32,6 +32,8 @@ pub enum Fault {
     AcrossThreads,
     /// It is flushed and fenced before the thread's other store: the machine acknowledges a flush before it is durable.
     AcknowledgedEarly,
+    /// It is flushed and fenced, and nothing else was durable: the check wants it there from the start.
+    NothingDurable,
 }
 
 /// What is wrong, and where. Instructions by their addresses.
@@ -103,7 +105,10 @@ pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreI
     let (fault, flush, fence) = if other.is_some_and(|other| other < place) {
         (Fault::LaterStore, None, None)
     } else {
-        view_from(&view, place, other)
+        match view_from(&view, place, other) {
+            (Fault::AcrossThreads, flush, fence) if durable.is_none() => (Fault::NothingDurable, flush, fence),
+            found => found,
+        }
     };
     let instruction = |place: usize| acts[place].instruction;
     Diagnosis { fault, flush: flush.map(instruction), fence: fence.map(instruction) }
@@ -139,31 +144,39 @@ mod tests {
     use super::super::recorded_stores::RecordedStore;
     use super::*;
 
-    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions are numbered from 100.
-    fn thread(acts: &str) -> RecordedStores {
+    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are numbered from 100.
+    fn threads(all: &[&str]) -> RecordedStores {
         let mut recorded = RecordedStores::default();
-        let mut placed = Vec::new();
-        for (place, act) in acts.split_whitespace().enumerate() {
-            let address = act[1..].parse::<u64>().unwrap_or_default() * LINE as u64;
-            let act = match &act[..1] {
-                "s" => {
-                    recorded.stores.push(RecordedStore::plain(0, place as u32, address, 8));
-                    Act::Store(recorded.stores.len() as StoreId - 1)
-                }
-                "f" => Act::Flush { address, operation: Operation::Clwb },
-                "F" => Act::Fence { operation: Operation::Sfence },
-                _ => Act::Fence { operation: Operation::Atomic },
-            };
-            placed.push(PlacedAct { act, instruction: 100 + place as u64 });
+        for (thread, acts) in all.iter().enumerate() {
+            let mut placed = Vec::new();
+            for (place, act) in acts.split_whitespace().enumerate() {
+                let address = act[1..].parse::<u64>().unwrap_or_default() * LINE as u64;
+                let act = match &act[..1] {
+                    "s" => {
+                        recorded.stores.push(RecordedStore::plain(thread as u32, place as u32, address, 8));
+                        Act::Store(recorded.stores.len() as StoreId - 1)
+                    }
+                    "f" => Act::Flush { address, operation: Operation::Clwb },
+                    "F" => Act::Fence { operation: Operation::Sfence },
+                    _ => Act::Fence { operation: Operation::Atomic },
+                };
+                placed.push(PlacedAct { act, instruction: 100 + place as u64 });
+            }
+            recorded.threads.push(placed);
         }
-        recorded.threads.push(placed);
         recorded
+    }
+
+    /// The first store to line 0 is lost, the first to line 1 durable, if there is one.
+    fn diagnosed(recorded: &RecordedStores) -> Diagnosis {
+        let of_line = |line: u64| recorded.stores.iter().position(|store| store.address == line * 64);
+        let lost = of_line(0).expect("there is one") as StoreId;
+        diagnose(recorded, lost, of_line(1).map(|store| store as StoreId))
     }
 
     #[test]
     fn what_is_missing_between_two_stores_has_a_name_and_a_place() {
         use Fault::*;
-        // The lost store is the first to line 0, the durable one the first to line 1.
         let cases = [
             ("s0 s1 f1 F", MissingFlush, None, None),
             ("s0 F s1 f1 F", MissingFlush, None, Some(101)),
@@ -180,11 +193,21 @@ mod tests {
             ("s0 F s1 f1 F s0 f0 F", MissingFlush, None, Some(101)),
         ];
         for (acts, fault, flush, fence) in cases {
-            let recorded = thread(acts);
-            let of_line = |line: u64| recorded.stores.iter().position(|store| store.address == line * 64);
-            let lost = of_line(0).expect("there is one") as StoreId;
-            let found = diagnose(&recorded, lost, of_line(1).map(|store| store as StoreId));
-            assert_eq!(found, Diagnosis { fault, flush, fence }, "{acts}");
+            assert_eq!(diagnosed(&threads(&[acts])), Diagnosis { fault, flush, fence }, "{acts}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_flushed_and_fenced_is_lost_to_another_thread_or_to_a_check_that_wants_it_from_the_start() {
+        use Fault::*;
+        let cases: [(&[&str], _, _, _); 4] = [
+            (&["s0 f0 F", "s1 f1 F"], AcrossThreads, Some(101), Some(102)),
+            (&["s0 f0", "s1 f1 F"], MissingFence, Some(101), None),
+            (&["s0 f0 F"], NothingDurable, Some(101), Some(102)),
+            (&["s0 F"], MissingFlush, None, Some(101)),
+        ];
+        for (acts, fault, flush, fence) in cases {
+            assert_eq!(diagnosed(&threads(acts)), Diagnosis { fault, flush, fence }, "{acts:?}");
         }
     }
 }

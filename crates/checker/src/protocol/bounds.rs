@@ -151,13 +151,17 @@ impl Bounds {
             ("duplicates", self.duplicates.into(), 0, 3),
             ("failures", self.failures.into(), 0, 1),
             ("acknowledgement inputs", self.acknowledgement_inputs.into(), 1, INPUTS as u64 - 1),
-            ("inputs", self.inputs.into(), 1, (INPUTS as u64).saturating_sub(self.acknowledgement_inputs.into())),
+            ("inputs", self.inputs.into(), 1, INPUTS as u64 - 1),
             ("preset", self.preset.into(), 0, self.threshold.into()),
         ];
         for (name, value, least, most) in limits {
             if !(least..=most).contains(&value) {
                 return Err(format!("{name}: {value} is not {least} to {most}"));
             }
+        }
+        let inputs = self.inputs + self.acknowledgement_inputs;
+        if usize::from(inputs) > INPUTS {
+            return Err(format!("inputs and acknowledgement inputs: {inputs} are more than {INPUTS} together"));
         }
         if self.topology == Topology::Shared && self.hosts < 2 {
             return Err("the shared topology needs 2 hosts or more".into());

@@ -681,8 +681,9 @@ mod tests {
 
     #[test]
     fn the_widest_states_fit_and_come_out_again() {
-        for scheme in Scheme::ALL {
-            for topology in Topology::ALL {
+        let topologies = Topology::ALL.into_iter().flat_map(|topology| [(topology, 1), (topology, 3)]);
+        for (topology, acknowledgement_inputs) in topologies {
+            for scheme in Scheme::ALL {
                 let widest = Bounds {
                     scheme,
                     topology,
@@ -694,7 +695,8 @@ mod tests {
                     crashes: 3,
                     duplicates: 3,
                     failures: 1,
-                    inputs: 3,
+                    inputs: INPUTS as u16 - acknowledgement_inputs,
+                    acknowledgement_inputs,
                     partial_writes: true,
                     ..Bounds::default()
                 };

@@ -63,6 +63,11 @@ fn without_room_for_the_next_states_it_ends_and_nothing_is_proved() {
 fn bounds_that_cannot_be_explored_are_refused_with_what_could_be() {
     let error = |bounds: Bounds| sound(bounds).unwrap_err();
     assert_eq!(error(Bounds { entries: 5, ..Bounds::default() }), "entries: 5 is not 1 to 4");
+    assert_eq!(error(Bounds { inputs: 4, ..Bounds::default() }), "inputs: 4 is not 1 to 3");
+    assert_eq!(
+        error(Bounds { inputs: 3, acknowledgement_inputs: 2, ..Bounds::default() }),
+        "inputs and acknowledgement inputs: 5 are more than 4 together"
+    );
     assert_eq!(error(Bounds { addresses: 0, ..Bounds::default() }), "addresses: 0 is not 1 to 4");
     assert_eq!(error(Bounds { preset: 2, ..Bounds::default() }), "preset: 2 is not 0 to 1");
     let lonely = Bounds { topology: Topology::Shared, hosts: 1, ..Bounds::default() };

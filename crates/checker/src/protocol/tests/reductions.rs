@@ -34,6 +34,7 @@ fn every_scheme_is_proved_without_the_reductions_of_steps_too() {
         all.extend([Topology::Single, Topology::Shared].map(|topology| tiny(scheme, topology)));
         all.push(Bounds { partial_writes: true, ..tiny(scheme, Topology::Single) });
         all.push(Bounds { failures: 1, ..tiny(scheme, Topology::Single) });
+        all.push(Bounds { acknowledgement_inputs: 2, ..tiny(scheme, Topology::Single) });
     }
     all.extend([Scheme::Nopb, Scheme::PbRf].map(|scheme| tiny(scheme, Topology::Chain)));
     for bounds in all {

@@ -60,6 +60,7 @@ fn stateright_counts_the_same_states_and_transitions() {
     agree::<1>(small(Scheme::Pb));
     agree::<1>(small(Scheme::PbRf));
     agree::<1>(small(Scheme::PbAdaptive));
+    agree::<1>(Bounds { acknowledgement_inputs: 2, ..small(Scheme::Pb) });
     agree::<1>(Bounds { failures: 1, ..tiny(Scheme::Pb, Topology::Single) });
     agree::<2>(Bounds { writes: 1, ..tiny(Scheme::Pb, Topology::Chain) });
     agree::<1>(Bounds { reductions: Reductions::NONE, crashes: 0, ..tiny(Scheme::Pb, Topology::Single) });
