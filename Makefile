@@ -92,7 +92,7 @@ python-tests:
 recorder-tests:
 	$(BIN)/pytest tests/recorder
 
-# What `make test` leaves out. The checker's largest bounds take 4.3 GiB of memory.
+# What `make test` leaves out. The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 slow-tests: setup
 	$(BIN)/pytest --ignore=tests/recorder -m slow
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored

@@ -39,7 +39,32 @@ def test_a_panic_in_one_exploration_leaves_the_others_whole(
     assert fault["bounds"]["scheme"] == "pb_rf" and fault["error"] == printed[-2]
 
 
+@pytest.mark.parametrize(
+    ("comparison", "run"), [("flits", "a link"), ("sample", "pcs-table1 pb_rf")]
+)
 def test_a_panic_in_one_comparison_leaves_the_others_whole(
+    comparison: str,
+    run: str,
+    provoke: Callable[[str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    commands = importlib.import_module("fencepost.cli.validate")
+    some = {name: commands.COMPARISONS[name] for name in ("unloaded", comparison)}
+    monkeypatch.setattr(commands, "COMPARISONS", some)
+    monkeypatch.setattr(commands, "FOLDER", tmp_path)
+    provoke(run)
+    document = tmp_path / "v.json"
+    assert main(["validate", "--quick", "--json", str(document)]) == FAULT
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2].startswith(f"{comparison}: ")
+    assert f"{run}: a fault of the simulator: " in printed[-2]
+    compared = len(json.loads(document.read_text())["rows"])
+    assert compared > 0 and printed[-1].endswith(f" of {compared} hold")
+
+
+def test_after_a_panic_in_a_comparison_its_page_stays_as_it_is(
     provoke: Callable[[str], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -50,12 +75,12 @@ def test_a_panic_in_one_comparison_leaves_the_others_whole(
     monkeypatch.setattr(commands, "COMPARISONS", some)
     monkeypatch.setattr(commands, "FOLDER", tmp_path)
     provoke("a link")
-    document = tmp_path / "v.json"
-    assert main(["validate", "--quick", "--json", str(document)]) == FAULT
+    page = tmp_path / "validation.md"
+    page.write_text("text")
+    assert main(["validate", "--docs", str(tmp_path)]) == FAULT
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-2].startswith("flits: a link: a fault of the simulator: ")
-    compared = len(json.loads(document.read_text())["rows"])
-    assert compared > 0 and printed[-1].endswith(f" of {compared} hold")
+    assert f"{tmp_path} stays as it is" in printed and printed[-1].endswith(" hold")
+    assert page.read_text() == "text"
 
 
 def test_a_mutant_that_could_not_be_tried_is_not_killed(
@@ -101,7 +126,7 @@ def test_a_panic_in_all_of_a_litmus_test_leaves_the_other_tests_whole(
     assert any(line.startswith("px86-02: a fault of the simulator: ") for line in printed)
     # What a fault has left holes in is not published.
     assert main(["litmus", *options, "--docs", str(page)]) == FAULT
-    assert "page.md stays as it is: px86-02: " in capsys.readouterr().err
+    assert f"{page} stays as it is" in capsys.readouterr().out.splitlines()
     assert page.read_text() == "text"
 
 

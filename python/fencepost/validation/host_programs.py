@@ -4,18 +4,17 @@ Each program is recorded once; each of its measured points is a region of intere
 """
 
 import csv
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, machines
-from fencepost._core import InputError
-from fencepost.experiment import Experiment, options
+from fencepost import machines
+from fencepost.experiment import options
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Log, Work
 from fencepost.validation.recordings import recorded
+from fencepost.validation.replays import replayed
 
 MACHINE = "gem5-o3"
 REFERENCE = EXPERIMENTS / "published" / "host_reference.csv"
@@ -81,15 +80,5 @@ def _replay(record: Path, resolved: Resolved, work: Work) -> dict[str, dict[str,
 
 def _regions_on(resolved: Resolved, record: Path, pm: str, log: Log) -> dict[str, Regions]:
     log(f"replaying {record.stem}, --pm {pm}, machines: {len(resolved)}")
-    experiment = Experiment(
-        [_core.Record(str(record), False)],
-        [record.name],
-        resolved,
-        options(schemes=["nopb"], pm=[pm]),
-    )
-    regions: dict[str, Regions] = {}
-    for run in experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]:
-        if "error" in run:
-            raise InputError(f"{record}: {run['error']}")
-        regions[run["machine"]] = run["regions"]
-    return regions
+    runs = replayed(record, resolved, options(schemes=["nopb"], pm=[pm]))
+    return {run["machine"]: run["regions"] for run in runs}

@@ -4,7 +4,6 @@ Two programs of experiments/persist are recorded once and replayed on machines w
 memory, behind a switch under every scheme, and like a 3D XPoint module.
 """
 
-import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, machines
-from fencepost._core import InputError
-from fencepost.experiment import Experiment, options
+from fencepost import machines
+from fencepost.experiment import options
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import PARAMETERS, RULES, Comparison, Findings, Log, Row, Work
 from fencepost.validation.latencies import published
 from fencepost.validation.persist_rules import path, repetition_ns
 from fencepost.validation.recordings import named, recorded
+from fencepost.validation.replays import replayed
 
 PROGRAMS = EXPERIMENTS / "persist" / "programs"
 ARENA = "range:0x200000000000-0x210000000000"
@@ -90,17 +89,8 @@ def records(work: Work) -> list[Path]:
 
 def _runs(record: Path, machine: str, schemes: list[str], log: Log) -> list[dict[str, Any]]:
     log(f"replaying {record.stem} on {machine}")
-    experiment = Experiment(
-        [_core.Record(str(record), False)],
-        [record.name],
-        {machine: machines.resolve(machine, [])},
-        options(schemes=schemes, pm=[ARENA]),
-    )
-    runs: list[dict[str, Any]] = experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]
-    for run in runs:
-        if "error" in run:
-            raise InputError(f"{record}: {run['error']}")
-    return runs
+    resolved = {machine: machines.resolve(machine, [])}
+    return replayed(record, resolved, options(schemes=schemes, pm=[ARENA]))
 
 
 def _points(machine: str, run: dict[str, Any]) -> Iterator[Point]:

@@ -3,18 +3,17 @@
 Each program is recorded once and replayed under each scheme in full detail and by two plans.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, figures, machines, recording
-from fencepost._core import InputError
+from fencepost import figures, machines, recording
 from fencepost.cli.invocation import DEFAULT_SAMPLE
-from fencepost.experiment import Experiment, options
+from fencepost.experiment import options
 from fencepost.tree import WORKLOADS
 from fencepost.validation import FULL_DETAIL, Comparison, Findings, Row, Work
+from fencepost.validation.replays import replayed
 
 MACHINE = "pcs-table1"
 SCHEMES = ["nopb", "pb", "pb_rf"]
@@ -102,17 +101,8 @@ def _record(point: str, work: Work) -> Path:
 
 
 def _replay(record: Path, sample: str | None) -> list[Run]:
-    experiment = Experiment(
-        [_core.Record(str(record), False)],
-        [record.name],
-        {MACHINE: machines.resolve(MACHINE, [])},
-        options(SCHEMES, sample=sample),
-    )
-    runs: list[Run] = experiment.run(os.cpu_count() or 1, lambda _: None)["runs"]
-    for run in runs:
-        if "error" in run:
-            raise InputError(f"{record}: {run['error']}")
-    return runs
+    resolved = {MACHINE: machines.resolve(MACHINE, [])}
+    return replayed(record, resolved, options(SCHEMES, sample=sample))
 
 
 def _rows(pair: Pair) -> Iterator[Row]:
