@@ -1,5 +1,6 @@
 # Thin wrappers: what each step does is said where it is done.
 #   make setup   everything that the others need, once; needs no network the second time
+#   make profile counts anew what the compiler optimises the simulator by, and builds it by that
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    the tests, but for those that take long
@@ -11,7 +12,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup demo reproduce test rust-tests python-tests recorder-tests slow-tests lint fuzz bench validate clean workloads
+.PHONY: setup profile demo reproduce test rust-tests python-tests recorder-tests slow-tests lint fuzz bench validate clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -37,9 +38,19 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 CORE_SOURCES = $(shell find crates/sim crates/checker crates/python -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml
 
-$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
+# Counted once, not at each change of a source: `make profile` counts anew.
+$(STAMPS)/profile: | $(STAMPS)/python $(STAMPS)/recorder workloads
+	@setup/profile
+	@touch $@
+
+profile:
+	@rm -f $(STAMPS)/profile $(STAMPS)/core
+	@$(MAKE) --no-print-directory $(STAMPS)/core
+
+$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python | $(STAMPS)/profile
 	@echo "setup: the simulator (Rust, release)"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@RUSTFLAGS="$${RUSTFLAGS:-} $$(cat build/profile/flags)" PATH="$(CURDIR)/$(BIN):$$PATH" \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
