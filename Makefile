@@ -1,6 +1,6 @@
 # Thin wrappers: what each step does is said where it is done.
 #   make setup   everything that the others need, once; needs no network the second time
-#   make profile counts anew what the compiler optimises the simulator by, and builds it by that
+#   make profile counts anew what the compiler optimises the simulator by, and builds it by that (PROFILE=no: without)
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    the tests, but for those that take long
@@ -38,20 +38,20 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 CORE_SOURCES = $(shell find crates/sim crates/checker crates/python -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml
 
-# Counted once, not at each change of a source: `make profile` counts anew.
-$(STAMPS)/profile: | $(STAMPS)/python $(STAMPS)/recorder workloads
-	@setup/profile
+# For each compiler once, not at each change of a source: `make profile` counts anew.
+PROFILED = $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
+
+$(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python $(STAMPS)/recorder workloads
+	@PROFILE=$(PROFILE) setup/profile
 	@touch $@
 
 profile:
-	@rm -f $(STAMPS)/profile $(STAMPS)/core
+	@rm -f $(PROFILED) $(STAMPS)/core
 	@$(MAKE) --no-print-directory $(STAMPS)/core
 
-$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python | $(STAMPS)/profile
+$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python $(PROFILED) setup/core
 	@echo "setup: the simulator (Rust, release)"
-	@RUSTFLAGS="$${RUSTFLAGS:-} $$(cat build/profile/flags)" PATH="$(CURDIR)/$(BIN):$$PATH" \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-index --no-deps --no-build-isolation --editable .
+	@setup/core
 	@touch $@
 
 RECORDER_SOURCES = $(shell find recorder -type f)
@@ -137,7 +137,9 @@ fuzz:
 
 # --- bench ---------------------------------------------------------------------------------
 
+# Of what was changed since the profile was made nothing would be known.
 bench: setup
+	@[ -z "$$(find $(CORE_SOURCES) -newer $(PROFILED))" ] || $(MAKE) --no-print-directory profile
 	$(BIN)/python -m fencepost.bench out/bench.json
 
 # --- validate ------------------------------------------------------------------------------

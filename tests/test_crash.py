@@ -259,12 +259,35 @@ def test_a_machine_that_acknowledges_early_loses_data_of_a_correct_program(fence
     assert "  mend     the machine, not the program: " in done.stdout
 
 
-def test_a_check_that_refuses_a_pool_without_the_program_is_named(fencepost, tmp_path):
-    check = tmp_path / "check"
-    check.write_text("#!/bin/sh\n[ $(head -c 1 $1 | od -An -tu1) = 1 ]\n")
-    check.chmod(0o755)
-    source = "*pool = 1; __builtin_ia32_clflush(pool); __builtin_ia32_sfence(); return 0; }"
-    program = SYNCED.partition("  char done")[0] + source
+PERSIST = "__builtin_ia32_clflush(pool); __builtin_ia32_sfence();"
+
+
+@pytest.mark.parametrize(
+    ("stores", "check", "fault", "advice"),
+    [
+        # Nothing but this line is ever durable, and at first not even it.
+        (
+            f"*pool = 1; {PERSIST}",
+            "[ $1 = 1 ]",
+            "nothing_durable",
+            "durable before the program runs, or let the check pass without it",
+        ),
+        # What the line held before is durable, and nothing visible is lost.
+        (
+            f"*pool = 1; {PERSIST} pool[1] = 1; {PERSIST}",
+            "[ $1 = $2 ]",
+            "between_stores",
+            "log what is changed, or change it with one store of at most 8 bytes",
+        ),
+    ],
+)
+def test_what_is_lost_of_a_single_line_has_its_name(
+    stores, check, fault, advice, fencepost, tmp_path
+):
+    script = tmp_path / "check"
+    script.write_text(f"#!/bin/sh\nset -- $(head -c 2 $1 | od -An -tu1)\n{check}\n")
+    script.chmod(0o755)
+    program = SYNCED.partition("  char done")[0] + stores + " return 0; }"
     (tmp_path / "program.c").write_text(program)
     subprocess.run(["gcc", "-g", "-o", "program", "program.c"], cwd=tmp_path, check=True)
     (tmp_path / "pool").write_bytes(bytes(8192))
@@ -272,8 +295,9 @@ def test_a_check_that_refuses_a_pool_without_the_program_is_named(fencepost, tmp
     done = fencepost("crash", "pcs-table1", *own, "--", "./program", "pool")
     assert done.returncode == 1, done.stderr
     (violation,) = json.loads((tmp_path / "found" / "crash.json").read_text())["violations"]
-    assert (violation["fault"], violation["durable"]) == ("nothing_durable", None)
-    assert "durable before the program runs, or let the check pass without it" in done.stdout
+    assert violation["fault"] == fault
+    assert (violation["durable"] is None) == (fault == "nothing_durable")
+    assert advice in done.stdout
 
 
 def test_every_fault_has_a_name_and_advice(broken_run, tmp_path):

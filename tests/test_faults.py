@@ -77,9 +77,13 @@ def test_after_a_panic_in_a_comparison_its_page_stays_as_it_is(
     provoke("a link")
     page = tmp_path / "validation.md"
     page.write_text("text")
-    assert main(["validate", "--docs", str(tmp_path)]) == FAULT
-    printed = capsys.readouterr().out.splitlines()
-    assert f"{tmp_path} stays as it is" in printed and printed[-1].endswith(" hold")
+    document = tmp_path / "v.json"
+    assert main(["validate", "--docs", str(tmp_path), "--json", str(document)]) == FAULT
+    said = capsys.readouterr()
+    assert f"{tmp_path} stays as it is" in said.err.splitlines()
+    assert said.out.splitlines()[-1].endswith(
+        f" of {len(json.loads(document.read_text())['rows'])} hold"
+    )
     assert page.read_text() == "text"
 
 
@@ -126,7 +130,7 @@ def test_a_panic_in_all_of_a_litmus_test_leaves_the_other_tests_whole(
     assert any(line.startswith("px86-02: a fault of the simulator: ") for line in printed)
     # What a fault has left holes in is not published.
     assert main(["litmus", *options, "--docs", str(page)]) == FAULT
-    assert f"{page} stays as it is" in capsys.readouterr().out.splitlines()
+    assert f"{page} stays as it is" in capsys.readouterr().err.splitlines()
     assert page.read_text() == "text"
 
 

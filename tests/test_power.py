@@ -154,7 +154,10 @@ def test_a_report_says_what_power_finds(
         for fullest in found["fullest"]:
             assert f"{fullest['bytes']:,} bytes, " in page
     assert "shutdown, with" not in page, "the machine has no source"
-    for energy_uj, verdict in (("1", "dirty: 1 µJ are not enough"), ("1e6", "clean: 1e+06 µJ do")):
+    for energy_uj, verdict in (
+        ("1", "dirty: 1 µJ are not enough"),
+        ("1e6", "clean: 1,000,000 µJ do"),
+    ):
         page = _compared(
             fft_record, tmp_path, *with_report, "--set", f"hold_up.energy_uj={energy_uj}"
         )[1]

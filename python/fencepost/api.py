@@ -19,7 +19,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -211,6 +211,7 @@ def compare(
         limit_pm_writes=limit_pm_writes,
         limit_instructions=limit_instructions,
         sample=sample,
+        power=power,
     )
     experiment = Experiment(
         [one.opened for one in records],
@@ -218,8 +219,8 @@ def compare(
         {one.label: one.document for one in asked},
         resolved(chosen),
     )
-    replay_all = partial(hold_up.of_experiment, experiment) if power else experiment.run
-    return Result(replay_all(jobs or os.cpu_count() or 1, watch or _unwatched))
+    jobs = jobs or os.cpu_count() or 1
+    return Result(hold_up.of_options(experiment, jobs, watch or _unwatched))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ Key = tuple[str, str]  # machine and scheme
 def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> Document:
     """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
     usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
-    return {"schemes": schemes, "pm": pm or ["heap"], **usual, **dict.fromkeys(LIMITS), **changes}
+    usual |= {"power": False, **dict.fromkeys(LIMITS)}
+    return {"schemes": schemes, "pm": pm or ["heap"], **usual, **changes}
 
 
 def resolved(chosen: Document) -> Document:
@@ -113,7 +114,8 @@ class Experiment:
     ) -> list[Document]:
         key = (next(iter(self.machines)), figures.BASELINE)
         prepared = self._prepare([key], self.options)
-        [baseline] = _run_all(prepared, jobs, watch, replay)
+        own = replay if key in asked else _core.Job.run
+        [baseline] = _run_all(prepared, jobs, watch, own)
         first = prepared[key]
         if isinstance(first, str) or "error" in baseline:
             return [

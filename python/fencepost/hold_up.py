@@ -64,6 +64,15 @@ def of_experiment(
     return result
 
 
+def of_options(
+    experiment: Experiment, jobs: int, watch: Callable[[list[Replay]], None]
+) -> Document:
+    """The result document of an experiment; with `power` in each run if its options say so."""
+    if experiment.options["power"]:
+        return of_experiment(experiment, jobs, watch)
+    return experiment.run(jobs, watch)
+
+
 def judged(report: Document, errors: list[str], budget: Budget) -> Document:
     """The report with energies, and whether the shutdown would be dirty; None without limits."""
     caches = report["cache_bytes"]

@@ -18,8 +18,11 @@ use crate::system::System;
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.
 const EVENTS_BETWEEN_REPORTS: u64 = 1024;
 
-/// What is usual between two copies of the simulation: far more work than making one, and a fraction of a second to do again.
+/// What is usual between two copies of the simulation at first: a fraction of a second to do again.
 pub const EVENTS_BETWEEN_COPIES: u64 = 1 << 18;
+
+/// Later copies are so large a part of the way apart, so that there are few of them, however much memory one has.
+const COPIES_LATER: u64 = 4;
 
 /// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,8 +69,8 @@ struct Worst {
 }
 
 impl Simulation {
-    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`. So many events lie between two of
-    /// the copies from one of which it comes there again: that changes the time it takes, and no result.
+    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`. At least so many events lie between
+    /// two of the copies from one of which it comes there again: that changes the time it takes, and no result.
     ///
     /// # Errors
     /// As [`Simulation::run`].
@@ -86,7 +89,7 @@ impl Simulation {
             if events % EVENTS_BETWEEN_REPORTS == 0 {
                 self.look(progress)?;
             }
-            if events - copy.events >= events_between_copies {
+            if events - copy.events >= events_between_copies.max(events / COPIES_LATER) {
                 copy = Rc::new(Copy { events, simulation: self.clone() });
             }
             if !self.step() {
@@ -106,15 +109,17 @@ impl Simulation {
             }
         }
         self.look(progress)?;
-        Ok((self.finish()?, worst.report(looks, fullest, limits)))
+        let outcome = self.finish()?;
+        drop((self, copy));
+        Ok((outcome, worst.report(looks, fullest, limits)))
     }
 }
 
 impl Worst {
     /// Goes there again, and flushes.
     fn report(self, looks: u64, fullest: Vec<FullestBuffer>, limits: FlushLimits) -> PowerReport {
-        let mut there = self.copy.simulation.clone();
-        for _ in self.copy.events..self.events {
+        let Copy { events, simulation: mut there } = Rc::into_inner(self.copy).expect("the last one is gone");
+        for _ in events..self.events {
             there.step();
         }
         let system = there.system();
@@ -122,9 +127,9 @@ impl Worst {
             (system.now().as_ps(), global_flush::cache_bytes(system), global_flush::buffered_bytes(system));
         let bytes = cache_bytes + buffer_bytes.iter().map(|(_, bytes)| bytes).sum::<u64>();
         assert_eq!(bytes, self.bytes, "the same replay comes to the same instant");
-        let needed = there.clone().global_persistent_flush(FlushLimits::AMPLE);
-        let is_limited = limits != FlushLimits::AMPLE;
-        let flush = if is_limited { there.global_persistent_flush(limits) } else { needed.clone() };
+        let limited = (limits != FlushLimits::AMPLE).then(|| there.clone().global_persistent_flush(limits));
+        let needed = there.global_persistent_flush(FlushLimits::AMPLE);
+        let flush = limited.unwrap_or_else(|| needed.clone());
         PowerReport { time_ps, looks, cache_bytes, buffer_bytes, fullest, needed, flush }
     }
 }

@@ -108,7 +108,7 @@ def litmus(
             print(f"allowed and never left: {line}")
         print(reached(rows))
         if docs is not None and said:
-            print(f"{docs} stays as it is")
+            console.messages().print(f"{docs} stays as it is", markup=False, soft_wrap=True)
         print(last_line(rows))
     if broken:
         raise typer.Exit(CHECK_FAILED)

@@ -96,6 +96,7 @@ def power(
     name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
     scheme = scheme or machines.best_scheme(resolved)
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
+    chosen["power"] = True
     chosen = resolved_options(chosen)
     check_hosts(f"power {name}", resolved, len(records))
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]

@@ -4,7 +4,6 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,10 +134,11 @@ def run(
         limit_pm_writes=limit_pm_writes,
         limit_instructions=limit_instructions,
         sample=sample,
+        power=report_file is not None if power is None else power,
         allow_cut=allow_cut,
     )
     records = records_of(program_of(context), record, hosts)
-    _replay(context, [machine], records, chosen, power, jobs, quiet, json_file, report_file)
+    _replay(context, [machine], records, chosen, jobs, quiet, json_file, report_file)
 
 
 @app.command()
@@ -178,6 +178,7 @@ def compare(
         limit_pm_writes=limit_pm_writes,
         limit_instructions=limit_instructions,
         sample=sample,
+        power=report_file is not None if power is None else power,
         allow_cut=allow_cut,
     )
     names, record = machines_and_record, None
@@ -188,7 +189,7 @@ def compare(
             names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    _replay(context, names, records, chosen, power, jobs, quiet, json_file, report_file)
+    _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
 
 
 def _replay(
@@ -196,7 +197,6 @@ def _replay(
     names: list[str],
     records: list[Path] | None,
     chosen: dict[str, Any],
-    power: bool | None,
     jobs: int | None,
     quiet: bool,
     json_file: Path | None,
@@ -218,10 +218,8 @@ def _replay(
         experiment = Experiment(
             [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen
         )
-        is_with_power = report_file is not None if power is None else power
-        replay_all = partial(hold_up.of_experiment, experiment) if is_with_power else experiment.run
         with Watch(console.messages(), quiet) as watch:
-            result = replay_all(jobs or os.cpu_count() or 1, watch)
+            result = hold_up.of_options(experiment, jobs or os.cpu_count() or 1, watch)
     try:
         if json_file is not None:
             documents.write_json(json_file, result)

@@ -46,7 +46,7 @@ def validate(
     """Compare with published figures. Exit code 1 only if a miss is unexplained.
 
     A comparison that fails by a fault of the simulator is named, and leaves the others whole; then
-    no page is written, and the exit code is 125.
+    no page is written, and the exit code is 125 where it is not 1.
     Which differences are explained, and why, is in experiments/misses.csv; a line there that no row
     needs is an error too.
     """
@@ -83,7 +83,7 @@ def validate(
     for fault in faults:
         print(fault)
     if docs is not None and faults:
-        print(f"{docs} stays as it is")
+        console.messages().print(f"{docs} stays as it is", markup=False, soft_wrap=True)
     print(last_line(rows))
     if not_needed or any(row.is_unexplained for row in rows):
         raise typer.Exit(CHECK_FAILED)

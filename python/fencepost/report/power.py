@@ -52,7 +52,7 @@ def _found(found: list[dict[str, Any] | None]) -> list[Row]:
         if power["budget_uj"] is None:
             return f"dirty: {'; '.join(power['errors'])}"
         verdict = "dirty: {} µJ are not enough" if power["is_dirty_shutdown"] else "clean: {} µJ do"
-        return verdict.format(f"{power['budget_uj']:,g}")
+        return verdict.format(f"{power['budget_uj']:,.10g}")
 
     known = [one for one in found if one is not None]
     switches = dict.fromkeys(name for one in known for name, _ in one["buffer_bytes"])

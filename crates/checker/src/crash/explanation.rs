@@ -49,7 +49,8 @@ impl Exploration {
         let missing = missing.min_by_key(|&(line, version)| self.change_of(line, version));
         let newest = early.iter().map(|&doubtful| (line(doubtful), included(doubtful) - 1));
         let newest = newest.max_by_key(|&(line, version)| self.change_of(line, version));
-        let durable = newest.or_else(|| self.newest_durable(missing.map(|(line, _)| line)));
+        let of_another = || self.newest_durable(missing.map(|(line, _)| line));
+        let durable = newest.or_else(of_another).or_else(|| self.newest_durable(None));
         let Some((line, version)) = missing else { return self.between_stores(choice) };
         let store = self.replayed.lines[line as usize].versions[version as usize].stores[0];
         let durable = durable.map(|(line, version)| self.last_store(line, version));
