@@ -39,6 +39,14 @@ def test_a_panic_in_one_exploration_leaves_the_others_whole(
     assert fault["bounds"]["scheme"] == "pb_rf" and fault["error"] == printed[-2]
 
 
+def _compare_only(names: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`validate` has these comparisons, and works in that folder."""
+    commands = importlib.import_module("fencepost.cli.validate")
+    some = {name: commands.COMPARISONS[name] for name in names}
+    monkeypatch.setattr(commands, "COMPARISONS", some)
+    monkeypatch.setattr(commands, "FOLDER", folder)
+
+
 @pytest.mark.parametrize(
     ("comparison", "run"), [("flits", "a link"), ("sample", "pcs-table1 pb_rf")]
 )
@@ -50,10 +58,7 @@ def test_a_panic_in_one_comparison_leaves_the_others_whole(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    commands = importlib.import_module("fencepost.cli.validate")
-    some = {name: commands.COMPARISONS[name] for name in ("unloaded", comparison)}
-    monkeypatch.setattr(commands, "COMPARISONS", some)
-    monkeypatch.setattr(commands, "FOLDER", tmp_path)
+    _compare_only(("unloaded", comparison), tmp_path, monkeypatch)
     provoke(run)
     document = tmp_path / "v.json"
     assert main(["validate", "--quick", "--json", str(document)]) == FAULT
@@ -70,10 +75,7 @@ def test_after_a_panic_in_a_comparison_its_page_stays_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    commands = importlib.import_module("fencepost.cli.validate")
-    some = {name: commands.COMPARISONS[name] for name in ("unloaded", "flits")}
-    monkeypatch.setattr(commands, "COMPARISONS", some)
-    monkeypatch.setattr(commands, "FOLDER", tmp_path)
+    _compare_only(("unloaded", "flits"), tmp_path, monkeypatch)
     provoke("a link")
     page = tmp_path / "validation.md"
     page.write_text("text")
