@@ -38,8 +38,8 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 CORE_SOURCES = $(shell find crates/sim crates/checker crates/python -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml
 
-# For each compiler once, not at each change of a source: `make profile` counts anew.
-PROFILED = $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
+# For each compiler and lock file once, not at each change of a source: `make profile` counts anew.
+PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
 
 $(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python $(STAMPS)/recorder workloads
 	@PROFILE=$(PROFILE) setup/profile
