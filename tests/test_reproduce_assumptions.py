@@ -19,7 +19,7 @@ from fencepost.reproduce import (
     tornado,
 )
 from fencepost.reproduce.assumptions import Assumption
-from fencepost.reproduce.replays import Replays
+from fencepost.reproduce.replays import Cell, Replays
 from fencepost.reproduce.study import ENTRIES, ENTRIES_KEY, Study
 from fencepost.tree import WORKLOADS
 from fencepost.validation import Work
@@ -45,8 +45,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Study:
     found = Study(listed, kept, adaptive.SCHEMES)
     with pytest.MonkeyPatch.context() as patch:
         _few(patch)
-        kept.run(assumptions.cells(found), lambda progress: None)
-    kept.run(adaptive.cells(found), lambda progress: None)
+        found.replay([assumptions.cells], lambda progress: None)
+    found.replay([adaptive.cells], lambda progress: None)
     return found
 
 
@@ -270,19 +270,65 @@ def test_figure_8_has_the_points_that_are_judged(measured: Study) -> None:
 
 
 def test_it_is_said_which_points_end_where() -> None:
-    def points(limits: dict[str, list[int | None]]) -> list[dict[str, object]]:
+    def points(limits: dict[str, int | None]) -> list[dict[str, object]]:
         return [
             {"program": name, "entries": entries, "pm_writes": limit}
-            for name, own in limits.items()
-            for entries, limit in zip((4, 16), own, strict=True)
+            for name, limit in limits.items()
+            for entries in (4, 16)
         ]
 
-    assert adaptive.ends(points({"a": [None, None]})) == "end where those of Figure 5 do"
-    assert adaptive.ends(points({"a": [9, 9]})) == "are up to 9 writes to PM"
-    assert adaptive.ends(points({"a": [2000, 9000], "b": [9000, 9000], "c": [2000, 9000]})) == (
-        "with 16 entries, and with any number those of b, are up to 9,000 writes to PM, the others "
-        "up to 2,000 writes to PM"
+    assert adaptive.ends(points({"a": None})) == "end where those of Figure 5 do"
+    assert adaptive.ends(points({"a": 9})) == "are up to 9 writes to PM"
+    assert adaptive.ends(points({"a": 9000, "b": 2000, "c": 9000})) == (
+        "of a, c are up to 9,000 writes to PM, the others up to 2,000 writes to PM"
     )
+
+
+class Timed(Study):
+    """A study of which only the run times are known, by the start, of the first few `nopb`."""
+
+    def __init__(self, measured: Study, times: list[float | None]) -> None:
+        self.__dict__ |= measured.__dict__
+        self._times = times
+
+    def value(self, cell: Cell, path: str) -> float | None:
+        """Its run time."""
+        assert (cell.scheme, cell.machine, cell.sets, path) == (
+            "nopb",
+            "pcs-table1",
+            (),
+            "simulated_ns",
+        )
+        return self._times[cell.seed]
+
+
+@pytest.mark.parametrize(
+    ("times", "starts"),
+    [
+        ([1000.0, 1002.4, 1004.8], 1),
+        ([1000.0, 1002.6, 1005.2], study.STARTS),
+        ([1000.0, 1005.2, None], 1),
+    ],
+)
+def test_a_run_that_varies_with_the_start_is_the_mean_of_several(
+    measured: Study, times: list[float | None], starts: int
+) -> None:
+    timed = Timed(measured, times)
+    cell = measured.entries_cell("fft", "pb", 4)
+    cells = [cell, replace(cell, machine="pcs-table1-2sw", hosts=2)]
+    for one in cells:
+        assert timed.starts(one) == [replace(one, seed=seed) for seed in range(starts)]
+        assert timed.at_first_start().starts(one) == [one]
+
+
+def test_a_long_record_is_short_only_up_to_few_writes(
+    measured: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "SHORT_INSTRUCTIONS", 100)
+    timed = Timed(measured, [1000.0, 1010.0, 1020.0])
+    cell = measured.cell("fft", "pb")
+    assert len(timed.starts(cell)) == 1
+    assert len(timed.starts(replace(cell, limit=study.SHORT_PM_WRITES))) == study.STARTS
 
 
 def test_losses_elsewhere_are_named_with_how_much_was_persisted() -> None:

@@ -40,7 +40,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_study, "STARTS", 2)
         found = Study(listed, kept, SCHEMES)
-    kept.run(chains.cells(found), lambda progress: None)
+    found.replay([chains.cells], lambda progress: None)
     return found
 
 

@@ -16,9 +16,9 @@ from fencepost.reproduce.study import (
     BASELINE,
     BUFFERED,
     ENTRIES,
+    SHORT_PM_WRITES,
     Study,
     average,
-    own_entries,
 )
 from fencepost.reproduce.study import SCHEMES as STUDIED
 from fencepost.validation.pictures import new_figure, svg
@@ -30,9 +30,9 @@ SIZED = (*BUFFERED, SCHEME)
 WITHIN = 0.01
 AVERAGE_ABOVE = 1.15  # what the study publishes for `pb_rf`
 
-# Where Figures 5 to 8 have replays of a program and a size, these are what is judged. The other
-# sizes are replayed to a fifth of the study's limit.
-PM_WRITES = 20_000
+# Where Figure 8 has replays of a program, these are what is judged. Other programs are replayed to
+# a fifth of the study's limit.
+PM_WRITES = SHORT_PM_WRITES
 
 
 @dataclass(frozen=True)
@@ -106,22 +106,8 @@ def ends(found: list[dict[str, Any]]) -> str:
         [limit] = limits
         return "end where those of Figure 5 do" if limit is None else f"are {_up_to(limit)}"
     longest, shortest = max(limits), min(limits)
-
-    def are_long(key: str, value: object) -> bool:
-        return all(point["pm_writes"] == longest for point in found if point[key] == value)
-
-    sizes, whole = (
-        [
-            str(value)
-            for value in dict.fromkeys(point[key] for point in found)
-            if are_long(key, value)
-        ]
-        for key in ("entries", "program")
-    )
-    return (
-        f"with {', '.join(sizes)} entries, and with any number those of {', '.join(whole)}, are "
-        f"{_up_to(longest)}, the others {_up_to(shortest)}"
-    )
+    names = dict.fromkeys(point["program"] for point in found if point["pm_writes"] == longest)
+    return f"of {', '.join(names)} are {_up_to(longest)}, the others {_up_to(shortest)}"
 
 
 def _up_to(pm_writes: int) -> str:
@@ -193,7 +179,7 @@ def picture(study: Study) -> str:
 
 def _cell(study: Study, name: str, scheme: str, entries: int) -> Cell:
     cell = study.entries_cell(name, scheme, entries)
-    if entries == own_entries() or name in study.entries_programs:
+    if name in study.entries_programs:
         return cell
     return replace(cell, limit=cell.limit and PM_WRITES)
 

@@ -26,7 +26,7 @@ def rows(study: Study, replays: Replays, parts: Sequence[Part]) -> list[dict[str
     seen: set[Any] = set()
     found = []
     for part in parts:
-        cells = [cell for own in part.cells(study) for cell in (own, own.reference)]
+        cells = [cell for own in study.cells(part.cells) for cell in (own, own.reference)]
         keys = dict.fromkeys((cell.program, cell.variant) for cell in cells)
         by_file = {replays.file(cell): cell for cell in cells}
         new_cells = [cell for file, cell in by_file.items() if file not in seen]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,7 +32,7 @@ from fencepost.reproduce.replays import (
     Replays,
     simulator,
 )
-from fencepost.reproduce.study import Study
+from fencepost.reproduce.study import Cells, Study
 
 Document = dict[str, Any]
 
@@ -44,7 +43,7 @@ class Part:
 
     name: str
     title: str
-    cells: Callable[[Study], Iterator[Cell]]
+    cells: Cells
 
 
 PARTS = (
@@ -87,7 +86,7 @@ class Outcome:
             "provenance": self.provenance,
             "rows": [claim.entry() for claim in self.claims],
             "figures": {name: figure.entry() for name, figure in self.figures.items()},
-            "runs": [self._entry(cell) for part in self.parts for cell in part.cells(self.study)],
+            "runs": [self._entry(cell) for cell in self._cells],
             "stacks": stacks.rows(self.study) if self._has("schemes") else [],
             "cost": self.cost,
             "assumptions": self.sensitivity.document if self.sensitivity else None,
@@ -132,8 +131,7 @@ class Outcome:
     @property
     def records(self) -> list[Document]:
         """What was replayed, as the provenance of a result has it."""
-        cells = [cell for part in self.parts for cell in part.cells(self.study)]
-        keys = dict.fromkeys((cell.program, cell.variant) for cell in cells)
+        keys = dict.fromkeys((cell.program, cell.variant) for cell in self._cells)
         return [
             {"name": key[0], "variant": key[1], **self.replays.records[key].provenance}
             for key in keys
@@ -148,6 +146,10 @@ class Outcome:
     def elapsed(self) -> list[Document]:
         """What each part took."""
         return elapsed.rows(self.study, self.replays, self.parts)
+
+    @property
+    def _cells(self) -> list[Cell]:
+        return [cell for part in self.parts for cell in self.study.cells(part.cells)]
 
     @property
     def jobs(self) -> int:
@@ -168,8 +170,8 @@ class Outcome:
     @property
     def failures(self) -> list[str]:
         """The replays that failed, for people."""
-        cells = [cell for part in self.parts for cell in part.cells(self.study)]
-        return [cell.label for cell in dict.fromkeys(cells) if self.study.run(cell) is None]
+        cells = dict.fromkeys(self._cells)
+        return [cell.label for cell in cells if self.study.run(cell) is None]
 
 
 ENDS = ("limit", "limit_instructions")  # of a cell; the options say them
@@ -198,10 +200,7 @@ def reproduce(
     programs_file: str | None = None,
 ) -> Outcome:
     """Does what is missing of the parts, and reads everything off."""
-    # Which programs are short enough for several starts is known when they are recorded.
-    first = [cell for part in parts for cell in part.cells(study.at_first_start())]
-    replays.records.make(((cell.program, cell.variant) for cell in first), watch)
-    replays.run((cell for part in parts for cell in part.cells(study)), watch)
+    study.replay([part.cells for part in parts], watch)
     names = {part.name for part in parts}
     if "hosts" in names:
         study.key_values = key_values.KeyValues(replays.folder, replays.jobs)

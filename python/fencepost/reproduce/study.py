@@ -6,16 +6,17 @@ One machine, `pcs-table1`, serves all of it; a part changes what it is about and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from fencepost import figures, machines
 from fencepost.figures import Value, member, ratio
 from fencepost.reproduce.programs import SYNC, Program
+from fencepost.reproduce.records import Watch
 from fencepost.reproduce.replays import MACHINE, QUICK_LIMIT, Cell, Replays, Run
 
 if TYPE_CHECKING:
@@ -43,10 +44,15 @@ ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
 
 PERSIST_BUFFER = "switch.persist_buffer."
 
-# The run time of a short program hangs on how its threads fall into step, which is another one with
-# each start: beyond what the study published it is the mean over so many.
-SHORT_INSTRUCTIONS = 5_000_000
+# The run time of a short replay may hang on how threads fall into step, which is another one with
+# each start. Where it does, what goes beyond the published study is the mean over so many.
+SHORT_INSTRUCTIONS = 5_000_000  # in the whole record,
+SHORT_PM_WRITES = 20_000  # or this limit
 STARTS = 7
+# It does where run times of the first few starts under `nopb` have more than this relative standard
+# deviation: a quarter of the percent by which schemes are told apart.
+PROBED = 3
+VARIES = 0.0025
 
 AVERAGE = "average"  # of all programs, where one is named
 
@@ -74,6 +80,7 @@ class Study:
         self._change: str | None = None
         self._variant: str | None = None
         self._starts = STARTS
+        self._is_probing = False
         self._seed = 0
         self.key_values: KeyValues | None = None  # where that part was run
 
@@ -126,7 +133,7 @@ class Study:
         return other
 
     def at_first_start(self) -> Study:
-        """The same study without the other starts of short programs."""
+        """The same study without the other starts of what varies with them."""
         other = copy(self)
         other._starts = 1
         return other
@@ -147,6 +154,25 @@ class Study:
         return member(self.run(cell), path)
 
     # --- which replays -------------------------------------------------------------------
+
+    def replay(self, parts: Sequence[Cells], watch: Watch) -> None:
+        """Does what is missing of these parts."""
+        first = [cell for part in parts for cell in part(self.at_first_start())]
+        # What is short is known when it is recorded, what varies when first starts are replayed.
+        self._replays.records.make(((cell.program, cell.variant) for cell in first), watch)
+        for view in (self._probing(), self):
+            self._replays.run((cell for part in parts for cell in part(view)), watch)
+
+    def cells(self, part: Cells) -> Iterator[Cell]:
+        """The replays of a part, with those that say how many starts it needs."""
+        yield from part(self._probing())
+        yield from part(self)
+
+    def _probing(self) -> Study:
+        """The same study with the starts that say which others it needs."""
+        other = self.at_first_start()
+        other._is_probing = True
+        return other
 
     def headline(self) -> Iterator[Cell]:
         """Figures 5 to 7."""
@@ -184,10 +210,22 @@ class Study:
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
     def starts(self, cell: Cell) -> list[Cell]:
-        """The replays of which `mean_speedup` is: those of other starts too, of a short program."""
-        if self._starts == 1 or self._replays.instructions(cell) > SHORT_INSTRUCTIONS:
+        """The replays of which `mean_speedup` is: those of other starts too, where they differ."""
+        if self._is_probing and self._is_short(cell):
+            return [cell, *_first_starts(cell)]
+        if self._starts == 1 or not self._is_short(cell) or not self._varies(cell):
             return [cell]
         return [replace(cell, seed=seed) for seed in range(self._starts)]
+
+    def _is_short(self, cell: Cell) -> bool:
+        is_cut = cell.limit is not None and cell.limit <= SHORT_PM_WRITES
+        return is_cut or self._replays.instructions(cell) <= SHORT_INSTRUCTIONS
+
+    def _varies(self, cell: Cell) -> bool:
+        """Whether a run hangs on the start of its threads."""
+        times = [self.value(start, "simulated_ns") for start in _first_starts(cell)]
+        known = [time for time in times if time is not None]
+        return len(known) == PROBED and stdev(known) > VARIES * fmean(known)
 
     def variants(self) -> Iterator[Cell]:
         """All persist levels, and persists inserted at synchronisation."""
@@ -309,3 +347,12 @@ def average(values: Iterable[Value]) -> Value:
     known = list(values)
     present = [value for value in known if value is not None]
     return fmean(present) if present and len(present) == len(known) else None
+
+
+def _first_starts(cell: Cell) -> list[Cell]:
+    """Those by which `starts` goes."""
+    base = replace(cell, scheme=BASELINE, machine=MACHINE, sets=(), hosts=1)
+    return [replace(base, seed=seed) for seed in range(PROBED)]
+
+
+Cells = Callable[[Study], Iterable[Cell]]  # the replays of a part of the study
