@@ -164,6 +164,15 @@ def test_a_report_says_what_power_finds(
         assert page.count(f"<td>{verdict}</td>") == 2
 
 
+def test_a_report_is_silent_where_there_was_never_anything_to_save(
+    fft_record: Path, tmp_path: Path
+) -> None:
+    without_pm = ["--pm", "range:0x0-0x1000", "--report", str(tmp_path / "report.html")]
+    runs, page = _compared(fft_record, tmp_path, *without_pm)
+    assert all(run["power"]["needed_uj"] == 0 for run in runs)
+    assert "If power fails" not in page
+
+
 def test_the_worst_instant_is_found_for_a_report_or_where_it_is_asked_for(
     fft_record: Path, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fencepost_sim::config::Machine;
 use fencepost_sim::global_flush::FlushLimits;
 use fencepost_sim::kernel::Duration as SimulatedDuration;
-use fencepost_sim::power::EVENTS_BETWEEN_COPIES;
+use fencepost_sim::power::EVENTS_BETWEEN_CHECKPOINTS;
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{self, HostProgram, Outcome, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
@@ -170,7 +170,9 @@ impl Job {
     fn replay_with_power_cut(&self, limits: FlushLimits) -> PyResult<String> {
         let start = Instant::now();
         let (outcome, report) = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
-            .and_then(|simulation| simulation.run_to_worst_power_cut(limits, EVENTS_BETWEEN_COPIES, &self.progress))
+            .and_then(|simulation| {
+                simulation.run_to_worst_power_cut(limits, EVENTS_BETWEEN_CHECKPOINTS, &self.progress)
+            })
             .map_err(|error| self.explain_error(&error))?;
         let mut run = self.entry(outcome, start);
         let errors: Vec<String> = report.flush.errors.iter().map(ToString::to_string).collect();

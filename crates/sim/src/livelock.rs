@@ -17,8 +17,10 @@ pub mod broken;
 #[cfg(test)]
 mod tests;
 
-/// How many events are handled between two looks.
-pub const EVENTS_PER_LOOK: u32 = 4096;
+/// How many events are handled between two looks: so many,
+const EVENTS_PER_LOOK: u32 = 4096;
+/// … or for each host so many, because a look goes through all hosts.
+const EVENTS_PER_LOOK_OF_HOST: u32 = 64;
 
 /// Events without progress that any system may have.
 const EVENTS: u64 = 4_000_000;
@@ -76,6 +78,11 @@ impl LivelockWatch {
         LivelockWatch { events_max, system: Standstill { progress, since: system.events() }, hosts }
     }
 
+    /// How many events are handled between two looks.
+    pub fn events_per_look(&self) -> u32 {
+        EVENTS_PER_LOOK.max(self.hosts.len() as u32 * EVENTS_PER_LOOK_OF_HOST)
+    }
+
     /// Looks whether anything comes of what `system` does.
     ///
     /// # Errors
@@ -106,7 +113,7 @@ impl LivelockWatch {
 pub fn run_until(system: &mut System, watch: &mut LivelockWatch, time: Time) -> Result<bool, SimulationError> {
     loop {
         watch.look(system)?;
-        for _ in 0..EVENTS_PER_LOOK {
+        for _ in 0..watch.events_per_look() {
             match system.next_time() {
                 None => return Ok(false),
                 Some(next) if next > time => return Ok(true),

@@ -1,7 +1,7 @@
 //! What would have to be saved if power failed at the worst instant of a replay, and how long that takes.
 //!
 //! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to event ([`DirtyLines`]). The replay then
-//! goes once more from a copy made shortly before, up to the event after which the most was volatile or buffered, and a [Global Persistent
+//! goes once more from the last checkpoint before, up to the event after which the most was volatile or buffered, and a [Global Persistent
 //! Flush](crate::global_flush) there says how long a hold-up source has to last.
 
 use std::rc::Rc;
@@ -18,11 +18,11 @@ use crate::system::System;
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.
 const EVENTS_BETWEEN_REPORTS: u64 = 1024;
 
-/// What is usual between two copies of the simulation at first: a fraction of a second to do again.
-pub const EVENTS_BETWEEN_COPIES: u64 = 1 << 18;
+/// What is usual between two checkpoints at first: a fraction of a second to do again.
+pub const EVENTS_BETWEEN_CHECKPOINTS: u64 = 1 << 18;
 
-/// Later copies are so large a part of the way apart, so that there are few of them, however much memory one has.
-const COPIES_LATER: u64 = 4;
+/// Later ones are a quarter of the way apart: each holds all caches and all of PM, and making one must not outweigh the replay.
+const CHECKPOINTS_LATER: u64 = 4;
 
 /// The most that a switch's persist buffer ever held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,7 +55,7 @@ pub struct PowerReport {
 }
 
 /// The simulation as it was after so many events.
-struct Copy {
+struct Checkpoint {
     events: u64,
     simulation: Simulation,
 }
@@ -64,24 +64,24 @@ struct Copy {
 struct Worst {
     bytes: u64,
     events: u64,
-    /// The last copy before it.
-    copy: Rc<Copy>,
+    /// The last one before it.
+    checkpoint: Rc<Checkpoint>,
 }
 
 impl Simulation {
     /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`. At least so many events lie between
-    /// two of the copies from one of which it comes there again: that changes the time it takes, and no result.
+    /// two of the checkpoints from one of which it comes there again: that changes the time it takes, and no result.
     ///
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_to_worst_power_cut(
         mut self,
         limits: FlushLimits,
-        events_between_copies: u64,
+        events_between_checkpoints: u64,
         progress: &Progress,
     ) -> Result<(Outcome, PowerReport), SimulationError> {
-        let mut copy = Rc::new(Copy { events: 0, simulation: self.clone() });
-        let mut worst = Worst { bytes: 0, events: 0, copy: Rc::clone(&copy) };
+        let mut checkpoint = Rc::new(Checkpoint { events: 0, simulation: self.clone() });
+        let mut worst = Worst { bytes: 0, events: 0, checkpoint: Rc::clone(&checkpoint) };
         let (mut looks, mut events) = (0, 0);
         let mut fullest: Vec<FullestBuffer> = Vec::new();
         let mut dirty = DirtyLines::follow(&mut self);
@@ -89,8 +89,8 @@ impl Simulation {
             if events % EVENTS_BETWEEN_REPORTS == 0 {
                 self.look(progress)?;
             }
-            if events - copy.events >= events_between_copies.max(events / COPIES_LATER) {
-                copy = Rc::new(Copy { events, simulation: self.clone() });
+            if events - checkpoint.events >= events_between_checkpoints.max(events / CHECKPOINTS_LATER) {
+                checkpoint = Rc::new(Checkpoint { events, simulation: self.clone() });
             }
             if !self.step() {
                 break;
@@ -105,12 +105,12 @@ impl Simulation {
             let buffered: u64 = global_flush::buffered_lines(system) * LINE_BYTES;
             let bytes = dirty.lines() as u64 * LINE_BYTES + global_flush::leaving_bytes(system) + buffered;
             if bytes > worst.bytes {
-                worst = Worst { bytes, events, copy: Rc::clone(&copy) };
+                worst = Worst { bytes, events, checkpoint: Rc::clone(&checkpoint) };
             }
         }
         self.look(progress)?;
         let outcome = self.finish()?;
-        drop((self, copy));
+        drop((self, checkpoint));
         Ok((outcome, worst.report(looks, fullest, limits)))
     }
 }
@@ -118,7 +118,8 @@ impl Simulation {
 impl Worst {
     /// Goes there again, and flushes.
     fn report(self, looks: u64, fullest: Vec<FullestBuffer>, limits: FlushLimits) -> PowerReport {
-        let Copy { events, simulation: mut there } = Rc::into_inner(self.copy).expect("the last one is gone");
+        let Checkpoint { events, simulation: mut there } =
+            Rc::into_inner(self.checkpoint).expect("the last one is gone");
         for _ in events..self.events {
             there.step();
         }

@@ -16,7 +16,7 @@ use crate::core::persist::PersistMode;
 use crate::host::{Host, RegionBoundary, Workload};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
-use crate::livelock::{self, EVENTS_PER_LOOK, LivelockWatch};
+use crate::livelock::{self, LivelockWatch};
 use crate::message::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
 use crate::sampling::SamplePlan;
@@ -331,7 +331,7 @@ impl Simulation {
     pub fn run_to_end(&mut self, progress: &Progress) -> Result<Outcome, SimulationError> {
         loop {
             self.look(progress)?;
-            for _ in 0..EVENTS_PER_LOOK {
+            for _ in 0..self.livelock.events_per_look() {
                 if !self.step() {
                     self.look(progress)?;
                     return self.finish();
@@ -348,7 +348,7 @@ impl Simulation {
         self.system.trace(trace);
         loop {
             self.look(progress)?;
-            for _ in 0..EVENTS_PER_LOOK {
+            for _ in 0..self.livelock.events_per_look() {
                 let region = self.region_start.is_some().then_some(self.intervals.len() as u32);
                 let now = self.system.now();
                 let trace = self.system.trace_mut().expect("it has just been given");
@@ -415,7 +415,7 @@ impl Simulation {
     pub fn run_until(&mut self, time: Time) -> Result<bool, SimulationError> {
         loop {
             self.livelock.look(&self.system)?;
-            for _ in 0..EVENTS_PER_LOOK {
+            for _ in 0..self.livelock.events_per_look() {
                 if self.system.next_time().is_some_and(|next| next > time) {
                     return Ok(true);
                 }

@@ -17,10 +17,18 @@ def is_found(runs: list[Run]) -> bool:
 
 
 def rows(runs: list[Run], machines: dict[str, Any]) -> list[Row]:
-    """What was found at the worst instant of each run; where nobody looked for it, bounds of it."""
-    if is_found(runs):
-        return _found([run.get("power") for run in runs])
-    return _bounds(runs, machines)
+    """What was found at the worst instant of each run; where nobody looked for it, bounds of it.
+
+    Nothing where no run ever had anything to save.
+    """
+    if not is_found(runs):
+        return _bounds(runs, machines)
+    found = [run.get("power") for run in runs]
+    return _found(found) if any(one and _had_anything(one) for one in found) else []
+
+
+def _had_anything(power: dict[str, Any]) -> bool:
+    return power["cache_bytes"] > 0 or any(one["bytes"] > 0 for one in power["fullest"])
 
 
 def _found(found: list[dict[str, Any] | None]) -> list[Row]:

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::component::{ComponentId, Event, PortId};
+use super::heap::{Heap, Key};
 use super::time::Time;
 use crate::message::{Message, MessageClass};
 
@@ -10,11 +11,6 @@ use crate::message::{Message, MessageClass};
 const SLOT_BITS: u32 = 24;
 /// Lower bits of a key: what is not the time.
 const ORDER_BITS: u32 = 64;
-/// Children of a node of the heap: half as many levels as with two, and the children's keys lie together.
-const CHILDREN: usize = 4;
-
-/// When an event is due, in which order it was sent, and where it lies; compared as one number.
-type Key = u128;
 
 /// An event with its receiver. Messages, which are much larger than all else, lie apart: most events have none.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +40,7 @@ struct Slab<T> {
 /// line of its own: all else of that time was sent before and comes first.
 #[derive(Clone, Default)]
 pub struct EventQueue {
-    heap: Vec<Key>,
+    heap: Heap,
     events: Slab<Pending>,
     messages: Slab<Message>,
     /// Where events of the time `now` lie, in the order sent.
@@ -72,7 +68,7 @@ impl EventQueue {
             self.present.push_back(slot);
         } else {
             let order = self.sequence << SLOT_BITS | u64::from(slot);
-            self.push_key(Key::from(time.as_ps()) << ORDER_BITS | Key::from(order));
+            self.heap.push(Key::from(time.as_ps()) << ORDER_BITS | Key::from(order));
         }
         self.sequence += 1;
     }
@@ -81,8 +77,8 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, ComponentId, Event)> {
         let slot = match self.heap.first() {
-            Some(&key) if time_of(key) == self.now || self.present.is_empty() => {
-                self.pop_key();
+            Some(key) if time_of(key) == self.now || self.present.is_empty() => {
+                self.heap.pop();
                 self.now = time_of(key);
                 slot_of(key)
             }
@@ -100,7 +96,7 @@ impl EventQueue {
     /// When the next event is due.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        if self.present.is_empty() { self.heap.first().map(|&key| time_of(key)) } else { Some(self.now) }
+        if self.present.is_empty() { self.heap.first().map(time_of) } else { Some(self.now) }
     }
 
     /// How many events were ever sent; a measure of the work done.
@@ -124,39 +120,6 @@ impl EventQueue {
         self.events = Slab::default();
         self.messages = Slab::default();
         self.present.clear();
-    }
-
-    #[inline]
-    fn push_key(&mut self, key: Key) {
-        let mut place = self.heap.len();
-        self.heap.push(key);
-        while place > 0 {
-            let parent = (place - 1) / CHILDREN;
-            if self.heap[parent] < key {
-                break;
-            }
-            self.heap[place] = self.heap[parent];
-            place = parent;
-        }
-        self.heap[place] = key;
-    }
-
-    /// Takes the first key out; there must be one.
-    #[inline]
-    fn pop_key(&mut self) {
-        let key = self.heap.pop().expect("there is a first key");
-        let heap = &mut self.heap[..];
-        if heap.is_empty() {
-            return;
-        }
-        let mut place = 0;
-        while let Some(child) = earliest_child(heap, place)
-            && heap[child] < key
-        {
-            heap[place] = heap[child];
-            place = child;
-        }
-        heap[place] = key;
     }
 }
 
@@ -192,17 +155,6 @@ impl<T: Copy> Slab<T> {
         self.places.push(thing);
         place as u32
     }
-}
-
-/// Where the earliest of the children of the node at `place` is, if it has any.
-#[inline]
-fn earliest_child(heap: &[Key], place: usize) -> Option<usize> {
-    let first = place * CHILDREN + 1;
-    let earlier = |one: usize, other: usize| if heap[other] < heap[one] { other } else { one };
-    if first + CHILDREN <= heap.len() {
-        return Some(earlier(earlier(first, first + 1), earlier(first + 2, first + 3)));
-    }
-    (first..heap.len()).reduce(earlier)
 }
 
 #[inline]

@@ -5,6 +5,7 @@
 pub mod component;
 pub mod divisor;
 pub mod events;
+mod heap;
 pub mod link;
 pub mod time;
 pub mod trace;

@@ -2,7 +2,7 @@
 
 use fencepost_sim::global_flush::FlushLimits;
 use fencepost_sim::kernel::Duration;
-use fencepost_sim::power::{DirtyLines, EVENTS_BETWEEN_COPIES, PowerReport};
+use fencepost_sim::power::{DirtyLines, EVENTS_BETWEEN_CHECKPOINTS, PowerReport};
 use fencepost_sim::simulation::{HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 
@@ -26,8 +26,8 @@ fn dirties_most(most: u64) -> LittleProgram {
     builder.finish()
 }
 
-fn found(simulation: Simulation, limits: FlushLimits, events_between_copies: u64) -> (Outcome, PowerReport) {
-    let found = simulation.run_to_worst_power_cut(limits, events_between_copies, &Progress::default());
+fn found(simulation: Simulation, limits: FlushLimits, events_between_checkpoints: u64) -> (Outcome, PowerReport) {
+    let found = simulation.run_to_worst_power_cut(limits, events_between_checkpoints, &Progress::default());
     found.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -35,7 +35,7 @@ fn report(most: u64, scheme: Scheme, limits: FlushLimits) -> PowerReport {
     let machine = machine("pcs-table1", &["core.count=1"]);
     let simulation = Simulation::new(&machine, scheme, &[dirties_most(most).on_host()], options());
     let simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
-    found(simulation, limits, EVENTS_BETWEEN_COPIES).1
+    found(simulation, limits, EVENTS_BETWEEN_CHECKPOINTS).1
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
         let machine = machine("pcs-table1", &["core.count=1"]);
         let program = dirties_most(100);
         let new = || Simulation::new(&machine, scheme, &[program.on_host()], options()).expect("it can be run");
-        let (followed, report) = found(new(), FlushLimits::AMPLE, EVENTS_BETWEEN_COPIES);
+        let (followed, report) = found(new(), FlushLimits::AMPLE, EVENTS_BETWEEN_CHECKPOINTS);
         let outcome = new().run(&Progress::default()).expect("it ends");
         assert_eq!(followed.stats.to_json(), outcome.stats.to_json(), "to follow it changes nothing");
         let levels = outcome.stats.get("switch0.persist_buffer.occupancy.level_ps").expect("it has them");
@@ -83,10 +83,10 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
 fn from_whichever_copy_it_goes_there_it_finds_the_same() {
     let machine = machine("pcs-table1", &["core.count=1"]);
     let program = dirties_most(40);
-    let report = |events_between_copies| {
+    let report = |events_between_checkpoints| {
         let simulation =
             Simulation::new(&machine, Scheme::PbRf, &[program.on_host()], options()).expect("it can be run");
-        found(simulation, FlushLimits::AMPLE, events_between_copies).1
+        found(simulation, FlushLimits::AMPLE, events_between_checkpoints).1
     };
     let from_the_start = report(u64::MAX);
     assert!(from_the_start.looks > 300 && from_the_start.time_ps > 0, "{from_the_start:?}");
