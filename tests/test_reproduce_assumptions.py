@@ -270,17 +270,18 @@ def test_figure_8_has_the_points_that_are_judged(measured: Study) -> None:
 
 
 def test_it_is_said_which_points_end_where() -> None:
-    def points(limits: dict[str, int | None]) -> list[dict[str, object]]:
+    def points(limits: dict[str, list[int | None]]) -> list[dict[str, object]]:
         return [
             {"program": name, "entries": entries, "pm_writes": limit}
-            for name, limit in limits.items()
-            for entries in (4, 16)
+            for name, own in limits.items()
+            for entries, limit in zip((4, 16), own, strict=True)
         ]
 
-    assert adaptive.ends(points({"a": None})) == "end where those of Figure 5 do"
-    assert adaptive.ends(points({"a": 9})) == "are up to 9 writes to PM"
-    assert adaptive.ends(points({"a": 9000, "b": 2000, "c": 9000})) == (
-        "of a, c are up to 9,000 writes to PM, the others up to 2,000 writes to PM"
+    assert adaptive.ends(points({"a": [None, None]})) == "end where those of Figure 5 do"
+    assert adaptive.ends(points({"a": [9, 9]})) == "are up to 9 writes to PM"
+    assert adaptive.ends(points({"a": [2000, 9000], "b": [9000, 9000], "c": [2000, 9000]})) == (
+        "with 16 entries, and with any number those of b, are up to 9,000 writes to PM, the others "
+        "up to 2,000 writes to PM"
     )
 
 

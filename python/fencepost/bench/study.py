@@ -1,6 +1,6 @@
 """How long the persistent CXL switch study takes: the recording of its programs included.
 
-A quick look and Figures 5 to 7 are timed from nothing. The whole study takes a quarter of an hour,
+A quick look and Figures 5 to 7 are timed from nothing. The whole study takes twenty minutes,
 so its time is what `make reproduce` wrote down, if that was with this build.
 """
 

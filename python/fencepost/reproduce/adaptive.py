@@ -19,6 +19,7 @@ from fencepost.reproduce.study import (
     SHORT_PM_WRITES,
     Study,
     average,
+    own_entries,
 )
 from fencepost.reproduce.study import SCHEMES as STUDIED
 from fencepost.validation.pictures import new_figure, svg
@@ -30,8 +31,8 @@ SIZED = (*BUFFERED, SCHEME)
 WITHIN = 0.01
 AVERAGE_ABOVE = 1.15  # what the study publishes for `pb_rf`
 
-# Where Figure 8 has replays of a program, these are what is judged. Other programs are replayed to
-# a fifth of the study's limit.
+# Where Figures 5 to 8 have replays of a program and a size, these are what is judged. The other
+# sizes are replayed to a fifth of the study's limit.
 PM_WRITES = SHORT_PM_WRITES
 
 
@@ -66,6 +67,15 @@ class Point(Speedups):
     entries: int
     pm_writes: int | None
     starts: int  # of threads, of which its run times are the means
+    standard_error: Value  # of `to_better`; none with one start
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the starts leave open on which side of its limit it is: less than their standard
+        error lies between."""
+        if self.to_better is None or self.standard_error is None:
+            return False
+        return abs(self.to_better - (1 - WITHIN)) < self.standard_error
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,9 @@ def points(study: Study) -> list[Point]:
             sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
             pb, pb_rf, ours = map(study.mean_speedup, sized)
             starts = len(study.starts(sized[0]))
-            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts))
+            better = sized[1] if (pb_rf or 0) > (pb or 0) else sized[0]
+            error = study.standard_error(sized[2], better)
+            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts, error))
     return found
 
 
@@ -106,8 +118,22 @@ def ends(found: list[dict[str, Any]]) -> str:
         [limit] = limits
         return "end where those of Figure 5 do" if limit is None else f"are {_up_to(limit)}"
     longest, shortest = max(limits), min(limits)
-    names = dict.fromkeys(point["program"] for point in found if point["pm_writes"] == longest)
-    return f"of {', '.join(names)} are {_up_to(longest)}, the others {_up_to(shortest)}"
+
+    def are_long(key: str, value: object) -> bool:
+        return all(point["pm_writes"] == longest for point in found if point[key] == value)
+
+    sizes, whole = (
+        [
+            str(value)
+            for value in dict.fromkeys(point[key] for point in found)
+            if are_long(key, value)
+        ]
+        for key in ("entries", "program")
+    )
+    return (
+        f"with {', '.join(sizes)} entries, and with any number those of {', '.join(whole)}, are "
+        f"{_up_to(longest)}, the others {_up_to(shortest)}"
+    )
 
 
 def _up_to(pm_writes: int) -> str:
@@ -143,9 +169,16 @@ def document(study: Study, parts: set[str]) -> dict[str, Any]:
     }
     return {
         "points": [
-            {**asdict(point), "to_better": point.to_better, "holds": point.holds} for point in found
+            {
+                **asdict(point),
+                "to_better": point.to_better,
+                "holds": point.holds,
+                "is_open": point.is_open,
+            }
+            for point in found
         ],
         "holding": sum(point.holds for point in found),
+        "open": sum(point.is_open for point in found),
         "holding_at_first_start": sum(point.holds for point in points(study.at_first_start())),
         "elsewhere": [asdict(one) for one in elsewhere(study, parts)],
         "average_speedups": means,
@@ -179,7 +212,7 @@ def picture(study: Study) -> str:
 
 def _cell(study: Study, name: str, scheme: str, entries: int) -> Cell:
     cell = study.entries_cell(name, scheme, entries)
-    if name in study.entries_programs:
+    if entries == own_entries() or name in study.entries_programs:
         return cell
     return replace(cell, limit=cell.limit and PM_WRITES)
 

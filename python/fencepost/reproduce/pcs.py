@@ -149,7 +149,8 @@ class Outcome:
 
     @property
     def _cells(self) -> list[Cell]:
-        return [cell for part in self.parts for cell in self.study.cells(part.cells)]
+        cells = (cell for part in self.parts for cell in self.study.cells(part.cells))
+        return list(dict.fromkeys(cells))
 
     @property
     def jobs(self) -> int:
@@ -170,8 +171,7 @@ class Outcome:
     @property
     def failures(self) -> list[str]:
         """The replays that failed, for people."""
-        cells = dict.fromkeys(self._cells)
-        return [cell.label for cell in cells if self.study.run(cell) is None]
+        return [cell.label for cell in self._cells if self.study.run(cell) is None]
 
 
 ENDS = ("limit", "limit_instructions")  # of a cell; the options say them

@@ -127,11 +127,14 @@ def _adaptive(outcome: Outcome) -> Values:
     for point in found["points"]:
         text = formatted(point["to_better"])
         is_missed = point["to_better"] is not None and not point["holds"]
-        rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
+        text = f"**{text}**" if is_missed else text
+        if point["standard_error"] is not None:
+            text += f" ± {point['standard_error']:.3f}"
+        rows.setdefault(point["program"], []).append(text)
     return {
         "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
-        "varying": sorted({point["program"] for point in found["points"] if point["starts"] > 1}),
+        "has_starts": any(point["starts"] > 1 for point in found["points"]),
         "short_instructions": f"{SHORT_INSTRUCTIONS:,}",
         "short_pm_writes": f"{SHORT_PM_WRITES:,}",
         "probed": PROBED,

@@ -266,6 +266,17 @@ class Study:
         )
         return ratio(others, own)
 
+    def standard_error(self, cell: Cell, other: Cell) -> Value:
+        """Of the ratio of their mean run times, from how starts differ; none with one start."""
+        relative = []
+        for one in (cell, other):
+            times = [self.value(start, "simulated_ns") for start in self.starts(one)]
+            known = [time for time in times if time is not None]
+            if len(known) < max(2, len(times)):
+                return None
+            relative.append(stdev(known) / fmean(known) / math.sqrt(len(known)))
+        return math.hypot(*relative)
+
     def relative(self, cell: Cell, path: str) -> Value:
         """A number of a cell over that of `nopb` on the same machine."""
         return ratio(self.value(cell, path), self.value(self.baseline(cell), path))
