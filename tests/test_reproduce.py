@@ -325,6 +325,7 @@ def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.Mo
     assert html.count(f"{speedup:.3f} ±{width:.3f}") >= 3, "table, bar, program, cost"
     for title in ("Persists and writes to PM", "Where the time goes", "What the schemes cost"):
         assert "±" in html.split(f"<h2>{title}</h2>")[1].split("</section>")[0], title
+    assert html.count("Of map, replayed in part") == 2, "what has no error says so"
 
 
 def test_a_quick_study_ends_where_nopb_has_executed_so_much(

@@ -103,6 +103,7 @@ def test_parts_that_were_not_run_are_left_out_and_said_to_be(html: str) -> None:
     assert "Figure 1: persist latency behind switches, over that of local PM" in text
     assert "Which assumption decides which claim" not in text
     assert "Figure 8: speedup by the number of entries" not in text
+    assert "replayed in part" not in html
 
 
 def test_it_says_what_was_replayed_on_what(html: str, folder: Path) -> None:

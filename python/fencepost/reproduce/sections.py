@@ -97,7 +97,13 @@ def _wear(outcome: Outcome) -> Values:
                     formatted(study.value(cell, "persist_buffer.stall_ns"), ",.1f", 1000),
                 ]
             )
-    return {"rows": rows, "variant": _variant(study)}
+    return {"rows": rows, "variant": _variant(study), "sampled": _sampled(study)}
+
+
+def _sampled(study: Study) -> list[str]:
+    """The programs of Figures 5 to 7 that were replayed in part."""
+    runs = {name: study.run(study.cell(name, BASELINE)) for name in study.names}
+    return [name for name, run in runs.items() if run and run.get("sampling")]
 
 
 def _stacks(outcome: Outcome) -> Values:
@@ -117,7 +123,11 @@ def _stacks(outcome: Outcome) -> Values:
             if row["kind"] == kind
         ]
         kinds.append({"name": name, "parts": [_words(part) for part in parts], "rows": rows})
-    return {"kinds": kinds, "variant": _variant(outcome.study)}
+    return {
+        "kinds": kinds,
+        "variant": _variant(outcome.study),
+        "sampled": _sampled(outcome.study),
+    }
 
 
 def _adaptive(outcome: Outcome) -> Values:
