@@ -1,6 +1,7 @@
 """`fencepost reproduce`: what assumptions decide, reasons, and where the third scheme loses."""
 
 import json
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -210,7 +211,7 @@ class Sized(Study):
         self.__dict__ |= measured.__dict__
         self._speedups = speedups
 
-    def mean_speedup(self, cell):  # type: ignore[no-untyped-def]
+    def mean_speedup(self, cell, baseline=None):  # type: ignore[no-untyped-def]
         return self._speedups[cell.scheme]
 
 
@@ -294,10 +295,11 @@ class Timed(Study):
 
     def value(self, cell: Cell, path: str) -> float | None:
         """Its run time."""
-        assert (cell.scheme, cell.machine, cell.sets, path) == (
+        assert (cell.scheme, cell.machine, cell.sets, cell.hosts, path) == (
             "nopb",
             "pcs-table1",
             (),
+            1,
             "simulated_ns",
         )
         return self._times[cell.seed]
@@ -320,6 +322,42 @@ def test_a_run_that_varies_with_the_start_is_the_mean_of_several(
     for one in cells:
         assert timed.starts(one) == [replace(one, seed=seed) for seed in range(starts)]
         assert timed.at_first_start().starts(one) == [one]
+
+
+class Started(Study):
+    """A study of which only run times are known, by scheme and start."""
+
+    def __init__(self, measured: Study, times: dict[str, list[float]]) -> None:
+        self.__dict__ |= measured.__dict__
+        self._starts = 3
+        self._times = times
+
+    def value(self, cell: Cell, path: str) -> float | None:
+        """Its run time."""
+        assert path == "simulated_ns"
+        return self._times[cell.scheme][cell.seed]
+
+
+def test_what_starts_leave_open_is_said(measured: Study) -> None:
+    times = {
+        "nopb": [1000.0, 1010.0, 1020.0],
+        "pb": [700.0, 700.0, 700.0],
+        "pb_rf": [495.0, 505.0, 515.0],
+        "pb_adaptive": [500.0, 505.0, 510.0],
+    }
+    known = Started(measured, times)
+    expected = study.CONFIDENCE * math.hypot(10 / 505, 5 / 505) / math.sqrt(3)
+    ours, theirs = (measured.cell("fft", scheme) for scheme in ("pb_adaptive", "pb_rf"))
+    assert known.half_width_of_starts(ours, theirs) == pytest.approx(expected)
+    points = adaptive.points(known)
+    assert all(point.to_better == 1 and point.holds and point.is_open for point in points)
+    assert [point.half_width for point in points] == pytest.approx([expected] * len(points))
+
+    times["pb_adaptive"] = [450.0, 450.0, 450.0]
+    assert not any(point.is_open for point in adaptive.points(known)), "far ahead"
+    times["nopb"] = [1000.0, 1000.0, 1000.0]
+    for point in adaptive.points(known):
+        assert (point.starts, point.half_width, point.is_open) == (1, None, False)
 
 
 def test_a_long_record_is_short_only_up_to_few_writes(

@@ -8,7 +8,6 @@ import pytest
 from fencepost import _core
 from fencepost.cli import main
 from fencepost.reproduce import chains, key_values, programs
-from fencepost.reproduce import study as of_study
 from fencepost.reproduce.key_values import (
     LEAF,
     LINE_BYTES,
@@ -37,9 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     (folder / "list.toml").write_text(LIST)
     listed = programs.read(folder / "list.toml")
     kept = Replays(Work(folder, lambda text: None, False), listed, False, 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(of_study, "STARTS", 2)
-        found = Study(listed, kept, SCHEMES)
+    found = Study(listed, kept, SCHEMES)
     found.replay([chains.cells], lambda progress: None)
     return found
 

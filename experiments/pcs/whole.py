@@ -2,8 +2,9 @@
 
     .venv/bin/python experiments/pcs/whole.py cholesky
 
-records each program named (`--persist-level fine`), replays it on the study's machine to the limit
-of its replays, 100,000 writes to PM, and to its end, and prints the table of README.md.
+records each program named, as the headline has it (`--persist-level fine`), replays it on the
+study's machine to the limit of its replays, 100,000 writes to PM, and to its end, and prints the
+table of README.md.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ COLUMNS = {
 
 def rows(program: Program, folder: Path) -> Iterator[list[str]]:
     """A row of the table for each end and scheme."""
-    command = [str(WORKLOADS / program.command[0]), *program.arguments("fine")]
+    command = [str(WORKLOADS / program.command[0]), *program.arguments(program.levels[0])]
     recorded = fp.record(command, folder / f"{program.name}.fencepost", quiet=True)
     for end, limit in ((f"{PM_WRITES:,} writes to PM", PM_WRITES), ("its end", None)):
         result = fp.compare(MACHINE, recorded, pm=program.pm, limit_pm_writes=limit)

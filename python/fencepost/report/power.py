@@ -24,11 +24,7 @@ def rows(runs: list[Run], machines: dict[str, Any]) -> list[Row]:
     if not is_found(runs):
         return _bounds(runs, machines)
     found = [run.get("power") for run in runs]
-    return _found(found) if any(one and _had_anything(one) for one in found) else []
-
-
-def _had_anything(power: dict[str, Any]) -> bool:
-    return power["cache_bytes"] > 0 or any(one["bytes"] > 0 for one in power["fullest"])
+    return _found(found) if any(one and one["needed_uj"] > 0 for one in found) else []
 
 
 def _found(found: list[dict[str, Any] | None]) -> list[Row]:

@@ -67,15 +67,14 @@ class Point(Speedups):
     entries: int
     pm_writes: int | None
     starts: int  # of threads, of which its run times are the means
-    standard_error: Value  # of `to_better`; none with one start
+    half_width: Value  # of the 95 % confidence interval of `to_better`; none with one start
 
     @property
     def is_open(self) -> bool:
-        """Whether the starts leave open on which side of its limit it is: less than their standard
-        error lies between."""
-        if self.to_better is None or self.standard_error is None:
+        """Whether its starts leave open on which side of its limit it is."""
+        if self.to_better is None or self.half_width is None:
             return False
-        return abs(self.to_better - (1 - WITHIN)) < self.standard_error
+        return abs(self.to_better - (1 - WITHIN)) < self.half_width
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ def points(study: Study) -> list[Point]:
             sized = [_cell(study, name, scheme, entries) for scheme in SIZED]
             pb, pb_rf, ours = map(study.mean_speedup, sized)
             starts = len(study.starts(sized[0]))
-            better = sized[1] if (pb_rf or 0) > (pb or 0) else sized[0]
-            error = study.standard_error(sized[2], better)
-            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts, error))
+            better = max(sized[:2], key=lambda cell: study.mean_speedup(cell) or 0)
+            width = study.half_width_of_starts(sized[2], better)
+            found.append(Point(pb, pb_rf, ours, name, entries, sized[0].limit, starts, width))
     return found
 
 

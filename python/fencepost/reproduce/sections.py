@@ -138,8 +138,7 @@ def _adaptive(outcome: Outcome) -> Values:
         text = formatted(point["to_better"])
         is_missed = point["to_better"] is not None and not point["holds"]
         text = f"**{text}**" if is_missed else text
-        if point["standard_error"] is not None:
-            text += f" ± {point['standard_error']:.3f}"
+        text += _error(point["half_width"], 1, 3)
         rows.setdefault(point["program"], []).append(text)
     return {
         "adaptive": found,

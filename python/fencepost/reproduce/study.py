@@ -54,7 +54,13 @@ STARTS = 7
 PROBED = 3
 VARIES = 0.0025
 
+# Standard errors of the ratio of two such means that make 95 % confidence: Student's t for 12
+# degrees of freedom.
+CONFIDENCE = 2.18
+
 AVERAGE = "average"  # of all programs, where one is named
+
+Cells = Callable[["Study"], Iterable[Cell]]  # the replays of a part of the study
 
 _SPEEDUP = next(figure for figure in figures.HEADLINE if figure.key == SPEEDUP)
 
@@ -210,7 +216,10 @@ class Study:
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
     def starts(self, cell: Cell) -> list[Cell]:
-        """The replays of which `mean_speedup` is: those of other starts too, where they differ."""
+        """The replays of which `mean_speedup` is: those of other starts too, where they differ.
+
+        While probing, those that say whether they do.
+        """
         if self._is_probing and self._is_short(cell):
             return [cell, *_first_starts(cell)]
         if self._starts == 1 or not self._is_short(cell) or not self._varies(cell):
@@ -266,16 +275,18 @@ class Study:
         )
         return ratio(others, own)
 
-    def standard_error(self, cell: Cell, other: Cell) -> Value:
-        """Of the ratio of their mean run times, from how starts differ; none with one start."""
-        relative = []
+    def half_width_of_starts(self, cell: Cell, other: Cell) -> Value:
+        """That of the 95 % confidence interval of `mean_speedup` of a cell over another, from how
+        their starts differ; none with one start."""
+        errors = []
         for one in (cell, other):
             times = [self.value(start, "simulated_ns") for start in self.starts(one)]
             known = [time for time in times if time is not None]
             if len(known) < max(2, len(times)):
                 return None
-            relative.append(stdev(known) / fmean(known) / math.sqrt(len(known)))
-        return math.hypot(*relative)
+            errors.append(stdev(known) / fmean(known) / math.sqrt(len(known)))
+        speedup = self.mean_speedup(cell, other)
+        return None if speedup is None else CONFIDENCE * speedup * math.hypot(*errors)
 
     def relative(self, cell: Cell, path: str) -> Value:
         """A number of a cell over that of `nopb` on the same machine."""
@@ -364,6 +375,3 @@ def _first_starts(cell: Cell) -> list[Cell]:
     """Those by which `starts` goes."""
     base = replace(cell, scheme=BASELINE, machine=MACHINE, sets=(), hosts=1)
     return [replace(base, seed=seed) for seed in range(PROBED)]
-
-
-Cells = Callable[[Study], Iterable[Cell]]  # the replays of a part of the study
