@@ -1,7 +1,7 @@
 //! A priority queue of keys, the smallest first, laid out for the cache.
 //!
 //! A heap in which each node has four children, which lie in one line of the host's cache: half as many levels as with two, and each level costs one
-//! line. `BinaryHeap` takes as many comparisons and twice the lines.
+//! line.
 
 /// When an event is due, in which order it was sent, and where it lies; compared as one number.
 pub(super) type Key = u128;

@@ -80,7 +80,7 @@ fn the_fullest_a_buffer_was_is_what_its_own_statistics_say() {
 }
 
 #[test]
-fn from_whichever_copy_it_goes_there_it_finds_the_same() {
+fn from_whichever_checkpoint_it_goes_there_it_finds_the_same() {
     let machine = machine("pcs-table1", &["core.count=1"]);
     let program = dirties_most(40);
     let report = |events_between_checkpoints| {
