@@ -10,7 +10,7 @@ import pytest
 from fencepost import _core, hold_up
 from fencepost.cli import main
 from fencepost.cli import reproduce as cli_reproduce
-from fencepost.reproduce import claims, key_values, page, pcs, study
+from fencepost.reproduce import claims, key_values, markdown, page, pcs, study
 from fencepost.tree import WORKLOADS
 from pages import Page, needs_browser, printed_pages, show
 
@@ -104,6 +104,11 @@ def test_parts_that_were_not_run_are_left_out_and_said_to_be(html: str) -> None:
     assert "Which assumption decides which claim" not in text
     assert "Figure 8: speedup by the number of entries" not in text
     assert "replayed in part" not in html
+
+
+def test_keys_in_reasons_are_set_as_code() -> None:
+    html = str(markdown.line("with `pm.banks=64` <b>"))
+    assert html == "with <code>pm.banks=64</code> &lt;b&gt;"
 
 
 def test_it_says_what_was_replayed_on_what(html: str, folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 
@@ -26,13 +27,7 @@ class Picture:
 
 def pieces(text: str) -> list[Markup | Picture]:
     """The HTML up to the first picture, that picture, the HTML behind it, and so on."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
-    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("link_close", lambda *_: "</a>")
+    parser = _parser()
     environment: dict[str, Any] = {}
     found: list[Markup | Picture] = []
     pending: list[Token] = []
@@ -55,6 +50,22 @@ def pieces(text: str) -> list[Markup | Picture]:
             at += 1
     flush()
     return found
+
+
+def line(text: str) -> Markup:
+    """The HTML of words within a paragraph."""
+    return Markup(_parser().renderInline(text))
+
+
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("link_close", lambda *_: "</a>")
+    return parser
 
 
 def _picture(tokens: Sequence[Token]) -> Picture | None:

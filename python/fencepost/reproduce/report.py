@@ -45,7 +45,7 @@ def html(outcome: Outcome) -> str:
             "is_own": study.is_own,
             "ending": page.ending(study).replace("`", ""),
             "claims": _by_metric(outcome.claims),
-            "misses": page.lines([claim for claim in known if not claim.holds]),
+            "misses": _with_reasons([claim for claim in known if not claim.holds]),
             "figures": _figures(outcome, columns),
             "programs": [_program(study, columns, name) for name in study.names if has_schemes],
             "sections": _sections(outcome, columns),
@@ -61,6 +61,14 @@ def _warnings(outcome: Outcome) -> list[str]:
     if len(outcome.parts) == len(PARTS):
         return []
     return [f"Not the whole study: only the parts {run}."]
+
+
+def _with_reasons(claims: list[Claim]) -> list[View]:
+    """The rows of what misses, with why."""
+    return [
+        {**line, "reason": markdown.line(claim.reason or "not known.")}
+        for line, claim in zip(page.lines(claims), claims, strict=True)
+    ]
 
 
 def _by_metric(claims: list[Claim]) -> dict[str, list[View]]:
