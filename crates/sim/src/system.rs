@@ -595,6 +595,8 @@ struct Builder<'a> {
     machine: &'a Machine,
     topology: &'a Topology,
     scheme: Scheme,
+    /// The persist points of each device.
+    persist_points: Vec<Vec<SwitchId>>,
     system: System,
 }
 
@@ -619,8 +621,11 @@ impl Builder<'_> {
     }
 
     fn build(machine: &Machine, scheme: Scheme, sources: Vec<AnyComponent>) -> Result<System, String> {
-        machine.topology().check_scheme(scheme)?;
-        let mut builder = Builder { machine, topology: machine.topology(), scheme, system: System::empty() };
+        let topology = machine.topology();
+        topology.check_scheme(scheme)?;
+        let devices = (0..topology.devices.len() as u32).map(DeviceId);
+        let persist_points = devices.map(|device| topology.persist_points(device)).collect();
+        let mut builder = Builder { machine, topology, scheme, persist_points, system: System::empty() };
         builder.add_hosts(sources)?;
         builder.add_switches()?;
         builder.add_devices()?;
@@ -688,7 +693,7 @@ impl Builder<'_> {
         let mut ranges = Vec::new();
         for range in self.topology.ranges.iter().filter(|range| range.is_pm()) {
             let is_behind = |device: &&DeviceId| self.topology.downstream_edge(switch, **device).is_some();
-            let persists_here = |device: &DeviceId| self.topology.persist_points(*device).contains(&switch);
+            let persists_here = |device: &DeviceId| self.persist_points[device.0 as usize].contains(&switch);
             let behind: Vec<&DeviceId> = range.targets.iter().filter(is_behind).collect();
             let here = behind.iter().filter(|device| persists_here(device)).count();
             if here > 0 && here < behind.len() {
@@ -722,7 +727,7 @@ impl Builder<'_> {
         let devices = || (0..self.topology.devices.len() as u32).map(DeviceId);
         self.system.devices = devices().map(|device| self.device(device)).collect();
         let points = |host, device| -> Vec<ComponentId> {
-            let on_route = self.topology.persist_points_on_route(host, device).into_iter();
+            let on_route = self.topology.passed(host, device, &self.persist_points[device.0 as usize]).into_iter();
             on_route.filter(|_| self.scheme.has_persist_buffer()).map(|switch| self.switch(switch)).collect()
         };
         let hosts = (0..self.topology.hosts.len() as u32).map(HostId);

@@ -23,7 +23,9 @@ pub(super) fn find(wiring: &mut Wiring<'_>, topology: &mut Topology) {
         for (switch, reached) in is_reached.iter_mut().enumerate() {
             *reached |= walk.entered_by(Vertex::Switch(SwitchId(switch as u32))).is_some();
         }
-        topology.hosts[host].routes = walk.routes(topology);
+        let routes = walk.routes(topology);
+        routes.iter().for_each(|route| note_route(HostId(host as u32), route, topology));
+        topology.hosts[host].routes = routes;
     }
     // With two routes to one place, a switch on the second one looks like a dead end.
     if !is_ambiguous {
@@ -102,6 +104,18 @@ impl Walk {
                 Route { device: DeviceId(index as u32), edges, switches }
             })
             .collect()
+    }
+}
+
+/// The device of a route of `host` knows that it is reached, and the switches on the way by which edge.
+fn note_route(host: HostId, route: &Route, topology: &mut Topology) {
+    let devices = topology.devices.len();
+    topology.devices[route.device.0 as usize].hosts.push(host);
+    // The first edge leads to the first switch, so the next one leaves it.
+    for (switch, edge) in route.switches.iter().zip(&route.edges[1..]) {
+        let ways = &mut topology.switches[switch.0 as usize].ways;
+        ways.resize(devices, None);
+        ways[route.device.0 as usize] = Some(*edge);
     }
 }
 

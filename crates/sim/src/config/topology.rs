@@ -62,6 +62,8 @@ pub struct SwitchNode {
     pub upstream: Vec<EdgeId>,
     /// Edges to devices or other switches, in the order of its ports.
     pub downstream: Vec<EdgeId>,
+    /// The edge by which requests to each device leave it, by device; none for those that no host reaches through it.
+    pub ways: Vec<Option<EdgeId>>,
     /// The ranges of memory behind it, as it decodes them.
     pub decoders: Vec<DecoderEntry>,
 }
@@ -73,6 +75,8 @@ pub struct DeviceNode {
     pub name: String,
     /// Edges from hosts or switches, in the order of its ports.
     pub upstream: Vec<EdgeId>,
+    /// The hosts that reach it, ascending.
+    pub hosts: Vec<HostId>,
 }
 
 /// A connection, directed from the host's side to the device's.
@@ -105,13 +109,19 @@ impl HostNode {
 
 impl SwitchNode {
     pub(super) fn new(name: &str) -> SwitchNode {
-        SwitchNode { name: name.to_owned(), upstream: Vec::new(), downstream: Vec::new(), decoders: Vec::new() }
+        SwitchNode {
+            name: name.to_owned(),
+            upstream: Vec::new(),
+            downstream: Vec::new(),
+            ways: Vec::new(),
+            decoders: Vec::new(),
+        }
     }
 }
 
 impl DeviceNode {
     pub(super) fn new(name: &str) -> DeviceNode {
-        DeviceNode { name: name.to_owned(), upstream: Vec::new() }
+        DeviceNode { name: name.to_owned(), upstream: Vec::new(), hosts: Vec::new() }
     }
 }
 
@@ -221,7 +231,8 @@ impl Topology {
 
     /// The way from `host` to `device`, if it reaches it.
     pub fn route(&self, host: HostId, device: DeviceId) -> Option<&Route> {
-        self.hosts[host.0 as usize].routes.iter().find(|route| route.device == device)
+        let routes = &self.hosts[host.0 as usize].routes;
+        routes.binary_search_by_key(&device, |route| route.device).ok().map(|index| &routes[index])
     }
 
     /// The physical addresses of PM that the processes of `host` get frames from, in ascending ranges: of each range that it reaches an equal part for
@@ -236,25 +247,20 @@ impl Topology {
     }
 
     fn shares_of(&self, host: HostId, is_wanted: impl Fn(&MemoryRange) -> bool) -> Vec<Range<u64>> {
-        let reached = |host: usize, range: &MemoryRange| self.route(HostId(host as u32), range.targets[0]).is_some();
-        let ranges = self.ranges.iter().filter(|range| is_wanted(range) && reached(host.0 as usize, range));
+        let ranges = self.ranges.iter().filter(|range| is_wanted(range));
         ranges
-            .map(|range| {
-                let sharing: Vec<usize> = (0..self.hosts.len()).filter(|host| reached(*host, range)).collect();
-                let before = sharing.iter().filter(|other| **other < host.0 as usize).count() as u64;
+            .filter_map(|range| {
+                let sharing = &self.devices[range.targets[0].0 as usize].hosts;
+                let before = sharing.binary_search(&host).ok()? as u64;
                 let part = (range.bytes / sharing.len() as u64) >> PAGE_SHIFT << PAGE_SHIFT;
-                range.base + before * part..range.base + (before + 1) * part
+                Some(range.base + before * part..range.base + (before + 1) * part)
             })
             .collect()
     }
 
     /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.
     pub fn downstream_edge(&self, switch: SwitchId, device: DeviceId) -> Option<EdgeId> {
-        self.routes_to(device).find_map(|(_, route)| {
-            let position = route.switches.iter().position(|passed| *passed == switch)?;
-            // The first edge leads to the first switch, so the next one leaves it.
-            Some(route.edges[position + 1])
-        })
+        self.switches[switch.0 as usize].ways.get(device.0 as usize).copied().flatten()
     }
 
     /// The switches that accept persists to `device`, a PM device, under a scheme with persist buffers: those that `fabric.persist_points` names, or the
@@ -268,11 +274,10 @@ impl Topology {
         }
     }
 
-    /// The persist points on the way from `host` to `device`, the one that acknowledges first; none where it does not reach the device.
-    pub fn persist_points_on_route(&self, host: HostId, device: DeviceId) -> Vec<SwitchId> {
-        let points = self.persist_points(device);
-        let switches = self.route(host, device).map_or(&[][..], |route| &route.switches);
-        switches.iter().copied().filter(|switch| points.contains(switch)).collect()
+    /// Those of `switches` that the way from `host` to `device` passes, from the host on; none where it does not reach the device.
+    pub fn passed(&self, host: HostId, device: DeviceId, switches: &[SwitchId]) -> Vec<SwitchId> {
+        let on_route = self.route(host, device).map_or(&[][..], |route| &route.switches);
+        on_route.iter().copied().filter(|switch| switches.contains(switch)).collect()
     }
 
     /// The first switch that every route to `device` passes.
@@ -330,11 +335,8 @@ impl Topology {
 
     /// Every route to `device`, with the host it comes from.
     pub(super) fn routes_to(&self, device: DeviceId) -> impl Iterator<Item = (HostId, &Route)> {
-        let hosts = self.hosts.iter().enumerate();
-        hosts.flat_map(move |(host, node)| {
-            let routes = node.routes.iter().filter(move |route| route.device == device);
-            routes.map(move |route| (HostId(host as u32), route))
-        })
+        let hosts = self.devices[device.0 as usize].hosts.iter();
+        hosts.filter_map(move |host| self.route(*host, device).map(|route| (*host, route)))
     }
 
     /// The way from `host` along `edges`, as a person would write it.
