@@ -13,21 +13,29 @@ from pathlib import Path
 
 CORE, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
 
-PROGRAMS = {
-    "fft": ["-m10", "-p4", "--persist-level", "coarse"],
-    "hashmap": ["-t2", "-n3000", "--flush", "clwb"],
-    "chase": ["-s", "1M", "-n", "20000"],
-    "stream": ["-t2", "-s", "256K", "-r", "2", "--flush", "clwb"],
+#: Records by name: program and arguments.
+RECORDS = {
+    "fft": ["fft", "-m12", "-p4", "--persist-level", "coarse"],
+    "hashmap": ["hashmap", "-t2", "-n8000", "--flush", "clwb"],
+    "misses": ["chase", "-s", "4M", "-n", "30000", "-c", "2"],
+    "hits": ["chase", "-s", "64K", "-n", "150000"],
+    "stream": ["stream", "-t2", "-s", "256K", "-r", "2", "--flush", "clwb"],
+    "queue": ["queue", "-t1", "-c1", "-n6000", "--flush", "clflush"],
 }
+#: None takes much longer than the others: what takes little of all the time would be compiled as if nobody waited for it.
 COMMANDS = [
     ["compare", "pcs-table1", "fft"],
     ["compare", "pcs-table1-4sw", "fft", "--schemes", "pb_adaptive"],
-    ["run", "pcs-table1", "hashmap"],
+    ["compare", "pcs-table1", "hashmap"],
     ["run", "pcs-table1", "stream", "--scheme", "pb"],
-    ["run", "pcs-table1", "chase", "--scheme", "pb"],
-    ["run", "gem5-o3", "chase", "--scheme", "nopb"],
+    ["run", "pcs-table1", "misses", "--scheme", "pb"],
+    ["run", "gem5-o3", "misses", "--scheme", "nopb"],
+    ["run", "gem5-o3", "hits", "--scheme", "nopb"],
     ["run", "gem5-o3", "stream", "--scheme", "nopb"],
-    ["prove", "--scheme", "pb_adaptive", "--hosts", "2", "--writes", "2", "--jobs", "1"],
+    ["run", "gem5-o3", "hashmap", "--scheme", "nopb"],
+    ["run", "gem5-o3", "queue", "--scheme", "nopb"],
+    ["run", "gem5-o3", "queue", "--scheme", "nopb", "--pm", "range:0x0-0x1000"],
+    ["latency", "xconn-pool", "--delay", "200", "--mix", "2:1", "--measure-us", "100"],
     ["prove", "--scheme", "pb", "--hosts", "2", "--writes", "2", "--jobs", "1"],
 ]
 
@@ -41,11 +49,11 @@ def main() -> None:
     spec.loader.exec_module(core)
     from fencepost import cli, recording, tree
 
-    for program, arguments in PROGRAMS.items():
+    for name, [program, *arguments] in RECORDS.items():
         command = [str(tree.WORKLOADS / program), *arguments]
-        recording.record_to(FOLDER / f"{program}.fencepost", [], command, subprocess.DEVNULL)
+        recording.record_to(FOLDER / f"{name}.fencepost", [], command, subprocess.DEVNULL)
     for command in COMMANDS:
-        words = [f"{FOLDER / word}.fencepost" if word in PROGRAMS else word for word in command]
+        words = [f"{FOLDER / word}.fencepost" if word in RECORDS else word for word in command]
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code = cli.main([*words, "--quiet"])
