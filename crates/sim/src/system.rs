@@ -157,11 +157,13 @@ impl System {
     }
 
     fn empty() -> System {
+        let mut queue = EventQueue::default();
+        queue.hold_credits(true);
         System {
             names: Vec::new(),
             components: Vec::new(),
             wires: Wires::default(),
-            queue: EventQueue::default(),
+            queue,
             trace: None,
             now: Time::ZERO,
             hosts: Vec::new(),
@@ -219,6 +221,8 @@ impl System {
 
     /// Follows single requests from now on.
     pub fn trace(&mut self, trace: Trace) {
+        // What is watched are also the credits in hand.
+        self.queue.hold_credits(false);
         self.trace = Some(Box::new(trace));
     }
 
@@ -326,9 +330,9 @@ impl System {
         })
     }
 
-    /// How many events were ever sent; a measure of the work done.
+    /// How many events were ever handled; a measure of the work done.
     pub fn events(&self) -> u64 {
-        self.queue.sent()
+        self.queue.taken()
     }
 
     /// What each host, or the traffic in its place, has done so far, by its name.

@@ -96,7 +96,7 @@ impl HostBridge {
         let number = self.port_to(message.line);
         let port = self.memory_port(number);
         // What leaves at once for a controller that keeps the order cannot be overtaken.
-        let needs_no_watch = port.keeps_order && port.transmitter.has_credit(message.class());
+        let needs_no_watch = port.keeps_order && port.transmitter.has_credit(message.class(), context);
         if needs_no_watch && !self.write_order.holds(message.line) {
             self.send_request(number, message, false, context);
         } else if self.write_order.admit(message, context.now()) {

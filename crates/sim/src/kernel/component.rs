@@ -33,7 +33,8 @@ pub enum Event {
         /// What arrived.
         message: Message,
     },
-    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there.
+    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. Where nobody waits for credits they may be
+    /// counted without an event: see [`Context::take_credits`].
     Credit {
         /// The port whose transmitter gains the credit.
         port: PortId,
@@ -114,9 +115,15 @@ impl Wires {
     /// If nothing is wired there.
     #[inline]
     pub fn peer(&self, component: ComponentId, port: PortId) -> (ComponentId, PortId) {
-        debug_assert!(port.index() < self.ports(component).len(), "{component:?} has no port {port:?}");
-        self.peers[self.first[component.0 as usize] as usize + port.index()]
+        self.peers[self.place(component, port)]
             .unwrap_or_else(|| panic!("port {port:?} of component {component:?} is not wired"))
+    }
+
+    /// The number of that port among all ports of all components.
+    #[inline]
+    pub fn place(&self, component: ComponentId, port: PortId) -> usize {
+        debug_assert!(port.index() < self.ports(component).len(), "{component:?} has no port {port:?}");
+        self.first[component.0 as usize] as usize + port.index()
     }
 
     /// Where the ports of `component` are.
@@ -201,8 +208,16 @@ impl<'a> Context<'a> {
     #[inline]
     pub fn return_credit(&mut self, port: PortId, class: MessageClass, arrival: Time) {
         debug_assert!(arrival >= self.now, "a credit cannot arrive in the past");
-        let (target, port) = self.wires.peer(self.component, port);
-        self.queue.push(arrival, target, Event::Credit { port, class });
+        let to = self.wires.peer(self.component, port);
+        self.queue.return_credit(self.wires.place(self.component, port), to, class, arrival);
+    }
+
+    /// How many credits of `class` have come to `port` since the last call, besides those that came as events. If there are none, the next one comes as
+    /// an event.
+    #[inline]
+    pub fn take_credits(&mut self, port: PortId, class: MessageClass) -> u16 {
+        let (from, from_port) = self.wires.peer(self.component, port);
+        self.queue.take_credits(self.wires.place(from, from_port), (self.component, port), class)
     }
 
     /// Whether single requests are followed.

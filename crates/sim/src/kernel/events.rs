@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::component::{ComponentId, Event, PortId};
+use super::credits::{Credits, Due};
 use super::heap::{Heap, Key};
 use super::time::Time;
 use crate::message::{Message, MessageClass};
@@ -36,18 +37,21 @@ struct Slab<T> {
 
 /// Pending events of a simulation, ordered by (time, sequence of sending).
 ///
-/// The heap holds small keys only; the events lie in a slab and do not move while the heap is reordered. What happens at the present time stands in a
-/// line of its own: all else of that time was sent before and comes first.
+/// The heap holds small keys only; the events lie in a slab and do not move while the heap is reordered. What is sent for the present time stands in a
+/// line of its own.
 #[derive(Clone, Default)]
 pub struct EventQueue {
     heap: Heap,
     events: Slab<Pending>,
     messages: Slab<Message>,
-    /// Where events of the time `now` lie, in the order sent.
-    present: VecDeque<u32>,
-    /// The time of the event that was taken last.
-    now: Time,
+    /// The lower bits of the keys of events of the present time, in the order sent.
+    present: VecDeque<u64>,
+    /// The key of the event that was taken last.
+    last: Key,
     sequence: u64,
+    taken: u64,
+    /// Credits that nobody waits for, if those are no events.
+    credits: Option<Credits>,
 }
 
 impl EventQueue {
@@ -64,44 +68,113 @@ impl EventQueue {
     }
 
     fn schedule(&mut self, time: Time, slot: u32) {
-        if time == self.now {
-            self.present.push_back(slot);
+        let order = self.sequence << SLOT_BITS | u64::from(slot);
+        if time == self.now() {
+            self.present.push_back(order);
         } else {
-            let order = self.sequence << SLOT_BITS | u64::from(slot);
-            self.heap.push(Key::from(time.as_ps()) << ORDER_BITS | Key::from(order));
+            self.heap.push(key_at(time, order));
         }
         self.sequence += 1;
+    }
+
+    /// From now on credits that nobody waits for are no events, or again all are.
+    pub fn hold_credits(&mut self, is_holding: bool) {
+        self.release_credits();
+        self.credits = is_holding.then(Credits::default);
+    }
+
+    /// Port number `from` of all gives a credit of `class` back to `to`, which has it at `arrival`.
+    #[inline]
+    pub fn return_credit(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass, arrival: Time) {
+        let Some(credits) = &mut self.credits else {
+            return self.push(arrival, to.0, Event::Credit { port: to.1, class });
+        };
+        let key = key_at(arrival, self.sequence << SLOT_BITS);
+        self.sequence += 1;
+        if let Some(due) = credits.give_back(from, Due { key, to, class }, self.last) {
+            self.push_credit(due);
+        }
+    }
+
+    /// How many credits of `class` have reached `to` from port number `from` of all since the last call, besides those that were events. If there are
+    /// none, the next one is an event.
+    pub fn take_credits(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass) -> u16 {
+        let Some(credits) = &mut self.credits else { return 0 };
+        let (arrived, next) = credits.take(from, to, class, self.last);
+        if let Some(due) = next {
+            self.push_credit(due);
+        }
+        arrived
+    }
+
+    /// A credit becomes an event, in the place that it has.
+    fn push_credit(&mut self, Due { key, to: (target, port), class }: Due) {
+        let slot = self.events.insert(Pending { target, kind: Kind::Credit { port, class } });
+        self.heap.push(key | Key::from(slot));
+    }
+
+    /// All credits become events; whether there were any.
+    fn release_credits(&mut self) -> bool {
+        let Some(credits) = &mut self.credits else { return false };
+        let all = credits.take_all(key_at(time_of(self.last), self.sequence << SLOT_BITS));
+        self.sequence += 1;
+        all.iter().for_each(|due| self.push_credit(*due));
+        !all.is_empty()
     }
 
     /// Takes the earliest event, with its time and receiver.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, ComponentId, Event)> {
-        let slot = match self.heap.first() {
-            Some(key) if time_of(key) == self.now || self.present.is_empty() => {
+        let now = self.now();
+        let present = self.present.front().map(|order| key_at(now, *order));
+        let key = match (self.heap.first(), present) {
+            (Some(key), None) => {
                 self.heap.pop();
-                self.now = time_of(key);
-                slot_of(key)
+                key
             }
-            _ => self.present.pop_front()?,
+            // Most of what was sent earlier for this time was sent before it came.
+            (Some(key), Some(present)) if key < present => {
+                self.heap.pop();
+                key
+            }
+            (_, Some(present)) => {
+                self.present.pop_front();
+                present
+            }
+            // What is left are credits that nobody waits for. Time goes on until all have arrived.
+            (None, None) if self.release_credits() => return self.pop(),
+            (None, None) => return None,
         };
-        let Pending { target, kind } = self.events.take(slot);
+        self.last = key;
+        self.taken += 1;
+        let Pending { target, kind } = self.events.take(slot_of(key));
         let event = match kind {
             Kind::Arrival { port, message } => Event::Arrival { port, message: self.messages.take(message) },
             Kind::Credit { port, class } => Event::Credit { port, class },
             Kind::Wake { token } => Event::Wake { token },
         };
-        Some((self.now, target, event))
+        Some((self.now(), target, event))
+    }
+
+    /// The time of the event that was taken last.
+    #[inline]
+    fn now(&self) -> Time {
+        time_of(self.last)
     }
 
     /// When the next event is due.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        if self.present.is_empty() { self.heap.first().map(time_of) } else { Some(self.now) }
+        if !self.present.is_empty() {
+            return Some(self.now());
+        }
+        let of_credits = || self.credits.as_ref()?.next(self.last);
+        self.heap.first().or_else(of_credits).map(time_of)
     }
 
-    /// How many events were ever sent; a measure of the work done.
-    pub fn sent(&self) -> u64 {
-        self.sequence
+    /// How many events were ever taken; a measure of the work done.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// How many events are pending.
@@ -116,6 +189,7 @@ impl EventQueue {
 
     /// Drops everything that is under way: what a power cut does to the wires.
     pub fn clear(&mut self) {
+        self.credits = self.credits.take().map(|_| Credits::default());
         self.heap.clear();
         self.events = Slab::default();
         self.messages = Slab::default();
@@ -158,6 +232,11 @@ impl<T: Copy> Slab<T> {
 }
 
 #[inline]
+fn key_at(time: Time, order: u64) -> Key {
+    Key::from(time.as_ps()) << ORDER_BITS | Key::from(order)
+}
+
+#[inline]
 fn time_of(key: Key) -> Time {
     Time::from_ps((key >> ORDER_BITS) as u64)
 }
@@ -169,6 +248,8 @@ fn slot_of(key: Key) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn order(queue: &mut EventQueue) -> Vec<u64> {
@@ -216,5 +297,52 @@ mod tests {
         }
         let mut copy = queue.clone();
         assert_eq!(order(&mut queue), order(&mut copy));
+    }
+
+    const TAKER: ComponentId = ComponentId(1);
+    const PORT: PortId = PortId(0);
+    const CLASS: MessageClass = MessageClass::Request;
+
+    /// What needs a credit comes at times, waits for its turn, and gives the credit back so much later: when each of them has had one.
+    fn served(wants: &[(u64, u64)], mut credits: u16, is_holding: bool) -> Vec<(Time, u64)> {
+        let mut queue = EventQueue::default();
+        queue.hold_credits(is_holding);
+        for (token, (time, _)) in (0..).zip(wants) {
+            queue.push(Time::from_ps(*time), TAKER, Event::Wake { token });
+        }
+        let (mut waiting, mut served) = (VecDeque::new(), Vec::new());
+        while let Some((now, _, event)) = queue.pop() {
+            match event {
+                Event::Wake { token } => waiting.push_back(token),
+                Event::Credit { .. } => credits += 1,
+                Event::Arrival { .. } => unreachable!("nobody sends anything"),
+            }
+            while let Some(token) = waiting.front().copied() {
+                if credits == 0 {
+                    credits = queue.take_credits(5, (TAKER, PORT), CLASS);
+                }
+                if credits == 0 {
+                    break;
+                }
+                credits -= 1;
+                waiting.pop_front();
+                served.push((now, token));
+                let back = Time::from_ps(now.as_ps() + wants[token as usize].1);
+                queue.return_credit(5, (TAKER, PORT), CLASS, back);
+            }
+        }
+        assert_eq!((usize::from(credits), queue.next_time()), (usize::from(CREDITS), None), "all have come back");
+        served
+    }
+
+    const CREDITS: u16 = 3;
+
+    proptest! {
+        #[test]
+        fn credits_that_are_no_events_come_when_they_would_have(
+            wants in prop::collection::vec((0..40u64, 0..12u64), 0..60)
+        ) {
+            prop_assert_eq!(served(&wants, CREDITS, true), served(&wants, CREDITS, false));
+        }
     }
 }

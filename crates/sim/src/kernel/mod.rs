@@ -3,6 +3,7 @@
 //! Components never call each other: they send messages through ports, and this room decides who receives what, when.
 
 pub mod component;
+mod credits;
 pub mod divisor;
 pub mod events;
 mod heap;

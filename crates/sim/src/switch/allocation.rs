@@ -40,7 +40,7 @@ impl Switch {
             if at > now {
                 return self.retry(port, at, context);
             }
-            match self.choose(port, now) {
+            match self.choose(port, context) {
                 Choice::Allocate(source) => self.cross(source, port, context),
                 Choice::InputFree(at) => return self.retry(port, at, context),
                 Choice::NoCredit => return,
@@ -56,13 +56,14 @@ impl Switch {
         }
     }
 
-    fn choose(&mut self, port: PortId, now: Time) -> Choice {
+    fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
+        let now = context.now();
         let mut choice = Choice::NoCredit;
         let output = &mut self.ports[port.index()];
         for source in self.arbiters[port.index()].asking() {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
             let input_free = self.input_free[source / MessageClass::COUNT];
-            if !output.transmitter.has_credit(class) {
+            if !output.transmitter.has_credit(class, context) {
                 output.note_no_credit(class, now);
             } else if input_free <= now {
                 return Choice::Allocate(source);
@@ -262,7 +263,7 @@ impl Switch {
                 let (count, class_name, line) = (buffer.len(), class.name(), head.message.line.byte());
                 let target = match head.destination {
                     Destination::Controller => "room in the persist buffer's input".to_owned(),
-                    Destination::Port(to) => match self.ports[to.index()].transmitter.has_credit(class) {
+                    Destination::Port(to) => match self.ports[to.index()].transmitter.credits(class) > 0 {
                         true => format!("its turn at port {}", to.0),
                         false => format!("a credit at port {}", to.0),
                     },

@@ -83,7 +83,7 @@ pub fn saturate(link: &LinkConfig, mix: &Mix, messages: u64) -> Saturated {
     let (mut now, mut left, mut last, mut payload_bytes) = (Time::ZERO, messages, Time::ZERO, 0);
     loop {
         let mut context = Context::new(now, ComponentId(0), &mut queue, &wires);
-        while left > 0 && ends[0].has_credit(source.next.class()) {
+        while left > 0 && ends[0].has_credit(source.next.class(), &mut context) {
             ends[0].offer(message(source.next, 0, now), &mut context);
             payload_bytes += if source.next.class().carries_data() { LINE_BYTES } else { 0 };
             source.advance();

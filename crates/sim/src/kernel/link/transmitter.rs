@@ -61,10 +61,10 @@ impl Transmitter {
 
     /// Takes `message` and sends it as soon as its class has a credit; within a class in the order offered.
     pub fn offer(&mut self, message: Message, context: &mut Context<'_>) {
-        let class = message.class().index();
-        if self.credits[class] > 0 && self.waiting[class].is_empty() {
+        if self.has_credit(message.class(), context) {
             self.transmit(message, context);
         } else {
+            let class = message.class().index();
             self.stats.credit_stalls[class] += 1;
             if self.waiting[class].is_empty() {
                 self.stalled_since[class] = context.now();
@@ -92,8 +92,19 @@ impl Transmitter {
     }
 
     /// Whether a message of `class` would find a credit.
-    pub fn has_credit(&self, class: MessageClass) -> bool {
-        self.credits[class.index()] > 0 && self.waiting[class.index()].is_empty()
+    #[inline]
+    pub fn has_credit(&mut self, class: MessageClass, context: &mut Context<'_>) -> bool {
+        self.waiting[class.index()].is_empty() && self.take_credit(class, context)
+    }
+
+    /// Whether a credit of `class` is in hand; if not, the next one comes as an event.
+    #[inline]
+    fn take_credit(&mut self, class: MessageClass, context: &mut Context<'_>) -> bool {
+        let credits = &mut self.credits[class.index()];
+        if *credits == 0 {
+            *credits = context.take_credits(self.port, class);
+        }
+        *credits > 0
     }
 
     /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the link.
@@ -174,20 +185,16 @@ impl Transmitter {
         while idle_classes < MessageClass::COUNT {
             let class = self.next_class;
             self.next_class = (class + 1) % MessageClass::COUNT;
-            if self.credits[class] == 0 {
+            if self.waiting[class].is_empty() || !self.take_credit(MessageClass::ALL[class], context) {
                 idle_classes += 1;
                 continue;
             }
-            match self.waiting[class].pop_front() {
-                Some((message, offered)) => {
-                    self.stats.credit_wait_ps[class] += context.now().since(offered).as_ps();
-                    self.stats.credit_stall_ps[class] += context.now().since(self.stalled_since[class]).as_ps();
-                    self.stalled_since[class] = context.now();
-                    self.transmit(message, context);
-                    idle_classes = 0;
-                }
-                None => idle_classes += 1,
-            }
+            let (message, offered) = self.waiting[class].pop_front().expect("something waits");
+            self.stats.credit_wait_ps[class] += context.now().since(offered).as_ps();
+            self.stats.credit_stall_ps[class] += context.now().since(self.stalled_since[class]).as_ps();
+            self.stalled_since[class] = context.now();
+            self.transmit(message, context);
+            idle_classes = 0;
         }
     }
 

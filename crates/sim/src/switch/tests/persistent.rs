@@ -445,7 +445,7 @@ fn a_persist_costs_the_switch_three_events_and_a_drain_four() {
     bench.arrive(0, 0, write(1, 1, 0, 0));
     bench.run();
     // Arrival, ready, controller; then the host's arrival, the credit for the host and the one from it.
-    assert_eq!(bench.queue.sent(), 3 + 3);
+    assert_eq!(bench.queue.taken(), 3 + 3);
 }
 
 /// Several hosts write versions of a few lines, each line's next one after the acknowledgement of the one before, and read another line.

@@ -3,6 +3,7 @@
 use super::super::{Experiment, Measurement, Pattern, StreamConfig};
 use super::reads;
 use crate::config::{Machine, SourceText};
+use crate::kernel::trace::{Selection, Trace};
 use crate::message::Stage;
 use crate::switch::Scheme;
 use crate::system::Stepped;
@@ -48,6 +49,30 @@ fn an_unloaded_read_takes_the_sum_of_what_lies_on_its_way() {
     // take two flits on each; a switch of four stages of 2.5 each way; the controller 10 in and out; the medium 100.
     let expected = 13.0 + 2.0 * 20.0 + 2.0 * (25.0 + 1.0) + 2.0 * (25.0 + 2.0) + 2.0 * 10.0 + 2.0 * 10.0 + 100.0;
     assert!((mean_ns(&measurement, 0, "reads") - expected).abs() < 1e-9, "{}", mean_ns(&measurement, 0, "reads"));
+}
+
+#[test]
+fn credits_that_nobody_waits_for_change_nothing_by_being_no_events() {
+    let sets = ["link.request_credits=3", "link.data_response_credits=2", "pm.read_queue_entries=4"];
+    let machine = machine(&sets);
+    let busy = StreamConfig { pattern: Pattern::Random, outstanding: 64, reads: 2, writes: 1, ..pm_reads() };
+    let seldom = StreamConfig { outstanding: 2, inject_delay_ns: 300.0, ..pm_reads() };
+    for scheme in Scheme::ALL {
+        for streams in [vec![busy.clone()], vec![seldom.clone()], vec![busy.clone(), seldom.clone()]] {
+            let experiment = experiment(streams);
+            let measured = |is_traced: bool| {
+                let mut system = experiment.system(&machine, scheme).expect("the machine can run it");
+                if is_traced {
+                    // All credits are events then.
+                    system.trace(Trace::new(Selection::FromFirstPersist(None), 1));
+                }
+                experiment.measure(&machine, system).unwrap_or_else(|error| panic!("{error}"))
+            };
+            let (held, as_events) = (measured(false), measured(true));
+            assert_eq!(held.to_json(), as_events.to_json(), "{scheme}");
+            assert!(held.events < as_events.events, "{scheme}: {} and {} events", held.events, as_events.events);
+        }
+    }
 }
 
 #[test]
