@@ -317,6 +317,7 @@ fn regions(outcome: &Outcome) -> Value {
 /// What a reader has to know; of all `persists`, so many were timed.
 fn warnings(outcome: &Outcome, persists: u64, timed: u64) -> Vec<String> {
     let mut warnings = outcome.warnings.clone();
+    warnings.extend(outcome.sample.as_ref().and_then(sample::warning));
     if persists == 0 {
         warnings.push(
             "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),

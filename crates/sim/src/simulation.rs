@@ -635,7 +635,8 @@ impl Simulation {
     pub(crate) fn finish(&mut self) -> Result<Outcome, SimulationError> {
         self.check_rest()?;
         self.close_region();
-        let sample = self.sampling.take().map(|sampling| sampling.finish()).transpose()?;
+        let wait_share = self.system.hosts().find_map(Host::sampled_wait_share).unwrap_or_default();
+        let sample = self.sampling.take().map(|sampling| sampling.finish(wait_share)).transpose()?;
         let stats = self.system.stats();
         let ended = if self.has_reached_shared_pm_writes || self.system.hosts().any(Host::has_reached_pm_writes_limit) {
             Ended::LimitPmWrites

@@ -53,13 +53,26 @@ pub struct Sampler {
     /// Instructions executed when the last region ended, while outside.
     left_at: Option<u64>,
     boundary: Option<SampleBoundary>,
-    /// Instructions of all threads and cycles that they had cores when the present interval began, and in all intervals so far.
-    at_begin: (u64, u64),
-    measured: (u64, u64),
+    /// What threads had done when the present interval began, and what they did in all intervals so far.
+    at_begin: ThreadProgress,
+    measured: ThreadProgress,
+    /// Since which cycle each thread waits for another, and for how many cycles those did that wait no longer.
+    waiting_since: Vec<Option<u64>>,
+    waited: u64,
+}
+
+/// What the threads of a host did in some time, all together.
+#[derive(Clone, Copy, Debug, Default)]
+struct ThreadProgress {
+    instructions: u64,
+    /// Cycles for which they had cores.
+    busy: u64,
+    /// Cycles for which they waited for each other at locks, conditions, barriers and semaphores.
+    waited: u64,
 }
 
 impl Sampler {
-    fn new(plan: SamplePlan, is_inside: bool) -> Sampler {
+    fn new(plan: SamplePlan, is_inside: bool, threads: usize) -> Sampler {
         Sampler {
             plan,
             phase: Phase::Functional,
@@ -67,8 +80,10 @@ impl Sampler {
             outside: 0,
             left_at: (!is_inside).then_some(0),
             boundary: None,
-            at_begin: (0, 0),
-            measured: (0, 0),
+            at_begin: ThreadProgress::default(),
+            measured: ThreadProgress::default(),
+            waiting_since: vec![None; threads],
+            waited: 0,
         }
     }
 
@@ -110,14 +125,37 @@ impl Sampler {
     /// At which pace threads go on between intervals: all at one, as they did on average in them. What an interval shows of one thread alone is mostly
     /// what it happened to do there; threads that do the same between two barriers would drift apart.
     fn pace(&self) -> Pace {
-        Pace::of(self.measured.0, self.measured.1).unwrap_or(INITIAL_PACE)
+        Pace::of(self.measured.instructions, self.measured.busy).unwrap_or(INITIAL_PACE)
     }
 }
 
 impl Host {
     /// Replays only a sample in detail, from now on; to be called before the start.
     pub fn sample(&mut self, plan: SamplePlan) {
-        self.sampler = Some(Box::new(Sampler::new(plan, !self.regions.is_warming())));
+        self.sampler = Some(Box::new(Sampler::new(plan, !self.regions.is_warming(), self.threads.len())));
+    }
+
+    /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none. That one waits for the end of
+    /// another is no such wait.
+    pub fn sampled_wait_share(&self) -> Option<f64> {
+        let ThreadProgress { busy, waited, .. } = self.sampler.as_deref()?.measured;
+        (busy + waited > 0).then(|| waited as f64 / (busy + waited) as f64)
+    }
+
+    /// A thread waits for another from `cycle` on.
+    pub(super) fn note_wait(&mut self, thread: usize, cycle: u64) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.waiting_since[thread] = Some(cycle);
+        }
+    }
+
+    /// It goes on at `cycle`, if it waited.
+    pub(super) fn note_wait_over(&mut self, thread: usize, cycle: u64) {
+        if let Some(sampler) = &mut self.sampler
+            && let Some(since) = sampler.waiting_since[thread].take()
+        {
+            sampler.waited += cycle.saturating_sub(since);
+        }
     }
 
     /// What has changed at a position of the plan since the last call.
@@ -181,12 +219,13 @@ impl Host {
         let boundary = sampler.next_phase();
         let begins_functional = sampler.phase == Phase::Functional;
         let time = self.mean_time(now);
+        let progress = self.progress(now);
+        let sampler = self.sampler_mut();
         if boundary.ends_measuring {
-            self.note_pace();
+            sampler.measured.add(&progress, &sampler.at_begin);
         }
         if boundary.begins_measuring {
-            let progress = self.progress();
-            self.sampler_mut().at_begin = progress;
+            sampler.at_begin = progress;
         }
         if begins_functional {
             self.regions.settle_first();
@@ -234,17 +273,25 @@ impl Host {
         self.time(cycles.checked_div(cores).unwrap_or(now))
     }
 
-    /// Instructions of all threads, and cycles that they have had cores.
-    fn progress(&self) -> (u64, u64) {
+    /// What all threads have done until cycle `now`.
+    fn progress(&self, now: u64) -> ThreadProgress {
         let running = self.core_states.iter().zip(&self.cores).filter(|(state, _)| state.thread.is_some());
         let cycles = running.map(|(state, core)| core.cycle().saturating_sub(state.slice_start));
-        (self.instructions(), self.busy_cycles + cycles.sum::<u64>())
+        let sampler = self.sampler.as_deref().expect("this host samples");
+        let waits = sampler.waiting_since.iter().flatten().map(|since| now.saturating_sub(*since));
+        ThreadProgress {
+            instructions: self.instructions(),
+            busy: self.busy_cycles + cycles.sum::<u64>(),
+            waited: sampler.waited + waits.sum::<u64>(),
+        }
     }
+}
 
-    fn note_pace(&mut self) {
-        let (instructions, cycles) = self.progress();
-        let sampler = self.sampler_mut();
-        sampler.measured.0 += instructions - sampler.at_begin.0;
-        sampler.measured.1 += cycles - sampler.at_begin.1;
+impl ThreadProgress {
+    /// Adds what was done between `begin` and `end`.
+    fn add(&mut self, end: &ThreadProgress, begin: &ThreadProgress) {
+        self.instructions += end.instructions - begin.instructions;
+        self.busy += end.busy - begin.busy;
+        self.waited += end.waited.saturating_sub(begin.waited);
     }
 }

@@ -67,6 +67,7 @@ impl Host {
         if matches!(self.thread_states[thread], ThreadState::Ready | ThreadState::Running | ThreadState::Ended) {
             return;
         }
+        self.note_wait_over(thread, cycle);
         let is_new = self.thread_states[thread] == ThreadState::Unstarted;
         let cycle = if is_new { cycle + self.start_delays[thread] } else { cycle };
         self.thread_states[thread] = ThreadState::Ready;
@@ -148,6 +149,7 @@ impl Host {
         own.pass_event();
         own.clock = event.clock().map_or(own.clock, |clock| clock.max(own.clock));
         self.cores[core].stats.synchronisations += 1;
+        let is_join = matches!(event, Event::ThreadJoin { .. });
         let proceeds = match event {
             Event::Roi { begin } => {
                 self.regions.set(begin, self.time(now));
@@ -174,6 +176,9 @@ impl Host {
             self.cores[core].resume_at(now);
         } else {
             self.thread_states[thread] = ThreadState::Blocked;
+            if !is_join {
+                self.note_wait(thread, now);
+            }
             self.leave(core, now, context);
         }
     }

@@ -15,6 +15,20 @@ use crate::simulation::{Interval, Outcome};
 const COUNTERS: [&str; 7] =
     ["stores", "non_temporal_stores", "flushes", "fences", "atomics", "branches", "mispredictions"];
 
+/// A part of the threads' time: of programs that wait for each other longer, estimates have been seen to be off by more than their intervals say.
+const WAITS_MOST: f64 = 0.5;
+
+/// What the confidence intervals of `sample` do not know of, if there is something.
+pub(super) fn warning(sample: &Sample) -> Option<String> {
+    (sample.wait_share > WAITS_MOST).then(|| {
+        format!(
+            "threads waited for each other {:.0} % of their time, and a sample gets wrong how they meet: times can be off by more than the confidence \
+             intervals say; replay it in full detail",
+            sample.wait_share * 100.0
+        )
+    })
+}
+
 /// Makes the entry of a run that of a sampled one.
 pub(super) fn estimate(entry: &mut Map<String, Value>, outcome: &Outcome, sample: &Sample) {
     let whole = Counted::over(&outcome.intervals, &outcome.stats);
@@ -60,6 +74,7 @@ fn description(sample: &Sample, whole: &Counted, time: &Total, estimates: Value)
         "estimates": estimates,
         "counts": counts,
         "coefficients": time.coefficients,
+        "wait_share": sample.wait_share,
         "intervals": intervals.collect::<Value>(),
     })
 }

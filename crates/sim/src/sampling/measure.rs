@@ -52,6 +52,8 @@ pub struct Sample {
     pub intervals: Vec<MeasuredInterval>,
     /// What was counted in the intervals of each region that has any.
     pub regions: BTreeMap<usize, Measured>,
+    /// The part of the threads' time in the intervals for which they waited for each other.
+    pub wait_share: f64,
 }
 
 /// What was counted in intervals.
@@ -160,11 +162,11 @@ impl Sampling {
         self.regions.insert(region, sum);
     }
 
-    /// What came of it.
+    /// What came of it; threads waited for each other for `wait_share` of their time.
     ///
     /// # Errors
     /// If there are too few intervals to say anything.
-    pub fn finish(self) -> Result<Sample, SimulationError> {
+    pub fn finish(self, wait_share: f64) -> Result<Sample, SimulationError> {
         let Sampling { plan, intervals, regions, .. } = self;
         if intervals.len() < 2 {
             return Err(SimulationError::Impossible(format!(
@@ -172,7 +174,7 @@ impl Sampling {
                 intervals.len()
             )));
         }
-        Ok(Sample { plan, intervals, regions })
+        Ok(Sample { plan, intervals, regions, wait_share })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A sample of a program, replayed in detail, against the whole of it.
 
 use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::record::Event;
+use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{Options, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
@@ -237,7 +237,7 @@ fn threads_meet_between_intervals() {
     let mut builder = ProgramBuilder::new();
     work(&mut builder, 0, 50);
     let created = builder.tick();
-    builder.event(0, &Event::ThreadCreate { clock: created, thread: fencepost_sim::record::ThreadId(1) });
+    builder.event(0, &Event::ThreadCreate { clock: created, thread: ThreadId(1) });
     for _ in 0..30 {
         for thread in 0..2 {
             let clock = builder.tick();
@@ -257,6 +257,44 @@ fn threads_meet_between_intervals() {
     assert!(persists[0].abs_diff(persists[1]) <= persists[1] / 50, "{persists:?}");
     let times = [&sample, &whole].map(|entry| entry["simulated_ns"].as_f64().unwrap());
     assert!((times[0] / times[1] - 1.0).abs() < 0.15, "{times:?}");
+}
+
+/// A thread that has a lock only while it does `locked` of 20 rounds, and so many threads.
+fn program_with_lock(threads: u32, locked: u64) -> LittleProgram {
+    let mut builder = ProgramBuilder::new();
+    for thread in 1..threads {
+        let clock = builder.tick();
+        builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(thread) });
+    }
+    for _ in 0..60 {
+        for thread in 0..threads {
+            let clock = builder.tick();
+            builder.event(thread, &Event::MutexLock { clock, object: VOLATILE + 8192 });
+            work(&mut builder, thread, locked);
+            let clock = builder.tick();
+            builder.event(thread, &Event::MutexUnlock { clock, object: VOLATILE + 8192 });
+            work(&mut builder, thread, 20 - locked);
+        }
+    }
+    builder.finish()
+}
+
+#[test]
+fn threads_that_mostly_wait_for_each_other_are_told_of() {
+    let replay = |program: &LittleProgram| {
+        let machine = machine("pcs-table1", &["core.count=4"]);
+        let simulation = Simulation::new(&machine, Scheme::Nopb, &[program.on_host()], sampled("3k:500:500")).unwrap();
+        run_entry(&simulation.run(&Progress::default()).unwrap(), "pcs-table1", Scheme::Nopb, 1.0)
+    };
+    for (threads, locked, expected, is_told) in
+        [(4, 19, 0.6..0.78, true), (4, 1, 0.0..0.2, false), (1, 19, 0.0..0.01, false)]
+    {
+        let entry = replay(&program_with_lock(threads, locked));
+        let share = entry["sampling"]["wait_share"].as_f64().unwrap();
+        assert!(expected.contains(&share), "{threads} threads, {locked} rounds of 20: {share}");
+        let says = |warning: &Json| warning.as_str().unwrap().starts_with("threads waited for each other");
+        assert_eq!(entry["warnings"].as_array().unwrap().iter().any(says), is_told, "{}", entry["warnings"]);
+    }
 }
 
 #[test]
