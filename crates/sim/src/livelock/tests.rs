@@ -1,5 +1,6 @@
 //! Whole systems in which one component does what none may do: each ends in a report that names who waits for whom.
 
+use super::LivelockWatch;
 use super::broken::Fault;
 use crate::config::{Machine, SourceText};
 use crate::core::persist::PersistMode;
@@ -144,6 +145,21 @@ fn a_host_that_wakes_itself_for_ever_is_found_beside_one_that_goes_on() {
     assert!(waiting[0].starts_with("host0: has handled 100"), "{waiting:?}");
     assert!(waiting[0].ends_with("events since it came on last"), "{waiting:?}");
     assert!(!waiting.iter().any(|line| line.starts_with("host1: has")), "{waiting:?}");
+}
+
+#[test]
+fn many_hosts_are_looked_at_less_often_and_one_that_wakes_itself_for_ever_is_found_among_them() {
+    let names: Vec<String> = (0..100).map(|host| format!("host{host}")).collect();
+    let edges: Vec<String> = names.iter().map(|name| format!("{name} -> switch0")).collect();
+    let hosts = format!("fabric.hosts={names:?}");
+    let edges = format!("fabric.edges={:?}", [edges, vec!["switch0 -> pm0".to_owned()]].concat());
+    let (machine, experiment) = (machine(&[&hosts, &edges]), experiment());
+    let mut system = experiment.system(&machine, Scheme::Nopb).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(LivelockWatch::new(&system).events_per_look(), 100 * 64);
+    system.break_component("host99", Fault::WakesItself(Duration::from_ps(1)));
+    let (_, waiting) = livelock(experiment.measure(&machine, system));
+    assert!(waiting[0].starts_with("host99: has handled 100"), "after a million events: {}", waiting[0]);
+    assert!(!waiting[1..].iter().any(|line| line.contains("has handled")), "the others come on");
 }
 
 #[test]
