@@ -22,13 +22,15 @@ RECORDS = {
     "stream": ["stream", "-t2", "-s", "256K", "-r", "2", "--flush", "clwb"],
     "queue": ["queue", "-t1", "-c1", "-n6000", "--flush", "clflush"],
 }
-#: None takes much longer than the others: what takes little of all the time would be compiled as if nobody waited for it.
+#: None takes much longer than the others: what takes little of all the time would be compiled as if
+#: nobody waited for it. With PM at `range:0x0-0x1000`, where there is nothing, all is DRAM.
 COMMANDS = [
     ["compare", "pcs-table1", "fft"],
     ["compare", "pcs-table1-4sw", "fft", "--schemes", "pb_adaptive"],
     ["compare", "pcs-table1", "hashmap"],
     ["run", "pcs-table1", "stream", "--scheme", "pb"],
     ["run", "pcs-table1", "misses", "--scheme", "pb"],
+    ["run", "pcs-table1", "fft", "--scheme", "pb_rf", "--sample", "50k:2k:2k"],
     ["run", "gem5-o3", "misses", "--scheme", "nopb"],
     ["run", "gem5-o3", "hits", "--scheme", "nopb"],
     ["run", "gem5-o3", "stream", "--scheme", "nopb"],
@@ -37,6 +39,7 @@ COMMANDS = [
     ["run", "gem5-o3", "queue", "--scheme", "nopb", "--pm", "range:0x0-0x1000"],
     ["latency", "xconn-pool", "--delay", "200", "--mix", "2:1", "--measure-us", "100"],
     ["prove", "--scheme", "pb", "--hosts", "2", "--writes", "2", "--jobs", "1"],
+    ["prove", "--scheme", "pb_adaptive", "--hosts", "2", "--writes", "1", "--jobs", "1"],
 ]
 
 

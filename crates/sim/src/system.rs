@@ -157,13 +157,11 @@ impl System {
     }
 
     fn empty() -> System {
-        let mut queue = EventQueue::default();
-        queue.hold_credits(true);
         System {
             names: Vec::new(),
             components: Vec::new(),
             wires: Wires::default(),
-            queue,
+            queue: EventQueue::holding_credits(),
             trace: None,
             now: Time::ZERO,
             hosts: Vec::new(),
@@ -222,7 +220,7 @@ impl System {
     /// Follows single requests from now on.
     pub fn trace(&mut self, trace: Trace) {
         // What is watched are also the credits in hand.
-        self.queue.hold_credits(false);
+        self.queue.stop_holding_credits();
         self.trace = Some(Box::new(trace));
     }
 
@@ -731,7 +729,8 @@ impl Builder<'_> {
         let devices = || (0..self.topology.devices.len() as u32).map(DeviceId);
         self.system.devices = devices().map(|device| self.device(device)).collect();
         let points = |host, device| -> Vec<ComponentId> {
-            let on_route = self.topology.passed(host, device, &self.persist_points[device.0 as usize]).into_iter();
+            let on_route =
+                self.topology.switches_passed(host, device, &self.persist_points[device.0 as usize]).into_iter();
             on_route.filter(|_| self.scheme.has_persist_buffer()).map(|switch| self.switch(switch)).collect()
         };
         let hosts = (0..self.topology.hosts.len() as u32).map(HostId);

@@ -113,9 +113,9 @@ fn note_route(host: HostId, route: &Route, topology: &mut Topology) {
     topology.devices[route.device.0 as usize].hosts.push(host);
     // The first edge leads to the first switch, so the next one leaves it.
     for (switch, edge) in route.switches.iter().zip(&route.edges[1..]) {
-        let ways = &mut topology.switches[switch.0 as usize].ways;
-        ways.resize(devices, None);
-        ways[route.device.0 as usize] = Some(*edge);
+        let exits = &mut topology.switches[switch.0 as usize].exits;
+        exits.resize(devices, None);
+        exits[route.device.0 as usize] = Some(*edge);
     }
 }
 

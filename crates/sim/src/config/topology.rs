@@ -63,7 +63,7 @@ pub struct SwitchNode {
     /// Edges to devices or other switches, in the order of its ports.
     pub downstream: Vec<EdgeId>,
     /// The edge by which requests to each device leave it, by device; none for those that no host reaches through it.
-    pub ways: Vec<Option<EdgeId>>,
+    pub exits: Vec<Option<EdgeId>>,
     /// The ranges of memory behind it, as it decodes them.
     pub decoders: Vec<DecoderEntry>,
 }
@@ -113,7 +113,7 @@ impl SwitchNode {
             name: name.to_owned(),
             upstream: Vec::new(),
             downstream: Vec::new(),
-            ways: Vec::new(),
+            exits: Vec::new(),
             decoders: Vec::new(),
         }
     }
@@ -260,7 +260,7 @@ impl Topology {
 
     /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.
     pub fn downstream_edge(&self, switch: SwitchId, device: DeviceId) -> Option<EdgeId> {
-        self.switches[switch.0 as usize].ways.get(device.0 as usize).copied().flatten()
+        self.switches[switch.0 as usize].exits.get(device.0 as usize).copied().flatten()
     }
 
     /// The switches that accept persists to `device`, a PM device, under a scheme with persist buffers: those that `fabric.persist_points` names, or the
@@ -275,7 +275,7 @@ impl Topology {
     }
 
     /// Those of `switches` that the way from `host` to `device` passes, from the host on; none where it does not reach the device.
-    pub fn passed(&self, host: HostId, device: DeviceId, switches: &[SwitchId]) -> Vec<SwitchId> {
+    pub fn switches_passed(&self, host: HostId, device: DeviceId, switches: &[SwitchId]) -> Vec<SwitchId> {
         let on_route = self.route(host, device).map_or(&[][..], |route| &route.switches);
         on_route.iter().copied().filter(|switch| switches.contains(switch)).collect()
     }

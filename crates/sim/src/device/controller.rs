@@ -282,8 +282,11 @@ impl Component for Device {
         match event {
             Event::Arrival { port, message } => self.request_arrived(port, message, context),
             Event::Credit { port, class } => {
-                self.ports[usize::from(port.0)].transmitter.credit_returned(class, context);
-                if self.ports.iter().flat_map(Port::heads).any(|passed| passed <= context.now()) {
+                let transmitter = &mut self.ports[usize::from(port.0)].transmitter;
+                let is_awaited = transmitter.waiting(class) > 0;
+                transmitter.credit_returned(class, context);
+                // Answers that waited may have held requests back.
+                if is_awaited && self.ports.iter().flat_map(Port::heads).any(|passed| passed <= context.now()) {
                     self.service(context);
                 }
             }

@@ -275,7 +275,7 @@ impl Host {
             self.resume_held(cycle, context);
             return true;
         }
-        self.end_blocked_at_their_limits();
+        self.end_blocked_at_their_limits(cycle);
         if self.force_order(cycle, context) || self.force_write_order(cycle, context) {
             self.forced_waits += u64::from(!self.is_limited);
             return true;
@@ -304,14 +304,15 @@ impl Host {
         }
     }
 
-    /// Threads that wait at the position at which they stop are done.
-    fn end_blocked_at_their_limits(&mut self) {
-        for (index, thread) in self.threads.iter().enumerate() {
-            let state = &mut self.thread_states[index];
+    /// Threads that wait at the position at which they stop are done, at `cycle`.
+    fn end_blocked_at_their_limits(&mut self, cycle: u64) {
+        for index in 0..self.threads.len() {
+            let (thread, state) = (&self.threads[index], &mut self.thread_states[index]);
             if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) && thread.instructions >= thread.limit {
                 *state = ThreadState::Ended;
                 self.synchronisation.give_up(thread.id);
                 self.spins.give_up(index);
+                self.note_wait_over(index, cycle);
             }
         }
     }

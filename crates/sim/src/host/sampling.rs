@@ -67,7 +67,7 @@ struct ThreadProgress {
     instructions: u64,
     /// Cycles for which they had cores.
     busy: u64,
-    /// Cycles for which they waited for each other at locks, conditions, barriers and semaphores.
+    /// Cycles for which they waited for each other, for anything but the end of a thread.
     waited: u64,
 }
 
@@ -135,8 +135,8 @@ impl Host {
         self.sampler = Some(Box::new(Sampler::new(plan, !self.regions.is_warming(), self.threads.len())));
     }
 
-    /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none. That one waits for the end of
-    /// another is no such wait.
+    /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none. Waits for the end of another
+    /// thread are no such waits, and time without a core is no such time.
     pub fn sampled_wait_share(&self) -> Option<f64> {
         let ThreadProgress { busy, waited, .. } = self.sampler.as_deref()?.measured;
         (busy + waited > 0).then(|| waited as f64 / (busy + waited) as f64)
@@ -292,6 +292,7 @@ impl ThreadProgress {
     fn add(&mut self, end: &ThreadProgress, begin: &ThreadProgress) {
         self.instructions += end.instructions - begin.instructions;
         self.busy += end.busy - begin.busy;
+        // A wait that was open at the beginning may have ended before: who ended it had computed ahead less far.
         self.waited += end.waited.saturating_sub(begin.waited);
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct Due {
 struct Returned {
     /// Those that have arrived.
     arrived: u16,
-    /// Whether the next one is waited for.
-    is_awaited: bool,
+    /// One that arrives before that is waited for: the place of the next one that is an event already, or the end of time.
+    awaited_until: Key,
     /// Those that have not arrived, the next one first.
     under_way: VecDeque<Key>,
 }
@@ -72,8 +72,8 @@ impl Credits {
     #[inline]
     pub(super) fn give_back(&mut self, from: usize, credit: Due, present: Key) -> Option<Due> {
         let returned = self.returned(from, credit.to, credit.class);
-        if returned.is_awaited {
-            returned.is_awaited = false;
+        if credit.key < returned.awaited_until {
+            returned.awaited_until = credit.key;
             return Some(credit);
         }
         returned.settle(present);
@@ -93,9 +93,14 @@ impl Credits {
         let returned = self.returned(from, to, class);
         returned.settle(present);
         let arrived = std::mem::take(&mut returned.arrived);
-        let next = if arrived == 0 { returned.under_way.pop_front() } else { None };
-        returned.is_awaited = arrived == 0 && next.is_none();
-        (arrived, next.map(|key| Due { key, to, class }))
+        if arrived > 0 {
+            returned.awaited_until = 0;
+            return (arrived, None);
+        }
+        // An error on the wire delays credits, so that one which is given back later may come before it.
+        let next = returned.under_way.pop_front();
+        returned.awaited_until = next.unwrap_or(Key::MAX);
+        (0, next.map(|key| Due { key, to, class }))
     }
 
     /// Takes all; `now` is the place of those that have arrived.
@@ -123,19 +128,20 @@ impl Credits {
 
     #[inline]
     fn returned(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass) -> &mut Returned {
-        if from >= self.ports.len() {
-            self.make_place(from);
+        if self.ports.get(from).is_none_or(|port| port.to != to) {
+            self.make_place(from, to);
         }
-        let port = &mut self.ports[from];
-        port.to = to;
-        &mut port.classes[class.index()]
+        &mut self.ports[from].classes[class.index()]
     }
 
     #[cold]
     #[inline(never)]
-    fn make_place(&mut self, from: usize) {
-        let nobody = Port { to: Default::default(), classes: Default::default() };
-        self.ports.resize(from + 1, nobody);
+    fn make_place(&mut self, from: usize, to: (ComponentId, PortId)) {
+        if from >= self.ports.len() {
+            let nobody = Port { to: Default::default(), classes: Default::default() };
+            self.ports.resize(from + 1, nobody);
+        }
+        self.ports[from].to = to;
     }
 }
 
@@ -167,6 +173,18 @@ mod tests {
         assert_eq!(take(&mut credits, 7, 45), (0, None), "none is on its way");
         assert_eq!(give_back(&mut credits, 7, 60, 50), Some(60), "it is waited for");
         assert_eq!(give_back(&mut credits, 7, 70, 55), None, "one is enough");
+    }
+
+    #[test]
+    fn one_that_overtakes_the_awaited_one_is_awaited_too() {
+        let mut credits = Credits::default();
+        give_back(&mut credits, 0, 50, 5);
+        assert_eq!(take(&mut credits, 0, 10), (0, Some(50)));
+        assert_eq!(give_back(&mut credits, 0, 60, 11), None);
+        assert_eq!(give_back(&mut credits, 0, 40, 12), Some(40), "before the one that is an event already");
+        assert_eq!(give_back(&mut credits, 0, 45, 13), None, "nobody waits behind 40");
+        assert_eq!(take(&mut credits, 0, 48), (1, None));
+        assert_eq!(take(&mut credits, 0, 55), (0, Some(60)));
     }
 
     #[test]

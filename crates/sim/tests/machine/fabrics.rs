@@ -179,7 +179,7 @@ fn persist_points_are_those_that_are_named_in_the_order_of_the_way() {
     let machine = two_leaves("persist_points = [\"d\", \"a\", \"b\"]\npm_sharing = \"private\"\n").unwrap();
     let topology = machine.topology();
     let points = |device| topology.persist_points(DeviceId(device));
-    let on_route = |host, device| topology.passed(HostId(host), DeviceId(device), &points(device));
+    let on_route = |host, device| topology.switches_passed(HostId(host), DeviceId(device), &points(device));
     assert_eq!(on_route(0, 0), [SwitchId(0), SwitchId(3)]);
     assert_eq!(on_route(1, 0), [SwitchId(1), SwitchId(3)]);
     assert_eq!(on_route(0, 1), [SwitchId(0)]);

@@ -259,13 +259,19 @@ fn threads_meet_between_intervals() {
     assert!((times[0] / times[1] - 1.0).abs() < 0.15, "{times:?}");
 }
 
-/// A thread that has a lock only while it does `locked` of 20 rounds, and so many threads.
-fn program_with_lock(threads: u32, locked: u64) -> LittleProgram {
+/// A program whose first thread creates others.
+fn program_of_threads(threads: u32) -> ProgramBuilder {
     let mut builder = ProgramBuilder::new();
     for thread in 1..threads {
         let clock = builder.tick();
         builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(thread) });
     }
+    builder
+}
+
+/// So many threads, each of which has a lock while it does `locked` of 20 rounds.
+fn program_with_lock(threads: u32, locked: u64) -> LittleProgram {
+    let mut builder = program_of_threads(threads);
     for _ in 0..60 {
         for thread in 0..threads {
             let clock = builder.tick();
@@ -279,6 +285,15 @@ fn program_with_lock(threads: u32, locked: u64) -> LittleProgram {
     builder.finish()
 }
 
+/// Two threads, the first of which only waits for the end of the other.
+fn program_with_join() -> LittleProgram {
+    let mut builder = program_of_threads(2);
+    work(&mut builder, 1, 1200);
+    let clock = builder.tick();
+    builder.event(0, &Event::ThreadJoin { clock, thread: ThreadId(1) });
+    builder.finish()
+}
+
 #[test]
 fn threads_that_mostly_wait_for_each_other_are_told_of() {
     let replay = |program: &LittleProgram| {
@@ -286,12 +301,16 @@ fn threads_that_mostly_wait_for_each_other_are_told_of() {
         let simulation = Simulation::new(&machine, Scheme::Nopb, &[program.on_host()], sampled("3k:500:500")).unwrap();
         run_entry(&simulation.run(&Progress::default()).unwrap(), "pcs-table1", Scheme::Nopb, 1.0)
     };
-    for (threads, locked, expected, is_told) in
-        [(4, 19, 0.6..0.78, true), (4, 1, 0.0..0.2, false), (1, 19, 0.0..0.01, false)]
-    {
-        let entry = replay(&program_with_lock(threads, locked));
+    let programs = [
+        ("a lock that all always want", program_with_lock(4, 19), 0.6..0.78, true),
+        ("a lock that is seldom taken", program_with_lock(4, 1), 0.0..0.2, false),
+        ("nobody else", program_with_lock(1, 19), 0.0..0.01, false),
+        ("a join", program_with_join(), 0.0..0.01, false),
+    ];
+    for (what, program, expected, is_told) in programs {
+        let entry = replay(&program);
         let share = entry["sampling"]["wait_share"].as_f64().unwrap();
-        assert!(expected.contains(&share), "{threads} threads, {locked} rounds of 20: {share}");
+        assert!(expected.contains(&share), "{what}: {share}");
         let says = |warning: &Json| warning.as_str().unwrap().starts_with("threads waited for each other");
         assert_eq!(entry["warnings"].as_array().unwrap().iter().any(says), is_told, "{}", entry["warnings"]);
     }

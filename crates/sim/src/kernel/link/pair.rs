@@ -117,7 +117,10 @@ pub fn saturate(link: &LinkConfig, mix: &Mix, messages: u64) -> Saturated {
 /// Sends about `messages` in all, of all classes, at random times in both directions of a link like `link`; what arrives keeps its place for a random
 /// time.
 pub fn soak(link: &LinkConfig, messages: u64, seed: u64) -> Soaked {
-    let mut queue = EventQueue::default();
+    soak_with(EventQueue::holding_credits(), link, messages, seed)
+}
+
+fn soak_with(mut queue: EventQueue, link: &LinkConfig, messages: u64, seed: u64) -> Soaked {
     let wires = wired();
     let classes = [
         [MessageClass::Request, MessageClass::RequestWithData],
@@ -310,6 +313,18 @@ mod tests {
                 assert_eq!((soaked.lost, soaked.missing_credits, soaked.disordered), (0, 0, 0), "{format:?}");
                 assert!(soaked.credit_stalls > 0 && soaked.control_flits > 0);
                 assert_eq!(soaked.crc_errors > 0, bit_error_rate > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn credits_that_are_no_events_change_nothing_on_a_link_with_errors() {
+        for format in FlitFormat::ALL {
+            for (bit_error_rate, credits) in [(0.0, 2), (2e-4, 8), (2e-3, 3)] {
+                let link = LinkConfig { bit_error_rate, ..LinkConfig::new(format, 63.0, 25.0, credits) };
+                let [held, as_events] = [EventQueue::holding_credits(), EventQueue::default()]
+                    .map(|queue| serde_json::to_value(soak_with(queue, &link, 20_000, 5)).expect("it is plain data"));
+                assert_eq!(held, as_events, "{format:?}, {bit_error_rate}");
             }
         }
     }

@@ -103,6 +103,10 @@ impl Transmitter {
         let credits = &mut self.credits[class.index()];
         if *credits == 0 {
             *credits = context.take_credits(self.port, class);
+            debug_assert!(
+                *credits <= self.initial_credits[class.index()],
+                "the receiver returned a credit it never got"
+            );
         }
         *credits > 0
     }
@@ -112,7 +116,7 @@ impl Transmitter {
         self.packing.ready_at(now)
     }
 
-    /// The credits of `class` in hand.
+    /// The credits of `class` in hand. Others may have come back without an event and not be taken yet, until all is at rest.
     pub fn credits(&self, class: MessageClass) -> u16 {
         self.credits[class.index()]
     }
@@ -122,14 +126,14 @@ impl Transmitter {
         self.waiting[class.index()].len()
     }
 
-    /// How many credits have not come back.
+    /// How many credits have not come back; exact where all is at rest.
     pub fn missing_credits(&self) -> u64 {
         let missing =
             self.initial_credits.iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now)));
         missing.sum()
     }
 
-    /// Whether nothing waits here and every credit has come back.
+    /// Whether nothing waits here and every credit has come back; exact where all is at rest.
     pub fn is_idle(&self) -> bool {
         self.waiting.iter().all(VecDeque::is_empty) && self.credits == self.initial_credits
     }

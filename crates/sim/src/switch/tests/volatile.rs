@@ -227,7 +227,7 @@ fn a_message_costs_two_events_and_its_credits() {
         bench.arrive(request * 50_000, 0, read(request, 0, request * 50_000));
     }
     bench.run();
-    // Sent: the arrival here, the wake when ready, the arrival there, a credit up and a credit from below.
+    // Taken: the arrival here, the wake when ready, the arrival there, a credit up and a credit from below.
     assert_eq!(bench.queue.taken(), 10 * 5);
 }
 

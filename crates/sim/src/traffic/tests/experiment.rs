@@ -53,20 +53,20 @@ fn an_unloaded_read_takes_the_sum_of_what_lies_on_its_way() {
 
 #[test]
 fn credits_that_nobody_waits_for_change_nothing_by_being_no_events() {
-    let sets = ["link.request_credits=3", "link.data_response_credits=2", "pm.read_queue_entries=4"];
-    let machine = machine(&sets);
+    let few = ["link.request_credits=3", "link.data_response_credits=2", "pm.read_queue_entries=4"];
+    let machines = [few.to_vec(), [&few[..], &["link.bit_error_rate=3e-5"]].concat()].map(|sets| machine(&sets));
     let busy = StreamConfig { pattern: Pattern::Random, outstanding: 64, reads: 2, writes: 1, ..pm_reads() };
     let seldom = StreamConfig { outstanding: 2, inject_delay_ns: 300.0, ..pm_reads() };
-    for scheme in Scheme::ALL {
+    for (machine, scheme) in machines.iter().flat_map(|machine| Scheme::ALL.map(|scheme| (machine, scheme))) {
         for streams in [vec![busy.clone()], vec![seldom.clone()], vec![busy.clone(), seldom.clone()]] {
             let experiment = experiment(streams);
             let measured = |is_traced: bool| {
-                let mut system = experiment.system(&machine, scheme).expect("the machine can run it");
+                let mut system = experiment.system(machine, scheme).expect("the machine can run it");
                 if is_traced {
                     // All credits are events then.
                     system.trace(Trace::new(Selection::FromFirstPersist(None), 1));
                 }
-                experiment.measure(&machine, system).unwrap_or_else(|error| panic!("{error}"))
+                experiment.measure(machine, system).unwrap_or_else(|error| panic!("{error}"))
             };
             let (held, as_events) = (measured(false), measured(true));
             assert_eq!(held.to_json(), as_events.to_json(), "{scheme}");
