@@ -340,12 +340,17 @@ impl Simulation {
         }
     }
 
+    /// Follows single requests from now on. That changes nothing of what happens.
+    pub fn trace(&mut self, trace: Trace) {
+        self.system.trace(trace);
+    }
+
     /// Replays until what `trace` selects has been taken down, or to the end; gives the trace and the components it names.
     ///
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_traced(mut self, trace: Trace, progress: &Progress) -> Result<Timeline, SimulationError> {
-        self.system.trace(trace);
+        self.trace(trace);
         loop {
             self.look(progress)?;
             for _ in 0..self.livelock.events_per_look() {

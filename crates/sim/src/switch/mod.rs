@@ -266,8 +266,10 @@ impl Component for Switch {
                 let now = context.now();
                 let sender = &mut self.ports[port.index()];
                 sender.transmitter.credit_returned(class, context);
-                sender.note_credit(class, now);
-                self.visit(port.index());
+                // A look that nobody waits for is not without effect: of two ports that may take from one input at this instant the first to look does.
+                if sender.note_credit(class, now) {
+                    self.visit(port.index());
+                }
             }
             Event::Wake { token: WAKE_READY } => {
                 while let Some(source) = self.pipeline.pop(context.now()) {

@@ -187,11 +187,11 @@ impl Port {
         }
     }
 
-    /// A credit of `class` has come: whoever waited for it waits no longer.
-    pub fn note_credit(&mut self, class: MessageClass, now: Time) {
-        if let Some(since) = self.no_credit_since[class.index()].take() {
-            self.stats.credit_stall_ps[class.index()] += now.since(since).as_ps();
-        }
+    /// A credit of `class` has come; true if somebody waited for it.
+    pub fn note_credit(&mut self, class: MessageClass, now: Time) -> bool {
+        let Some(since) = self.no_credit_since[class.index()].take() else { return false };
+        self.stats.credit_stall_ps[class.index()] += now.since(since).as_ps();
+        true
     }
 
     /// Places of its ingress buffers, per class.

@@ -59,20 +59,50 @@ fn credits_that_nobody_waits_for_change_nothing_by_being_no_events() {
     let seldom = StreamConfig { outstanding: 2, inject_delay_ns: 300.0, ..pm_reads() };
     for (machine, scheme) in machines.iter().flat_map(|machine| Scheme::ALL.map(|scheme| (machine, scheme))) {
         for streams in [vec![busy.clone()], vec![seldom.clone()], vec![busy.clone(), seldom.clone()]] {
-            let experiment = experiment(streams);
-            let measured = |is_traced: bool| {
-                let mut system = experiment.system(machine, scheme).expect("the machine can run it");
-                if is_traced {
-                    // All credits are events then.
-                    system.trace(Trace::new(Selection::FromFirstPersist(None), 1));
-                }
-                experiment.measure(machine, system).unwrap_or_else(|error| panic!("{error}"))
-            };
-            let (held, as_events) = (measured(false), measured(true));
-            assert_eq!(held.to_json(), as_events.to_json(), "{scheme}");
-            assert!(held.events < as_events.events, "{scheme}: {} and {} events", held.events, as_events.events);
+            assert_the_same_traced(machine, scheme, &experiment(streams));
         }
     }
+}
+
+#[test]
+fn hosts_that_come_to_a_switch_at_the_same_instant_have_the_same_turns_whether_credits_are_events_or_not() {
+    let all = |text: &str| (0..8).map(|number| text.replace('#', &number.to_string())).collect::<Vec<_>>().join(", ");
+    let machine = machine(&[
+        &format!("fabric.hosts=[{}]", all("'host#'")),
+        &format!("fabric.switches=[{}, 'root']", all("'leaf#'")),
+        &format!("fabric.devices=[{}]", all("'pm#'")),
+        &format!("fabric.edges=[{}]", all("'host# -> leaf#', 'leaf# -> root', 'root -> pm#'")),
+        &format!("fabric.interleave={{pool = {{devices = [{}], granularity_bytes = 256}}}}", all("'pm#'")),
+    ]);
+    let client = StreamConfig {
+        pattern: Pattern::Random,
+        request_bytes: 1024,
+        writes: 1,
+        dependent: true,
+        inject_delay_ns: 50.0,
+        inject_jitter_ns: 100.0,
+        ..pm_reads()
+    };
+    for scheme in Scheme::ALL {
+        for seed in 0..4 {
+            let streams = vec![client.clone(); 8];
+            assert_the_same_traced(&machine, scheme, &Experiment { seed, measure_ns: 40_000.0, ..experiment(streams) });
+        }
+    }
+}
+
+/// What is traced has all credits as events, and the same figures.
+fn assert_the_same_traced(machine: &Machine, scheme: Scheme, experiment: &Experiment) {
+    let measured = |is_traced: bool| {
+        let mut system = experiment.system(machine, scheme).expect("the machine can run it");
+        if is_traced {
+            system.trace(Trace::new(Selection::FromFirstPersist(None), 1));
+        }
+        experiment.measure(machine, system).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let (held, as_events) = (measured(false), measured(true));
+    assert!(held.to_json() == as_events.to_json(), "{scheme}: another result where credits are events");
+    assert!(held.events < as_events.events, "{scheme}: {} and {} events", held.events, as_events.events);
 }
 
 #[test]
