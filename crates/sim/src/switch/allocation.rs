@@ -58,20 +58,24 @@ impl Switch {
 
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
-        let mut choice = Choice::NoCredit;
+        let (mut first, mut input_free_next) = (None, Time::NEVER);
         let output = &mut self.ports[port.index()];
-        for source in self.arbiters[port.index()].asking() {
+        for candidate @ (_, source) in self.arbiters[port.index()].asking() {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
             let input_free = self.input_free[source / MessageClass::COUNT];
             if !output.transmitter.has_credit(class, context) {
                 output.note_no_credit(class, now);
-            } else if input_free <= now {
-                return Choice::Allocate(source);
-            } else if !matches!(choice, Choice::InputFree(earliest) if earliest <= input_free) {
-                choice = Choice::InputFree(input_free);
+            } else if input_free > now {
+                input_free_next = input_free_next.min(input_free);
+            } else if first.is_none_or(|first| candidate < first) {
+                first = Some(candidate);
             }
         }
-        choice
+        match first {
+            Some((_, source)) => Choice::Allocate(source),
+            None if input_free_next < Time::NEVER => Choice::InputFree(input_free_next),
+            None => Choice::NoCredit,
+        }
     }
 
     /// Allocates the head of `source` to `port`. It reaches the transmitter two stages later.
@@ -163,8 +167,9 @@ impl Switch {
     /// Lets into the controller's input (PI) who has room there, in turn.
     fn admit_to_controller(&mut self, context: &mut Context<'_>) {
         let controller = self.ports.len();
-        let asking: Vec<usize> = self.arbiters[controller].asking().collect();
-        for source in asking {
+        let mut asking: Vec<(u64, usize)> = self.arbiters[controller].asking().collect();
+        asking.sort_unstable();
+        for (_, source) in asking {
             match self.offer_to_controller(source) {
                 Admission::Refused => {}
                 Admission::Passed => {
