@@ -121,8 +121,8 @@ impl EventQueue {
     /// All credits become events; whether there were any.
     fn release_credits(&mut self) -> bool {
         let Some(credits) = &mut self.credits else { return false };
-        let all = credits.take_all(key_at(time_of(self.last), self.sequence << SLOT_BITS));
-        self.sequence += 1;
+        // Those that have arrived come before all that is pending.
+        let all = credits.take_all(self.last >> SLOT_BITS << SLOT_BITS);
         all.iter().for_each(|due| self.push_credit(*due));
         !all.is_empty()
     }
@@ -307,6 +307,21 @@ mod tests {
     const TAKER: ComponentId = ComponentId(1);
     const PORT: PortId = PortId(0);
     const CLASS: MessageClass = MessageClass::Request;
+
+    #[test]
+    fn credits_that_have_arrived_when_all_become_events_come_before_what_is_pending() {
+        let mut queue = EventQueue::holding_credits();
+        queue.return_credit(5, (TAKER, PORT), CLASS, Time::from_ps(10));
+        queue.push(Time::from_ps(10), TAKER, Event::Wake { token: 1 });
+        queue.push(Time::from_ps(10), TAKER, Event::Wake { token: 2 });
+        assert_eq!(queue.pop().map(|(time, _, _)| time), Some(Time::from_ps(10)));
+        queue.push(Time::from_ps(10), TAKER, Event::Wake { token: 3 });
+        queue.stop_holding_credits();
+        let next = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event));
+        let tokens: Vec<Option<u64>> =
+            next.map(|event| if let Event::Wake { token } = event { Some(token) } else { None }).collect();
+        assert_eq!(tokens, [None, Some(2), Some(3)]);
+    }
 
     const CREDITS: u16 = 3;
 

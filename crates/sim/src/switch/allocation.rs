@@ -41,11 +41,36 @@ impl Switch {
                 return self.retry(port, at, context);
             }
             match self.choose(port, context) {
-                Choice::Allocate(source) => self.cross(source, port, context),
+                Choice::Allocate(source) => {
+                    if let Some(other) = self.goes_before(port, source / MessageClass::COUNT) {
+                        // The last one is visited first.
+                        self.to_visit.retain(|destination| *destination != other);
+                        self.visit(port.index());
+                        return self.visit(other);
+                    }
+                    self.cross(source, port, context);
+                }
                 Choice::InputFree(at) => return self.retry(port, at, context),
                 Choice::NoCredit => return,
             }
         }
+    }
+
+    /// The port that waits for that input of the crossbar and has had it longer ago than `port`; it waits no longer.
+    #[inline]
+    fn goes_before(&mut self, port: PortId, input: usize) -> Option<usize> {
+        let arbiter = &mut self.input_arbiters[input];
+        if arbiter.is_empty() {
+            return None;
+        }
+        arbiter.ask(port.index());
+        let (_, first) = arbiter.asking().min()?;
+        if first == port.index() {
+            arbiter.grant(first);
+            return None;
+        }
+        arbiter.withdraw(first);
+        Some(first)
     }
 
     fn retry(&mut self, port: PortId, at: Time, context: &mut Context<'_>) {
@@ -67,6 +92,7 @@ impl Switch {
                 output.note_no_credit(class, now);
             } else if input_free > now {
                 input_free_next = input_free_next.min(input_free);
+                self.input_arbiters[source / MessageClass::COUNT].ask(port.index());
             } else if first.is_none_or(|first| candidate < first) {
                 first = Some(candidate);
             }

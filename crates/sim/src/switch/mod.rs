@@ -72,6 +72,8 @@ pub struct Switch {
     pipeline: Pipeline,
     /// One for each port, and one for the controller's input.
     arbiters: Vec<Arbiter>,
+    /// One for each input of the crossbar, as in `input_free`, among the ports that wait for it.
+    input_arbiters: Vec<Arbiter>,
     /// From when on the crossbar's input of each port, and at the end that of the controller's output, is free.
     input_free: Vec<Time>,
     /// Destinations where something may have become possible.
@@ -102,6 +104,7 @@ impl Switch {
             outstanding: OutstandingRequests::default(),
             pipeline: Pipeline::default(),
             arbiters: vec![Arbiter::new(sources); ports.len() + 1],
+            input_arbiters: vec![Arbiter::new(ports.len()); ports.len() + 1],
             input_free: vec![Time::ZERO; ports.len() + 1],
             to_visit: Vec::new(),
             persist_buffer,
@@ -288,7 +291,7 @@ impl Component for Switch {
 
     fn power_fail(&mut self) {
         self.ports.iter_mut().for_each(Port::power_fail);
-        self.arbiters.iter_mut().for_each(Arbiter::clear);
+        self.arbiters.iter_mut().chain(&mut self.input_arbiters).for_each(Arbiter::clear);
         self.outstanding.clear();
         self.pipeline.clear();
         self.to_visit.clear();

@@ -85,7 +85,9 @@ fn hosts_that_share_a_switch_wait_for_each_other_and_equal_ones_get_equal_parts(
     [&alone, &shared].into_iter().for_each(check_entry);
     let number = |value: &serde_json::Value| value.as_f64().expect("it is a number");
     let mean = |entry: &serde_json::Value| number(&entry["persist"]["latency_ns"]["mean"]);
-    assert!(mean(&shared) > mean(&alone), "{} alone, {} shared", mean(&alone), mean(&shared));
+    let waited = |entry: &serde_json::Value| number(&entry["explanation"]["switch_arbitration_wait_ns"]);
+    assert!(waited(&shared) > 3.0 * waited(&alone), "{} alone, {} shared", waited(&alone), waited(&shared));
+    assert!(number(&shared["simulated_ns"]) > number(&alone["simulated_ns"]));
     assert_eq!(shared["persist"]["count"], 600);
     let hosts = shared["hosts"].as_array().expect("it is a list");
     assert_eq!(

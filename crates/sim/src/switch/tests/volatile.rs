@@ -194,6 +194,22 @@ fn the_crossbar_takes_one_message_at_a_time_from_an_input() {
 }
 
 #[test]
+fn the_ports_that_take_from_one_input_do_so_in_turn() {
+    let slow = SwitchConfig { crossbar_flit_ns: 16.0, ..config(16) };
+    for first in [0, 1] {
+        let mut bench = Bench::new(&slow, 1, 3, 64, Role::Volatile);
+        for request in 0..40 {
+            bench.arrive(0, 0, write(line_of(first, request), 1, 0, 0));
+            bench.arrive(0, 0, read(line_of(1 - first, request), 0, 0));
+        }
+        bench.run();
+        let order: Vec<bool> = bench.got.iter().map(|got| got.message.is_write()).collect();
+        assert_eq!(order.len(), 80);
+        assert!(order.windows(4).all(|four| four.contains(&true) && four.contains(&false)), "{order:?}");
+    }
+}
+
+#[test]
 fn a_crossbar_of_the_links_rate_carries_the_links_full_bandwidth() {
     let equal = SwitchConfig { crossbar_flit_ns: 1.0, ..config(16) };
     let mut bench = Bench::new(&equal, 1, 1, 64, Role::Volatile);
