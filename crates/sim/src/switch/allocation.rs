@@ -59,17 +59,18 @@ impl Switch {
     /// The port that waits for that input of the crossbar and has had it longer ago than `port`; it waits no longer.
     #[inline]
     fn goes_before(&mut self, port: PortId, input: usize) -> Option<usize> {
-        let arbiter = &mut self.input_arbiters[input];
-        if arbiter.is_empty() {
+        let waiting = &mut self.inputs[input].waiting;
+        if waiting.is_empty() {
+            waiting.has_turn_alone(port.index());
             return None;
         }
-        arbiter.ask(port.index());
-        let (_, first) = arbiter.asking().min()?;
+        waiting.ask(port.index());
+        let first = waiting.first(waiting.asking())?;
         if first == port.index() {
-            arbiter.grant(first);
+            waiting.grant(first);
             return None;
         }
-        arbiter.withdraw(first);
+        waiting.withdraw(first);
         Some(first)
     }
 
@@ -83,22 +84,24 @@ impl Switch {
 
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
-        let (mut first, mut input_free_next) = (None, Time::NEVER);
+        let mut input_free_next = Time::NEVER;
         let output = &mut self.ports[port.index()];
-        for candidate @ (_, source) in self.arbiters[port.index()].asking() {
+        let arbiter = &self.arbiters[port.index()];
+        let can_go = arbiter.asking().filter(|source| {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
-            let input_free = self.input_free[source / MessageClass::COUNT];
+            let input = &mut self.inputs[source / MessageClass::COUNT];
             if !output.transmitter.has_credit(class, context) {
                 output.note_no_credit(class, now);
-            } else if input_free > now {
-                input_free_next = input_free_next.min(input_free);
-                self.input_arbiters[source / MessageClass::COUNT].ask(port.index());
-            } else if first.is_none_or(|first| candidate < first) {
-                first = Some(candidate);
+                return false;
             }
-        }
-        match first {
-            Some((_, source)) => Choice::Allocate(source),
+            if input.free > now {
+                input_free_next = input_free_next.min(input.free);
+                input.waiting.ask(port.index());
+            }
+            input.free <= now
+        });
+        match arbiter.first(can_go) {
+            Some(source) => Choice::Allocate(source),
             None if input_free_next < Time::NEVER => Choice::InputFree(input_free_next),
             None => Choice::NoCredit,
         }
@@ -121,7 +124,7 @@ impl Switch {
             message.tag = self.outstanding.insert(requester);
         }
         let occupied_until = now + self.crossbar_flit * slots(message.class()) / SLOTS_PER_FLIT;
-        self.input_free[source / MessageClass::COUNT] = occupied_until;
+        self.inputs[source / MessageClass::COUNT].free = occupied_until;
         self.ports[port.index()].output_free = occupied_until;
         self.ports[port.index()].transmitter.offer(message, &mut context.at(at_transmitter));
     }
@@ -193,9 +196,9 @@ impl Switch {
     /// Lets into the controller's input (PI) who has room there, in turn.
     fn admit_to_controller(&mut self, context: &mut Context<'_>) {
         let controller = self.ports.len();
-        let mut asking: Vec<(u64, usize)> = self.arbiters[controller].asking().collect();
-        asking.sort_unstable();
-        for (_, source) in asking {
+        let mut asking: Vec<usize> = self.arbiters[controller].asking().collect();
+        asking.sort_unstable_by_key(|source| self.arbiters[controller].turn(*source));
+        for source in asking {
             match self.offer_to_controller(source) {
                 Admission::Refused => {}
                 Admission::Passed => {

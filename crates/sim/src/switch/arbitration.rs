@@ -8,51 +8,93 @@
 #[derive(Clone, Debug)]
 pub struct Arbiter {
     /// One bit for each source that asks.
-    asking: Vec<u64>,
-    /// The turn that each source had last; 0 if none.
-    last_turns: Vec<u64>,
+    asking: Box<[u64]>,
+    /// How many ask.
+    count: usize,
+    /// The turn that each source had last; 0 if none. Of turns that sources had alone only the last one counts.
+    last_turns: Box<[u64]>,
     turns: u64,
+    /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the list is not touched.
+    alone: Option<u32>,
 }
 
 impl Arbiter {
     /// An arbiter among `sources` sources; it begins with source 0.
     pub fn new(sources: usize) -> Arbiter {
-        Arbiter { asking: vec![0; sources.div_ceil(64)], last_turns: vec![0; sources], turns: 0 }
+        Arbiter {
+            asking: vec![0; sources.div_ceil(64)].into(),
+            count: 0,
+            last_turns: vec![0; sources].into(),
+            turns: 0,
+            alone: None,
+        }
     }
 
     /// `source` asks from now on.
     pub fn ask(&mut self, source: usize) {
         debug_assert!(source < self.last_turns.len());
-        self.asking[source / 64] |= 1 << (source % 64);
+        let word = &mut self.asking[source / 64];
+        self.count += usize::from(*word >> (source % 64) & 1 == 0);
+        *word |= 1 << (source % 64);
+        if self.count > 1
+            && let Some(alone) = self.alone.take()
+        {
+            self.note(alone as usize);
+        }
     }
 
-    /// `source` asks no longer, without having had its turn.
+    /// `source`, which asks, does so no longer, without having had its turn.
     pub fn withdraw(&mut self, source: usize) {
-        self.asking[source / 64] &= !(1 << (source % 64));
+        let word = &mut self.asking[source / 64];
+        debug_assert!(*word >> (source % 64) & 1 == 1);
+        self.count -= 1;
+        *word &= !(1 << (source % 64));
     }
 
-    /// `source` has its turn, and asks no longer.
+    /// `source`, which asks, has its turn, and asks no longer.
     pub fn grant(&mut self, source: usize) {
         self.withdraw(source);
+        match self.is_empty() {
+            true => self.has_turn_alone(source),
+            false => self.note(source),
+        }
+    }
+
+    /// `source` has its turn without having asked, as nobody does.
+    pub fn has_turn_alone(&mut self, source: usize) {
+        self.alone = Some(source as u32);
+    }
+
+    fn note(&mut self, source: usize) {
         self.turns += 1;
         self.last_turns[source] = self.turns;
     }
 
     /// Whether nobody asks.
     pub fn is_empty(&self) -> bool {
-        self.asking.iter().all(|word| *word == 0)
+        self.count == 0
     }
 
     /// Nobody asks any longer.
     pub fn clear(&mut self) {
         self.asking.fill(0);
+        self.count = 0;
     }
 
-    /// Those that ask, ascending, each with the turn that it had last: the least goes first, and of those that never had one the first.
-    pub fn asking(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+    /// Those that ask, ascending.
+    pub fn asking(&self) -> impl Iterator<Item = usize> + '_ {
         let words = self.asking.iter().enumerate();
-        let sources = words.flat_map(|(word, bits)| Bits(*bits).map(move |bit| word * 64 + bit));
-        sources.map(|source| (self.last_turns[source], source))
+        words.flat_map(|(word, bits)| Bits(*bits).map(move |bit| word * 64 + bit))
+    }
+
+    /// The source that goes first of those among `sources`, which ask and can go.
+    pub fn first(&self, sources: impl Iterator<Item = usize>) -> Option<usize> {
+        sources.reduce(|first, source| if self.turn(source) < self.turn(first) { source } else { first })
+    }
+
+    /// What sources are ordered by: who had a turn last longest ago, and of those that never had one the first.
+    pub fn turn(&self, source: usize) -> (u64, usize) {
+        (self.last_turns[source], source)
     }
 }
 
@@ -83,13 +125,13 @@ mod tests {
     }
 
     fn next(arbiter: &Arbiter, can_go: impl Fn(usize) -> bool) -> usize {
-        arbiter.asking().filter(|(_, source)| can_go(*source)).min().expect("one can go").1
+        arbiter.first(arbiter.asking().filter(|source| can_go(*source))).expect("one can go")
     }
 
     #[test]
     fn those_that_ask_are_found_wherever_they_are() {
         let arbiter = asked(200, &[3, 64, 70, 130, 199]);
-        assert_eq!(arbiter.asking().map(|(_, source)| source).collect::<Vec<_>>(), [3, 64, 70, 130, 199]);
+        assert_eq!(arbiter.asking().collect::<Vec<_>>(), [3, 64, 70, 130, 199]);
     }
 
     #[test]
@@ -102,6 +144,19 @@ mod tests {
                 arbiter.grant(source);
                 arbiter.ask(source);
             }
+        }
+    }
+
+    #[test]
+    fn who_had_its_turn_while_nobody_else_asked_is_behind_who_asks_now() {
+        let mut arbiter = asked(3, &[0]);
+        for _ in 0..10 {
+            arbiter.grant(0);
+            arbiter.ask(2);
+            arbiter.ask(0);
+            assert_eq!(next(&arbiter, |_| true), 2);
+            arbiter.grant(2);
+            assert_eq!(next(&arbiter, |_| true), 0);
         }
     }
 

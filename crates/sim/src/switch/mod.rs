@@ -72,14 +72,21 @@ pub struct Switch {
     pipeline: Pipeline,
     /// One for each port, and one for the controller's input.
     arbiters: Vec<Arbiter>,
-    /// One for each input of the crossbar, as in `input_free`, among the ports that wait for it.
-    input_arbiters: Vec<Arbiter>,
-    /// From when on the crossbar's input of each port, and at the end that of the controller's output, is free.
-    input_free: Vec<Time>,
+    /// The crossbar's input of each port, and at the end that of the controller's output.
+    inputs: Vec<CrossbarInput>,
     /// Destinations where something may have become possible.
     to_visit: Vec<usize>,
     persist_buffer: Option<Box<PersistBuffer>>,
     stats: SwitchStats,
+}
+
+/// An input of the crossbar, which one message at a time passes.
+#[derive(Clone, Debug)]
+struct CrossbarInput {
+    /// From when on it is free.
+    free: Time,
+    /// The ports that wait for it.
+    waiting: Arbiter,
 }
 
 impl Switch {
@@ -104,8 +111,7 @@ impl Switch {
             outstanding: OutstandingRequests::default(),
             pipeline: Pipeline::default(),
             arbiters: vec![Arbiter::new(sources); ports.len() + 1],
-            input_arbiters: vec![Arbiter::new(ports.len()); ports.len() + 1],
-            input_free: vec![Time::ZERO; ports.len() + 1],
+            inputs: vec![CrossbarInput { free: Time::ZERO, waiting: Arbiter::new(ports.len()) }; ports.len() + 1],
             to_visit: Vec::new(),
             persist_buffer,
             stats: SwitchStats::default(),
@@ -291,7 +297,8 @@ impl Component for Switch {
 
     fn power_fail(&mut self) {
         self.ports.iter_mut().for_each(Port::power_fail);
-        self.arbiters.iter_mut().chain(&mut self.input_arbiters).for_each(Arbiter::clear);
+        self.arbiters.iter_mut().for_each(Arbiter::clear);
+        self.inputs.iter_mut().for_each(|input| input.waiting.clear());
         self.outstanding.clear();
         self.pipeline.clear();
         self.to_visit.clear();
