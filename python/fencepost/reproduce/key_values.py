@@ -65,7 +65,7 @@ CLIENTS = 8  # of each host: one for each of its cores
 THINK_NS, THINK_JITTER_NS = 50.0, 100.0  # between two requests; chosen: some 400 cycles of a core
 LINE_BYTES, LARGE_BYTES = 64, 1024  # of a value: one line; YCSB's 10 fields of 100 bytes
 LARGE_HOSTS = 8
-WARM_UP_NS, MEASURE_NS = 100_000.0, 400_000.0  # until queues at popular keys are as long as they get
+WARM_UP_NS, MEASURE_NS = 100_000.0, 400_000.0  # first, queues at popular keys grow
 INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
 
 PRIVATE, SHARED = "private", "shared"
