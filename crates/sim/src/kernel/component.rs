@@ -34,7 +34,7 @@ pub enum Event {
         message: Message,
     },
     /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. Where nobody waits for credits they may be
-    /// counted without an event: see [`Context::take_credits`].
+    /// counted without an event: see [`Context::take_credits`]. So one that nobody waited for must change nothing but the number of credits.
     Credit {
         /// The port whose transmitter gains the credit.
         port: PortId,

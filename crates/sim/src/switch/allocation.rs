@@ -42,7 +42,7 @@ impl Switch {
             }
             match self.choose(port, context) {
                 Choice::Allocate(source) => {
-                    if let Some(other) = self.goes_before(port, source / MessageClass::COUNT) {
+                    if let Err(other) = self.take_input(source / MessageClass::COUNT, port) {
                         // The last one is visited first.
                         self.to_visit.retain(|destination| *destination != other);
                         self.visit(port.index());
@@ -56,22 +56,25 @@ impl Switch {
         }
     }
 
-    /// The port that waits for that input of the crossbar and has had it longer ago than `port`; it waits no longer.
+    /// `port` takes that input of the crossbar, unless another port waits for it that has had it longer ago; that one waits no longer then.
+    ///
+    /// # Errors
+    /// The other port.
     #[inline]
-    fn goes_before(&mut self, port: PortId, input: usize) -> Option<usize> {
+    fn take_input(&mut self, input: usize, port: PortId) -> Result<(), usize> {
         let waiting = &mut self.inputs[input].waiting;
         if waiting.is_empty() {
             waiting.has_turn_alone(port.index());
-            return None;
+            return Ok(());
         }
         waiting.ask(port.index());
-        let first = waiting.first(waiting.asking())?;
+        let first = waiting.asking().reduce(|one, other| waiting.earlier(one, other)).expect("one has just asked");
         if first == port.index() {
             waiting.grant(first);
-            return None;
+            return Ok(());
         }
         waiting.withdraw(first);
-        Some(first)
+        Err(first)
     }
 
     fn retry(&mut self, port: PortId, at: Time, context: &mut Context<'_>) {
@@ -84,23 +87,22 @@ impl Switch {
 
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
-        let mut input_free_next = Time::NEVER;
+        let (mut first, mut input_free_next) = (None, Time::NEVER);
         let output = &mut self.ports[port.index()];
         let arbiter = &self.arbiters[port.index()];
-        let can_go = arbiter.asking().filter(|source| {
+        for source in arbiter.asking() {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
             let input = &mut self.inputs[source / MessageClass::COUNT];
             if !output.transmitter.has_credit(class, context) {
                 output.note_no_credit(class, now);
-                return false;
-            }
-            if input.free > now {
+            } else if input.free > now {
                 input_free_next = input_free_next.min(input.free);
                 input.waiting.ask(port.index());
+            } else {
+                first = Some(first.map_or(source, |first| arbiter.earlier(first, source)));
             }
-            input.free <= now
-        });
-        match arbiter.first(can_go) {
+        }
+        match first {
             Some(source) => Choice::Allocate(source),
             None if input_free_next < Time::NEVER => Choice::InputFree(input_free_next),
             None => Choice::NoCredit,

@@ -1,8 +1,8 @@
-//! Round-robin arbitration: who of those that ask for a destination has the next turn.
+//! Arbitration: who of those that ask for a destination has the next turn.
 //!
-//! Not everyone who asks can go: a class may have no credit, an input of the crossbar may be busy. So turns are not kept as a place in a circle, which
-//! those that can go would move past those that cannot, each time to the same one. Whose last turn is longest ago goes first (a matrix arbiter, W. J.
-//! Dally and B. Towles, *Principles and Practices of Interconnection Networks*, 18.5); among those that can always go that is the circle.
+//! Whose last turn is longest ago goes first (a matrix arbiter, W. J. Dally and B. Towles, *Principles and Practices of Interconnection Networks*,
+//! 18.5). Among those that can always go this is round-robin. But not everyone who asks can go: a class may have no credit, the persist buffer no room.
+//! A round-robin's pointer is moved on by those that can go, so that it may stand before the same one of the others each time one of them could go.
 
 /// The arbiter of one destination. Its sources are numbered; each asks or does not ask.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Arbiter {
         }
     }
 
-    /// `source` has its turn without having asked, as nobody does.
+    /// `source` has its turn without having asked; nobody else asks.
     pub fn has_turn_alone(&mut self, source: usize) {
         self.alone = Some(source as u32);
     }
@@ -87,9 +87,9 @@ impl Arbiter {
         words.flat_map(|(word, bits)| Bits(*bits).map(move |bit| word * 64 + bit))
     }
 
-    /// The source that goes first of those among `sources`, which ask and can go.
-    pub fn first(&self, sources: impl Iterator<Item = usize>) -> Option<usize> {
-        sources.reduce(|first, source| if self.turn(source) < self.turn(first) { source } else { first })
+    /// Who of two that ask goes before the other.
+    pub fn earlier(&self, one: usize, other: usize) -> usize {
+        if self.turn(other) < self.turn(one) { other } else { one }
     }
 
     /// What sources are ordered by: who had a turn last longest ago, and of those that never had one the first.
@@ -125,7 +125,8 @@ mod tests {
     }
 
     fn next(arbiter: &Arbiter, can_go: impl Fn(usize) -> bool) -> usize {
-        arbiter.first(arbiter.asking().filter(|source| can_go(*source))).expect("one can go")
+        let can_go = arbiter.asking().filter(|source| can_go(*source));
+        can_go.reduce(|one, other| arbiter.earlier(one, other)).expect("one can go")
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A switch is a four-stage pipelined router: (1) buffer write and decoding, (2) routing and the persist buffer's lookup, (3) switch
 //! allocation, (4) switch traversal. Each port has one ingress buffer for each message class, first in, first out, with as many places as the
 //! link that feeds it has credits. Requests (M2S) are routed by HDM ranges, answers (S2M) by the tag that the switch gave the request. The
-//! heads of the buffers that want the same port are served round-robin, and a head is allocated only when the link behind the port has a
+//! heads of the buffers that want the same port are served in turn, and a head is allocated only when the link behind the port has a
 //! credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that head-of-line blocking and
 //! credit stalls emerge.
 //!
@@ -275,7 +275,7 @@ impl Component for Switch {
                 let now = context.now();
                 let sender = &mut self.ports[port.index()];
                 sender.transmitter.credit_returned(class, context);
-                // A look that nobody waits for is not without effect: of two ports that may take from one input at this instant the first to look does.
+                // To look again is not harmless: of ports that have not waited for an input of the crossbar the first to look gets it.
                 if sender.note_credit(class, now) {
                     self.visit(port.index());
                 }

@@ -197,7 +197,7 @@ fn the_crossbar_takes_one_message_at_a_time_from_an_input() {
 fn the_ports_that_take_from_one_input_do_so_in_turn() {
     let slow = SwitchConfig { crossbar_flit_ns: 16.0, ..config(16) };
     for first in [0, 1] {
-        let mut bench = Bench::new(&slow, 1, 3, 64, Role::Volatile);
+        let mut bench = Bench::new(&slow, 1, 2, 64, Role::Volatile);
         for request in 0..40 {
             bench.arrive(0, 0, write(line_of(first, request), 1, 0, 0));
             bench.arrive(0, 0, read(line_of(1 - first, request), 0, 0));
@@ -205,7 +205,7 @@ fn the_ports_that_take_from_one_input_do_so_in_turn() {
         bench.run();
         let order: Vec<bool> = bench.got.iter().map(|got| got.message.is_write()).collect();
         assert_eq!(order.len(), 80);
-        assert!(order.windows(4).all(|four| four.contains(&true) && four.contains(&false)), "{order:?}");
+        assert!(order[1..].windows(2).all(|two| two[0] != two[1]), "{order:?}");
     }
 }
 

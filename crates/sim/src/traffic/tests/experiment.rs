@@ -108,8 +108,11 @@ fn no_host_is_kept_from_a_full_persist_buffer_by_another() {
         });
         let written: Vec<u64> = written.collect();
         let (least, most) = (written.iter().min().unwrap(), written.iter().max().unwrap());
-        // The persist buffer lets one in at a time; without one the paths from single devices are full, which chance loads.
-        assert!(*least > 0 && (most - least) * 4 <= *most, "{scheme}: {written:?}");
+        // A persist buffer gives each host a turn; under nopb chance says how busy the devices are that a host's clients want.
+        assert!(
+            *least > 0 && (most - least) * 4 <= *most,
+            "{scheme}: one has less than three quarters of another: {written:?}"
+        );
     }
 }
 
