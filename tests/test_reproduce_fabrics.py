@@ -77,7 +77,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
     monkeypatch.setattr(key_values, "KEYS", 64)
     monkeypatch.setattr(key_values, "WARM_UP_NS", 10_000.0)
-    monkeypatch.setattr(key_values, "MEASURE_NS", 10_000.0)
+    monkeypatch.setattr(key_values, "MEASURE_NS", 5_000.0)
+    monkeypatch.setattr(key_values, "SEEDS", range(2))
 
 
 @pytest.mark.usefixtures("small")
@@ -94,6 +95,9 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
         elif not is_unsafe:
             assert figures.stale_gets == figures.overwritten == 0, setting
         assert figures.gets > 20 and figures.put_ns is not None
+        least, most = figures.puts_of_host
+        assert 0 < least <= most < 2 * least, setting
+        assert all(width is not None and width > 0 for width in figures.half_widths.values())
     price = found.price("pb_rf", ROOT)
     unsafe, safe = (found[Setting(2, "A", SHARED, "pb_rf", place)] for place in (LEAF, ROOT))
     assert price == pytest.approx(unsafe.requests_per_us / safe.requests_per_us)

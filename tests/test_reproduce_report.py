@@ -144,6 +144,7 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
         patch.setattr(key_values, "MEASURE_NS", 2_000.0)
         patch.setattr(key_values, "WARM_UP_NS", 1_000.0)
+        patch.setattr(key_values, "SEEDS", range(2))
         # Its charts are made from the data, all but one; drawing the page's takes as long as all
         # replays.
         patch.setattr(pcs, "drawn", lambda *_: {"decided": "<svg/>"})

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fencepost.figures import formatted
 from fencepost.reproduce import key_values
 from fencepost.reproduce.key_values import LEAF, ROOT, SHARED, Figures, Setting
 from fencepost.traffic import Machine, Result
@@ -46,7 +47,7 @@ class Hazard:
             lines.append(
                 f"Accepted at the {name}: {found.stale_gets:,} of {found.gets:,} gets were stale, "
                 f"{found.overwritten:,} newer lines were overwritten in PM; "
-                f"{found.requests_per_us:.1f} requests per µs."
+                f"{formatted(found.requests_per_us, '.1f')} requests per µs."
             )
         return lines
 
@@ -86,7 +87,7 @@ def run(hosts: int, scheme: str, seed: int) -> Hazard:
     unsafe = Setting(hosts, key_values.WRITING, SHARED, scheme, LEAF)
     safe = Setting(hosts, key_values.WRITING, SHARED, scheme, ROOT)
     results = [_measured(setting, seed) for setting in (unsafe, safe)]
-    figures = [key_values.figures(result) for result in results]
+    figures = [key_values.figures([result]) for result in results]
     return Hazard(unsafe, results[0]["first_stale_read"], *figures)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from fencepost import documents, machines
@@ -27,7 +28,7 @@ from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.records import Progress
 from fencepost.reproduce.replays import MACHINE, simulator
 from fencepost.reproduce.study import BASELINE
-from fencepost.traffic import Machine, Stream
+from fencepost.traffic import Machine, Result, Stream
 from fencepost.validation.pictures import new_figure, svg
 
 HOSTS = (2, 4, 8, 16)
@@ -65,7 +66,10 @@ CLIENTS = 8  # of each host: one for each of its cores
 THINK_NS, THINK_JITTER_NS = 50.0, 100.0  # between two requests; chosen: some 400 cycles of a core
 LINE_BYTES, LARGE_BYTES = 64, 1024  # of a value: one line; YCSB's 10 fields of 100 bytes
 LARGE_HOSTS = 8
-WARM_UP_NS, MEASURE_NS = 100_000.0, 400_000.0  # first, queues at popular keys grow
+WARM_UP_NS, MEASURE_NS = 100_000.0, 100_000.0  # first, queues at popular keys grow
+SEEDS = range(5)  # of the clients' random numbers; each is measured for so long
+# Standard errors of their mean that make 95 % confidence: Student's t for 4 degrees of freedom.
+CONFIDENCE = 2.78
 INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
 
 PRIVATE, SHARED = "private", "shared"
@@ -155,31 +159,64 @@ def clients(setting: Setting) -> list[Stream]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What came of a setting, all clients of all hosts together."""
+    """What came of a setting, all clients of all hosts with all seeds together.
 
-    requests_per_us: float
+    `half_widths`: half the width of the 95 % confidence interval of the first four, by their names,
+    from how the seeds differ; None with one seed.
+    """
+
+    requests_per_us: Value
     get_ns: Value
     put_ns: Value
     put_wait_ns: Value  # the part of `put_ns` before the key could be had
+    half_widths: dict[str, Value]
+    puts_of_host: tuple[int, int]  # of the host with the least, and of that with the most
     gets: int
     stale_gets: int
     overwritten: int  # acknowledged lines that an older version replaced in PM
 
 
-def figures(result: dict[str, Any]) -> Figures:
-    """Reads a result of traffic."""
-    streams = [stream for host in result["hosts"] for stream in host["streams"]]
-    gets, puts = ([stream[kind] for stream in streams] for kind in ("reads", "writes"))
-    count = sum(one["count"] for one in gets + puts)
+def figures(results: list[Result]) -> Figures:
+    """Reads the results of traffic, one for each seed."""
+    means = _means(results)
+    of_seeds = [_means([result]) for result in results]
+    puts = [
+        sum(stream["writes"]["count"] for host in same_host for stream in host["streams"])
+        for same_host in zip(*(result["hosts"] for result in results), strict=True)
+    ]
+    streams = [stream for result in results for stream in _streams(result)]
     return Figures(
-        requests_per_us=count / result["interval_ns"] * 1000.0,
-        get_ns=_mean(gets, lambda one: one["latency_ns"]["mean"]),
-        put_ns=_mean(puts, lambda one: one["latency_ns"]["mean"]),
-        put_wait_ns=_mean(puts, lambda one: one["parts_ns"]["core"]),
-        gets=sum(one["count"] for one in gets),
+        **means,
+        half_widths={name: _half_width([seed[name] for seed in of_seeds]) for name in means},
+        puts_of_host=(min(puts), max(puts)),
+        gets=sum(stream["reads"]["count"] for stream in streams),
         stale_gets=sum(stream["stale_reads"] for stream in streams),
-        overwritten=result["overwritten"],
+        overwritten=sum(result["overwritten"] for result in results),
     )
+
+
+def _streams(result: Result) -> list[Result]:
+    return [stream for host in result["hosts"] for stream in host["streams"]]
+
+
+def _means(results: list[Result]) -> dict[str, Value]:
+    streams = [stream for result in results for stream in _streams(result)]
+    gets, puts = ([stream[kind] for stream in streams] for kind in ("reads", "writes"))
+    requests = sum(one["count"] for one in gets + puts)
+    us = sum(result["interval_ns"] for result in results) / 1000.0
+    return {
+        "requests_per_us": ratio(requests, us),
+        "get_ns": _mean(gets, lambda one: one["latency_ns"]["mean"]),
+        "put_ns": _mean(puts, lambda one: one["latency_ns"]["mean"]),
+        "put_wait_ns": _mean(puts, lambda one: one["parts_ns"]["core"]),
+    }
+
+
+def _half_width(values: list[Value]) -> Value:
+    known = [value for value in values if value is not None]
+    if len(known) < len(SEEDS) or len(known) < 2:
+        return None
+    return CONFIDENCE * stdev(known) / math.sqrt(len(known))
 
 
 def _mean(directions: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> Value:
@@ -234,10 +271,12 @@ class KeyValues:
     def _measure(self, setting: Setting) -> None:
         started = time.monotonic()
         measured = Machine("key-value store", machine(setting), setting.scheme)
-        result = measured.measure_hosts(
-            [clients(setting)] * setting.hosts, measure_ns=MEASURE_NS, warm_up_ns=WARM_UP_NS
-        )
-        self._found[setting] = figures(result)
+        of_all = [clients(setting)] * setting.hosts
+        results = [
+            measured.measure_hosts(of_all, measure_ns=MEASURE_NS, warm_up_ns=WARM_UP_NS, seed=seed)
+            for seed in SEEDS
+        ]
+        self._found[setting] = figures(results)
         self._seconds[setting] = (time.monotonic() - started) / self._jobs
         kept = asdict(self._found[setting]) | {"elapsed_seconds": self._seconds[setting]}
         documents.write_json(self._file(setting), kept)
@@ -247,12 +286,12 @@ class KeyValues:
         if path.exists():
             kept = json.loads(path.read_text(encoding="utf-8"))
             self._seconds[setting] = kept.pop("elapsed_seconds", 0.0)
-            self._found[setting] = Figures(**kept)
+            self._found[setting] = Figures(**kept | {"puts_of_host": tuple(kept["puts_of_host"])})
         return path.exists()
 
     def _file(self, setting: Setting) -> Path:
         streams = [asdict(client) for client in clients(setting)]
-        times = (WARM_UP_NS, MEASURE_NS)
+        times = (WARM_UP_NS, MEASURE_NS, *SEEDS)
         decided = (simulator(), asdict(setting), machine(setting), streams, times)
         digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
         return self._folder / f"{setting.keys}-{setting.scheme}-{digest}.json"
@@ -389,7 +428,7 @@ def prices(found: KeyValues) -> list[list[str]]:
 
 
 def latencies(found: KeyValues) -> list[list[str]]:
-    """For the page: of workload A, by hosts, what requests take."""
+    """For the page: of workload A, by hosts, what requests take and how even hosts are served."""
     lines = []
     shapes = [(hosts, LINE_BYTES) for hosts in HOSTS] + [(LARGE_HOSTS, LARGE_BYTES)]
     for hosts, value_bytes in shapes:
@@ -403,7 +442,7 @@ def latencies(found: KeyValues) -> list[list[str]]:
             *((SHARED, LARGE_ROOT, scheme) for scheme in SIZED),
         ):
             one = found[Setting(hosts, WRITING, keys, scheme, place, value_bytes)]
-            numbers = (one.requests_per_us, one.get_ns, one.put_ns, one.put_wait_ns)
+            numbers = ("requests_per_us", "get_ns", "put_ns", "put_wait_ns")
             lines.append(
                 [
                     str(hosts),
@@ -411,7 +450,13 @@ def latencies(found: KeyValues) -> list[list[str]]:
                     keys,
                     "PM" if scheme == BASELINE else place,
                     scheme,
-                    *(formatted(number, ",.0f") for number in numbers),
+                    *(_with_error(getattr(one, name), one.half_widths[name]) for name in numbers),
+                    " – ".join(f"{puts:,}" for puts in one.puts_of_host),
                 ]
             )
     return lines
+
+
+def _with_error(value: Value, half_width: Value) -> str:
+    error = "" if half_width is None else f" ±{half_width:,.1f}"
+    return formatted(value, ",.1f") + error

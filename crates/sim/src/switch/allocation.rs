@@ -13,9 +13,9 @@ use crate::message::{Message, MessageClass, Opcode, Stage};
 
 /// What the allocator of a port finds.
 enum Choice {
-    /// This source may cross now.
-    Allocate(usize),
-    /// Those that have a credit wait for their own input of the crossbar, until then.
+    /// This source may cross now, before another whose turn it would be but whose input of the crossbar is busy.
+    Allocate { source: usize, before: Option<usize> },
+    /// Who has a credit waits for its own input of the crossbar, until then.
     InputFree(Time),
     /// Nobody has a credit.
     NoCredit,
@@ -41,12 +41,15 @@ impl Switch {
                 return self.retry(port, at, context);
             }
             match self.choose(port, context) {
-                Choice::Allocate(source) => {
+                Choice::Allocate { source, before } => {
                     if let Err(other) = self.take_input(source / MessageClass::COUNT, port) {
                         // The last one is visited first.
                         self.to_visit.retain(|destination| *destination != other);
                         self.visit(port.index());
                         return self.visit(other);
+                    }
+                    if let Some(passed) = before {
+                        self.arbiters[port.index()].pass_over(passed);
                     }
                     self.cross(source, port, context);
                 }
@@ -85,11 +88,14 @@ impl Switch {
         }
     }
 
+    /// Whose turn it is of those that can cross to `port`. One whose input is busy is passed over once; then the port waits for it, or it might never find
+    /// both free.
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
-        let (mut first, mut input_free_next) = (None, Time::NEVER);
+        let (mut first, mut first_busy, mut input_free_next) = (None, None, Time::NEVER);
         let output = &mut self.ports[port.index()];
         let arbiter = &self.arbiters[port.index()];
+        let earlier = |first: Option<usize>, source| Some(first.map_or(source, |first| arbiter.earlier(first, source)));
         for source in arbiter.asking() {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
             let input = &mut self.inputs[source / MessageClass::COUNT];
@@ -98,14 +104,20 @@ impl Switch {
             } else if input.free > now {
                 input_free_next = input_free_next.min(input.free);
                 input.waiting.ask(port.index());
+                first_busy = earlier(first_busy, source);
             } else {
-                first = Some(first.map_or(source, |first| arbiter.earlier(first, source)));
+                first = earlier(first, source);
             }
         }
-        match first {
-            Some(source) => Choice::Allocate(source),
-            None if input_free_next < Time::NEVER => Choice::InputFree(input_free_next),
-            None => Choice::NoCredit,
+        let Some(source) = first else {
+            return if input_free_next < Time::NEVER { Choice::InputFree(input_free_next) } else { Choice::NoCredit };
+        };
+        let before = first_busy.filter(|busy| arbiter.earlier(source, *busy) == *busy);
+        match before {
+            Some(busy) if arbiter.was_passed_over(busy) => {
+                Choice::InputFree(self.inputs[busy / MessageClass::COUNT].free)
+            }
+            _ => Choice::Allocate { source, before },
         }
     }
 

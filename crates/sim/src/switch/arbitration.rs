@@ -16,6 +16,8 @@ pub struct Arbiter {
     turns: u64,
     /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the list is not touched.
     alone: Option<u32>,
+    /// The source whose turn it was when another had one.
+    passed_over: Option<u32>,
 }
 
 impl Arbiter {
@@ -27,6 +29,7 @@ impl Arbiter {
             last_turns: vec![0; sources].into(),
             turns: 0,
             alone: None,
+            passed_over: None,
         }
     }
 
@@ -54,6 +57,9 @@ impl Arbiter {
     /// `source`, which asks, has its turn, and asks no longer.
     pub fn grant(&mut self, source: usize) {
         self.withdraw(source);
+        if self.was_passed_over(source) {
+            self.passed_over = None;
+        }
         match self.is_empty() {
             true => self.has_turn_alone(source),
             false => self.note(source),
@@ -63,6 +69,16 @@ impl Arbiter {
     /// `source` has its turn without having asked; nobody else asks.
     pub fn has_turn_alone(&mut self, source: usize) {
         self.alone = Some(source as u32);
+    }
+
+    /// Another has the turn that would be that of `source`, which asks.
+    pub fn pass_over(&mut self, source: usize) {
+        self.passed_over = Some(source as u32);
+    }
+
+    /// Whether `source` is the one that was passed over last, and has had no turn since.
+    pub fn was_passed_over(&self, source: usize) -> bool {
+        self.passed_over == Some(source as u32)
     }
 
     fn note(&mut self, source: usize) {
@@ -79,6 +95,7 @@ impl Arbiter {
     pub fn clear(&mut self) {
         self.asking.fill(0);
         self.count = 0;
+        self.passed_over = None;
     }
 
     /// Those that ask, ascending.

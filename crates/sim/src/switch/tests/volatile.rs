@@ -210,6 +210,27 @@ fn the_ports_that_take_from_one_input_do_so_in_turn() {
 }
 
 #[test]
+fn one_whose_input_is_busy_whenever_its_output_is_free_waits_for_no_more_than_two_others() {
+    let slow = SwitchConfig { crossbar_flit_ns: 16.0, ..config(16) };
+    let mut bench = Bench::new(&slow, 2, 2, 64, Role::Volatile);
+    for request in 0..60 {
+        bench.arrive(0, 0, read(line_of(0, request), 0, 0));
+    }
+    for request in 0..40 {
+        bench.arrive(1_000, 1, write(line_of(1, request), 1, 0, 1_000));
+    }
+    // Each read takes the input of port 0 for 4 ns, each write the output to the second device for 20.
+    let single = line_of(1, 40);
+    bench.arrive(6_000, 0, write(single, 1, 0, 6_000));
+    bench.run();
+    let writes = bench.arrivals(Opcode::MemWr);
+    let lines: Vec<u64> = bench.got.iter().filter(|got| got.message.is_write()).map(|got| got.message.line.0).collect();
+    assert_eq!((writes.len(), bench.arrivals(Opcode::MemRd).len()), (41, 60));
+    let place = lines.iter().position(|line| *line == single).expect("it arrives");
+    assert!(place <= 3, "the {place}th write");
+}
+
+#[test]
 fn a_crossbar_of_the_links_rate_carries_the_links_full_bandwidth() {
     let equal = SwitchConfig { crossbar_flit_ns: 1.0, ..config(16) };
     let mut bench = Bench::new(&equal, 1, 1, 64, Role::Volatile);
