@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,7 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
     unsafe, safe = (found[Setting(2, "A", SHARED, "pb_rf", place)] for place in (LEAF, ROOT))
     assert price == pytest.approx(unsafe.requests_per_us / safe.requests_per_us)
     assert next(row[:2] for row in key_values.prices(found)) == ["pb", ROOT]
+    assert all("±" in row[-1] and "±" in row[-2] for row in key_values.prices(found))
     leaf = found.speedup(Setting(2, "A", PRIVATE, "pb", LEAF))
     assert leaf is not None and leaf > 1
     assert "<svg" in key_values.picture(found)
@@ -110,6 +112,33 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
     again = KeyValues(tmp_path, 2)
     again.run(lambda progress: pytest.fail("it was measured again"))
     assert again.rows == found.rows
+
+
+def _result(latencies: list[float], puts: int) -> dict[str, Any]:
+    """Of hosts with one client each, which put so often."""
+
+    def of(count: int, latency: float) -> dict[str, Any]:
+        return {"count": count, "latency_ns": {"mean": latency}, "parts_ns": {"core": 0.0}}
+
+    hosts = [
+        {"streams": [{"reads": of(10, latency), "writes": of(puts * host, 7.0), "stale_reads": 1}]}
+        for host, latency in enumerate(latencies)
+    ]
+    return {"hosts": hosts, "interval_ns": 1000.0, "overwritten": 2}
+
+
+def test_figures_are_means_of_seeds_with_what_seeds_differ_by() -> None:
+    found = key_values.figures([_result([100.0, 200.0], 3), _result([300.0, 400.0], 5)])
+    assert (found.get_ns, found.put_ns, found.requests_per_us) == (250.0, 7.0, 24.0)
+    assert found.requests_of_seeds == [23.0, 25.0]
+    assert found.puts_of_host == [0, 5]
+    assert (found.gets, found.stale_gets, found.overwritten) == (40, 4, 4)
+    # Student's t of one degree of freedom times the standard error of 150 and 350.
+    assert found.half_widths["get_ns"] == pytest.approx(12.71 * 100.0)
+    assert found.half_widths["put_ns"] == 0.0
+    without_puts = key_values.figures([_result([100.0], 0), _result([300.0], 0)])
+    assert (without_puts.put_ns, without_puts.half_widths["put_ns"]) == (None, None)
+    assert key_values.figures([_result([100.0], 0)]).half_widths["get_ns"] is None
 
 
 @pytest.mark.usefixtures("small")

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -68,8 +69,8 @@ LINE_BYTES, LARGE_BYTES = 64, 1024  # of a value: one line; YCSB's 10 fields of 
 LARGE_HOSTS = 8
 WARM_UP_NS, MEASURE_NS = 100_000.0, 100_000.0  # first, queues at popular keys grow
 SEEDS = range(5)  # of the clients' random numbers; each is measured for so long
-# Standard errors of their mean that make 95 % confidence: Student's t for 4 degrees of freedom.
-CONFIDENCE = 2.78
+# Standard errors of a mean that make 95 % confidence: Student's t by degrees of freedom.
+STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
 INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
 
 PRIVATE, SHARED = "private", "shared"
@@ -159,10 +160,10 @@ def clients(setting: Setting) -> list[Stream]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What came of a setting, all clients of all hosts with all seeds together.
+    """What came of a setting, all clients of all hosts: the first four as means of the seeds.
 
-    `half_widths`: half the width of the 95 % confidence interval of the first four, by their names,
-    from how the seeds differ; None with one seed.
+    `half_widths`: half the width of their 95 % confidence intervals, by name, from how the seeds
+    differ; None with one seed, and where a seed has no such request.
     """
 
     requests_per_us: Value
@@ -170,7 +171,8 @@ class Figures:
     put_ns: Value
     put_wait_ns: Value  # the part of `put_ns` before the key could be had
     half_widths: dict[str, Value]
-    puts_of_host: tuple[int, int]  # of the host with the least, and of that with the most
+    requests_of_seeds: list[Value]  # per us
+    puts_of_host: list[int]  # the least and the most that a host had with a seed
     gets: int
     stale_gets: int
     overwritten: int  # acknowledged lines that an older version replaced in PM
@@ -178,45 +180,46 @@ class Figures:
 
 def figures(results: list[Result]) -> Figures:
     """Reads the results of traffic, one for each seed."""
-    means = _means(results)
-    of_seeds = [_means([result]) for result in results]
-    puts = [
-        sum(stream["writes"]["count"] for host in same_host for stream in host["streams"])
-        for same_host in zip(*(result["hosts"] for result in results), strict=True)
-    ]
-    streams = [stream for result in results for stream in _streams(result)]
+    seeds = [_of_seed(result) for result in results]
+    by_name = {name: [seed[name] for seed in seeds] for name in seeds[0]}
+    hosts = [host["streams"] for result in results for host in result["hosts"]]
+    puts = [sum(stream["writes"]["count"] for stream in streams) for streams in hosts]
     return Figures(
-        **means,
-        half_widths={name: _half_width([seed[name] for seed in of_seeds]) for name in means},
-        puts_of_host=(min(puts), max(puts)),
-        gets=sum(stream["reads"]["count"] for stream in streams),
-        stale_gets=sum(stream["stale_reads"] for stream in streams),
+        **{name: _mean_of_seeds(values) for name, values in by_name.items()},
+        half_widths={name: half_width(values) for name, values in by_name.items()},
+        requests_of_seeds=by_name["requests_per_us"],
+        puts_of_host=[min(puts), max(puts)],
+        gets=sum(stream["reads"]["count"] for streams in hosts for stream in streams),
+        stale_gets=sum(stream["stale_reads"] for streams in hosts for stream in streams),
         overwritten=sum(result["overwritten"] for result in results),
     )
 
 
-def _streams(result: Result) -> list[Result]:
-    return [stream for host in result["hosts"] for stream in host["streams"]]
-
-
-def _means(results: list[Result]) -> dict[str, Value]:
-    streams = [stream for result in results for stream in _streams(result)]
+def _of_seed(result: Result) -> dict[str, Value]:
+    streams = [stream for host in result["hosts"] for stream in host["streams"]]
     gets, puts = ([stream[kind] for stream in streams] for kind in ("reads", "writes"))
     requests = sum(one["count"] for one in gets + puts)
-    us = sum(result["interval_ns"] for result in results) / 1000.0
     return {
-        "requests_per_us": ratio(requests, us),
+        "requests_per_us": ratio(requests, result["interval_ns"] / 1000.0),
         "get_ns": _mean(gets, lambda one: one["latency_ns"]["mean"]),
         "put_ns": _mean(puts, lambda one: one["latency_ns"]["mean"]),
         "put_wait_ns": _mean(puts, lambda one: one["parts_ns"]["core"]),
     }
 
 
-def _half_width(values: list[Value]) -> Value:
+def _mean_of_seeds(values: list[Value]) -> Value:
     known = [value for value in values if value is not None]
-    if len(known) < len(SEEDS) or len(known) < 2:
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def half_width(values: list[Value]) -> Value:
+    """Of the 95 % confidence interval of the mean of what each seed gave; None if there is no
+    more than one seed, or nothing of one of them.
+    """
+    known = [value for value in values if value is not None]
+    if len(known) < max(2, len(values)):
         return None
-    return CONFIDENCE * stdev(known) / math.sqrt(len(known))
+    return STUDENT[len(known) - 1] * stdev(known) / math.sqrt(len(known))
 
 
 def _mean(directions: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> Value:
@@ -286,7 +289,7 @@ class KeyValues:
         if path.exists():
             kept = json.loads(path.read_text(encoding="utf-8"))
             self._seconds[setting] = kept.pop("elapsed_seconds", 0.0)
-            self._found[setting] = Figures(**kept | {"puts_of_host": tuple(kept["puts_of_host"])})
+            self._found[setting] = Figures(**kept)
         return path.exists()
 
     def _file(self, setting: Setting) -> Path:
@@ -298,12 +301,17 @@ class KeyValues:
 
     # --- what is read off ----------------------------------------------------------------
 
-    def speedup(self, setting: Setting) -> Value:
-        """Requests in a time over those of `nopb`."""
+    def speedup(self, setting: Setting, seed: int | None = None) -> Value:
+        """Requests in a time over those of `nopb`, with one seed or in the mean of all."""
         baseline = Setting(
             setting.hosts, setting.mix, setting.keys, BASELINE, ROOT, setting.value_bytes
         )
-        return ratio(self[setting].requests_per_us, self[baseline].requests_per_us)
+        return ratio(self._requests(setting, seed), self._requests(baseline, seed))
+
+    def half_width_of_speedup(self, setting: Setting) -> Value:
+        """That of its 95 % confidence interval: each seed's over `nopb` with the same seed."""
+        seeds = range(len(self[setting].requests_of_seeds))
+        return half_width([self.speedup(setting, seed) for seed in seeds])
 
     def average(
         self,
@@ -313,30 +321,41 @@ class KeyValues:
         *,
         hosts: int | None = None,
         mix: str | None = None,
+        seed: int | None = None,
     ) -> float:
         """The mean speedup over all numbers of hosts and all mixes, or over those of one."""
         speedups = [
-            self.speedup(Setting(number, one, keys, scheme, place))
+            self.speedup(Setting(number, one, keys, scheme, place), seed)
             for number in (HOSTS if hosts is None else (hosts,))
             for one in (MIXES if mix is None else (mix,))
         ]
         return fmean(value for value in speedups if value is not None)
 
     def price(
-        self, scheme: str, place: str, *, hosts: int | None = None, mix: str | None = None
+        self,
+        scheme: str,
+        place: str,
+        *,
+        hosts: int | None = None,
+        mix: str | None = None,
+        seed: int | None = None,
     ) -> float:
         """Time that requests of shared keys take with the persist point at `place`, over that with
         acknowledgement at the first switch, which is wrong.
         """
         prices = [
             ratio(
-                self[Setting(number, one, SHARED, scheme, LEAF)].requests_per_us,
-                self[Setting(number, one, SHARED, scheme, place)].requests_per_us,
+                self._requests(Setting(number, one, SHARED, scheme, LEAF), seed),
+                self._requests(Setting(number, one, SHARED, scheme, place), seed),
             )
             for number in (HOSTS if hosts is None else (hosts,))
             for one in (MIXES if mix is None else (mix,))
         ]
         return fmean(value for value in prices if value is not None)
+
+    def _requests(self, setting: Setting, seed: int | None) -> Value:
+        one = self[setting]
+        return one.requests_per_us if seed is None else one.requests_of_seeds[seed]
 
     def by_mix(self, scheme: str) -> dict[str, float]:
         """Speedups of shared keys, safely, over all numbers of hosts: what stands beside the
@@ -348,7 +367,13 @@ class KeyValues:
     def rows(self) -> list[dict[str, Any]]:
         """The member `hosts` of the document."""
         return [
-            {**asdict(one), **asdict(self[one]), "speedup": self.speedup(one)} for one in settings()
+            {
+                **asdict(one),
+                **asdict(self[one]),
+                "speedup": self.speedup(one),
+                "speedup_half_width": self.half_width_of_speedup(one),
+            }
+            for one in settings()
         ]
 
 
@@ -403,8 +428,8 @@ def table(found: KeyValues) -> list[list[str]]:
                         place + (" (**unsafe**)" if (keys, place) in WARNING else ""),
                         scheme,
                         *(f"{found.average(scheme, keys, place, hosts=n):.3f}" for n in HOSTS),
-                        f"{found.average(scheme, keys, place):.3f}",
-                        f"{found.average(scheme, keys, place, mix=WRITING):.3f}",
+                        _over_seeds(partial(found.average, scheme, keys, place)),
+                        _over_seeds(partial(found.average, scheme, keys, place, mix=WRITING)),
                         f"{stale:,} of {gets:,}",
                         f"{overwritten:,}",
                     ]
@@ -419,8 +444,8 @@ def prices(found: KeyValues) -> list[list[str]]:
             scheme,
             place,
             *(f"{found.price(scheme, place, hosts=hosts):.3f}" for hosts in HOSTS),
-            f"{found.price(scheme, place):.3f}",
-            f"{found.price(scheme, place, mix=WRITING):.3f}",
+            _over_seeds(partial(found.price, scheme, place)),
+            _over_seeds(partial(found.price, scheme, place, mix=WRITING)),
         ]
         for place in (ROOT, LARGE_ROOT)
         for scheme in SIZED
@@ -457,6 +482,10 @@ def latencies(found: KeyValues) -> list[list[str]]:
     return lines
 
 
-def _with_error(value: Value, half_width: Value) -> str:
-    error = "" if half_width is None else f" ±{half_width:,.1f}"
-    return formatted(value, ",.1f") + error
+def _over_seeds(figure: Callable[..., float]) -> str:
+    error = half_width([figure(seed=seed) for seed in range(len(SEEDS))])
+    return _with_error(figure(), error, 3)
+
+
+def _with_error(value: Value, error: Value, places: int = 1) -> str:
+    return formatted(value, f",.{places}f") + ("" if error is None else f" ±{error:,.{places}f}")

@@ -216,7 +216,9 @@ def _hosts(found: KeyValues) -> Figure:
     for one in key_values.settings():
         if one.scheme != BASELINE:
             names = (one.keys, one.mix, one.scheme, one.persist_point, str(one.value_bytes))
-            curves.setdefault(names, []).append(Point(one.hosts, found.speedup(one)))
+            curves.setdefault(names, []).append(
+                Point(one.hosts, found.speedup(one), found.half_width_of_speedup(one))
+            )
     keys = ("keys", "mix", "scheme", "persist_point", "value_bytes")
     series = tuple(
         Series(dict(zip(keys, names, strict=True)), tuple(points))

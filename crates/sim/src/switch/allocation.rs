@@ -15,7 +15,7 @@ use crate::message::{Message, MessageClass, Opcode, Stage};
 enum Choice {
     /// This source may cross now, before another whose turn it would be but whose input of the crossbar is busy.
     Allocate { source: usize, before: Option<usize> },
-    /// Who has a credit waits for its own input of the crossbar, until then.
+    /// None that has a credit crosses now: its own input of the crossbar is busy until then, or that of one that has been passed over.
     InputFree(Time),
     /// Nobody has a credit.
     NoCredit,
@@ -88,8 +88,8 @@ impl Switch {
         }
     }
 
-    /// Whose turn it is of those that can cross to `port`. One whose input is busy is passed over once; then the port waits for it, or it might never find
-    /// both free.
+    /// Whose turn it is of those that can cross to `port`. One whose input is busy is passed over once; then the port waits for it, though others could
+    /// cross meanwhile: it might never find both free.
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
         let (mut first, mut first_busy, mut input_free_next) = (None, None, Time::NEVER);

@@ -16,8 +16,8 @@ pub struct Arbiter {
     turns: u64,
     /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the list is not touched.
     alone: Option<u32>,
-    /// The source whose turn it was when another had one.
-    passed_over: Option<u32>,
+    /// One bit for each source whose turn it was when another had one.
+    passed_over: Box<[u64]>,
 }
 
 impl Arbiter {
@@ -29,7 +29,7 @@ impl Arbiter {
             last_turns: vec![0; sources].into(),
             turns: 0,
             alone: None,
-            passed_over: None,
+            passed_over: vec![0; sources.div_ceil(64)].into(),
         }
     }
 
@@ -57,9 +57,7 @@ impl Arbiter {
     /// `source`, which asks, has its turn, and asks no longer.
     pub fn grant(&mut self, source: usize) {
         self.withdraw(source);
-        if self.was_passed_over(source) {
-            self.passed_over = None;
-        }
+        self.passed_over[source / 64] &= !(1 << (source % 64));
         match self.is_empty() {
             true => self.has_turn_alone(source),
             false => self.note(source),
@@ -73,12 +71,12 @@ impl Arbiter {
 
     /// Another has the turn that would be that of `source`, which asks.
     pub fn pass_over(&mut self, source: usize) {
-        self.passed_over = Some(source as u32);
+        self.passed_over[source / 64] |= 1 << (source % 64);
     }
 
-    /// Whether `source` is the one that was passed over last, and has had no turn since.
+    /// Whether `source` has been passed over since its last turn.
     pub fn was_passed_over(&self, source: usize) -> bool {
-        self.passed_over == Some(source as u32)
+        self.passed_over[source / 64] >> (source % 64) & 1 == 1
     }
 
     fn note(&mut self, source: usize) {
@@ -95,7 +93,7 @@ impl Arbiter {
     pub fn clear(&mut self) {
         self.asking.fill(0);
         self.count = 0;
-        self.passed_over = None;
+        self.passed_over.fill(0);
     }
 
     /// Those that ask, ascending.
@@ -190,6 +188,19 @@ mod tests {
             arbiter.ask(source);
         }
         assert_eq!(served, [100, 100, 100, 0, 0, 400, 0, 100]);
+    }
+
+    #[test]
+    fn each_that_was_passed_over_is_so_until_its_turn() {
+        let mut arbiter = asked(130, &[1, 65, 129]);
+        arbiter.pass_over(1);
+        arbiter.pass_over(129);
+        assert_eq!([1, 65, 129].map(|source| arbiter.was_passed_over(source)), [true, false, true]);
+        arbiter.grant(1);
+        arbiter.grant(65);
+        assert_eq!([1, 65, 129].map(|source| arbiter.was_passed_over(source)), [false, false, true]);
+        arbiter.clear();
+        assert!(!arbiter.was_passed_over(129));
     }
 
     #[test]

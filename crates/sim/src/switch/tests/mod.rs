@@ -216,6 +216,12 @@ impl Bench {
         of_opcode.map(|got| (got.ps, got.by, got.message.tag.0)).collect()
     }
 
+    /// How many writes arrived anywhere before that of `line`.
+    fn writes_before(&self, line: u64) -> usize {
+        let mut writes = self.got.iter().filter(|got| got.message.is_write());
+        writes.position(|got| got.message.line == LineAddress(line)).expect("it arrives")
+    }
+
     fn buffer_stats(&self) -> &PersistBufferStats {
         self.switch.persist_buffer().expect("it has one").counters()
     }
