@@ -77,8 +77,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_values, "LARGE_HOSTS", 2)
     monkeypatch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
     monkeypatch.setattr(key_values, "KEYS", 64)
-    monkeypatch.setattr(key_values, "WARM_UP_NS", 10_000.0)
-    monkeypatch.setattr(key_values, "MEASURE_NS", 5_000.0)
+    sizes = (LINE_BYTES, key_values.LARGE_BYTES)
+    monkeypatch.setattr(key_values, "WARM_UP_NS", dict.fromkeys(sizes, 10_000.0))
+    monkeypatch.setattr(key_values, "MEASURE_NS", dict.fromkeys(sizes, 5_000.0))
     monkeypatch.setattr(key_values, "SEEDS", range(2))
 
 

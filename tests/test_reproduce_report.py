@@ -142,8 +142,9 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(study, "VARIES", -1.0)  # as if its run time did
         patch.setattr(key_values, "HOSTS", (2,))
         patch.setattr(key_values, "MIXES", {"A": key_values.Mix(1, 1)})
-        patch.setattr(key_values, "MEASURE_NS", 2_000.0)
-        patch.setattr(key_values, "WARM_UP_NS", 1_000.0)
+        sizes = (key_values.LINE_BYTES, key_values.LARGE_BYTES)
+        patch.setattr(key_values, "MEASURE_NS", dict.fromkeys(sizes, 2_000.0))
+        patch.setattr(key_values, "WARM_UP_NS", dict.fromkeys(sizes, 1_000.0))
         patch.setattr(key_values, "SEEDS", range(2))
         # Its charts are made from the data, all but one; drawing the page's takes as long as all
         # replays.

@@ -67,8 +67,10 @@ CLIENTS = 8  # of each host: one for each of its cores
 THINK_NS, THINK_JITTER_NS = 50.0, 100.0  # between two requests; chosen: some 400 cycles of a core
 LINE_BYTES, LARGE_BYTES = 64, 1024  # of a value: one line; YCSB's 10 fields of 100 bytes
 LARGE_HOSTS = 8
-WARM_UP_NS, MEASURE_NS = 100_000.0, 100_000.0  # first, queues at popular keys grow
-SEEDS = range(5)  # of the clients' random numbers; each is measured for so long
+# Queues at popular keys grow to their length first; by the bytes of a value.
+WARM_UP_NS = {LINE_BYTES: 100_000.0, LARGE_BYTES: 400_000.0}
+MEASURE_NS = {LINE_BYTES: 100_000.0, LARGE_BYTES: 200_000.0}
+SEEDS = range(5)  # of the clients' random numbers
 # Standard errors of a mean that make 95 % confidence: Student's t by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
 INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
@@ -274,9 +276,13 @@ class KeyValues:
     def _measure(self, setting: Setting) -> None:
         started = time.monotonic()
         measured = Machine("key-value store", machine(setting), setting.scheme)
-        of_all = [clients(setting)] * setting.hosts
         results = [
-            measured.measure_hosts(of_all, measure_ns=MEASURE_NS, warm_up_ns=WARM_UP_NS, seed=seed)
+            measured.measure_hosts(
+                [clients(setting)] * setting.hosts,
+                measure_ns=MEASURE_NS[setting.value_bytes],
+                warm_up_ns=WARM_UP_NS[setting.value_bytes],
+                seed=seed,
+            )
             for seed in SEEDS
         ]
         self._found[setting] = figures(results)
@@ -294,7 +300,7 @@ class KeyValues:
 
     def _file(self, setting: Setting) -> Path:
         streams = [asdict(client) for client in clients(setting)]
-        times = (WARM_UP_NS, MEASURE_NS, *SEEDS)
+        times = (WARM_UP_NS[setting.value_bytes], MEASURE_NS[setting.value_bytes], *SEEDS)
         decided = (simulator(), asdict(setting), machine(setting), streams, times)
         digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
         return self._folder / f"{setting.keys}-{setting.scheme}-{digest}.json"
