@@ -24,6 +24,7 @@ pub mod record;
 pub mod results;
 pub mod sampling;
 pub mod simulation;
+pub mod sparse_table;
 pub mod stats;
 pub mod switch;
 pub mod system;

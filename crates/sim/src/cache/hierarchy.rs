@@ -19,6 +19,7 @@ use crate::core::persist_sites::{self, PersistSites};
 use crate::host_bridge::address_map::is_pm;
 use crate::kernel::{Duration, Time};
 use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
+use crate::sparse_table::SparseTable;
 use crate::stats::StatsNode;
 
 /// What a core wants to do with a line.
@@ -224,8 +225,8 @@ pub struct Hierarchy {
     writes: Vec<Option<PendingWrite>>,
     writes_under_way: usize,
     writes_sent: u64,
-    /// The version of each PM line that left last: what memory must answer with.
-    written: HashMap<LineAddress, Version, rustc_hash::FxBuildHasher>,
+    /// The version of each PM line that left last, by the line's number: what memory must answer with. Version 0 of those that never left.
+    written: SparseTable<Version>,
     /// Writes that left while only warming up, and which of them each was; memory gets them before timing starts.
     warm_writes: HashMap<LineAddress, (Version, u64), rustc_hash::FxBuildHasher>,
     warm_writes_made: u64,
@@ -285,7 +286,7 @@ impl Hierarchy {
             writes: Vec::new(),
             writes_under_way: 0,
             writes_sent: 0,
-            written: HashMap::default(),
+            written: SparseTable::default(),
             warm_writes: HashMap::default(),
             warm_writes_made: 0,
             departures: Vec::new(),
@@ -374,11 +375,14 @@ impl Hierarchy {
     pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
-        let newest = if is_pm(line) { self.written.get(&line).copied() } else { None }.unwrap_or(message.version);
+        let newest = match self.written.get(line.0) {
+            Version(0) => message.version,
+            written => written,
+        };
         // What was written while only warming up has not been sent to memory yet.
-        if is_pm(line) && !self.warm_writes.contains_key(&line) {
-            debug_assert_eq!(message.version, newest, "a read of {line:?} did not get the latest version");
-            self.stats.stale_reads += u64::from(message.version != newest);
+        if message.version != newest && !self.warm_writes.contains_key(&line) {
+            debug_assert!(false, "a read of {line:?} got {:?} and not {newest:?}, which left last", message.version);
+            self.stats.stale_reads += 1;
         }
         self.fill_shared(line, newest, now);
         for request in self.mshrs.resolve(line, now) {
@@ -509,7 +513,7 @@ impl Hierarchy {
     fn send_around(&mut self, write: WriteAround, now: u64) {
         let WriteAround { by, line, mask, arrived } = write;
         let (newest, _) = self.collect(line, Some(by.core), false);
-        let (before, stored) = newest.unwrap_or_else(|| (self.written.get(&line).copied().unwrap_or_default(), now));
+        let (before, stored) = newest.unwrap_or_else(|| (self.written.get(line.0), now));
         let mask = if newest.is_some() { ByteMask::FULL } else { mask };
         let version = Version(before.0 + 1);
         self.log_promise(by, line, Some(version), stored.max(now));
@@ -557,7 +561,7 @@ impl Hierarchy {
             let hit =
                 (0..self.shared.len()).find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
             let level = hit.unwrap_or_else(|| {
-                let version = self.written.get(&request.line).copied().unwrap_or_default();
+                let version = self.written.get(request.line.0);
                 self.stats.llc_misses += 1;
                 self.stats.functional.count_read(&request);
                 self.fill_shared(request.line, version, 0);
@@ -586,7 +590,7 @@ impl Hierarchy {
     /// Writes around the caches at once and without time.
     pub fn write_around_functionally(&mut self, line: LineAddress) {
         let (before, newest) = (self.departures.len(), self.collect(line, None, false).0);
-        let last = newest.map(|(version, _)| version).or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+        let last = newest.map_or_else(|| self.written.get(line.0), |(version, _)| version);
         self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, Way::AT_START, 0);
         self.absorb_departures(before);
     }
@@ -682,8 +686,7 @@ impl Hierarchy {
         let private = self.private.iter().flat_map(|level| &level.arrays);
         let shared = self.shared.iter().map(|level| &level.array);
         let cached = self.l1d.iter().chain(private).chain(shared).filter_map(|array| array.get(line));
-        let left = self.written.get(&line).copied();
-        cached.map(|copy| copy.version).chain(left).max().unwrap_or_default()
+        cached.map(|copy| copy.version).fold(self.written.get(line.0), Version::max)
     }
 
     /// Every copy of every line, for tests of what must hold among them.
@@ -1107,7 +1110,8 @@ impl Hierarchy {
         cycle: u64,
     ) -> usize {
         if is_pm(line) {
-            self.written.insert(line, version);
+            debug_assert_ne!(version, Version(0), "what is written has been stored");
+            *self.written.get_mut(line.0) = version;
             self.stats.pm_writes += 1;
             if let Some(log) = &mut self.written_back {
                 log.push((line, version));
@@ -1155,7 +1159,7 @@ impl Hierarchy {
     fn log_promise(&mut self, by: Requester, line: LineAddress, newest: Option<Version>, cycle: u64) {
         let time = self.time_of(cycle);
         if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
-            let version = newest.or_else(|| self.written.get(&line).copied()).unwrap_or_default();
+            let version = newest.unwrap_or_else(|| self.written.get(line.0));
             log.promise(Promise { time, by, line, version, is_clean: newest.is_none(), kept: None });
         }
     }

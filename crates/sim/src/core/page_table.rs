@@ -4,12 +4,11 @@
 //! long as there is room; a mapping that would take more than a quarter of its memory (a reservation that is never filled, as a rule) gets
 //! its frames page by page.
 
-use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::ops::Range;
 
-use rustc_hash::FxBuildHasher;
-
 use crate::message::{LINE_BYTES, LineAddress};
+use crate::sparse_table::SparseTable;
 
 /// log2 of the size of a page.
 pub const PAGE_SHIFT: u32 = 12;
@@ -86,7 +85,8 @@ struct Mapping {
 /// The page table of one process.
 #[derive(Clone, Debug)]
 pub struct PageTable {
-    frames: HashMap<u64, u64, FxBuildHasher>,
+    /// One more than the frame of each page that has been touched.
+    frames: SparseTable<Option<NonZeroU64>>,
     persistent: Vec<Range<u64>>,
     mappings: Vec<Mapping>,
     /// Code that the kernel maps into every process: the vDSO.
@@ -118,7 +118,7 @@ impl PageTable {
             }
         }
         PageTable {
-            frames: HashMap::default(),
+            frames: SparseTable::default(),
             persistent,
             mappings,
             vdso: Vec::new(),
@@ -141,17 +141,12 @@ impl PageTable {
 
     /// The physical page number of a virtual one.
     pub fn frame(&mut self, page: u64) -> u64 {
-        if let Some(&frame) = self.frames.get(&page) {
-            return frame;
-        }
-        let frame = self.choose(page);
-        self.frames.insert(page, frame);
-        frame
+        self.frames.get(page).map_or_else(|| self.first_touch(page), |behind| behind.get() - 1)
     }
 
     /// The physical address of `address`, if its page has been touched.
     pub fn physical(&self, address: u64) -> Option<u64> {
-        let frame = self.frames.get(&(address >> PAGE_SHIFT))?;
+        let frame = self.frames.get(address >> PAGE_SHIFT)?.get() - 1;
         Some((frame << PAGE_SHIFT) | (address & ((1 << PAGE_SHIFT) - 1)))
     }
 
@@ -185,6 +180,14 @@ impl PageTable {
         let page_end = address + (1 << PAGE_SHIFT);
         let starts_inside = self.persistent.get(behind).is_some_and(|range| range.start < page_end);
         starts_inside || behind.checked_sub(1).is_some_and(|before| self.persistent[before].end > address)
+    }
+
+    /// The page gets its frame.
+    #[cold]
+    fn first_touch(&mut self, page: u64) -> u64 {
+        let frame = self.choose(page);
+        *self.frames.get_mut(page) = NonZeroU64::new(frame + 1);
+        frame
     }
 
     /// Finds a frame for a page that is touched for the first time.

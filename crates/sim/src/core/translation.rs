@@ -85,14 +85,14 @@ impl Tlb {
     }
 
     fn look_up(&mut self, page: u64, table: &mut PageTable) -> (u64, Translation) {
+        if !self.is_enabled {
+            return (table.frame(page), Translation::Hit);
+        }
         if let Some(entry) = self.entries.find_and_touch(LineAddress(page)) {
             self.hits += 1;
             return (self.frames[entry], Translation::Hit);
         }
         let frame = table.frame(page);
-        if !self.is_enabled {
-            return (frame, Translation::Hit);
-        }
         let place = self.entries.place_for(LineAddress(page));
         if place.victim.is_some() {
             self.entries.remove_at(place.index);
