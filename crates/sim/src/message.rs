@@ -1,6 +1,6 @@
 //! Every message that components exchange: the CXL.mem transactions and what they carry.
 //!
-//! Requests flow away from the host (M2S), answers towards it (S2M). A message is small and `Copy`. It carries the version of the line
+//! Requests flow away from the host (M2S), answers towards it (S2M). A message is small. It carries the version of the line
 //! instead of its bytes, and a latency stack that each component on its way charges, so that the parts of a latency always sum to the whole.
 
 use crate::kernel::Time;
@@ -202,64 +202,61 @@ impl Stage {
 
 /// A request's time so far, divided among stages. Whoever holds the request charges the time since the last charge to one stage, so
 /// that the parts sum exactly to the whole.
-#[derive(Clone, Copy, Debug)]
-pub struct LatencyStack {
-    /// The lower and the upper bits of each part in ps: messages are copied a lot, and a part of more than 4 ms is rare.
-    low: [u32; Stage::COUNT],
-    high: [u16; Stage::COUNT],
+///
+/// A message holds it by a pointer: it is as large as all else of a message together, and moves from queue to queue with it.
+#[derive(Clone, Debug)]
+pub struct LatencyStack(Box<Charges>);
+
+#[derive(Clone, Debug)]
+struct Charges {
+    parts_ps: [u64; Stage::COUNT],
     start: Time,
-    charged_until: Time,
+    until: Time,
 }
 
 impl LatencyStack {
     /// An empty stack of a request that starts at `start`.
     pub fn starting(start: Time) -> LatencyStack {
-        LatencyStack { low: [0; Stage::COUNT], high: [0; Stage::COUNT], start, charged_until: start }
+        LatencyStack(Box::new(Charges { parts_ps: [0; Stage::COUNT], start, until: start }))
     }
 
     /// Charges the time from the last charge until `until` to `stage`. `until` may lie in the future, if the holder knows already.
     pub fn charge(&mut self, stage: Stage, until: Time) {
-        debug_assert!(until >= self.charged_until, "time is charged twice");
-        let stage = stage as usize;
-        let part = self.part_ps(stage) + until.since(self.charged_until).as_ps();
-        self.low[stage] = part as u32;
-        self.high[stage] = u16::try_from(part >> 32).expect("a request takes less than four minutes");
-        self.charged_until = until;
+        let charges = &mut *self.0;
+        debug_assert!(until >= charges.until, "time is charged twice");
+        charges.parts_ps[stage as usize] += until.since(charges.until).as_ps();
+        charges.until = until;
     }
 
     /// When the request started.
     pub fn start(&self) -> Time {
-        self.start
+        self.0.start
     }
 
     /// The time up to which everything is charged.
     pub fn charged_until(&self) -> Time {
-        self.charged_until
+        self.0.until
     }
 
     /// The whole, from the start to the last charge.
     pub fn total(&self) -> Duration {
-        self.charged_until.since(self.start)
+        self.0.until.since(self.0.start)
     }
 
     /// The time charged to each stage, in picoseconds, in the order of [`Stage::NAMES`].
-    pub fn parts_ps(&self) -> [u64; Stage::COUNT] {
-        std::array::from_fn(|stage| self.part_ps(stage))
+    pub fn parts_ps(&self) -> &[u64; Stage::COUNT] {
+        &self.0.parts_ps
     }
 
     /// The whole without the time charged to `stages`.
     pub fn total_without(&self, stages: &[Stage]) -> Duration {
-        let parts: u64 = stages.iter().map(|&stage| self.part_ps(stage as usize)).sum();
+        let parts: u64 = stages.iter().map(|&stage| self.0.parts_ps[stage as usize]).sum();
         Duration::from_ps(self.total().as_ps() - parts)
-    }
-
-    fn part_ps(&self, stage: usize) -> u64 {
-        u64::from(self.high[stage]) << 32 | u64::from(self.low[stage])
     }
 }
 
 /// One CXL.mem message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Message {
     /// What it asks for or answers.
     pub opcode: Opcode,
@@ -318,6 +315,12 @@ impl Message {
         };
         self.version = version;
         self
+    }
+
+    /// The completion of this write.
+    pub fn completion(self) -> Message {
+        let version = self.version;
+        self.answer(version)
     }
 
     /// The credit class it travels in.

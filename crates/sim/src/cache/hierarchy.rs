@@ -100,7 +100,7 @@ pub struct Acknowledged {
 }
 
 /// A message for the host bridge, and the cycle at which it leaves the last level.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Departure {
     /// When it leaves.
     pub cycle: u64,
@@ -924,7 +924,19 @@ impl Hierarchy {
     /// be had. Also says whether another core than `by` had to be asked.
     fn collect(&mut self, line: LineAddress, by: Option<usize>, keep: bool) -> (Option<(Version, u64)>, bool) {
         let last = self.shared.len() - 1;
-        let Some(index) = self.shared[last].array.find(line) else { return (None, false) };
+        let index = self.shared[last].array.find(line);
+        index.map_or((None, false), |index| self.collect_at(index, line, by, keep))
+    }
+
+    /// The same for the line at `index` of the last level.
+    fn collect_at(
+        &mut self,
+        index: usize,
+        line: LineAddress,
+        by: Option<usize>,
+        keep: bool,
+    ) -> (Option<(Version, u64)>, bool) {
+        let last = self.shared.len() - 1;
         let entry = *self.shared[last].array.line(index);
         let own = by.map_or(0, |core| 1u64 << core);
         let snooped = entry.sharers & !own != 0 && (entry.is_owned || !keep);
@@ -988,9 +1000,9 @@ impl Hierarchy {
             let place = self.shared[level].array.place_for(line);
             if let Some(victim) = place.victim {
                 if level == last {
-                    self.evict(victim, now);
+                    self.evict(place.index, victim, now);
                 } else {
-                    self.evict_from_upper(level, victim);
+                    self.evict_from_upper(level, place.index, victim);
                 }
             }
             let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
@@ -999,7 +1011,7 @@ impl Hierarchy {
     }
 
     /// A line leaves a shared level above the last, which has it too.
-    fn evict_from_upper(&mut self, level: usize, victim: LineAddress) {
+    fn evict_from_upper(&mut self, level: usize, index: usize, victim: LineAddress) {
         if self.shared[level].is_inclusive {
             let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
             for core in (0..self.l1d.len()).filter(|core| sharers & (1 << core) != 0) {
@@ -1007,13 +1019,14 @@ impl Hierarchy {
             }
             (0..level).for_each(|above| _ = self.shared[above].array.remove(victim));
         }
-        self.shared[level].array.remove(victim);
+        self.shared[level].array.remove_at(index);
     }
 
-    fn evict(&mut self, victim: LineAddress, now: u64) {
-        let sharers = self.shared[self.shared.len() - 1].array.get(victim).map_or(0, |entry| entry.sharers);
+    /// The line at `index` of the last level leaves all caches.
+    fn evict(&mut self, index: usize, victim: LineAddress, now: u64) {
+        let sharers = self.shared[self.shared.len() - 1].array.line(index).sharers;
         self.stats.back_invalidations += u64::from(sharers.count_ones());
-        if let (Some((version, stored)), _) = self.collect(victim, None, false) {
+        if let (Some((version, stored)), _) = self.collect_at(index, victim, None, false) {
             let way = Way { begun: now, looked_up: now };
             self.write(victim, version, ByteMask::FULL, Cause::Writeback, way, stored.max(now));
         }

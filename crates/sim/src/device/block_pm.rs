@@ -76,7 +76,7 @@ enum Access {
     Write,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct WaitingRead {
     message: Message,
     place: Place,
@@ -284,9 +284,9 @@ impl BlockPm {
     }
 
     fn accept_read(&mut self, message: Message, now: Time, completions: &mut Vec<Completion>) {
-        let place = self.locate(message.line);
+        let (line, place) = (message.line, self.locate(message.line));
         let read = WaitingRead { message, place, queued: now };
-        if self.writes.find(message.line, place.bank).is_some_and(|buffered| buffered.is_whole) {
+        if self.writes.find(line, place.bank).is_some_and(|buffered| buffered.is_whole) {
             self.stats.reads_from_write_queue += 1;
             self.answer_read(read, now, now, completions);
         } else if self.read_buffer.touch(place.block) {
@@ -324,7 +324,7 @@ impl BlockPm {
         let waits = match self.ack_at {
             AckAt::Queue => {
                 request.stack.charge(Stage::DeviceQueue, now);
-                completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
+                completions.push(Completion { answer: request.completion(), at: now, is_from_queue: true });
                 None
             }
             AckAt::Media => Some(request),
@@ -362,9 +362,9 @@ impl BlockPm {
     fn finish_read(&mut self, bank: usize, block: u64, started: Time, now: Time, completions: &mut Vec<Completion>) {
         self.read_buffer.insert(block);
         let mut index = 0;
-        while let Some(read) = self.banks[bank].reads.get(index).copied() {
-            if read.place.block == block {
-                self.banks[bank].reads.remove(index);
+        while let Some(waiting) = self.banks[bank].reads.get(index) {
+            if waiting.place.block == block {
+                let read = self.banks[bank].reads.remove(index).expect("it was looked at");
                 self.reads_waiting -= 1;
                 self.drain.read_served(self.reads_waiting, self.writes.occupied());
                 self.answer_read(read, started, now, completions);
@@ -405,7 +405,7 @@ impl BlockPm {
         self.stats.write_queue.set(self.writes.occupied(), now);
         for mut request in block.unacknowledged {
             request.stack.charge(Stage::Media, now);
-            completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: false });
+            completions.push(Completion { answer: request.completion(), at: now, is_from_queue: false });
         }
     }
 

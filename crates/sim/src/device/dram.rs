@@ -153,11 +153,11 @@ impl Dram {
             write.mask = ByteMask(write.mask.0 | request.mask.0);
             self.stats.writes_merged += 1;
         } else {
-            self.enqueue(request, now);
+            self.enqueue(request.clone(), now);
         }
         self.contents.overwrite(self.channel_line(request.line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
-        completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
+        completions.push(Completion { answer: request.completion(), at: now, is_from_queue: true });
     }
 
     /// Issues the commands that are due at `now`; gives the time of the next one.
@@ -272,7 +272,7 @@ impl Dram {
         let device_line = self.channel_line(message.line);
         let (bank, row) = self.address_map.locate(device_line);
         let request = Request { message, device_line, queued: now, first_command: None, row_state: RowState::Hit };
-        let (queue, occupancy) = match message.is_write() {
+        let (queue, occupancy) = match request.message.is_write() {
             true => (&mut self.writes, &mut self.stats.write_queue),
             false => (&mut self.reads, &mut self.stats.read_queue),
         };

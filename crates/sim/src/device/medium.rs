@@ -49,7 +49,7 @@ impl MediumConfig {
 }
 
 /// An answer of a medium.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Completion {
     /// The answer; its time is charged until `at`.
     pub answer: Message,

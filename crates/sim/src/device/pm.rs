@@ -77,7 +77,7 @@ struct Bank {
     buffered_row: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct WaitingRead {
     message: Message,
     device_line: u64,
@@ -329,7 +329,7 @@ impl Pm {
         match self.ack_at {
             AckAt::Queue => {
                 request.stack.charge(Stage::DeviceQueue, now);
-                completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: true });
+                completions.push(Completion { answer: request.completion(), at: now, is_from_queue: true });
             }
             AckAt::Media => write.unacknowledged.push(request),
         }
@@ -404,7 +404,7 @@ impl Pm {
         self.stats.write_queue.set(self.writes.occupied(), now);
         for mut request in write.unacknowledged {
             request.stack.charge(Stage::Media, now);
-            completions.push(Completion { answer: request.answer(request.version), at: now, is_from_queue: false });
+            completions.push(Completion { answer: request.completion(), at: now, is_from_queue: false });
         }
     }
 }

@@ -99,10 +99,11 @@ impl Bench {
             match event {
                 Event::Arrival { port, message } => {
                     reached.push((time.as_ps(), Reached::Answer(message.class(), message.line.0)));
+                    let class = message.class();
                     self.messages.push(message);
                     self.ports.push(port);
                     if self.returns_credits {
-                        let credit = Event::Credit { port, class: message.class() };
+                        let credit = Event::Credit { port, class };
                         self.queue.push(time, DEVICE, credit);
                     }
                 }

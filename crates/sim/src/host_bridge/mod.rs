@@ -99,8 +99,9 @@ impl HostBridge {
         let needs_no_watch = port.keeps_order && port.transmitter.has_credit(message.class(), context);
         if needs_no_watch && !self.write_order.holds(message.line) {
             self.send_request(number, message, false, context);
-        } else if self.write_order.admit(message, context.now()) {
-            self.send_request(number, message, message.is_write(), context);
+        } else if let Some(message) = self.write_order.admit(message, context.now()) {
+            let is_watched = message.is_write();
+            self.send_request(number, message, is_watched, context);
         } else {
             self.stats.held += 1;
             self.stats.held_max = self.stats.held_max.max(self.write_order.held() as u64);
@@ -132,7 +133,8 @@ impl HostBridge {
         if outstanding.is_watched {
             for held in self.write_order.finished(outstanding.line) {
                 self.stats.held_ps += context.now().since(held.since).as_ps();
-                self.send_request(port, held.message, held.message.is_write(), context);
+                let is_watched = held.message.is_write();
+                self.send_request(port, held.message, is_watched, context);
             }
         }
     }

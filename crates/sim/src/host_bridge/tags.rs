@@ -96,8 +96,9 @@ mod tests {
         let mut tags = TagTable::default();
         let mut request = read(1, 9);
         tags.rename(&mut request, true);
-        tags.answered(&mut request.answer(Version(0)));
-        tags.answered(&mut request.answer(Version(0)));
+        let mut answer = request.answer(Version(0));
+        tags.answered(&mut answer.clone());
+        tags.answered(&mut answer);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn answer(&mut self, ps: u64, port: PortId, request: &Message, version: u32) {
-        let mut message = request.answer(Version(version));
+        let mut message = request.clone().answer(Version(version));
         message.stack.charge(Stage::Media, Time::from_ps(ps));
         if message.opcode == Opcode::Cmp {
             message.line = LineAddress(u64::MAX);
@@ -100,7 +100,7 @@ fn an_answer_comes_back_under_the_hosts_tag_after_the_fabric() {
     let requests = bench.run();
     assert_ne!(requests[0].3.tag, requests[1].3.tag);
     bench.answer(50_000, DRAM_PORT, &requests[1].3, 5);
-    let (time, target, port, answer) = bench.run()[0];
+    let (time, target, port, answer) = bench.run().swap_remove(0);
     assert_eq!((time, target, port), (54_000, HOST, PortId(0)));
     assert_eq!((answer.tag, answer.line, answer.version), (Tag(78), LineAddress(2), Version(5)));
     assert!(!bench.bridge.is_idle());
@@ -110,10 +110,10 @@ fn an_answer_comes_back_under_the_hosts_tag_after_the_fabric() {
 fn the_bridge_charges_the_fabric_both_ways_and_nothing_else() {
     let mut bench = bench(4);
     bench.request(1_000, read(0, 1, 0));
-    let request = bench.run()[0].3;
+    let request = bench.run().swap_remove(0).3;
     assert_eq!(request.stack.parts_ps()[Stage::HostBridge as usize], 5_000);
     bench.answer(50_000, DRAM_PORT, &request, 0);
-    let answer = bench.run()[0].3;
+    let answer = bench.run().swap_remove(0).3;
     assert_eq!(answer.stack.parts_ps()[Stage::HostBridge as usize], 9_000);
     assert_eq!(answer.stack.total().as_ps(), 54_000);
     assert_eq!(answer.stack.parts_ps().iter().sum::<u64>(), 54_000);
@@ -127,9 +127,9 @@ fn a_read_behind_a_write_to_its_line_goes_when_the_write_is_complete() {
     bench.request(0, read(0, 2, 2));
     let sent = bench.run();
     assert_eq!(sent.len(), 2, "the read of line 1 is held");
-    let write = sent.iter().find(|sent| sent.3.is_write()).unwrap().3;
+    let write = &sent.iter().find(|sent| sent.3.is_write()).unwrap().3;
     assert_eq!(bench.bridge.waiting().last().unwrap(), "1 requests wait behind the write to line 0x40");
-    bench.answer(100_000, DRAM_PORT, &write, 1);
+    bench.answer(100_000, DRAM_PORT, write, 1);
     let sent = bench.run();
     let read = sent.iter().find(|sent| sent.1 == MEMORY).unwrap();
     assert_eq!((read.0, read.3.opcode, read.3.line), (106_000, Opcode::MemRd, LineAddress(1)));
@@ -169,8 +169,8 @@ fn requests_held_for_one_line_go_in_order_up_to_the_next_write() {
     bench.answer(200_000, DRAM_PORT, &second[1], 2);
     let third = to_memory(bench.run());
     assert_eq!(third.iter().map(|message| message.opcode).collect::<Vec<_>>(), [Opcode::MemRd, Opcode::MemRd]);
-    for read in [second[0], third[0], third[1]] {
-        bench.answer(300_000, DRAM_PORT, &read, 2);
+    for read in [&second[0], &third[0], &third[1]] {
+        bench.answer(300_000, DRAM_PORT, read, 2);
     }
     assert!(bench.bridge.write_order.is_empty());
     assert_eq!(bench.bridge.counters().held, 4);
@@ -204,7 +204,7 @@ fn a_port_without_credits_holds_its_own_traffic_only() {
 fn an_answer_gives_its_buffer_place_back_at_once() {
     let mut bench = bench(4);
     bench.request(0, read(0, 1, 0));
-    let request = bench.run()[0].3;
+    let request = bench.run().swap_remove(0).3;
     bench.answer(50_000, DRAM_PORT, &request, 0);
     let credit = std::iter::from_fn(|| bench.queue.pop())
         .find_map(|(time, target, event)| match event {

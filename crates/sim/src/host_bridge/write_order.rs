@@ -19,7 +19,7 @@ pub struct WriteOrder {
 }
 
 /// A request that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Held {
     /// The request.
     pub message: Message,
@@ -28,17 +28,17 @@ pub struct Held {
 }
 
 impl WriteOrder {
-    /// Whether `message` may go now. If not, it is kept, behind those that wait for the same line already.
-    pub fn admit(&mut self, message: Message, now: Time) -> bool {
+    /// Gives `message` back if it may go now. If not, it is kept, behind those that wait for the same line already.
+    pub fn admit(&mut self, message: Message, now: Time) -> Option<Message> {
         if let Some(held) = self.unfinished.get_mut(&message.line) {
             held.push_back(Held { message, since: now });
             self.held += 1;
-            return false;
+            return None;
         }
         if message.is_write() {
             self.unfinished.insert(message.line, VecDeque::new());
         }
-        true
+        Some(message)
     }
 
     /// The write to `line` has its `Cmp`: gives what may go now, in order. That ends after the next write.

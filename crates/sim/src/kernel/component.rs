@@ -24,7 +24,7 @@ impl PortId {
 }
 
 /// What can happen to a component.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Event {
     /// A message has fully arrived at `port` and now occupies one buffer place of its class there.
     Arrival {

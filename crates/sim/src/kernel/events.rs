@@ -6,32 +6,24 @@ use super::component::{ComponentId, Event, PortId};
 use super::credits::{Credits, Due};
 use super::heap::{Heap, Key};
 use super::time::Time;
-use crate::message::{Message, MessageClass};
+use crate::message::MessageClass;
 
 /// Bits of a key that hold the slot.
 const SLOT_BITS: u32 = 24;
 /// Lower bits of a key: what is not the time.
 const ORDER_BITS: u32 = 64;
 
-/// An event with its receiver. Messages, which are much larger than all else, lie apart: most events have none.
-#[derive(Clone, Copy, Debug)]
+/// An event with its receiver.
+#[derive(Clone, Debug)]
 struct Pending {
     target: ComponentId,
-    kind: Kind,
-}
-
-/// As [`Event`], but with the place of the message.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Arrival { port: PortId, message: u32 },
-    Credit { port: PortId, class: MessageClass },
-    Wake { token: u64 },
+    event: Event,
 }
 
 /// Things that do not move until they are taken out. A place that is free is used again, the latest first.
 #[derive(Clone)]
 struct Slab<T> {
-    places: Vec<T>,
+    places: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
@@ -43,7 +35,6 @@ struct Slab<T> {
 pub struct EventQueue {
     heap: Heap,
     events: Slab<Pending>,
-    messages: Slab<Message>,
     /// The lower bits of the keys of events of the present time, in the order sent.
     present: VecDeque<u64>,
     /// The key of the event that was taken last.
@@ -58,16 +49,7 @@ impl EventQueue {
     /// Adds an event for `target` at `time`.
     #[inline(always)]
     pub fn push(&mut self, time: Time, target: ComponentId, event: Event) {
-        let kind = match event {
-            Event::Arrival { port, message } => Kind::Arrival { port, message: self.messages.insert(message) },
-            Event::Credit { port, class } => Kind::Credit { port, class },
-            Event::Wake { token } => Kind::Wake { token },
-        };
-        let slot = self.events.insert(Pending { target, kind });
-        self.schedule(time, slot);
-    }
-
-    fn schedule(&mut self, time: Time, slot: u32) {
+        let slot = self.events.insert(Pending { target, event });
         let order = self.sequence << SLOT_BITS | u64::from(slot);
         if time == self.now() {
             self.present.push_back(order);
@@ -114,7 +96,7 @@ impl EventQueue {
 
     /// A credit becomes an event, in the place that it has.
     fn push_credit(&mut self, Due { key, to: (target, port), class }: Due) {
-        let slot = self.events.insert(Pending { target, kind: Kind::Credit { port, class } });
+        let slot = self.events.insert(Pending { target, event: Event::Credit { port, class } });
         self.heap.push(key | Key::from(slot));
     }
 
@@ -152,12 +134,7 @@ impl EventQueue {
         };
         self.last = key;
         self.taken += 1;
-        let Pending { target, kind } = self.events.take(slot_of(key));
-        let event = match kind {
-            Kind::Arrival { port, message } => Event::Arrival { port, message: self.messages.take(message) },
-            Kind::Credit { port, class } => Event::Credit { port, class },
-            Kind::Wake { token } => Event::Wake { token },
-        };
+        let Pending { target, event } = self.events.take(slot_of(key));
         Some((self.now(), target, event))
     }
 
@@ -197,7 +174,6 @@ impl EventQueue {
         self.credits = self.credits.take().map(|_| Credits::default());
         self.heap.clear();
         self.events = Slab::default();
-        self.messages = Slab::default();
         self.present.clear();
     }
 }
@@ -208,12 +184,12 @@ impl<T> Default for Slab<T> {
     }
 }
 
-impl<T: Copy> Slab<T> {
+impl<T> Slab<T> {
     /// Puts `thing` somewhere and gives the place.
     #[inline]
     fn insert(&mut self, thing: T) -> u32 {
         if let Some(place) = self.free.pop() {
-            self.places[place as usize] = thing;
+            self.places[place as usize] = Some(thing);
             return place;
         }
         self.grow(thing)
@@ -223,7 +199,7 @@ impl<T: Copy> Slab<T> {
     #[inline]
     fn take(&mut self, place: u32) -> T {
         self.free.push(place);
-        self.places[place as usize]
+        self.places[place as usize].take().expect("what is pending is there")
     }
 
     #[cold]
@@ -231,7 +207,7 @@ impl<T: Copy> Slab<T> {
     fn grow(&mut self, thing: T) -> u32 {
         let place = self.places.len() as u64;
         assert!(place < 1 << SLOT_BITS, "more than {} events are pending", 1 << SLOT_BITS);
-        self.places.push(thing);
+        self.places.push(Some(thing));
         place as u32
     }
 }

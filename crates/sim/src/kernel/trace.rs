@@ -231,7 +231,7 @@ impl Trace {
         let request = &mut self.requests[name.0 as usize - 1];
         let mut from = request.seen_until;
         for (stage, (part, seen)) in
-            Stage::ALL.into_iter().zip(message.stack.parts_ps().into_iter().zip(request.seen_ps))
+            Stage::ALL.into_iter().zip(message.stack.parts_ps().iter().copied().zip(request.seen_ps))
         {
             if part > seen {
                 let until = from + super::Duration::from_ps(part - seen);
@@ -240,7 +240,7 @@ impl Trace {
             }
         }
         debug_assert_eq!(from, message.stack.charged_until(), "charges are in another order than that of the stages");
-        request.seen_ps = message.stack.parts_ps();
+        request.seen_ps = *message.stack.parts_ps();
         request.seen_until = message.stack.charged_until();
     }
 

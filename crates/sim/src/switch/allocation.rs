@@ -230,19 +230,20 @@ impl Switch {
                     self.stats.arbitration_wait_ps += ready.since(buffered.ready).as_ps();
                     let waited = now.since(ready);
                     let buffer = self.persist_buffer.as_mut().expect("there is a controller");
-                    if let Opcode::Cmp = buffered.message.opcode {
-                        self.outstanding.remove(buffered.message.tag);
-                        let mut message = buffered.message;
-                        message.stack.charge(Stage::Arbitration, ready);
+                    let mut message = buffered.message;
+                    message.stack.charge(Stage::Arbitration, ready);
+                    if let Opcode::Cmp = message.opcode {
+                        self.outstanding.remove(message.tag);
                         message.stack.charge(Stage::PersistBufferWait, now);
                         buffer.note_acknowledgement(waited, &message.stack);
                         context.show(Place::Anywhere, &message);
                         context.complete_request(&message, None);
                     } else {
                         buffer.note_input_wait(waited, head_of_line);
-                        if buffered.message.is_write() {
-                            context.enter_buffer(&buffered.message);
+                        if message.is_write() {
+                            context.enter_buffer(&message);
                         }
+                        buffer.hold(message, PortId((source / MessageClass::COUNT) as u16));
                     }
                 }
             }
@@ -251,19 +252,15 @@ impl Switch {
     }
 
     fn offer_to_controller(&mut self, source: usize) -> Admission {
-        let ingress = self.ingress(source);
-        let ready = ingress.head_ready();
-        let mut message = ingress.head().expect("a head asks").message;
+        let ingress = &self.ports[source / MessageClass::COUNT].ingress[source % MessageClass::COUNT];
+        let message = &ingress.head().expect("a head asks").message;
         let buffer = self.persist_buffer.as_mut().expect("there is a controller");
         match message.opcode {
             Opcode::Cmp => match self.outstanding.requester(message.tag) {
                 Requester::PersistBuffer(drain) => buffer.offer_acknowledgement(drain),
                 Requester::Neighbour { .. } => unreachable!("it goes to a port"),
             },
-            _ => {
-                message.stack.charge(Stage::Arbitration, ready);
-                buffer.offer(message, PortId((source / MessageClass::COUNT) as u16))
-            }
+            _ => buffer.offer(message),
         }
     }
 

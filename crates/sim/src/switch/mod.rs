@@ -228,10 +228,11 @@ impl Switch {
 
     /// The head of the buffer `source` of a port leaves routing. The persist buffer's selector (PBCS) has its say here.
     fn ask_for_destination(&mut self, source: usize, now: Time) {
-        let Buffered { message, mut destination, .. } = *self.ingress(source).head().expect("a head asks");
-        if message.opcode == Opcode::MemRd
-            && let Some(buffer) = self.buffer_of(message.line)
-            && buffer.selects_read(message.line, now)
+        let head = self.ingress(source).head().expect("a head asks");
+        let (opcode, line, mut destination) = (head.message.opcode, head.message.line, head.destination);
+        if opcode == Opcode::MemRd
+            && let Some(buffer) = self.buffer_of(line)
+            && buffer.selects_read(line, now)
         {
             destination = Destination::Controller;
             self.ingress_mut(source).head_mut().expect("it is still there").destination = destination;

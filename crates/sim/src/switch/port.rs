@@ -35,7 +35,7 @@ pub enum Destination {
 }
 
 /// A message in an ingress buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Buffered {
     /// The message; its time is charged up to `ready`.
     pub message: Message,

@@ -7,7 +7,7 @@ use crate::message::Stage;
 /// The cycle in which the last level had been looked up for a message, and how many it stayed there.
 fn waited(pending: &Pending) -> (u64, u64) {
     let period = Duration::from_ps(250).as_ps();
-    let stack = pending.message.stack;
+    let stack = &pending.message.stack;
     let parts = stack.parts_ps();
     let looked_up = stack.start().as_ps() + parts[Stage::Core as usize];
     (looked_up / period, parts[Stage::Cache as usize] / period)

@@ -79,7 +79,7 @@ pub(super) struct Copy {
 }
 
 /// A message on its way to memory, or its answer on the way back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     cycle: u64,
     message: Message,
@@ -200,7 +200,7 @@ impl Bench {
             assert!(message.version >= *held, "{message:?} comes after {held:?}");
             *held = message.version;
             let (mut acknowledged, mut served) = (Vec::new(), Vec::new());
-            self.caches.write_completed(&message.answer(message.version), now, &mut acknowledged, &mut served);
+            self.caches.write_completed(&message.completion(), now, &mut acknowledged, &mut served);
             (acknowledged, served)
         } else {
             let mut served = Vec::new();

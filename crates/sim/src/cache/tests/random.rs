@@ -133,7 +133,7 @@ impl World {
     /// Non-temporal stores perform when they leave, which may be later than they were asked for.
     fn note_non_temporal(&mut self) {
         for index in 0..self.bench.pending.len() {
-            let message = self.bench.pending[index].message;
+            let message = self.bench.pending[index].message.clone();
             if message.cause == Cause::NonTemporalStore && message.version.0 > self.newest(message.line) {
                 assert_eq!(message.version.0, self.newest(message.line) + 1, "one store is one version");
                 self.newest.insert(message.line, message.version.0);

@@ -17,7 +17,7 @@ pub struct Pending {
 }
 
 /// A queued request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// The message.
     pub message: Message,
@@ -42,40 +42,44 @@ pub enum RowState {
     Conflict,
 }
 
+const IN_ITS_SLOT: &str = "what waits is in its slot";
+
 /// All reads or all writes that wait, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct RequestQueue {
     order: Vec<Pending>,
-    requests: Vec<Request>,
+    requests: Vec<Option<Request>>,
     free: Vec<u16>,
 }
 
 impl RequestQueue {
     /// Adds a request to `row` of `bank`, the youngest.
     pub fn push(&mut self, request: Request, bank: BankId, row: u64) {
+        let line = request.message.line;
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.requests[usize::from(slot)] = request;
+                self.requests[usize::from(slot)] = Some(request);
                 slot
             }
             None => {
-                self.requests.push(request);
+                self.requests.push(Some(request));
                 (self.requests.len() - 1) as u16
             }
         };
-        self.order.push(Pending { line: request.message.line, row, bank, slot });
+        self.order.push(Pending { line, row, bank, slot });
     }
 
     /// Takes the request at `index` out.
     pub fn remove(&mut self, index: usize) -> (Pending, Request) {
         let pending = self.order.remove(index);
         self.free.push(pending.slot);
-        (pending, self.requests[usize::from(pending.slot)])
+        let request = self.requests[usize::from(pending.slot)].take();
+        (pending, request.expect(IN_ITS_SLOT))
     }
 
     /// The request at `index`.
     pub fn request_mut(&mut self, index: usize) -> &mut Request {
-        &mut self.requests[usize::from(self.order[index].slot)]
+        self.requests[usize::from(self.order[index].slot)].as_mut().expect(IN_ITS_SLOT)
     }
 
     /// Where the youngest request to `line` is.
@@ -90,7 +94,8 @@ impl RequestQueue {
 
     /// The same with all that is known of it.
     pub fn iter(&self) -> impl Iterator<Item = (&Pending, &Request)> {
-        self.order.iter().map(|pending| (pending, &self.requests[usize::from(pending.slot)]))
+        let request = |pending: &Pending| self.requests[usize::from(pending.slot)].as_ref().expect(IN_ITS_SLOT);
+        self.order.iter().map(move |pending| (pending, request(pending)))
     }
 
     /// How many wait.

@@ -115,8 +115,8 @@ impl PersistBuffer {
         self.forecast.read_answered();
     }
 
-    /// Offers a read or write that came in at `port`. If it is admitted it is answered by that port.
-    pub fn offer(&mut self, message: Message, port: PortId) -> Admission {
+    /// Offers a read or write. If it is admitted it has to be held before anything else happens here: see [`Self::hold`].
+    pub fn offer(&mut self, message: &Message) -> Admission {
         let (request, line) = (self.held.next_id(), message.line);
         let packet = match message.opcode {
             Opcode::MemRd => Packet::Read(Read { request, line, seen: None }),
@@ -126,9 +126,6 @@ impl PersistBuffer {
             Opcode::Cmp | Opcode::MemData => unreachable!("answers are not offered"),
         };
         let admission = self.arrive(packet);
-        if admission == Admission::Admitted {
-            self.held.insert(HeldRequest { message, port });
-        }
         match (message.opcode, admission) {
             (_, Admission::Refused) => {}
             (Opcode::MemRd, _) => {
@@ -140,6 +137,11 @@ impl PersistBuffer {
             _ => self.stats.count_write(message.cause),
         }
         admission
+    }
+
+    /// Keeps the message that has just been admitted, until it is answered by `port`, where it came in.
+    pub fn hold(&mut self, message: Message, port: PortId) {
+        self.held.insert(HeldRequest { message, port });
     }
 
     /// A read goes on to the memory device without having been admitted.
@@ -270,7 +272,7 @@ impl PersistBuffer {
             Output::Completed(request) => {
                 let HeldRequest { mut message, port } = self.held.remove(request);
                 message.stack.charge(Stage::PersistBufferAccess, now);
-                Outgoing { message: message.answer(message.version), answers: Some(port), requester: None }
+                Outgoing { message: message.completion(), answers: Some(port), requester: None }
             }
             Output::Answered(request, data) => {
                 self.stats.read_hits += 1;

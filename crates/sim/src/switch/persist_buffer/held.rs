@@ -5,7 +5,7 @@ use crate::kernel::PortId;
 use crate::message::Message;
 
 /// A read or write that has entered the controller's input and has no answer yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HeldRequest {
     /// The message, with the tag it came with.
     pub message: Message,

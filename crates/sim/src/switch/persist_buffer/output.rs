@@ -8,7 +8,7 @@ use crate::message::{Message, MessageClass};
 use crate::switch::tags::Requester;
 
 /// A message on its way out of the persist buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Outgoing {
     /// The message.
     pub message: Message,

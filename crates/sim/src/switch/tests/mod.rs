@@ -37,7 +37,7 @@ struct Neighbour {
 }
 
 /// A message that a neighbour got.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Got {
     ps: u64,
     by: u16,
@@ -156,7 +156,7 @@ impl Bench {
         let neighbour = &mut self.neighbours[usize::from(by)];
         match event {
             Event::Arrival { message, .. } => {
-                self.got.push(Got { ps: self.now.as_ps(), by, message });
+                self.got.push(Got { ps: self.now.as_ps(), by, message: message.clone() });
                 if neighbour.takes {
                     neighbour.transmitter.return_credit(message.class(), &mut context);
                 }
@@ -178,7 +178,7 @@ impl Bench {
                 }
             }
             Event::Wake { token } => {
-                let mut answer = neighbour.answers[token as usize];
+                let mut answer = neighbour.answers[token as usize].clone();
                 answer.stack.charge(Stage::Media, self.now);
                 neighbour.transmitter.offer(answer, &mut context);
             }

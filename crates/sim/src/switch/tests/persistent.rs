@@ -50,7 +50,7 @@ fn pb_sends_the_entry_to_the_device_right_after_the_acknowledgement() {
     bench.arrive(0, 0, write(7, 1, 42, 0));
     bench.run();
     assert_eq!(times(&bench, Opcode::MemWr), [HALF + WRITE + DRAIN + HALF + LONG]);
-    let drain = bench.got.iter().find(|got| got.message.opcode == Opcode::MemWr).unwrap().message;
+    let drain = &bench.got.iter().find(|got| got.message.opcode == Opcode::MemWr).unwrap().message;
     assert_eq!((drain.cause, drain.version), (Cause::Drain, Version(1)));
     assert_eq!(drain.stack.start(), Time::from_ps(HALF + WRITE + DRAIN), "its own request, with its own time");
     assert_eq!(bench.arrivals(Opcode::Cmp).len(), 1, "the device's acknowledgement stays in the switch");
@@ -615,7 +615,7 @@ fn random_traffic(
     }
     while !bench.queue.is_empty() {
         bench.one_event();
-        while let Some(got) = bench.got.get(seen).copied() {
+        while let Some(got) = bench.got.get(seen).cloned() {
             seen += 1;
             if usize::from(got.by) < HOSTS {
                 let chain = got.message.tag.0 as usize;

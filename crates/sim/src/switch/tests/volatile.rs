@@ -66,7 +66,7 @@ fn an_answer_is_routed_whatever_address_it_carries() {
     let mut bench = volatile(2, 1, 8);
     bench.arrive(0, 1, write(1, 1, 9, 0));
     bench.run();
-    let mut answer = bench.got[0].message.answer(Version(1));
+    let mut answer = bench.got[0].message.clone().answer(Version(1));
     answer.line = LineAddress(u64::MAX / 64);
     bench.arrive(100_000, 2, answer);
     bench.run();

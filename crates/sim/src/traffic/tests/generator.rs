@@ -67,7 +67,7 @@ impl Bench {
     }
 
     fn serve(&mut self, time: Time, message: Message) {
-        self.sent.push((time.as_ps(), message));
+        self.sent.push((time.as_ps(), message.clone()));
         self.lines += 1;
         self.lines_max = self.lines_max.max(self.lines);
         let answered = time + Duration::from_ps(MEMORY_PS);
