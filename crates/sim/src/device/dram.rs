@@ -138,24 +138,25 @@ impl Dram {
         debug_assert!(self.has_room(&request));
         self.planned = None;
         // There is one queued write to a line at most, because later ones merge with it.
-        let queued_write = self.writes.find(request.line).map(|write| &mut self.writes.request_mut(write).message);
+        let (line, mask) = (request.line, request.mask);
+        let queued_write = self.writes.find(line).map(|write| self.writes.request_mut(write));
         if !request.is_write() {
             if queued_write.is_some_and(|write| write.mask.is_full()) {
                 self.stats.reads_from_write_queue += 1;
                 completions.push(self.answer_from_queue(request, now));
             } else {
                 // A line of which only some bytes are queued is read, and those bytes are laid over it.
-                self.enqueue(request, now);
+                self.enqueue(line, mask, Some(request), now);
             }
             return;
         }
         if let Some(write) = queued_write {
-            write.mask = ByteMask(write.mask.0 | request.mask.0);
+            write.mask = ByteMask(write.mask.0 | mask.0);
             self.stats.writes_merged += 1;
         } else {
-            self.enqueue(request.clone(), now);
+            self.enqueue(line, mask, None, now);
         }
-        self.contents.overwrite(self.channel_line(request.line), request.version);
+        self.contents.overwrite(self.channel_line(line), request.version);
         request.stack.charge(Stage::DeviceQueue, now);
         completions.push(Completion { answer: request.completion(), at: now, is_from_queue: true });
     }
@@ -230,8 +231,9 @@ impl Dram {
     /// What is queued, for the deadlock report.
     pub fn waiting(&self) -> Vec<String> {
         let line = |(pending, request): (&Pending, &Request)| {
-            let (opcode, line, bank, row) = (request.message.opcode, pending.line.byte(), pending.bank.0, pending.row);
-            format!("{opcode:?} of line {line:#x} (bank {bank}, row {row}) since {}", request.queued)
+            let kind = if request.read.is_some() { "MemRd" } else { "MemWr" };
+            let (line, bank, row) = (pending.line.byte(), pending.bank.0, pending.row);
+            format!("{kind} of line {line:#x} (bank {bank}, row {row}) since {}", request.queued)
         };
         self.reads.iter().chain(self.writes.iter()).map(line).collect()
     }
@@ -268,15 +270,16 @@ impl Dram {
         self.channel_interleave.device_line(LineAddress(self.interleave.device_line(line)))
     }
 
-    fn enqueue(&mut self, message: Message, now: Time) {
-        let device_line = self.channel_line(message.line);
+    /// Queues a read, or a write of the bytes `mask`.
+    fn enqueue(&mut self, line: LineAddress, mask: ByteMask, read: Option<Message>, now: Time) {
+        let device_line = self.channel_line(line);
         let (bank, row) = self.address_map.locate(device_line);
-        let request = Request { message, device_line, queued: now, first_command: None, row_state: RowState::Hit };
-        let (queue, occupancy) = match request.message.is_write() {
+        let (queue, occupancy) = match read.is_none() {
             true => (&mut self.writes, &mut self.stats.write_queue),
             false => (&mut self.reads, &mut self.stats.read_queue),
         };
-        queue.push(request, bank, row);
+        let request = Request { read, mask, device_line, queued: now, first_command: None, row_state: RowState::Hit };
+        queue.push(request, line, bank, row);
         occupancy.set(queue.len(), now);
     }
 
@@ -346,9 +349,9 @@ impl Dram {
 
     /// Issues RD or WR for a request that has left its queue `now`.
     fn transfer(&mut self, pending: Pending, request: Request, at: Time, now: Time, completions: &mut Vec<Completion>) {
-        let Request { mut message, device_line, queued, first_command, row_state } = request;
+        let Request { read, device_line, queued, first_command, row_state, .. } = request;
         let bank = pending.bank;
-        let is_write = message.is_write();
+        let is_write = read.is_none();
         let is_worn_out = self.scheduler.row_accessed(bank);
         let auto_precharge = is_worn_out || self.closes_row(&pending, is_write);
         let command = match is_write {
@@ -362,12 +365,12 @@ impl Dram {
         let data_end = at + timing.cl + timing.burst;
         self.stats.data_bus_busy_ps += timing.burst.as_ps();
         self.stats.count_row(row_state);
-        if is_write {
+        let Some(mut message) = read else {
             self.drain.write_served();
             self.stats.writes += 1;
             self.stats.write_queue.set(self.writes.len(), now);
             return;
-        }
+        };
         self.drain.read_served(self.reads.len(), self.writes.len());
         self.stats.reads += 1;
         self.stats.read_queue.set(self.reads.len(), now);

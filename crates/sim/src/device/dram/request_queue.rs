@@ -2,7 +2,7 @@
 
 use super::channel::BankId;
 use crate::kernel::Time;
-use crate::message::{LineAddress, Message};
+use crate::message::{ByteMask, LineAddress, Message};
 
 /// What the scheduler has to know of a queued request.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +19,10 @@ pub struct Pending {
 /// A queued request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The message.
-    pub message: Message,
+    /// The read, whose answer brings its data; none if it is a write, which is answered when it comes.
+    pub read: Option<Message>,
+    /// The bytes that a write brings.
+    pub mask: ByteMask,
     /// Its line's number in the device.
     pub device_line: u64,
     /// When it entered the queue.
@@ -53,9 +55,8 @@ pub struct RequestQueue {
 }
 
 impl RequestQueue {
-    /// Adds a request to `row` of `bank`, the youngest.
-    pub fn push(&mut self, request: Request, bank: BankId, row: u64) {
-        let line = request.message.line;
+    /// Adds a request for `line`, in `row` of `bank`, the youngest.
+    pub fn push(&mut self, request: Request, line: LineAddress, bank: BankId, row: u64) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.requests[usize::from(slot)] = Some(request);
