@@ -142,6 +142,20 @@ def test_figures_are_means_of_seeds_with_what_seeds_differ_by() -> None:
     assert key_values.figures([_result([100.0], 0)]).half_widths["get_ns"] is None
 
 
+def test_what_all_schemes_do_alike_with_a_seed_is_not_in_a_speedup_s_interval(
+    tmp_path: Path,
+) -> None:
+    found = KeyValues(tmp_path, 1)
+    scheme, baseline = (Setting(2, "A", SHARED, name, ROOT) for name in ("pb", BASELINE))
+    # The second seed's traffic has twice as many requests, whatever the scheme.
+    gets = [[100.0], [100.0, 100.0]]
+    found._found[baseline] = key_values.figures([_result(latencies, 0) for latencies in gets])
+    twice = [[*latencies, *latencies] for latencies in gets]
+    found._found[scheme] = key_values.figures([_result(latencies, 0) for latencies in twice])
+    assert found.speedup(scheme) == 2.0
+    assert found.half_width_of_speedup(scheme) == 0.0
+
+
 @pytest.mark.usefixtures("small")
 def test_the_part_stands_beside_what_was_published(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

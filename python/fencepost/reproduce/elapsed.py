@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fencepost.reproduce.key_values import SEEDS
 from fencepost.reproduce.replays import Replays
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def rows(study: Study, replays: Replays, parts: Sequence[Part]) -> list[dict[str
         count = len(new_cells)
         if part.name == "hosts" and study.key_values is not None:
             replaying += study.key_values.elapsed_seconds
-            count += len(study.key_values.rows)
+            count += len(study.key_values.rows) * len(SEEDS)
         found.append(
             {
                 "part": part.name,

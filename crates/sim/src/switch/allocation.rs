@@ -88,8 +88,8 @@ impl Switch {
         }
     }
 
-    /// Whose turn it is of those that can cross to `port`. One whose input is busy is passed over once; then the port waits for it, though others could
-    /// cross meanwhile: it might never find both free.
+    /// Whose turn it is of those that can cross to `port`. If the input of the one whose turn it is is busy, it is passed over once; then the port waits
+    /// for it, though others could cross meanwhile: it might never find both free.
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
         let (mut first, mut first_busy, mut input_free_next) = (None, None, Time::NEVER);
