@@ -142,9 +142,14 @@ struct Way {
     looked_up: u64,
 }
 
-impl Way {
-    /// Of what happens without time.
-    const AT_START: Way = Way { begun: 0, looked_up: 0 };
+/// A modified line that had to leave all caches, and is to be written to memory.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+struct Victim {
+    line: LineAddress,
+    version: Version,
+    /// The cycle in which it was stored.
+    stored: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -344,7 +349,8 @@ impl Hierarchy {
         if level > 0 {
             // The shared levels that it missed get it too.
             let version = self.shared[level].array.line(index).version;
-            self.fill_shared(request.line, version, there);
+            let victim = self.fill_shared(request.line, version, there);
+            debug_assert!(victim.is_none(), "the last level has the line already");
         }
         Some((ready, self.fill_first_level(request, ready)))
     }
@@ -384,7 +390,9 @@ impl Hierarchy {
             debug_assert!(false, "a read of {line:?} got {:?} and not {newest:?}, which left last", message.version);
             self.stats.stale_reads += 1;
         }
-        self.fill_shared(line, newest, now);
+        if let Some(victim) = self.fill_shared(line, newest, now) {
+            self.write_back(victim, now);
+        }
         for request in self.mshrs.resolve(line, now) {
             let level = self.shared.len() - 1;
             let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
@@ -548,7 +556,6 @@ impl Hierarchy {
     /// An access that its first level cannot serve.
     #[inline(never)]
     fn miss_functionally(&mut self, request: Request) {
-        let before = self.departures.len();
         let mut is_private = false;
         for level in 0..self.private.len() {
             is_private = self.look_into_private(level, &request, 0).is_some();
@@ -564,12 +571,13 @@ impl Hierarchy {
                 let version = self.written.get(request.line.0);
                 self.stats.llc_misses += 1;
                 self.stats.functional.count_read(&request);
-                self.fill_shared(request.line, version, 0);
+                if let Some(Victim { line, version, stored }) = self.fill_shared(request.line, version, 0) {
+                    self.write_functionally(line, version, Cause::Writeback, stored);
+                }
                 self.shared.len() - 1
             });
             self.grant(&request, level, 0);
             self.fill_first_level(&request, 0);
-            self.absorb_departures(before);
         }
         if request.want == Want::Own {
             let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
@@ -580,19 +588,26 @@ impl Hierarchy {
 
     /// Flushes a line at once and without time.
     pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
-        let before = self.departures.len();
         if let (Some((version, _)), _) = self.collect(line, None, keep) {
-            self.write(line, version, ByteMask::FULL, Cause::Flush, Way::AT_START, 0);
-            self.absorb_departures(before);
+            self.write_functionally(line, version, Cause::Flush, 0);
         }
     }
 
     /// Writes around the caches at once and without time.
     pub fn write_around_functionally(&mut self, line: LineAddress) {
-        let (before, newest) = (self.departures.len(), self.collect(line, None, false).0);
+        let (newest, _) = self.collect(line, None, false);
         let last = newest.map_or_else(|| self.written.get(line.0), |(version, _)| version);
-        self.write(line, Version(last.0 + 1), ByteMask::FULL, Cause::NonTemporalStore, Way::AT_START, 0);
-        self.absorb_departures(before);
+        self.write_functionally(line, Version(last.0 + 1), Cause::NonTemporalStore, 0);
+    }
+
+    /// Memory has what leaves in `cycle` while warming up at once; for PM it is told before timing starts.
+    fn write_functionally(&mut self, line: LineAddress, version: Version, cause: Cause, cycle: u64) {
+        self.stats.functional.count_write(line, cause);
+        if is_pm(line) {
+            self.leave_for_pm(line, version, cycle);
+            self.warm_writes_made += 1;
+            self.warm_writes.insert(line, (version, self.warm_writes_made));
+        }
     }
 
     /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten here.
@@ -990,9 +1005,11 @@ impl Hierarchy {
         copies.filter(|copy| copy.state == State::Modified).map(|copy| (copy.version, copy.settled())).max()
     }
 
-    /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches.
-    fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) {
+    /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches, and are given if they have to be
+    /// written.
+    fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) -> Option<Victim> {
         let last = self.shared.len() - 1;
+        let mut written = None;
         for level in (0..=last).rev() {
             if self.shared[level].array.find(line).is_some() {
                 continue;
@@ -1000,7 +1017,7 @@ impl Hierarchy {
             let place = self.shared[level].array.place_for(line);
             if let Some(victim) = place.victim {
                 if level == last {
-                    self.evict(place.index, victim, now);
+                    written = self.evict(place.index, victim);
                 } else {
                     self.evict_from_upper(level, place.index, victim);
                 }
@@ -1008,6 +1025,7 @@ impl Hierarchy {
             let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
             self.shared[level].array.insert_at(place.index, line, content);
         }
+        written
     }
 
     /// A line leaves a shared level above the last, which has it too.
@@ -1023,13 +1041,16 @@ impl Hierarchy {
     }
 
     /// The line at `index` of the last level leaves all caches.
-    fn evict(&mut self, index: usize, victim: LineAddress, now: u64) {
+    fn evict(&mut self, index: usize, line: LineAddress) -> Option<Victim> {
         let sharers = self.shared[self.shared.len() - 1].array.line(index).sharers;
         self.stats.back_invalidations += u64::from(sharers.count_ones());
-        if let (Some((version, stored)), _) = self.collect_at(index, victim, None, false) {
-            let way = Way { begun: now, looked_up: now };
-            self.write(victim, version, ByteMask::FULL, Cause::Writeback, way, stored.max(now));
-        }
+        let (newest, _) = self.collect_at(index, line, None, false);
+        newest.map(|(version, stored)| Victim { line, version, stored })
+    }
+
+    fn write_back(&mut self, victim: Victim, now: u64) {
+        let way = Way { begun: now, looked_up: now };
+        self.write(victim.line, victim.version, ByteMask::FULL, Cause::Writeback, way, victim.stored.max(now));
     }
 
     /// Asks memory at `cycle` for a line that may have been missed earlier: its latency runs from there.
@@ -1122,18 +1143,11 @@ impl Hierarchy {
         way: Way,
         cycle: u64,
     ) -> usize {
-        if is_pm(line) {
-            debug_assert_ne!(version, Version(0), "what is written has been stored");
-            *self.written.get_mut(line.0) = version;
-            self.stats.pm_writes += 1;
-            if let Some(log) = &mut self.written_back {
-                log.push((line, version));
-            }
-        }
         let departs = self.behind_writes(line, cycle);
         let time = self.time_of(departs);
-        if let Some(log) = self.persist_log.as_mut().filter(|_| is_pm(line)) {
-            log.issue(time, line, version);
+        if is_pm(line) {
+            self.stats.pm_writes += 1;
+            self.leave_for_pm(line, version, departs);
         }
         self.writes_sent += 1;
         let pending =
@@ -1148,18 +1162,16 @@ impl Hierarchy {
         slot
     }
 
-    /// What would leave while warming up goes to memory at once; what left `before` that goes its way.
-    fn absorb_departures(&mut self, before: usize) {
-        for departure in self.departures.drain(before..) {
-            let message = departure.message;
-            self.stats.functional.count_write(&message);
-            self.writes[message.tag.0 as usize] = None;
-            self.writes_under_way -= 1;
-            if is_pm(message.line) {
-                self.stats.pm_writes -= 1;
-                self.warm_writes_made += 1;
-                self.warm_writes.insert(message.line, (message.version, self.warm_writes_made));
-            }
+    /// Takes down that a PM line leaves in `cycle`.
+    fn leave_for_pm(&mut self, line: LineAddress, version: Version, cycle: u64) {
+        debug_assert_ne!(version, Version(0), "what is written has been stored");
+        *self.written.get_mut(line.0) = version;
+        if let Some(log) = &mut self.written_back {
+            log.push((line, version));
+        }
+        let time = self.time_of(cycle);
+        if let Some(log) = &mut self.persist_log {
+            log.issue(time, line, version);
         }
     }
 

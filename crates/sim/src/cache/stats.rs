@@ -109,9 +109,9 @@ impl FunctionalCounts {
         } += 1;
     }
 
-    /// Counts a write that left.
-    pub fn count_write(&mut self, message: &Message) {
-        *match (is_pm(message.line), message.cause.is_persist()) {
+    /// Counts a write of `line` that left because of `cause`.
+    pub fn count_write(&mut self, line: LineAddress, cause: Cause) {
+        *match (is_pm(line), cause.is_persist()) {
             (true, true) => &mut self.persists,
             (true, false) => &mut self.pm_writebacks,
             (false, _) => &mut self.dram_writes,
