@@ -1,6 +1,7 @@
 """Documents are written whole or not at all, and read with a clear message."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,20 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monke
         documents.write_whole(target, "new")
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_interrupt_behind_the_renaming_stays_an_interrupt(tmp_path, monkeypatch):
+    target = tmp_path / "file"
+    rename = Path.replace
+
+    def interrupted(self, other):
+        rename(self, other)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        documents.write_whole(target, "whole")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["whole"]
 
 
 @pytest.mark.parametrize(

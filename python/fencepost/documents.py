@@ -28,11 +28,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
         temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink()
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    except BaseException:
-        temporary.unlink()
-        raise
+    finally:
+        # It is gone already where an interrupt comes right behind the renaming, and if none does.
+        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
