@@ -349,7 +349,8 @@ def test_what_starts_leave_open_is_said(measured: Study) -> None:
         "pb_adaptive": [500.0, 505.0, 510.0],
     }
     known = Started(measured, times)
-    expected = study.CONFIDENCE * math.hypot(10 / 505, 5 / 505) / math.sqrt(3)
+    four_degrees = 2.78  # of freedom: three starts of each
+    expected = four_degrees * math.hypot(10 / 505, 5 / 505) / math.sqrt(3)
     ours, theirs = (measured.cell("fft", scheme) for scheme in ("pb_adaptive", "pb_rf"))
     assert known.half_width_of_starts(ours, theirs) == pytest.approx(expected)
     points = adaptive.points(known)

@@ -210,9 +210,15 @@ def formatted(value: Value, form: str = ".3f", divisor: float = 1) -> str:
     return "–" if value is None else f"{value / divisor:{form}}"
 
 
+def with_error(value: Value, half_width: Value, places: int = 3, divisor: float = 1) -> str:
+    """The same with so many places, and half its confidence interval, if that is known."""
+    text = formatted(value, f",.{places}f", divisor)
+    return text if half_width is None else f"{text} ±{half_width / divisor:,.{places}f}"
+
+
 def shown_with_error(value: Value, half_width: Value, unit: str) -> str:
-    """The same, and half the confidence interval of an estimate: in percent of it, of a rate in its
-    own percent.
+    """What `shown` gives, and half the confidence interval of an estimate: in percent of it, of a
+    rate in its own percent.
     """
     if not value or half_width is None:
         return shown(value, unit)

@@ -63,7 +63,7 @@ def _bar(column: View, point: Point, largest: float, unit: str) -> View:
 def with_error(value: Value, half_width: Value, unit: str) -> str:
     """A value, and half its confidence interval if it is an estimate; of a ratio in its unit."""
     if unit == "ratio" and half_width is not None:
-        return f"{figures.shown(value, unit)} ±{half_width:.3f}"
+        return figures.with_error(value, half_width)
     return figures.shown_with_error(value, half_width, unit)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +18,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from fencepost import documents, machines
-from fencepost.figures import Value, formatted, ratio
+from fencepost.confidence import half_width
+from fencepost.figures import Value, ratio, with_error
 from fencepost.reproduce.adaptive import SIZED
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.records import Progress
@@ -71,8 +71,6 @@ LARGE_HOSTS = 8
 WARM_UP_NS = {LINE_BYTES: 100_000.0, LARGE_BYTES: 400_000.0}
 MEASURE_NS = {LINE_BYTES: 100_000.0, LARGE_BYTES: 200_000.0}
 SEEDS = range(5)  # of the clients' random numbers
-# Standard errors of a mean that make 95 % confidence: Student's t by degrees of freedom.
-STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
 INTERLEAVE_BYTES = 256  # the least: popular keys spread over the devices
 
 PRIVATE, SHARED = "private", "shared"
@@ -212,16 +210,6 @@ def _of_seed(result: Result) -> dict[str, Value]:
 def _mean_of_seeds(values: list[Value]) -> Value:
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
-
-
-def half_width(values: list[Value]) -> Value:
-    """Of the 95 % confidence interval of the mean of what each seed gave; None if there is no
-    more than one seed, or nothing of one of them.
-    """
-    known = [value for value in values if value is not None]
-    if len(known) < max(2, len(values)):
-        return None
-    return STUDENT[len(known) - 1] * stdev(known) / math.sqrt(len(known))
 
 
 def _mean(directions: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> Value:
@@ -481,7 +469,7 @@ def latencies(found: KeyValues) -> list[list[str]]:
                     keys,
                     "PM" if scheme == BASELINE else place,
                     scheme,
-                    *(_with_error(getattr(one, name), one.half_widths[name]) for name in numbers),
+                    *(with_error(getattr(one, name), one.half_widths[name], 1) for name in numbers),
                     " – ".join(f"{puts:,}" for puts in one.puts_of_host),
                 ]
             )
@@ -490,8 +478,4 @@ def latencies(found: KeyValues) -> list[list[str]]:
 
 def _over_seeds(figure: Callable[..., float]) -> str:
     error = half_width([figure(seed=seed) for seed in range(len(SEEDS))])
-    return _with_error(figure(), error, 3)
-
-
-def _with_error(value: Value, error: Value, places: int = 1) -> str:
-    return formatted(value, f",.{places}f") + ("" if error is None else f" ±{error:,.{places}f}")
+    return with_error(figure(), error)

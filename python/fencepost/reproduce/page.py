@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencepost.figures import with_error
 from fencepost.reproduce import sections, series
 from fencepost.reproduce.claims import Claim
 from fencepost.reproduce.pcs import Outcome
@@ -25,8 +26,7 @@ def ours_text(claim: Claim) -> str:
         return "–"
     if isinstance(claim.ours, str):
         return f"{claim.ours} ({100 * (claim.slope or 0):+.1f} %)"
-    error = f" ±{claim.half_width:.3f}" if claim.half_width is not None else ""
-    return f"{claim.ours:.3f}{error}"
+    return with_error(claim.ours, claim.half_width)
 
 
 def holds_text(claim: Claim) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fencepost.figures import Value, formatted, ratio
+from fencepost.figures import Value, formatted, ratio, with_error
 from fencepost.hold_up import NJ_PER_BYTE
 from fencepost.reproduce import (
     adaptive,
@@ -89,8 +89,12 @@ def _wear(outcome: Outcome) -> Values:
                 [
                     name,
                     scheme,
-                    formatted(study.value(cell, "simulated_ns"), ",.1f", 1000)
-                    + _error(study.own_half_width(cell, "simulated_ns"), 1000, 1),
+                    with_error(
+                        study.value(cell, "simulated_ns"),
+                        study.own_half_width(cell, "simulated_ns"),
+                        1,
+                        1000,
+                    ),
                     formatted(study.value(cell, "persist.count"), ",.0f"),
                     formatted(writes, ",.0f"),
                     formatted(ratio(writes, baseline)),
@@ -115,7 +119,7 @@ def _stacks(outcome: Outcome) -> Values:
             [
                 row["program"],
                 row["scheme"],
-                formatted(row["latency_ns"], ",.1f") + _error(row["half_width_ns"], 1, 1),
+                with_error(row["latency_ns"], row["half_width_ns"], 1),
                 formatted(row["total_ns"], ",.1f"),
                 *(formatted(row["parts_ns"][part], ",.1f") for part in parts),
             ]
@@ -135,11 +139,9 @@ def _adaptive(outcome: Outcome) -> Values:
     found = outcome.adaptive
     assert found is not None
     for point in found["points"]:
-        text = formatted(point["to_better"])
+        text = with_error(point["to_better"], point["half_width"])
         is_missed = point["to_better"] is not None and not point["holds"]
-        text = f"**{text}**" if is_missed else text
-        text += _error(point["half_width"], 1, 3)
-        rows.setdefault(point["program"], []).append(text)
+        rows.setdefault(point["program"], []).append(f"**{text}**" if is_missed else text)
     return {
         "adaptive": found,
         "adaptive_rows": [[name, *cells] for name, cells in rows.items()],
@@ -163,7 +165,7 @@ def _cost(outcome: Outcome) -> Values:
     for row in found:
         cells = [str(row["entries"]), row["scheme"]]
         cells += [f"{row[name]:,}" for name in cost.COUNTED[:-1]]
-        speedup = formatted(row["speedup"]) + _error(row["half_width"], 1, 3)
+        speedup = with_error(row["speedup"], row["half_width"])
         rows.append([*cells, f"{row['energy_uj']:,.1f}", speedup])
     names = outcome.study.names
     return {
@@ -269,7 +271,3 @@ def _variant(study: Study) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ").replace("pb", "PB")
-
-
-def _error(half_width: Value, divisor: float, places: int) -> str:
-    return "" if half_width is None else f" ±{half_width / divisor:,.{places}f}"

@@ -13,7 +13,7 @@ from functools import cache
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from fencepost import figures, machines
+from fencepost import confidence, figures, machines
 from fencepost.figures import Value, member, ratio
 from fencepost.reproduce.programs import SYNC, Program
 from fencepost.reproduce.records import Watch
@@ -53,10 +53,6 @@ STARTS = 7
 # deviation: a quarter of the percent by which schemes are told apart.
 PROBED = 3
 VARIES = 0.0025
-
-# Standard errors of the ratio of two such means that make 95 % confidence: Student's t for 12
-# degrees of freedom.
-CONFIDENCE = 2.18
 
 AVERAGE = "average"  # of all programs, where one is named
 
@@ -278,15 +274,13 @@ class Study:
     def half_width_of_starts(self, cell: Cell, other: Cell) -> Value:
         """That of the 95 % confidence interval of `mean_speedup` of a cell over another, from how
         their starts differ; none with one start."""
-        errors = []
-        for one in (cell, other):
-            times = [self.value(start, "simulated_ns") for start in self.starts(one)]
-            known = [time for time in times if time is not None]
-            if len(known) < max(2, len(times)):
-                return None
-            errors.append(stdev(known) / fmean(known) / math.sqrt(len(known)))
+        own, others = (
+            [self.value(start, "simulated_ns") for start in self.starts(one)]
+            for one in (cell, other)
+        )
+        width = confidence.relative_half_width_of_ratio(others, own)
         speedup = self.mean_speedup(cell, other)
-        return None if speedup is None else CONFIDENCE * speedup * math.hypot(*errors)
+        return None if speedup is None or width is None else width * speedup
 
     def relative(self, cell: Cell, path: str) -> Value:
         """A number of a cell over that of `nopb` on the same machine."""
