@@ -35,6 +35,11 @@ pub struct Line {
 }
 
 impl Line {
+    /// What memory has too, and no core yet; its data are there at `ready`.
+    pub fn clean(version: Version, ready: u64) -> Line {
+        Line { state: State::Exclusive, version, ready, ..Line::default() }
+    }
+
     /// The cycle from which on others may have this version: its data are there, and it has been stored.
     pub fn settled(&self) -> u64 {
         self.ready.max(self.stored)

@@ -344,15 +344,15 @@ impl Hierarchy {
 
     fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         let index = self.shared[level].array.find_and_touch(request.line)?;
-        let there = self.grant(request, level, cycle);
+        let in_last = if level == self.shared.len() - 1 { index } else { self.in_last(request.line) };
+        let there = self.grant(request, level, in_last, cycle);
         let ready = there + self.way_back(level) + self.to_core(request.side);
         if level > 0 {
             // The shared levels that it missed get it too.
             let version = self.shared[level].array.line(index).version;
-            let victim = self.fill_shared(request.line, version, there);
-            debug_assert!(victim.is_none(), "the last level has the line already");
+            self.fill_upper(request.line, version, there);
         }
-        Some((ready, self.fill_first_level(request, ready)))
+        Some((ready, self.fill_first_level(request, in_last, ready)))
     }
 
     fn look_into_private(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
@@ -390,15 +390,12 @@ impl Hierarchy {
             debug_assert!(false, "a read of {line:?} got {:?} and not {newest:?}, which left last", message.version);
             self.stats.stale_reads += 1;
         }
-        if let Some(victim) = self.fill_shared(line, newest, now) {
+        let (in_last, victim) = self.fill_shared(line, newest, now);
+        if let Some(victim) = victim {
             self.write_back(victim, now);
         }
         for request in self.mshrs.resolve(line, now) {
-            let level = self.shared.len() - 1;
-            let ready = self.grant(&request, level, now) + self.way_back(level) + self.to_core(request.side);
-            let version = self.fill_first_level(&request, ready);
-            self.between.release(&request, ready);
-            served.push(Served { request, ready, version });
+            served.push(self.serve_from_last(request, in_last, now));
         }
         if !self.writes_behind_reads.is_empty() {
             for write in std::mem::take(&mut self.writes_behind_reads) {
@@ -565,19 +562,25 @@ impl Hierarchy {
             }
         }
         if !is_private {
-            let hit =
-                (0..self.shared.len()).find(|&level| self.shared[level].array.find_and_touch(request.line).is_some());
-            let level = hit.unwrap_or_else(|| {
-                let version = self.written.get(request.line.0);
-                self.stats.llc_misses += 1;
-                self.stats.functional.count_read(&request);
-                if let Some(Victim { line, version, stored }) = self.fill_shared(request.line, version, 0) {
-                    self.write_functionally(line, version, Cause::Writeback, stored);
+            let last = self.shared.len() - 1;
+            let mut levels = (0..=last).zip(&mut self.shared);
+            let hit = levels.find_map(|(level, shared)| Some((level, shared.array.find_and_touch(request.line)?)));
+            let (level, in_last) = match hit {
+                Some((level, index)) if level == last => (last, index),
+                Some((level, _)) => (level, self.in_last(request.line)),
+                None => {
+                    let version = self.written.get(request.line.0);
+                    self.stats.llc_misses += 1;
+                    self.stats.functional.count_read(&request);
+                    let (in_last, victim) = self.fill_shared(request.line, version, 0);
+                    if let Some(Victim { line, version, stored }) = victim {
+                        self.write_functionally(line, version, Cause::Writeback, stored);
+                    }
+                    (last, in_last)
                 }
-                self.shared.len() - 1
-            });
-            self.grant(&request, level, 0);
-            self.fill_first_level(&request, 0);
+            };
+            self.grant(&request, level, in_last, 0);
+            self.fill_first_level(&request, in_last, 0);
         }
         if request.want == Want::Own {
             let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
@@ -770,13 +773,26 @@ impl Hierarchy {
         Time::ZERO + self.period * cycle
     }
 
-    /// Makes `request`, which is at `level` at `cycle`, legal in the directory and brings the newest data into that shared level; gives the cycle at
-    /// which both is done.
-    fn grant(&mut self, request: &Request, level: usize, cycle: u64) -> u64 {
+    /// Where a line that another level has lies in the last one.
+    fn in_last(&self, line: LineAddress) -> usize {
+        self.shared[self.shared.len() - 1].array.find(line).expect("the last level is inclusive")
+    }
+
+    /// Serves a request whose line lies at `in_last` in the last level, and in none above it.
+    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64) -> Served {
+        let last = self.shared.len() - 1;
+        let ready = self.grant(&request, last, in_last, cycle) + self.way_back(last) + self.to_core(request.side);
+        let version = self.fill_first_level(&request, in_last, ready);
+        self.between.release(&request, ready);
+        Served { request, ready, version }
+    }
+
+    /// Makes `request`, which is at `level` at `cycle`, legal in the directory, where its line lies at `in_last`, and brings the newest data into
+    /// that shared level; gives the cycle at which both is done.
+    fn grant(&mut self, request: &Request, level: usize, in_last: usize, cycle: u64) -> u64 {
         let last = self.shared.len() - 1;
         let own = 1u64 << request.core;
-        let index = self.shared[last].array.find(request.line).expect("the last level is inclusive");
-        let entry = *self.shared[last].array.line(index);
+        let entry = *self.shared[last].array.line(in_last);
         let others = entry.sharers & !own;
         let mut snoop = 0;
         if others != 0 && (request.want == Want::Own || entry.is_owned) {
@@ -795,7 +811,7 @@ impl Hierarchy {
             Side::Instruction => entry.is_owned && others == 0,
             _ => request.want == Want::Own || sharers == own,
         };
-        let entry = self.shared[last].array.line_mut(index);
+        let entry = self.shared[last].array.line_mut(in_last);
         entry.sharers = sharers;
         entry.is_owned = is_owned;
         let mut there = entry.ready;
@@ -845,10 +861,10 @@ impl Hierarchy {
         }
     }
 
-    /// Puts a granted line into the requester's private caches; gives its version.
-    fn fill_first_level(&mut self, request: &Request, ready: u64) -> Version {
+    /// Puts a granted line, which lies at `in_last` in the last level, into the requester's private caches; gives its version.
+    fn fill_first_level(&mut self, request: &Request, in_last: usize, ready: u64) -> Version {
         let last = self.shared.len() - 1;
-        let entry = self.shared[last].array.get(request.line).expect("the last level is inclusive");
+        let entry = self.shared[last].array.line(in_last);
         let state = if entry.is_owned { State::Exclusive } else { State::Shared };
         let version = entry.version;
         self.fill_private(request, state, version, self.private.len(), ready);
@@ -1005,27 +1021,29 @@ impl Hierarchy {
         copies.filter(|copy| copy.state == State::Modified).map(|copy| (copy.version, copy.settled())).max()
     }
 
-    /// Enters a line that came from memory into all shared levels; victims of the last level leave all caches, and are given if they have to be
-    /// written.
-    fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) -> Option<Victim> {
+    /// Enters a line that came from memory into all shared levels: gives where it lies in the last one, and the victim of that, which has left all
+    /// caches, if it has to be written.
+    fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) -> (usize, Option<Victim>) {
         let last = self.shared.len() - 1;
-        let mut written = None;
-        for level in (0..=last).rev() {
+        let place = self.shared[last].array.place_for(line);
+        let victim = place.victim.and_then(|victim| self.evict(place.index, victim));
+        self.shared[last].array.insert_at(place.index, line, Line::clean(version, now));
+        self.fill_upper(line, version, now);
+        (place.index, victim)
+    }
+
+    /// Enters a line that the last level has into all shared levels above that.
+    fn fill_upper(&mut self, line: LineAddress, version: Version, now: u64) {
+        for level in (0..self.shared.len() - 1).rev() {
             if self.shared[level].array.find(line).is_some() {
                 continue;
             }
             let place = self.shared[level].array.place_for(line);
             if let Some(victim) = place.victim {
-                if level == last {
-                    written = self.evict(place.index, victim);
-                } else {
-                    self.evict_from_upper(level, place.index, victim);
-                }
+                self.evict_from_upper(level, place.index, victim);
             }
-            let content = Line { state: State::Exclusive, version, ready: now, ..Line::default() };
-            self.shared[level].array.insert_at(place.index, line, content);
+            self.shared[level].array.insert_at(place.index, line, Line::clean(version, now));
         }
-        written
     }
 
     /// A line leaves a shared level above the last, which has it too.
@@ -1088,15 +1106,11 @@ impl Hierarchy {
             }
             self.blocked.pop_front();
             let last = self.shared.len() - 1;
-            if self.shared[last].array.find_and_touch(request.line).is_none() {
-                self.ask_memory(read, cycle);
-                continue;
+            match self.shared[last].array.find_and_touch(request.line) {
+                None => self.ask_memory(read, cycle),
+                // Another core's request has brought it meanwhile.
+                Some(in_last) => served.push(self.serve_from_last(request, in_last, cycle)),
             }
-            // Another core's request has brought it meanwhile.
-            let ready = self.grant(&request, last, cycle) + self.way_back(last) + self.to_core(request.side);
-            let version = self.fill_first_level(&request, ready);
-            self.between.release(&request, ready);
-            served.push(Served { request, ready, version });
         }
     }
 
