@@ -1,0 +1,101 @@
+//! Accesses that take no time: to warm the caches up.
+
+use super::coherence::Victim;
+use super::{Hierarchy, Request, Side, Want};
+use crate::cache::array::State;
+use crate::host_bridge::address_map::is_pm;
+use crate::message::{Cause, LineAddress, Version};
+
+impl Hierarchy {
+    /// Performs an access at once and without time: to warm the caches up.
+    #[inline]
+    pub fn access_functionally(&mut self, request: Request) {
+        let first_level = match request.side {
+            Side::Data => &mut self.l1d[request.core],
+            Side::Instruction => &mut self.l1i[request.core],
+            Side::Walker => return self.miss_functionally(request),
+        };
+        if let Some(index) = first_level.find_and_touch(request.line) {
+            if request.want == Want::Read {
+                return;
+            }
+            let line = first_level.line_mut(index);
+            if line.state != State::Shared {
+                line.state = State::Modified;
+                line.version.0 += 1;
+                return;
+            }
+        }
+        self.miss_functionally(request);
+    }
+
+    /// An access that its first level cannot serve.
+    #[inline(never)]
+    fn miss_functionally(&mut self, request: Request) {
+        let mut is_private = false;
+        for level in 0..self.private.len() {
+            is_private = self.look_into_private(level, &request, 0).is_some();
+            self.private[level].stats.count(is_private);
+            if is_private {
+                break;
+            }
+        }
+        if !is_private {
+            let last = self.shared.len() - 1;
+            let mut levels = (0..=last).zip(&mut self.shared);
+            let hit = levels.find_map(|(level, shared)| Some((level, shared.array.find_and_touch(request.line)?)));
+            let (level, in_last) = match hit {
+                Some((level, index)) if level == last => (last, index),
+                Some((level, _)) => (level, self.in_last(request.line)),
+                None => {
+                    let version = self.written.get(request.line.0);
+                    self.stats.llc_misses += 1;
+                    self.stats.functional.count_read(&request);
+                    let (in_last, victim) = self.fill_shared(request.line, version, 0);
+                    if let Some(Victim { line, version, stored }) = victim {
+                        self.write_functionally(line, version, Cause::Writeback, stored);
+                    }
+                    (last, in_last)
+                }
+            };
+            self.grant(&request, level, in_last, 0);
+            self.fill_first_level(&request, in_last, 0);
+        }
+        if request.want == Want::Own {
+            let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
+            line.state = State::Modified;
+            line.version.0 += 1;
+        }
+    }
+
+    /// Flushes a line at once and without time.
+    pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
+        if let (Some((version, _)), _) = self.collect(line, None, keep) {
+            self.write_functionally(line, version, Cause::Flush, 0);
+        }
+    }
+
+    /// Writes around the caches at once and without time.
+    pub fn write_around_functionally(&mut self, line: LineAddress) {
+        let (newest, _) = self.collect(line, None, false);
+        let last = newest.map_or_else(|| self.written.get(line.0), |(version, _)| version);
+        self.write_functionally(line, Version(last.0 + 1), Cause::NonTemporalStore, 0);
+    }
+
+    /// Memory has what leaves in `cycle` while warming up at once; for PM it is told before timing starts.
+    fn write_functionally(&mut self, line: LineAddress, version: Version, cause: Cause, cycle: u64) {
+        self.stats.functional.count_write(line, cause);
+        if is_pm(line) {
+            self.leave_for_pm(line, version, cycle);
+            self.warm_writes_made += 1;
+            self.warm_writes.insert(line, (version, self.warm_writes_made));
+        }
+    }
+
+    /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten here.
+    pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
+        let mut writes: Vec<_> = self.warm_writes.drain().collect();
+        writes.sort_unstable_by_key(|(_, (_, order))| *order);
+        writes.into_iter().map(|(line, (version, _))| (line, version)).collect()
+    }
+}
