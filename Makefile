@@ -120,6 +120,7 @@ lint: setup
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(BIN)/mypy
 	MAKEFLAGS= cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	MAKEFLAGS= RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps --document-private-items
 
 # --- fuzz ----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 //! Why nothing goes on for ever: every action but a power cut lowers the work that is left.
 //!
-//! The work left is a number that [`work_left`] reads off a state. The exploration checks of every action that it gets smaller (a power cut takes
+//! The work left is a number that [`Model::work_left`] reads off a state. The exploration checks of every action that it gets smaller (a power cut takes
 //! one from those that may come). So every run ends, and it ends in a state without a way on. If all of those are at rest, then from every
 //! reachable state every run, whatever is chosen in it, serves every request that waits: more than that some run does. When PM has declared a
 //! failure every run still ends, and need not end at rest.

@@ -5,8 +5,8 @@
 //! may be one that is stored only in a cycle to come: whoever takes it starts from that cycle. Only what leaves the last level is a message. The
 //! last level is inclusive and holds the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
 //!
-//! Here is the way of a request down and of its answer up; what it does to the caches is in [`coherence`], accesses without time are in
-//! [`functional`].
+//! Here is the way of a request down and of its answer up; what it does to the caches is in `coherence`, accesses without time are in
+//! `functional`.
 
 mod coherence;
 mod functional;

@@ -144,7 +144,7 @@ impl Medium {
         }
     }
 
-    /// Writes of older versions replace newer ones from now on, and are counted; see [`LineVersions::take_older_writes`](super::line_versions::LineVersions).
+    /// Writes of older versions replace newer ones from now on, and are counted; see `LineVersions::take_older_writes`.
     pub fn take_older_writes(&mut self) {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => {}

@@ -3,7 +3,7 @@
 //! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains down from its high
 //! watermark, or when the write has been passed often enough. Where a write is complete is a parameter: in the write queue, which then lies
 //! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all. A bank may
-//! keep the row it used last in a buffer. Or the controller knows less of its banks, and [hands everything over](handed_over) at once.
+//! keep the row it used last in a buffer. Or the controller knows less of its banks, and hands everything over (`handed_over`) at once.
 
 mod bank_set;
 pub(super) mod bus;

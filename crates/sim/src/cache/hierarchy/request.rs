@@ -44,7 +44,7 @@ pub struct Request {
 pub enum Outcome {
     /// The line is in the first level, in that version, with its data there at that cycle.
     Ready(u64, Version),
-    /// Memory has been asked; [`Hierarchy::data_arrived`] will tell.
+    /// Memory has been asked; [`data_arrived`](super::Hierarchy::data_arrived) will tell.
     Pending,
 }
 

@@ -35,7 +35,7 @@ pub fn violated<const S: usize, const I: usize>(parameters: &Parameters, state: 
     all.iter().find(|(_, holds)| !holds(parameters, state)).map(|(name, _)| *name)
 }
 
-/// [3] Whether an acknowledgement may be sent for `write`: some entry holds it, or something younger, durably and whole.
+/// (3) Whether an acknowledgement may be sent for `write`: some entry holds it, or something younger, durably and whole.
 pub fn is_durable<const S: usize, const I: usize>(state: &State<S, I>, write: &Write) -> bool {
     let holds_it = |slot: &Slot| {
         let data = &slot.data;
@@ -47,7 +47,7 @@ pub fn is_durable<const S: usize, const I: usize>(state: &State<S, I>, write: &W
     state.slots().iter().any(holds_it)
 }
 
-/// [2] Whether what is sent was issued by somebody: a line is never sent in pieces.
+/// (2) Whether what is sent was issued by somebody: a line is never sent in pieces.
 pub fn is_whole(output: &Output) -> bool {
     match output {
         Output::Answered(_, data) => !data.is_torn && data.mask.is_full(),
@@ -136,14 +136,14 @@ fn a_slot_is_left_for_merging<const S: usize, const I: usize>(parameters: &Param
     occupied <= most && most <= state.slots().len()
 }
 
-/// [6]
+/// (6) Requests and acknowledgements each keep to their places in the input.
 fn input_keeps_to_its_places<const S: usize, const I: usize>(parameters: &Parameters, state: &State<S, I>) -> bool {
     let acknowledgements = state.input.acknowledgements();
     acknowledgements <= usize::from(parameters.acknowledgement_places)
         && state.input.packets().len() - acknowledgements <= usize::from(parameters.input_places)
 }
 
-/// [7] What frees the parked packet is under way, or will be as soon as the output has room.
+/// (7) What frees the parked packet is under way, or will be as soon as the output has room.
 fn parked_will_be_served<const S: usize, const I: usize>(parameters: &Parameters, state: &State<S, I>) -> bool {
     let is_line_drained = |line| state.slots().iter().any(|slot| slot.state == EntryState::Drain && slot.line == line);
     let is_served = match state.parked {
