@@ -110,7 +110,7 @@ slow-tests: setup
 
 # --- lint ----------------------------------------------------------------------------------
 
-C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs -name '*.c' -o -name '*.h')
+C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs tests/waits -name '*.c' -o -name '*.h' -o -name '*.cpp')
 
 lint: setup
 	cargo fmt --all --check

@@ -15,10 +15,12 @@ from installed import FENCEPOST, FFT, ROOT, Fencepost
 
 Result = dict[str, Any]
 
-# Whoever runs the tests in the background may have had interrupts ignored, and what the tests start
-# would inherit that.
+# Whoever runs the tests in the background, or by `nohup`, may have had these ignored, and what the
+# tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _FIXTURE = json.loads((ROOT / "tests" / "fixtures" / "result.json").read_text())
 

@@ -59,6 +59,11 @@ EVENTS = {
     32: ("persist_call", "c kind:b start:v length:v"),
     33: ("initial_bytes", "address:v bytes:B"),
     34: ("order", "thread:v writes:v"),
+    35: ("spin_release", "c object:v kind:b after:v lock:v"),
+    36: ("call_begin", ""),
+    37: ("call_end", ""),
+    38: ("spin_wait", "c object:v wake:v iterations:v"),
+    39: ("polling", "instructions:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 
@@ -110,7 +115,7 @@ class Cursor:
         return (value >> 1) ^ -(value & 1)
 
     def text(self) -> str:
-        return self.take(self.varint()).decode("utf-8")
+        return self.take(self.varint()).decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version not in (1, 2) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
+        if version not in (1, 2, 3) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:

@@ -6,11 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+import typer
 
-from fencepost.cli.application import COMMANDS
-from installed import FENCEPOST
+from fencepost import figures
+from fencepost.cli.application import COMMANDS, app, load
+from installed import FENCEPOST, on_terminal
 
 # Prints the modules and the commands that are there when one command is asked for.
 ALONE = """
@@ -49,12 +52,6 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
         loaded, registered = map(str.split, done.stdout.splitlines())
         assert module in loaded and name in registered, done.stderr
     assert "crash" not in loaded and "crash" not in registered
-
-
-def test_no_command_prints_the_help_and_is_wrong(fencepost):
-    done = fencepost()
-    assert done.returncode == 2
-    assert "compare" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -195,6 +192,55 @@ def test_a_report_is_made_again_from_its_result(fencepost, tmp_path, result):
     assert re.search(r"run time +1,843.2 µs +1,402.9 µs +1,391.0 µs", done.stdout)
 
 
+@pytest.mark.parametrize("columns", [45, 80])
+def test_a_comparison_shows_every_figure_on_a_narrow_terminal(columns, tmp_path, result):
+    """In tables below each other, of as many runs as have room."""
+    others = [run | {"machine": "another-machine"} for run in result["runs"]]
+    result["runs"] += others
+    machine = result["provenance"]["machines"]["fixture-machine"]
+    result["provenance"]["machines"]["another-machine"] = machine
+    (tmp_path / "r.json").write_text(json.dumps(result))
+    shown = on_terminal(columns, [FENCEPOST, "report", "r.json"], tmp_path)
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= columns
+    labels = [figure.label for figure in figures.HEADLINE]
+    for label in labels:
+        rows = re.findall(rf"^ {label} +(.+)$", shown, re.MULTILINE)
+        assert len(rows) == {45: 6, 80: 2}[columns] * labels.count(label), label
+    times = [figures.shown(run["simulated_ns"], "ns") for run in result["runs"]]
+    assert re.findall(r"\d[\d,.]+ µs", "\n".join(re.findall("^ run time.*", shown, re.M))) == times
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+@pytest.mark.parametrize("command", [["info", "fft"], ["diff", "a.json", "b.json"], ["doctor"]])
+def test_a_table_loses_nothing_on_a_narrow_terminal(
+    command, columns, tmp_path, result, fft_record, fencepost
+):
+    (tmp_path / "fft").symlink_to(fft_record)
+    (tmp_path / "a.json").write_text(json.dumps(result))
+    result["provenance"]["record"]["arguments"] = ["[bold]", "-x" * 40]
+    (tmp_path / "b.json").write_text(json.dumps(result))
+    shown = on_terminal(columns, [FENCEPOST, *command], tmp_path)
+    plain = fencepost(*command).stdout
+    assert "…" not in shown
+    what_is_shown, what_is_there = (Counter(text) for text in (shown, plain))
+    for filling in " ─\n":
+        del what_is_shown[filling], what_is_there[filling]
+    assert what_is_shown == what_is_there
+
+
+def test_what_was_typed_is_repeated_without_control_characters(fencepost):
+    for command in (["machine", "show", "x\033[31m"], ["x\033[31m"], ["report", "x\033[31m"]):
+        done = fencepost(*command)
+        assert done.returncode == 2
+        assert "x\\x1b[31m" in done.stderr and "\033" not in done.stderr
+
+
+def test_prose_in_a_table_is_broken_between_words(fencepost):
+    shown = on_terminal(100, [FENCEPOST, "prove", "--list"])
+    assert max(map(len, shown.splitlines())) <= 100
+    assert sorted(shown.split()) == sorted(fencepost("prove", "--list").stdout.split())
+
+
 def test_a_quiet_recording_throws_away_what_the_program_prints_and_nothing_else(
     fencepost, tmp_path
 ):
@@ -215,8 +261,39 @@ def test_a_failed_run_is_on_standard_error(fencepost, tmp_path, result):
     assert "error: a fault (pb)" in done.stderr
 
 
-def test_help_of_every_command_says_something(fencepost):
-    for command in ("record", "run", "compare", "info", "doctor", "machine", "report", "diff"):
-        done = fencepost(command, "--help")
-        assert done.returncode == 0
-        assert "Usage" in done.stdout
+GROUPS = [["machine", name] for name in ("list", "show", "schema", "keys")]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_cuts_neither_the_names_of_options_nor_words(columns):
+    """As a terminal of that width has it."""
+    main_help = on_terminal(columns, [FENCEPOST, "--help"])
+    for words in [[name] for name in COMMANDS] + GROUPS:
+        shown = on_terminal(columns, [FENCEPOST, *words, "--help"])
+        command = typer.main.get_command(application())
+        for word in words:
+            command = command.commands[word]
+        for parameter in command.params:
+            for name in (*parameter.opts, *parameter.secondary_opts):
+                assert not name.startswith("-") or re.search(rf"{name}\b", shown), (words, name)
+            assert in_words(getattr(parameter, "help", None)) in in_words(shown)
+        for text in (shown, main_help) if len(words) == 1 else (shown,):
+            assert in_words(command.help.partition("\n\n")[0]) in in_words(text)
+
+
+def in_words(text):
+    """Without line breaks, which may follow hyphens."""
+    return "".join((text or "").split())
+
+
+def application():
+    """The whole of it."""
+    load([])
+    return app
+
+
+@pytest.mark.parametrize("words", [[], ["machine"]])
+def test_a_group_alone_prints_its_help_and_is_wrong(words, fencepost):
+    done = fencepost(*words)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout == fencepost(*words, "--help").stdout

@@ -20,7 +20,7 @@ from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expec
 from fencepost.crash.journal import Journal
 from fencepost.crash.text import FAULTS, LINES_SHOWN, lines
 from fencepost.crash.violations import ORDER
-from installed import FENCEPOST, WORKLOADS, Fencepost
+from installed import FENCEPOST, WORKLOADS, Fencepost, in_the_background
 
 HASHMAP = f"{WORKLOADS / 'hashmap'} -n 6 -k 3 --flush clwb"
 CHECK = f"{HASHMAP} --pool {{image}} --check"
@@ -117,17 +117,21 @@ def test_an_example_is_not_as_expected_where_something_else_is_found():
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Callable[[signal.Signals], str]:
+def begun(tmp_path: Path) -> Callable[[signal.Signals, bool], str]:
     """Begins an exploration whose check is slow, and ends it once something was found."""
 
-    def run(how: signal.Signals) -> str:
+    def run(how: signal.Signals, is_in_background: bool) -> str:
         (tmp_path / "check").write_text(f"#!/bin/sh\nsleep 0.02\n{CHECK.format(image='$1')}\n")
         (tmp_path / "check").chmod(0o755)
         crash = [FENCEPOST, "crash", "pcs-table1", "--pm", "file:pool", "--out", "found"]
         command = [*map(str, crash), "--check", "./check {image}", "-j1", *PROGRAM]
         (tmp_path / "command.json").write_text(json.dumps(command))
         process = subprocess.Popen(
-            command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            in_the_background(command) if is_in_background else command,
+            cwd=tmp_path,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         journal = tmp_path / "found" / "journal.jsonl"
         while not journal.exists() or journal.read_text().count("\n") < 10:
@@ -135,16 +139,26 @@ def begun(tmp_path: Path) -> Callable[[signal.Signals], str]:
             time.sleep(0.005)
         process.send_signal(how)
         output, _ = process.communicate(timeout=60)
-        assert process.returncode in (-how, 130)
+        assert process.returncode == (-how if how == signal.SIGKILL else 130)
         return output
 
     return run
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_what_was_found_is_kept_and_a_rerun_goes_on(how, begun, tmp_path):
-    output = begun(how)
+@pytest.mark.parametrize(
+    ("how", "is_in_background"),
+    [
+        (signal.SIGINT, False),
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+        (signal.SIGTERM, True),
+        (signal.SIGKILL, False),
+    ],
+)
+def test_what_was_found_is_kept_and_a_rerun_goes_on(how, is_in_background, begun, tmp_path):
+    output = begun(how, is_in_background)
     if how != signal.SIGKILL:
+        assert not list((tmp_path / "found").glob("images-*"))
         assert "interrupted; the same command goes on from here" in output
         assert json.loads((tmp_path / "found" / "crash.json").read_text())["interrupted"]
     kept = (tmp_path / "found" / "journal.jsonl").read_text().count("\n") - 1
@@ -242,7 +256,8 @@ def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
     assert (again.returncode, again.stdout) == (2, "")
     said = f"found: an exploration that found violations is finished there, and {tmp_path / 'pool'}"
     assert said in again.stderr
-    assert "remove the pool, or choose another --out" in again.stderr
+    assert "remove the pool, or choose another --out; " in again.stderr
+    assert "add --ignore FILE:LINE" in again.stderr
     assert kept == {path: path.read_bytes() for path in (tmp_path / "found").iterdir()}
     (tmp_path / "pool").unlink()
     anew = broken_run()

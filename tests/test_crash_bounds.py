@@ -126,7 +126,7 @@ def explore(fencepost: Fencepost, small: Path, tmp_path: Path) -> Callable[..., 
 
 @pytest.mark.parametrize("how", ["selector", "forks"])
 def test_only_what_the_check_reads_counts_and_that_is_all_of_it(how, explore):
-    done, result = explore(how, "--images", 64)
+    done, result = explore(how, "--images", 64, "--reads")
     assert done.returncode == 1, done.stdout
     counts = result["counts"]
     if how == "selector":

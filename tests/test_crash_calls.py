@@ -90,8 +90,9 @@ def test_what_a_call_writes_is_durable_when_it_is_flushed_or_synced(
     assert result["warnings"] == []
     if fault:
         lost = result["violations"][0]["lost"]
-        assert (lost["offset"], lost["source"]) == (0, None)
-        assert "lost     (a call that wrote to the pool): 128 bytes at 0x0" in done.stdout
+        assert (lost["offset"], lost["source"]["address"]) == (0, 0)
+        line = 1 + next(n for n, text in enumerate(PROGRAM.splitlines()) if f"{how}(" in text)
+        assert f"calls.c:{line}), by a call: 128 bytes at 0x0, thread 0" in done.stdout
     # The moment before the call is looked at, too, and the one after it.
     assert result["counts"]["images"] >= 3
     flushes = result["redundant_flushes"]["flushes"]

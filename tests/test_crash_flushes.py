@@ -131,15 +131,21 @@ def test_a_flush_of_the_wrong_line_is_a_hint_and_not_redundant(
 
 
 def test_what_redundant_flushes_cost_is_said_of_all_or_not_at_all() -> None:
-    def flush(source: str, redundant: int) -> dict[str, Any]:
-        return {"source": source, "executions": 4, "redundant": redundant}
+    def place(address: int) -> dict[str, Any]:
+        return {"address": address}
+
+    def flush(address: int, redundant: int) -> dict[str, Any]:
+        return {"source": place(address), "executions": 4, "redundant": redundant}
 
     cost = {"with_ps": 9, "without_ps": 5}
-    always, at_times, other = flush("a", 4), flush("b", 2), flush("c", 4)
+    always, at_times, other = flush(1, 4), flush(2, 2), flush(3, 4)
     found = {"flushes": [always, at_times, other], "cost": cost}
     assert needed_elsewhere_left_out(found, [None]) == found
-    assert needed_elsewhere_left_out(found, ["b"]) == {"flushes": [always, other], "cost": cost}
-    assert needed_elsewhere_left_out(found, ["a", None]) == {
+    assert needed_elsewhere_left_out(found, [place(2)]) == {
+        "flushes": [always, other],
+        "cost": cost,
+    }
+    assert needed_elsewhere_left_out(found, [place(1), None]) == {
         "flushes": [at_times, other],
         "cost": {"with_ps": 9, "without_ps": None},
     }

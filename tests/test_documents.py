@@ -15,9 +15,42 @@ def test_equal_documents_are_equal_files(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_name_that_is_no_text_is_written_and_read_back(tmp_path):
+    name = b"r\xff.fencepost".decode(errors="surrogateescape")
+    documents.write_json(tmp_path / "a", {"name": name})
+    assert json.loads((tmp_path / "a").read_text(encoding="utf-8")) == {"name": name}
+
+
 def test_folders_on_the_way_are_made(tmp_path):
     documents.write_whole(tmp_path / "new" / "folder" / "file", "text")
     assert (tmp_path / "new" / "folder" / "file").read_text() == "text"
+
+
+def test_a_link_stays_a_link_and_its_file_is_written(tmp_path, fencepost):
+    (tmp_path / "there").mkdir()
+    for name, target in (("old", "there/old.json"), ("new", "there/new.json"), ("far", "old")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "there" / "old.json").write_text("old")
+    for name in ("old", "new", "far"):
+        done = fencepost("machine", "list", "--json", name)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).is_symlink()
+        assert "machines" in json.loads((tmp_path / name).resolve().read_text())
+    files = sorted(path.name for path in (tmp_path / "there").iterdir())
+    assert files == ["new.json", "old.json"], "nothing else is left there"
+
+
+@pytest.mark.parametrize("command", ["machine show pcs-table1 --json", "report r.json -o"])
+def test_links_in_a_circle_and_to_absent_folders(command, tmp_path, fencepost, result):
+    documents.write_json(tmp_path / "r.json", result)
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    done = fencepost(*command.split(), "a")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "a: cannot be written: Too many levels of symbolic links" in done.stderr
+    (tmp_path / "c").symlink_to("absent/c")
+    assert fencepost(*command.split(), "c").returncode == 0
+    assert (tmp_path / "absent" / "c").is_file()
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
@@ -56,6 +89,10 @@ def test_an_interrupt_behind_the_renaming_stays_an_interrupt(tmp_path, monkeypat
         ("[]", "no `provenance` and `runs`"),
         ('{"runs": []}', "no `provenance` and `runs`"),
         ('{"runs": [], "provenance": {"format_version": 99}}', "result format 99"),
+        ('{"runs": [], "provenance": []}', "`provenance` is an object"),
+        ('{"runs": {}, "provenance": {}}', "and `runs` a list"),
+        ('{"runs": [1], "provenance": {"format_version": 2}}', "runs[0] is no object"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_result_is_refused_by_name(tmp_path, text, message):
@@ -65,6 +102,26 @@ def test_what_is_no_result_is_refused_by_name(tmp_path, text, message):
         documents.read_result(path)
     assert message in str(refused.value)
     assert str(refused.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        (["report", "r.json"], "persist"),
+        (["report", "r.json"], "scheme"),
+        (["report", "r.json"], "record"),
+        (["diff", "r.json", "r.json"], "scheme"),
+        (["timeline", "r.json", "-o", "x"], "scheme"),
+        (["timeline", "r.json", "-o", "x"], "record"),
+    ],
+)
+def test_what_a_result_lacks_is_said_by_name(fencepost, tmp_path, result, command, missing):
+    owner = result["provenance"] if missing == "record" else result["runs"][0]
+    del owner[missing]
+    documents.write_json(tmp_path / "r.json", result)
+    done = fencepost(*command)
+    said = f"fencepost: r.json: not a whole result: `{missing}` is missing\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_a_result_reads_back(tmp_path, result):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from fencepost.api import Explanation, Machine, explain
 from fencepost.cli import main
 from fencepost.experiment import Experiment, options
 from fencepost.explain import causes, document, text
-from installed import FENCEPOST
+from installed import FENCEPOST, on_terminal
 
 Document = dict[str, Any]
 
@@ -75,6 +76,17 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [FENCEPOST, "record", "-o", "known.fencepost", "--", "./known"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
     return folder / "known.fencepost"
+
+
+def test_a_program_that_is_loaded_at_a_fixed_address_has_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "known.c").write_text(PROGRAM)
+    build = ["gcc", "-O1", "-g", "-no-pie", "-fno-pie", "-o", "fixed", "known.c"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    command = [FENCEPOST, "record", "-o", "fixed.fencepost", "--", "./fixed"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    explained = explain("pcs-table1", tmp_path / "fixed.fencepost", schemes=["nopb"]).document
+    assert entry(explained["sites"], "dirty")["schemes"]["nopb"]["persist"]["count"] == 100
+    assert entry(explained["fences"], "fence")["schemes"]["nopb"]["executions"] == 100
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +275,10 @@ def test_the_command_writes_a_table_and_the_document(
     assert json.loads((tmp_path / "found.json").read_text()) == explained
     shown = capsys.readouterr().out
     assert "2 of 5 lines that persist" in shown
+    one = explained | {"sites": explained["sites"][:1], "fences": explained["fences"][:1]}
+    alone = list(text.lines(one, 2, 200))
+    assert any(line.startswith("1 line that persists; ") for line in alone)
+    assert "1 fence that waited" in alone
     assert f"known.c:{line_of('dirty')} main (clwb)" in shown
     assert "100 % of the time" not in shown and "of the time of 1 core" in shown
 
@@ -318,3 +334,22 @@ def test_a_program_that_was_built_anew_has_no_lines(record: Path, tmp_path: Path
     said = f"{program} is not the file that was recorded: its source lines are not known"
     assert said in found["runs"][0]["warnings"]
     assert text.label(found["sites"][0]).startswith("known+0x")
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_on_a_terminal_of_any_width_words_and_numbers_stay_whole(
+    columns: int, fft_record: Path, tmp_path: Path
+) -> None:
+    command = [FENCEPOST, "explain", "pcs-table1", fft_record, "--quiet", "--json", "d.json"]
+    shown = on_terminal(columns, command, tmp_path).splitlines()
+    assert max(map(len, shown)) <= columns
+    found = json.loads((tmp_path / "d.json").read_text())
+    # Of less width than this only the number of causes depends.
+    unbroken = list(text.lines(found, 10, text.WIDE - 1))
+    assert max(map(len, unbroken)) > columns
+    assert words_of(shown) == words_of(unbroken)
+
+
+def words_of(lines: list[str]) -> Counter[str]:
+    """All but rules."""
+    return Counter(word for line in lines for word in line.split() if word[0] != "─")

@@ -10,6 +10,7 @@ import pytest
 
 from fencepost import _core, doctor
 from fencepost.cli import main
+from fencepost.reproduce import replays
 from installed import WORKLOADS
 
 FAULT = 125
@@ -150,6 +151,23 @@ def test_a_panic_in_one_replay_leaves_those_of_other_schemes_whole(
     assert nopb["instructions"] == pb["instructions"] > 0
     assert fault["error"].startswith("pcs-table1 pb_rf: a fault of the simulator: ")
     assert f"error: {fault['error']}" in capsys.readouterr().err
+
+
+def test_a_replay_of_a_study_that_fails_ends_it_as_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    do = replays._Schedule._do
+
+    def failing(self: replays._Schedule, cell: replays.Cell) -> replays.Run:
+        return {"error": "a fault"} if cell.scheme == "pb_rf" else do(self, cell)
+
+    monkeypatch.setattr(replays._Schedule, "_do", failing)
+    listed = tmp_path / "list.toml"
+    command = json.dumps([str(WORKLOADS / "queue"), "-t1", "-c1", "-n20"])
+    listed.write_text(f'[[program]]\nname = "queue"\ncommand = {command}\n')
+    own = ["reproduce", "pcs", "--part", "schemes", "--programs", str(listed), "--quiet"]
+    assert main([*own, "--out", str(tmp_path / "out")]) == FAULT
+    assert "failed: queue pb_rf" in capsys.readouterr().err
 
 
 def test_a_panic_in_a_single_run_is_one_message(

@@ -30,12 +30,27 @@ def test_a_failed_baseline_is_none(result):
     assert figures.baseline_of(result["runs"][1], [failed, result["runs"][1]]) is None
 
 
+def test_write_backs_are_a_row_beside_the_persists(result):
+    """Schemes that send out equally many lines differ in who sends them."""
+    keys = [one.key for one in figures.HEADLINE]
+    assert keys.index("writeback.count") == keys.index("persist.count") + 1
+    result["runs"][0]["writeback"]["count"] = 205_550
+    assert figure("writeback.count").value(result["runs"][0], None) == 205_550
+
+
 def test_no_data_is_a_dash_and_not_zero(result):
     nopb = result["runs"][0]
     value = figure("persist_buffer.read_hit_rate").value(nopb, nopb)
     assert value is None
     assert figures.shown(value, "rate") == "–"
     assert figures.shown(0.0, "rate") == "0.0 %"
+
+
+def test_write_backs_stand_beside_persists(result):
+    keys = [figure.key for figure in figures.HEADLINE]
+    assert keys[keys.index("persist.count") + 1] == "writeback.count"
+    run = result["runs"][0]
+    assert figure("writeback.count").value(run, run) == run["writeback"]["count"]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,44 @@ def test_the_picture_has_a_line_for_each_mix(measured):
     assert "Read-only" in measured[2] and "2:1 Reads-Writes" in measured[2]
 
 
+def test_every_host_loads_the_memory_that_it_reaches(fencepost, tmp_path):
+    fast = ["--mix", "1:0", "--delay", "0", "--measure-us", "20", "-q", "--json", "l.json"]
+    narrow = ["--set", "link.bandwidth_gb_per_s=4"]
+    done = fencepost("latency", "pcs-table1-2hosts", *fast, *narrow, check=True)
+    assert "requests outstanding on each of host0, host1" in done.stdout
+    document = json.loads((tmp_path / "l.json").read_text())
+    assert document["provenance"]["options"]["hosts"] == ["host0", "host1"]
+    [point] = document["curves"][0]["points"]
+    shares = {host["name"]: host["bandwidth_gb_per_s"] for host in point["hosts"]}
+    assert sum(shares.values()) == pytest.approx(point["bandwidth_gb_per_s"])
+    assert shares["host0"] == pytest.approx(shares["host1"], rel=0.1)
+    assert point["hosts"][0]["latency_ns"] == point["latency_ns"]
+    in_use = {link["name"]: link["utilisation_rate"] for link in point["links"]}
+    assert all(in_use[f"switch0 -> {host}"] > 0.1 for host in shares)
+
+
+def test_a_host_that_does_not_reach_the_memory_stays_idle(fencepost, tmp_path):
+    machine = """extends = "pcs-table1-2hosts"
+description = "the second host has the only way to the device"
+[fabric]
+hosts = ["far", "near"]
+switches = ["switch0"]
+devices = ["pm0", "pm1"]
+edges = ["far -> pm1", "near -> switch0", "switch0 -> pm0"]
+"""
+    (tmp_path / "m.toml").write_text(machine)
+    fast = ["--mix", "1:0", "--delay", "0", "--measure-us", "5", "-q", "--json", "l.json"]
+    fencepost("latency", "m.toml", "--memory", "pm0", *fast, check=True)
+    document = json.loads((tmp_path / "l.json").read_text())
+    assert document["provenance"]["options"]["hosts"] == ["near"]
+    [point] = document["curves"][0]["points"]
+    assert "hosts" not in point
+    assert point["bandwidth_gb_per_s"] > 1
+    done = fencepost("latency", "m.toml", "--memory", "expander", *fast)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "far reaches no memory expander" in done.stderr
+
+
 def test_equal_seeds_give_equal_documents(fencepost, tmp_path, measured):
     again = ["--mix", "1:0", "--mix", "2:1", "--json", "again.json"]
     fencepost(*FAST, *again, check=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -213,7 +214,7 @@ def flip(data):
         (lambda data: data[: len(data) // 2], ["not sealed"]),
         (lambda data: b"\x7fELF" + data, ["not a record"]),
         (lambda data: b"", ["empty"]),
-        (lambda data: data[:4] + b"\x03" + data[5:], ["version"]),
+        (lambda data: data[:4] + b"\xff" + data[5:], ["version"]),
     ],
 )
 def test_a_record_that_is_not_whole_is_refused(fencepost, fft_record, tmp_path, change, parts):
@@ -228,7 +229,8 @@ def test_a_record_that_is_not_whole_is_refused(fencepost, fft_record, tmp_path, 
 
 def test_a_cut_record_is_replayed_when_allowed(fencepost, fft_record, tmp_path):
     path = damaged(fft_record, tmp_path, lambda data: data[: len(data) * 3 // 4])
-    done = fencepost("run", "pcs-table1", path, "--allow-cut", "--json", "r.json", "-q")
+    own = ("--allow-cut", "--allow-forced-waits")  # what is cut off ends waits
+    done = fencepost("run", "pcs-table1", path, *own, "--json", "r.json", "-q")
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "r.json").read_text())["provenance"]["record"]
     assert record["ended"] is None
@@ -278,19 +280,24 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     assert list(scratch.iterdir()) == list(folder.iterdir()) == []
 
 
-def test_an_interrupt_of_the_command_alone_ends_the_recorded_program_too(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_of_the_command_alone_ends_the_recorded_program_too(how, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     program = ["sh", "-c", "echo $$ >started.new; mv started.new started; exec sleep 1000"]
     process = subprocess.Popen(
         [FENCEPOST, "run", "pcs-table1", "--", *program],
         cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(scratch)},
         stderr=subprocess.PIPE,
         text=True,
     )
     started = tmp_path / "started"
     while process.poll() is None and not started.exists():
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     assert process.wait(timeout=30) == 130, process.stderr.read()
+    assert list(scratch.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
 
@@ -299,3 +306,31 @@ def test_an_output_that_cannot_be_written_is_refused_by_name(fencepost, fft_reco
     done = fencepost("run", "pcs-table1", fft_record, "--json", "/proc/absent/r.json", "-q")
     assert done.returncode == 2
     assert "/proc/absent/r.json: cannot be written" in done.stderr
+
+
+def test_a_machine_without_a_switch_runs_nopb_where_nobody_says_what(fencepost, fft_record):
+    done = fencepost("run", "pcs-table1-0sw", fft_record, check=True)
+    assert re.search(r"^ +nopb *$", done.stdout, re.MULTILINE)
+    refused = fencepost("run", "pcs-table1-0sw", fft_record, "--scheme", "pb")
+    assert refused.returncode == 2 and "scheme pb needs a switch" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "whatif"])
+def test_without_a_switch_other_commands_have_nopb_alone_too(command, fencepost, fft_record):
+    changes = ["core.rob_entries=64,128"] if command == "whatif" else []
+    done = fencepost(command, "pcs-table1-0sw", fft_record, *changes, "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    assert "nopb" in done.stdout and "pb_rf" not in done.stdout
+
+
+def test_each_machine_is_compared_under_the_schemes_that_it_can_run(
+    fencepost, fft_record, tmp_path
+):
+    own = ["compare", "pcs-table1-0sw", "pcs-table1", fft_record, "--limit-instructions", "50000"]
+    fencepost(*own, "--json", "r.json", check=True)
+    result = json.loads((tmp_path / "r.json").read_text())
+    runs = [(run["machine"], run["scheme"]) for run in result["runs"]]
+    assert runs == [("pcs-table1-0sw", "nopb"), *(("pcs-table1", scheme) for scheme in SCHEMES)]
+    assert result["provenance"]["options"]["schemes"] == SCHEMES
+    refused = fencepost(*own, "--schemes", "nopb,pb")
+    assert refused.returncode == 2 and "scheme pb needs a switch" in refused.stderr

@@ -263,6 +263,21 @@ def test_the_picture_of_a_tree_has_every_node_and_link_at_a_place_of_its_own():
     assert len(ends) == 2 * len(TREE["edges"]), "two links begin at one place"
 
 
+def test_a_link_that_requests_cross_both_ways_is_drawn_once():
+    both = ["leaf -> root", "root -> leaf"]
+    fabric = {
+        "hosts": ["host0"],
+        "switches": ["leaf", "root"],
+        "devices": ["pm0", "pm1"],
+        "edges": ["host0 -> leaf", *both, "leaf -> pm0", "root -> pm1"],
+    }
+    picture = topology.picture({"fabric": fabric}, {"links": []})
+    names = [link["name"] for link in picture["links"]]
+    assert names == ["host0 – leaf", "leaf – root", "leaf – pm0", "root – pm1"]
+    depth = {node["lines"][0]["text"]: node["y"] for node in picture["nodes"]}
+    assert depth["host0"] < depth["leaf"] < depth["root"] < depth["pm0"] == depth["pm1"]
+
+
 def _length(path):
     x1, y1, x2, y2 = map(float, re.findall(r"[\d.]+", path))
     return ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5

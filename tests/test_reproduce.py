@@ -81,6 +81,40 @@ def test_a_claim_holds_as_defined(
 
 
 @pytest.mark.parametrize(
+    ("relation", "published", "ours", "half_width", "shown"),
+    [
+        ("<", 1.00, 0.749, 0.626, "undecided"),
+        ("<", 1.00, 1.071, 0.100, "undecided"),
+        ("<", 1.00, 0.749, 0.200, "yes"),
+        ("<", 1.00, 1.071, 0.064, "no"),
+        (">", 1.00, 0.749, 0.626, "undecided"),
+        ("=", 1.12, 1.13, 0.030, "yes"),
+        ("=", 1.12, 1.13, 0.050, "undecided"),
+        ("=", 1.12, 1.236, 0.160, "undecided"),
+        ("~", 0.20, 0.059, 0.011, "no"),
+        ("~", 0.20, 0.059, 0.050, "undecided"),
+        ("<", 1.00, 0.749, None, "yes"),
+        ("<", 1.00, None, 0.1, "–"),
+    ],
+)
+def test_an_estimate_on_both_sides_of_the_limit_is_undecided(
+    relation: str, published: float, ours: float | None, half_width: float | None, shown: str
+) -> None:
+    found = replace(claim(relation, published, ours), half_width=half_width)
+    assert page.holds_text(found) == shown
+    entry = found.entry()
+    assert (entry["holds"], entry["undecided"]) == (shown == "yes", shown == "undecided")
+    assert found.misses is (shown == "no")
+
+
+def test_undecided_claims_are_counted_apart() -> None:
+    held, missed = claim("<", 1.0, 0.9), claim("<", 1.0, 1.1)
+    open_ = replace(held, half_width=0.2)
+    assert claims.counted([held, missed, claim("<", 1.0, None)]) == "1 of 2 hold"
+    assert claims.counted([held, missed, open_]) == "1 of 3 hold, 1 undecided"
+
+
+@pytest.mark.parametrize(
     ("relation", "published", "ours", "unit", "is_weak"),
     [
         ("=", 0.028, 0.000, "fraction", True),  # nothing at all would hold too
@@ -400,3 +434,13 @@ def test_the_own_list_has_the_seven_programs() -> None:
     }
     assert all(program.levels == programs.LEVELS and program.has_sync for program in listed)
     assert all(replays.Cell(program.name, "fine", "pb").label for program in listed)
+
+
+@pytest.mark.parametrize("option", ["--out", "--docs"])
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = [] if option == "--out" else ["--out", str(tmp_path / "out")]
+    assert main(["reproduce", "pcs", option, "/proc/x", *kept]) == 2
+    said = f"fencepost: {option} /proc/x: cannot be written: No such file or directory\n"
+    assert capsys.readouterr() == ("", said)

@@ -122,6 +122,7 @@ def test_the_page_is_not_made_from_a_part(fencepost):
 # What misses in the quick form beside `sample`, whose threads do not run the same way twice.
 MISSING_QUICK = {
     *(("host", f"mb_persist, {memory}, store seq_b4", "cycles") for memory in ("dram", "pm")),
+    ("loaded", "xconn-x8, 64 B reads beside a 4 KB stream", "slowdown"),
     ("persist", "optane-like, nopb", "clflushopt, 8 lines, cold"),
     ("persist", "optane-like, nopb", "clwb, 8 lines, cold"),
     ("unloaded", "xconn-x8, expander: XConn XC50256 64 B minimum", "idle read latency"),
@@ -175,6 +176,26 @@ def test_figures_do_not_follow_whoever_records(tmp_path, monkeypatch):
     # Four records and the folder they are made in.
     assert len(list((tmp_path / "a").iterdir())) == 5
     assert set(ARGUMENTS) > {"mb_persist", "mb_queue"}
+
+
+def test_the_reads_of_every_class_are_compared_with_the_references_total():
+    """The reference counts instruction fetches and page walks among its misses and reads."""
+    reads = {"llc_read": 1, "dram_read": 20, "prefetch_read": 300, "page_walk": 4_000}
+    classes = {
+        **reads,
+        "instruction_fetch": 50_000,
+        "persist": 2,
+        "writeback": 30,
+        "dram_write": 400,
+    }
+    region = {name: {"count": count} for name, count in classes.items()}
+    region |= {"instructions": 7, "simulated_ns": 1.0}
+    names = ("instructions", "l2_misses", "dram_reads", "pm_reads", "dram_writes", "pm_writes")
+    published = dict.fromkeys((*names, "cycles_4ghz"), "1")
+    published |= {"program": "p", "memory": "dram", "point": "1"}
+    ours = {row.metric: row.ours for row in host.compared(published, region)}
+    assert (ours["l2_misses"], ours["memory_reads"]) == (54_321, 54_321)
+    assert ours["memory_writes"] == 432
 
 
 # What misses in the host comparison: no row more and none less.

@@ -50,7 +50,6 @@ def test_the_page_is_of_these_programs():
 
 # Which key each row set, in the words of the machine file behind `set by`.
 SET_BY = {
-    ("gem5-o3", "core.taken_branch_cycles"): ("host", "mb_stream, dram, 8 KB copy"),
     ("gem5-o3", "cache.l1d.latency_cycles"): ("host", "mb_chase, dram, 16 KB"),
     ("gem5-o3", "cache.l2.response_cycles"): ("host", "mb_chase, dram, 64 KB"),
     ("gem5-o3", "dram.queue_answer_ns"): ("host", "mb_persist, dram, clflush+mfence same"),

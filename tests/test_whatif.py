@@ -1,6 +1,7 @@
 """`fencepost whatif`: ranges, knees, Pareto fronts, and what it writes."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -16,7 +17,8 @@ from fencepost.cli import main
 from fencepost.progress import whole_state
 from fencepost.whatif import plot, ranges
 from fencepost.whatif.knee import Offer, front, knee
-from installed import FENCEPOST
+from fencepost.whatif.text import COLUMNS
+from installed import FENCEPOST, Fencepost, on_terminal
 
 Document = dict[str, Any]
 
@@ -53,10 +55,14 @@ def test_ranges(written: str, values: list[str]) -> None:
         ("a.b=1,,2", "a value is missing"),
         ("a.b=1,2,1", "1 is given twice"),
         ("a.b=0..1000000:1", "1000001 values"),
+        ("a.b=1..1e30:1", "1e30 is not between 1e-12 and 1e+15"),
+        ("a.b=1..1e999999", "1e999999 is not between 1e-12 and 1e+15"),
+        ("a.b=1..2:1e-30", "1e-30 is not between 1e-12 and 1e+15"),
+        ("a.b=1e-12..1e15:1e-12", "at most 1000 can be"),
     ],
 )
 def test_a_wrong_range_is_one_message(written: str, message: str) -> None:
-    with pytest.raises(InputError, match=message.replace(".", r"\.")):
+    with pytest.raises(InputError, match=re.escape(message)):
         ranges.read(written)
 
 
@@ -254,3 +260,31 @@ def test_the_machine_of_a_document_is_the_unchanged_one(found: Document) -> None
     resolved = machines.resolve("pcs-table1", [])
     assert found["provenance"]["machines"] == {"pcs-table1": resolved}
     assert found["provenance"]["changes"]["link.latency_ns"] == [10, 20]
+
+
+def test_a_range_of_which_no_run_took_any_time_has_no_knee(
+    fft_record: Path, fencepost: Fencepost
+) -> None:
+    """The limit is reached before the region of interest begins."""
+    limit = ("--limit-instructions", "1", "--plot", "p.svg")
+    done = fencepost("whatif", "pcs-table1", fft_record, f"{ENTRIES}=4..16", *limit)
+    assert done.returncode == 0 and "0.0 ns" in done.stdout and "no knee" in done.stdout
+    assert knee([1, 2, 3], [0.0, 4.0, 3.0]) is None
+
+
+@pytest.mark.parametrize("columns", [30, 80, 200])
+def test_every_width_of_terminal_shows_every_value(
+    columns: int, fft_record: Path, tmp_path: Path
+) -> None:
+    """The schemes stand below each other where they have no room beside each other."""
+    own = [FENCEPOST, "whatif", "pcs-table1", fft_record, f"{ENTRIES}=4..16", "--json", "d.json"]
+    shown = on_terminal(columns, [*own, "--quiet"], tmp_path)
+    assert "…" not in shown and "entries" in shown
+    [sweep] = json.loads((tmp_path / "d.json").read_text())["sweeps"]
+    for point in sweep["points"]:
+        assert re.search(rf"^ +{point['values'][ENTRIES]} ", shown, re.MULTILINE)
+        for scheme, entry in point["schemes"].items():
+            for key, _, unit in COLUMNS[: 1 if scheme == "nopb" else None]:
+                assert figures.shown(entry["figures"][key], unit) in shown
+    lines = shown.splitlines()
+    assert columns == 30 or all(len(line) <= columns for line in lines)

@@ -14,6 +14,7 @@ use fencepost_checker::crash::mapped_reads::MappedReads;
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::{RecordedStores, StoreId, lines_of};
 use fencepost_checker::crash::replay::{Change, LineHistory, LineId, MadeVersion, Replayed};
+use fencepost_checker::crash::sites::SiteId;
 use fencepost_fuzz::with_right_checksums;
 use fencepost_sim::kernel::{Duration, Time};
 use fencepost_sim::message::LineAddress;
@@ -93,6 +94,11 @@ fn explore(mut exploration: Exploration) {
         assert!(images.images.len() <= IMAGES_MAX);
         for image in &images.images {
             assert_eq!(exploration.hash_of(&image.choice), image.hash);
+            let is_meant = |site: SiteId| site % 2 == 0;
+            let (whole, before) = exploration.without_loss(&image.choice, is_meant);
+            assert!(!exploration.lost_sites(&whole).into_iter().any(is_meant), "nothing that is meant is lost");
+            let is_between = |((older, between), newer)| older <= between && between <= newer;
+            assert!(image.choice.iter().zip(&before).zip(&whole).all(is_between));
             let mut content = base.clone();
             content.extend(exploration.patches(&image.choice));
             content.retain(|_, bytes| bytes != &[0; LINE]);

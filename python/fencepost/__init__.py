@@ -6,11 +6,12 @@ from that document: `figures` (what is compared), `table` and `report`. The simu
 is the compiled module `_core`, which takes and gives JSON. What programs import is in `api`.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from fencepost._core import InputError, InternalError, __version__
+# As `typing` has it, without importing that: the command imports this before interrupts are looked
+# after (`start`), and nothing here takes time.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from fencepost._core import InputError, InternalError, __version__
     from fencepost.api import Machine, Record, Result, compare, record
 
 __all__ = [
@@ -25,10 +26,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # When it is asked for: the command line has no use for it, and each command would start later.
+_OF_THE_CORE = ("InputError", "InternalError", "__version__")
+
+
+def __getattr__(name: str) -> object:
+    # When it is asked for: the command line has no use for `api`, and each command would start
+    # later.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_THE_CORE:
+        from fencepost import _core
+
+        return getattr(_core, name)
     from fencepost import api
 
     return getattr(api, name)

@@ -255,13 +255,23 @@ class CrashStates:
     def patches(self, choice: list[int]) -> list[tuple[int, bytes]]:
         """How an image differs from what is promised: (offset, bytes)."""
 
-    def missing(self, choice: list[int]) -> list[tuple[int, int]]:
-        """The lines in doubt that are older than visible: (number, instruction of the first store
-        that is lost).
+    def stored_from(self) -> str:
+        """The lines of the program that store to the pool, as JSON: `source`, and `origin`, the
+        number that `lost` and `without_loss` know it by.
+        """
+
+    def lost(self, choice: list[int]) -> list[int]:
+        """The origins whose stores an image lacks."""
+
+    def without_loss(self, choice: list[int], origins: set[int]) -> tuple[list[int], list[int]]:
+        """The image that lacks no store of these origins, and is otherwise as old; and the one that
+        holds what comes before the first of them in each line, and not that.
         """
 
     def explain(self, choice: list[int], early: list[int], lost: list[int]) -> str:
-        """Why an image fails, as JSON; `early` and `lost` are the lines that it depends on."""
+        """Why an image fails, as JSON; `early` and `lost` are the lines that it depends on: it
+        passes with the content before, or behind, the one that they have.
+        """
 
     def stores(self, choice: list[int]) -> str:
         """What an image holds and lacks of each line in doubt, as JSON.

@@ -23,9 +23,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fencepost import _core, documents, figures, hold_up, machines, recording
-from fencepost.experiment import Document, Experiment, Replay, options, resolved
-from fencepost.figures import EVERY_SCHEME
+from fencepost import (
+    _core,
+    documents,
+    figures,
+    hold_up,
+    machines,
+    recording,
+    reliability,
+    table,
+)
+from fencepost.arguments import one_or_more, path_of, texts, whole_number
+from fencepost.experiment import (
+    Document,
+    Experiment,
+    Replay,
+    keys_of,
+    options,
+    resolved,
+    schemes_in,
+)
+from fencepost.plural import many
+from fencepost.shown_name import shown_name
 
 if TYPE_CHECKING:
     import pandas
@@ -33,6 +52,12 @@ if TYPE_CHECKING:
 
 Value = bool | int | float | str
 Watch = Callable[[list[Replay]], None]
+
+MACHINE_WANTED = 'a Machine, or a name such as "pcs-table1"'
+
+# What `repr` shows: of a list, and of a text.
+NAMES_SHOWN = 4
+CHARACTERS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -96,6 +121,18 @@ class Result:
 
     document: Document
 
+    def __repr__(self) -> str:
+        """In one line: the document has thousands."""
+        runs = [f"{run['machine']} {run['scheme']}" for run in self.runs]
+        return f"Result({_replayed(self.document)!r}: {_some(runs)})"
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether all runs have the figures of the program that was recorded; where one has not,
+        its `unreliable_because` says why (docs/results.md), and its ratios must not be used.
+        """
+        return all(map(reliability.is_reliable, self.runs))
+
     @classmethod
     def load(cls, path: str | Path) -> Result:
         """Reads what `save` or `fencepost compare --json` wrote."""
@@ -134,6 +171,7 @@ class Result:
                 "machine": run["machine"],
                 "scheme": run["scheme"],
                 "error": run.get("error"),
+                "reliable": None if "error" in run else reliability.is_reliable(run),
                 "instructions": run.get("instructions"),
                 **{
                     figure.key: figure.value(run, figures.baseline_of(run, self.runs))
@@ -168,9 +206,12 @@ def record(
     `arguments` are those of `fencepost record` (`--values`, `--roi START:STOP` …). Raises
     `InputError` if no record came of it; what the program itself ended with is in the record.
     """
-    target = Path(path) if path is not None else Path(f"{Path(program[0]).name}.fencepost")
+    command = texts("program", program, '["ls", "-l"]')
+    if not command:
+        raise _core.InputError('program=[]: a program is needed, such as ["ls", "-l"]')
+    target = path_of("path", path or f"{Path(command[0]).name}.fencepost")
     output = subprocess.DEVNULL if quiet else None
-    recording.record_to(target, list(arguments), list(program), output)
+    recording.record_to(target, texts("arguments", arguments, '["--values"]'), command, output)
     return Record(target)
 
 
@@ -178,7 +219,7 @@ def compare(
     machine: Machine | str | Iterable[Machine | str],
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
-    schemes: Sequence[str] = EVERY_SCHEME,
+    schemes: Sequence[str] | None = None,
     pm: Sequence[str] = ("heap",),
     persist: str = "program",
     seed: int = 0,
@@ -191,21 +232,25 @@ def compare(
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
-    The options mean what they do on the command line (`schemes`: all four unless some are named);
-    with `power` each run says what a power cut at its worst instant leaves to save;
-    `jobs` replays run at once (default: one per processor), `watch` is called with them ten times a
-    second. Raises `InputError`.
+    The options mean what they do on the command line (`schemes`: all that each machine can run
+    unless some are named); with `power` each run says what a power cut at its worst instant leaves
+    to save; `jobs` replays run at once (default: one per processor), `watch` is called with them
+    ten times a second. Whether what came of it can be used is in `Result.is_reliable`. Raises
+    `InputError`.
     """
-    if isinstance(machine, Machine | str):
-        machine = [machine]
-    asked = [_machine(one) for one in machine]
+    several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
+    asked = [_machine(one) for one in several]
+    if not asked:
+        raise _core.InputError('no machine is given; for example compare("pcs-table1", record)')
     if len({one.label for one in asked}) < len(asked):
         names = ", ".join(one.label for one in asked)
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
     records = _records(record)
+    resolved_machines = {one.label: one.document for one in asked}
+    keys = keys_of(resolved_machines, _schemes(schemes))
     chosen = options(
-        list(schemes),
-        list(pm),
+        schemes_in(keys),
+        texts("pm", pm, '["heap"]'),
         persist=persist,
         seed=seed,
         limit_pm_writes=limit_pm_writes,
@@ -215,12 +260,12 @@ def compare(
     )
     experiment = Experiment(
         [one.opened for one in records],
-        [one.path.name for one in records],
-        {one.label: one.document for one in asked},
+        [shown_name(one.path.name) for one in records],
+        resolved_machines,
         resolved(chosen),
+        keys,
     )
-    jobs = jobs or os.cpu_count() or 1
-    return Result(hold_up.of_options(experiment, jobs, watch or _unwatched))
+    return Result(hold_up.of_options(experiment, _at_once(jobs), watch or _unwatched))
 
 
 @dataclass(frozen=True)
@@ -228,6 +273,11 @@ class Explanation:
     """What `explain` gives: the document of docs/explain.md."""
 
     document: Document
+
+    def __repr__(self) -> str:
+        """In one line."""
+        counts = f"{many(len(self.sites), 'line')}, {many(len(self.fences), 'fence')}"
+        return f"Explanation({_replayed(self.document)!r}: {counts})"
 
     @property
     def runs(self) -> list[Document]:
@@ -273,6 +323,11 @@ class Sensitivity:
 
     document: Document
 
+    def __repr__(self) -> str:
+        """In one line."""
+        keys = [key for sweep in self.sweeps for key in sweep["keys"]]
+        return f"Sensitivity({_replayed(self.document)!r}: {_some(keys)})"
+
     @property
     def sweeps(self) -> list[Document]:
         """Each key that varied alone, or all together: points, and knees."""
@@ -305,7 +360,7 @@ def explain(
     machine: Machine | str,
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
-    schemes: Sequence[str] = EVERY_SCHEME,
+    schemes: Sequence[str] | None = None,
     pm: Sequence[str] = ("heap",),
     persist: str = "program",
     seed: int = 0,
@@ -322,8 +377,8 @@ def explain(
 
     asked, records = _machine(machine), _records(record)
     chosen = options(
-        list(schemes),
-        list(pm),
+        schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
+        texts("pm", pm, '["heap"]'),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -333,11 +388,11 @@ def explain(
     )
     experiment = Experiment(
         [one.opened for one in records],
-        [one.path.name for one in records],
+        [shown_name(one.path.name) for one in records],
         {asked.label: asked.document},
         resolved(chosen),
     )
-    return Explanation(of_experiment(experiment, jobs or os.cpu_count() or 1, watch or _unwatched))
+    return Explanation(of_experiment(experiment, _at_once(jobs), watch or _unwatched))
 
 
 def whatif(
@@ -345,7 +400,7 @@ def whatif(
     record: Record | str | Path | Sequence[Record | str | Path],
     changes: Sequence[str],
     *,
-    schemes: Sequence[str] = EVERY_SCHEME,
+    schemes: Sequence[str] | None = None,
     grid: bool = False,
     pm: Sequence[str] = ("heap",),
     persist: str = "program",
@@ -365,8 +420,8 @@ def whatif(
 
     asked, records = _machine(machine), _records(record)
     chosen = options(
-        list(schemes),
-        list(pm),
+        schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
+        texts("pm", pm, '["heap"]'),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -376,17 +431,49 @@ def whatif(
     )
     planned = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
     study = replace(planned, machine=asked.label)
-    opened, names = [one.opened for one in records], [one.path.name for one in records]
-    return Sensitivity(study.run(opened, names, jobs or os.cpu_count() or 1, watch or _unwatched))
+    opened, names = [one.opened for one in records], [shown_name(one.path.name) for one in records]
+    return Sensitivity(study.run(opened, names, _at_once(jobs), watch or _unwatched))
 
 
 def _machine(one: Machine | str) -> Machine:
+    if not isinstance(one, Machine | str):
+        raise _core.InputError(f"machine={one!r}: it has to be {MACHINE_WANTED}")
     return one if isinstance(one, Machine) else Machine.load(one)
 
 
+def _schemes(given: Sequence[str] | None) -> list[str] | None:
+    return None if given is None else texts("schemes", given, '["nopb", "pb"]')
+
+
 def _records(given: Record | str | Path | Sequence[Record | str | Path]) -> list[Record]:
-    listed = [given] if isinstance(given, Record | str | Path) else given
+    kinds = (Record, str, Path)
+    listed = one_or_more("record", given, kinds, "a Record, or the path of one")
+    if not listed:
+        raise _core.InputError("no record is given; one is needed for each host of the machine")
     return [one if isinstance(one, Record) else Record(Path(one)) for one in listed]
+
+
+def _at_once(jobs: int | None) -> int:
+    """How many replays run at once."""
+    if jobs is not None:
+        whole_number("jobs", jobs, 1)
+    return jobs or os.cpu_count() or 1
+
+
+def _replayed(document: Document) -> str:
+    """What was replayed on what, as `repr` shows it."""
+    return _shortened(table.replayed(document["provenance"]))
+
+
+def _some(names: list[str]) -> str:
+    """The first of these, and how many more there are."""
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(map(_shortened, names[:NAMES_SHOWN]))
+    return f"{shown} … and {more} more" if more > 0 else shown
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= CHARACTERS_SHOWN else f"{text[: CHARACTERS_SHOWN - 1]}…"
 
 
 def _unwatched(_: list[Replay]) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencepost import figures
+from fencepost import figures, reliability, terminal
 
 Document = dict[str, Any]
 
@@ -29,26 +29,35 @@ def between(a: Document, b: Document) -> Document:
             {
                 "machine": _both(runs_a[key]["machine"], runs_b[key]["machine"]),
                 "scheme": runs_a[key]["scheme"],
+                "reliable": [reliability.is_reliable(of[key]) for of in (runs_a, runs_b)],
                 "figures": _figures(runs_a[key], a["runs"], runs_b[key], b["runs"]),
             }
             for key in shared
+        ],
+        "notes": [
+            reliability.gathered(document["runs"], list(map(_name, document["runs"])))
+            for document in (a, b)
         ],
         "only_a": [_name(run) for key, run in runs_a.items() if key not in runs_b],
         "only_b": [_name(run) for key, run in runs_b.items() if key not in runs_a],
     }
 
 
-def show(found: Document, output: Console) -> None:
-    """Two tables a person reads: how the results were made, and what came of it."""
+def show(found: Document, output: Console, messages: Console) -> None:
+    """Two tables a person reads: how the results were made, and what came of it; on the side, what
+    there is to say of the runs."""
     if found["provenance"]:
-        table = Table("made differently", "A", "B", box=SIMPLE_HEAD, pad_edge=False)
+        columns = [Column(name, overflow="fold") for name in "AB"]
+        table = Table("made differently", *columns, box=SIMPLE_HEAD, pad_edge=False)
         for entry in found["provenance"]:
-            table.add_row(entry["path"], _short(entry["a"]), _short(entry["b"]))
-        output.print(table)
+            table.add_row(entry["path"], _shown(entry["a"]), _shown(entry["b"]))
+        terminal.print_table(output, table)
     if any(found["sampled"]):
         one, other = found["sampled"]
         which = "both are" if one and other else "A is" if one else "B is"
-        output.print(f"{which} estimated from a sample: see the confidence intervals in the report")
+        terminal.print_line(
+            output, f"{which} estimated from a sample: see the confidence intervals in the report"
+        )
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("run", "figure"):
         table.add_column(heading)
@@ -61,10 +70,13 @@ def show(found: Document, output: Console) -> None:
             a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
             table.add_row(name, entry["label"], a, b, figures.shown(entry["ratio"], "ratio"))
             name = ""
-    output.print(table)
+    terminal.print_table(output, table)
     for letter in ("a", "b"):
         for name in found[f"only_{letter}"]:
-            output.print(f"only in {letter.upper()}: {name}", markup=False)
+            terminal.print_line(output, f"only in {letter.upper()}: {name}")
+    for letter, notes in zip("AB", found["notes"], strict=True):
+        for note in notes:
+            terminal.print_line(messages, f"{letter}: {note}")
 
 
 def _is_sampled(document: Document) -> bool:
@@ -115,6 +127,5 @@ def _leaves_that_differ(a: Any, b: Any, path: str = "") -> list[Document]:
     return [] if a == b else [{"path": path, "a": a, "b": b}]
 
 
-def _short(value: Any) -> str:
-    text = "–" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+def _shown(value: Any) -> str:
+    return "–" if value is None else str(value)

@@ -1,7 +1,9 @@
 """JSON documents and reports as files: read with a clear message, written whole or not at all."""
 
+import errno
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,26 @@ from fencepost._core import InputError
 FORMAT_VERSION = 2
 
 
+def file_behind(path: Path) -> Path:
+    """The file that a path means: where a symbolic link points, whether or not that is there.
+    Raises `OSError` for links that lead to each other."""
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return target
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes to a temporary file beside `path`, then renames: nobody ever sees half a file."""
-    data = content.encode() if isinstance(content, str) else content
+    """Writes to a temporary file beside the one that `path` means, then renames: nobody ever sees
+    half a file, and a link stays a link."""
+    # Bytes of names that are no text are escaped, in JSON so that reading gives the name back.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        target = file_behind(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     temporary = Path(name)
@@ -26,7 +42,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     finally:
@@ -39,23 +55,67 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
     write_whole(path, json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def read_result(path: Path) -> dict[str, Any]:
-    """Reads a result document (docs/results.md); raises `InputError` if it is not one."""
+def read_text(path: Path, errors: str = "strict") -> str:
+    """What an ordinary file says; raises `InputError` where it is none, such as a pipe that would
+    be waited for, or where it is not UTF-8 text."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        if kind := _kind_of(path):
+            raise InputError(
+                f"{path}: cannot be read: it is {kind}, and has to be an ordinary file"
+            )
+        return path.read_text(encoding="utf-8", errors=errors)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a result: not UTF-8 text") from error
+        raise InputError(f"{path}: not UTF-8 text") from error
+
+
+def _kind_of(path: Path) -> str | None:
+    """What is no ordinary file."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode):
+        return None
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+class _Object(dict[str, Any]):
+    """An object of a document that was read: what it lacks is the fault of the file."""
+
+    source: Path
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(f"{self.source}: not a whole result: `{name}` is missing")
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Reads a result document (docs/results.md); raises `InputError` if it is not one, also later
+    where a member is asked for that it has to have."""
+
+    def with_source(members: list[tuple[str, Any]]) -> _Object:
+        made = _Object(members)
+        made.source = path
+        return made
+
+    try:
+        document = json.loads(read_text(path), object_pairs_hook=with_source)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}:{error.colno}: not a result: {error.msg}"
         ) from error
+    except RecursionError as error:
+        raise InputError(f"{path}: not a result: it is nested too deeply") from error
     if not isinstance(document, dict) or not {"provenance", "runs"} <= document.keys():
         raise InputError(f"{path}: not a result: it has no `provenance` and `runs`")
-    version = document["provenance"].get("format_version")
+    provenance, runs = document["provenance"], document["runs"]
+    if not isinstance(provenance, dict) or not isinstance(runs, list):
+        raise InputError(f"{path}: not a result: `provenance` is an object, and `runs` a list")
+    version = provenance.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
             f"{path}: result format {version}; this version of Fencepost reads {FORMAT_VERSION}"
         )
+    for number, run in enumerate(runs):
+        if not isinstance(run, dict):
+            raise InputError(f"{path}: not a result: runs[{number}] is no object")
     return document

@@ -7,14 +7,15 @@ that as many run at once as `--jobs` allows while this thread shows their progre
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import _core, figures
+from fencepost import _core, arguments, figures
 from fencepost._core import __version__
 from fencepost.documents import FORMAT_VERSION
+from fencepost.machines import possible_schemes
 
 WATCH_INTERVAL_SECONDS = 0.1
 
@@ -24,7 +25,7 @@ Document = dict[str, Any]
 Key = tuple[str, str]  # machine and scheme
 
 
-def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> Document:
+def options(schemes: list[str] | None, pm: list[str] | None = None, **changes: Any) -> Document:
     """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
     usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
     usual |= {"power": False, **dict.fromkeys(LIMITS)}
@@ -33,8 +34,28 @@ def options(schemes: list[str], pm: list[str] | None = None, **changes: Any) -> 
 
 def resolved(chosen: Document) -> Document:
     """The options as the core reads them; raises `_core.InputError` with what is wrong."""
+    for name, least in (("seed", 0), *((limit, 1) for limit in LIMITS)):
+        if chosen[name] is not None or name == "seed":
+            arguments.whole_number(name, chosen[name], least)
+    arguments.text("persist", chosen["persist"], "program")
+    if chosen["sample"] is not None:
+        arguments.text("sample", chosen["sample"], "1M:30k:120k")
     read: Document = json.loads(_core.options_resolve(json.dumps(chosen)))
     return read
+
+
+def keys_of(machines: dict[str, Document], schemes: Sequence[str] | None) -> list[Key]:
+    """Every resolved machine under these schemes, or under all that it can run."""
+    return [
+        (name, scheme)
+        for name, machine in machines.items()
+        for scheme in (possible_schemes(machine) if schemes is None else schemes)
+    ]
+
+
+def schemes_in(keys: list[Key]) -> list[str]:
+    """The schemes of these, each once, in their order."""
+    return list(dict.fromkeys(scheme for _, scheme in keys))
 
 
 def new_job(
@@ -55,14 +76,21 @@ def new_job(
 
 @dataclass
 class Replay:
-    """One run to be: what a progress display shows of it while it goes."""
+    """One run to be: what a progress display shows of it while it goes.
+
+    It has no job as long as it is not known where it will stop.
+    """
 
     label: str
     machine: str
     scheme: str
-    job: _core.Job
+    job: _core.Job | None
     started: float | None = None
     ended: float | None = None
+
+    def progress(self) -> tuple[int, int, int]:
+        """Simulated picoseconds, instructions, instructions in all; zeros before it has a job."""
+        return self.job.progress() if self.job else (0, 0, 0)
 
     def seconds(self) -> float:
         """Host seconds so far."""
@@ -79,24 +107,22 @@ class Experiment:
     record_names: list[str]
     machines: dict[str, Document]
     options: Document
+    keys: list[Key] | None = None  # the only replays, of all machines under all schemes
 
     def run(
         self,
         jobs: int,
         watch: Callable[[list[Replay]], None],
         replay: Callable[[_core.Job], str] = _core.Job.run,
-        keys: list[Key] | None = None,
     ) -> Document:
         """Runs all replays; `watch` is called every tenth of a second and once at the end.
 
         `replay` is what is done with each: `_core.Job.run`, or `explain` for one that counts more.
-        `keys` are the only ones, of all machines under all schemes.
 
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
         """
-        schemes = self.options["schemes"]
-        asked = keys or [(name, scheme) for name in self.machines for scheme in schemes]
+        asked = self.keys or keys_of(self.machines, self.options["schemes"])
         # What cannot be run is refused before anything runs.
         prepared = self._prepare(asked, self.options)
         if all(self.options[limit] is None for limit in LIMITS):
@@ -115,7 +141,9 @@ class Experiment:
         key = (next(iter(self.machines)), figures.BASELINE)
         prepared = self._prepare([key], self.options)
         own = replay if key in asked else _core.Job.run
-        [baseline] = _run_all(prepared, jobs, watch, own)
+        others = [other for other in asked if other != key]
+        later = [Replay(self._label(*other), *other, None) for other in others]
+        [baseline] = _run_all(prepared, jobs, lambda running: watch([*running, *later]), own)
         first = prepared[key]
         if isinstance(first, str) or "error" in baseline:
             return [
@@ -123,13 +151,18 @@ class Experiment:
                 for machine, scheme in asked
             ]
         ended = baseline["ended"]
+        assert first.job is not None
         stop_at = [] if ended == "complete" else first.job.positions()
         unlimited = self.options | dict.fromkeys(LIMITS)
-        others = [other for other in asked if other != key]
         # What comes to the end of what it was given has come to where the limit was reached.
         runs = [
             run if "error" in run else run | {"ended": ended}
-            for run in _run_all(self._prepare(others, unlimited, stop_at), jobs, watch, replay)
+            for run in _run_all(
+                self._prepare(others, unlimited, stop_at),
+                jobs,
+                lambda running: watch([first, *running]),
+                replay,
+            )
         ]
         done = {key: baseline, **dict(zip(others, runs, strict=True))}
         return [done[other] for other in asked]
@@ -139,14 +172,14 @@ class Experiment:
 
         A Perfetto trace, and the same requests as a document (docs/timeline.md).
         """
-        replay = self._replay(*key, self.options)
+        job = self._job(*key, self.options)
         if any(self.options[limit] is not None for limit in LIMITS):
-            first = self._replay(next(iter(self.machines)), figures.BASELINE, self.options)
-            run = _run_one(first, _core.Job.run)
-            stop_at = [] if run.get("ended") == "complete" else first.job.positions()
+            first = self._job(next(iter(self.machines)), figures.BASELINE, self.options)
+            run: Document = json.loads(first.run())
+            stop_at = [] if run.get("ended") == "complete" else first.positions()
             unlimited = self.options | dict.fromkeys(LIMITS)
-            replay = self._replay(*key, unlimited, stop_at)
-        trace, requests = replay.job.timeline(json.dumps(selection))
+            job = self._job(*key, unlimited, stop_at)
+        trace, requests = job.timeline(json.dumps(selection))
         return trace, json.loads(requests)
 
     def _prepare(
@@ -164,9 +197,17 @@ class Experiment:
     def _replay(
         self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
     ) -> Replay:
-        job = new_job(machine, self.machines[machine], self.records, scheme, options, stop_at or [])
-        label = f"{machine} {scheme}" if len(self.machines) > 1 else scheme
-        return Replay(label, machine, scheme, job)
+        job = self._job(machine, scheme, options, stop_at)
+        return Replay(self._label(machine, scheme), machine, scheme, job)
+
+    def _job(
+        self, machine: str, scheme: str, options: Document, stop_at: list[list[int]] | None = None
+    ) -> _core.Job:
+        document = self.machines[machine]
+        return new_job(machine, document, self.records, scheme, options, stop_at or [])
+
+    def _label(self, machine: str, scheme: str) -> str:
+        return f"{machine} {scheme}" if len(self.machines) > 1 else scheme
 
     def provenance(self) -> Document:
         """What is needed to run this again; nothing that differs between two replays."""
@@ -199,7 +240,8 @@ def _run_all(
             for future in futures:
                 future.cancel()
             for one in replays:
-                one.job.cancel()
+                if one.job is not None:
+                    one.job.cancel()
             raise
     watch(replays)
     runs = iter(futures)
@@ -212,6 +254,7 @@ def _run_all(
 
 
 def _run_one(one: Replay, replay: Callable[[_core.Job], str]) -> Document:
+    assert one.job is not None
     one.started = time.monotonic()
     try:
         run: Document = json.loads(replay(one.job))

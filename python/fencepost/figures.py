@@ -111,6 +111,13 @@ HEADLINE: tuple[Figure, ...] = (
         _plain("persist.count"),
     ),
     Figure(
+        "writeback.count",
+        "write-backs to PM",
+        "count",
+        "dirty PM lines that the last-level cache evicted before a flush came to them",
+        _plain("writeback.count"),
+    ),
+    Figure(
         "persist.latency_ns.mean",
         "persist latency, mean",
         "ns",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core
+from fencepost.figures import BASELINE, EVERY_SCHEME
 from fencepost.tree import MACHINES
 
 
@@ -30,6 +31,11 @@ def name_of(machine: str) -> str:
     return Path(machine).name.removesuffix(".toml")
 
 
+def possible_schemes(resolved: dict[str, Any]) -> tuple[str, ...]:
+    """The schemes that a machine can run: only a switch has a persist buffer."""
+    return EVERY_SCHEME if resolved["fabric"]["switches"] else (BASELINE,)
+
+
 def best_scheme(resolved: dict[str, Any]) -> str:
-    """The best scheme that a machine can run: only a switch has a persist buffer."""
-    return "pb_rf" if resolved["fabric"]["switches"] else "nopb"
+    """The scheme that a machine runs where nobody says which."""
+    return "pb_rf" if "pb_rf" in possible_schemes(resolved) else BASELINE

@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from fencepost.experiment import Replay
+from fencepost.plural import many
 
 LINE_INTERVAL_SECONDS = 5.0
+ALL = "in all"
 
 
 class Watch:
@@ -19,7 +21,7 @@ class Watch:
         self._quiet = quiet
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._last_line = time.monotonic()
+        self._started = self._last_line = time.monotonic()
 
     def __enter__(self) -> "Watch":
         if self._console.is_terminal and not self._quiet:
@@ -44,23 +46,28 @@ class Watch:
             self._bars.stop()
 
     def __call__(self, replays: list[Replay]) -> None:
+        share, in_all = whole_state(replays, time.monotonic() - self._started)
         if self._bars is not None:
             for replay in replays:
                 self._show_bar(self._bars, replay)
+            if ALL not in self._tasks:
+                self._tasks[ALL] = self._bars.add_task(ALL, total=1.0, state="")
+            self._bars.update(self._tasks[ALL], completed=share, state=in_all)
         elif not self._quiet and time.monotonic() - self._last_line >= LINE_INTERVAL_SECONDS:
             self._last_line = time.monotonic()
             for replay in replays:
                 if replay.started is not None and replay.ended is None:
-                    _, done, total = replay.job.progress()
+                    _, done, total = replay.progress()
                     percent = 100 * done // total if total else 0
                     self._console.print(
                         f"{replay.label}: {percent} %, {state(replay)}", soft_wrap=True
                     )
+            self._console.print(in_all, soft_wrap=True)
 
     def _show_bar(self, bars: Progress, replay: Replay) -> None:
         if replay.label not in self._tasks:
             self._tasks[replay.label] = bars.add_task(replay.label, total=None, state="waiting")
-        _, done, total = replay.job.progress()
+        _, done, total = replay.progress()
         bars.update(
             self._tasks[replay.label],
             completed=total if replay.ended else done,
@@ -117,11 +124,11 @@ class WholeWatch:
 
 
 def whole_state(replays: list[Replay], seconds: float) -> tuple[float, str]:
-    """The part that is done, and that in words with the time that is left."""
+    """The part that is done, and that in words with the time that is left until all are."""
     done = sum(replay.ended is not None for replay in replays)
     shares = [1.0 if replay.ended else _share(replay) for replay in replays]
     share = sum(shares) / len(shares) if shares else 1.0
-    text = f"{done} of {len(replays)} replays, {share:.0%}"
+    text = f"{done} of {many(len(replays), 'replay')}, {share:.0%}"
     if 0 < share < 1 and seconds > 1:
         text += f", {seconds * (1 - share) / share:.0f} s left"
     return share, text
@@ -130,19 +137,17 @@ def whole_state(replays: list[Replay], seconds: float) -> tuple[float, str]:
 def _share(replay: Replay) -> float:
     if replay.started is None:
         return 0.0
-    _, done, total = replay.job.progress()
+    _, done, total = replay.progress()
     return done / total if total else 0.0
 
 
 def state(replay: Replay) -> str:
-    """Simulated time, instructions, simulated MIPS and the time that is left, in a line."""
+    """Simulated time, instructions and simulated MIPS, in a line."""
     if replay.started is None:
         return "waiting"
-    simulated_ps, done, total = replay.job.progress()
+    simulated_ps, done, total = replay.progress()
     seconds = replay.seconds()
     text = f"{simulated_ps / 1e9:.3f} ms simulated, {done / 1e6:.1f} of {total / 1e6:.1f} M instr."
     if seconds > 0 and done:
         text += f", {done / seconds / 1e6:.2f} MIPS"
-        if replay.ended is None:
-            text += f", {(total - done) * seconds / done:.0f} s left"
     return text

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from fencepost._core import InputError
+from fencepost.interruptions import held, uninstall
 from fencepost.tree import RECORDER
 
 LAUNCHER = RECORDER / "fencepost-record"
 OUR_FAILURE = 125
-PATIENCE_SECONDS = 5  # with a program that is told to end
+PATIENCE_SECONDS = 15  # with the launcher, which has some with the program, and seals the record
+PARTIAL_SUFFIX = ".partial"  # of a record that is not sealed yet
 
 
 def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> NoReturn:
@@ -22,6 +24,7 @@ def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> 
     """
     if quiet:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    uninstall()
     try:
         os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
     except OSError:
@@ -46,12 +49,16 @@ def record_to(
     if not LAUNCHER.exists():
         raise InputError(_not_built())
     command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
-    recorder = subprocess.Popen(command, stdout=output, env=environment, cwd=folder)
+    recorder: subprocess.Popen[bytes] | None = None
     try:
+        with held():
+            recorder = subprocess.Popen(command, stdout=output, env=environment, cwd=folder)
         code = recorder.wait()
     except BaseException:
-        _end(recorder)
+        if recorder is not None:
+            _end(recorder)
         path.unlink(missing_ok=True)
+        path.with_name(path.name + PARTIAL_SUFFIX).unlink(missing_ok=True)
         raise
     if not path.exists():
         raise InputError(f"{program[0]}: not recorded (the recorder ended with {code})")
@@ -59,13 +66,15 @@ def record_to(
 
 def _end(recorder: subprocess.Popen[bytes]) -> None:
     """Ends the recorder, which hands the signal on to the program: Ctrl-C on a terminal has reached
-    both, a signal to us alone has not."""
-    recorder.terminate()
-    try:
-        recorder.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        recorder.kill()
-        recorder.wait()
+    both, a signal to us alone has not. A second one waits for that: without the recorder, the
+    program would go on."""
+    with held():
+        recorder.terminate()
+        try:
+            recorder.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            recorder.kill()
+            recorder.wait()
 
 
 def _not_built() -> str:

@@ -5,16 +5,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-Place = dict[str, Any]  # address, module, offset, frames
+# address, module, offset, frames; of what `crash` names also program_frame, called_from.
+Place = dict[str, Any]
 
 
 def shown(place: Place | None) -> str:
     """A source place: innermost line, and what it was inlined into."""
     if not place:
         return "(synchronisation)"
-    if not place["frames"]:
-        return in_module(place)
-    return " ← ".join(_frame(frame) for frame in place["frames"])
+    frames = place["frames"][place.get("program_frame") or 0 :]
+    own = " ← ".join(_frame(frame) for frame in frames) if frames else in_module(place)
+    caller = place.get("called_from")
+    return f"{own} ← {shown(caller)}" if caller else own
+
+
+def program_frame(place: Place | None) -> dict[str, Any] | None:
+    """The line of the program that a place belongs to, if it is known: what a library or a header
+    of the system does there, that line asked for."""
+    if not place or place["program_frame"] is None or not place["frames"]:
+        return None
+    frame: dict[str, Any] = place["frames"][place["program_frame"]]
+    return frame
 
 
 def briefly(place: Place) -> Iterator[str]:

@@ -1,26 +1,47 @@
 """The comparison as a table for the terminal, made from a result document."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from fencepost import figures
+from fencepost import figures, reliability, terminal
 
 
-def comparison(result: dict[str, Any]) -> Table:
-    """Figures down, runs across; machines are named where there are several."""
-    runs = result["runs"]
-    several = len({run["machine"] for run in runs}) > 1
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title(result), title_justify="left")
-    table.add_column("")
+def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
+    """Figures down, some of the runs across; machines are named where there are several."""
+    all_runs = result["runs"]
+    several = len({run["machine"] for run in all_runs}) > 1
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
     for run in runs:
         heading = f"{run['machine']}\n{run['scheme']}" if several else run["scheme"]
         table.add_column(heading, justify="right", no_wrap=True)
+    if not all(map(reliability.is_reliable, all_runs)):
+        table.add_row("reliable", *map(reliable_cell, runs))
     for figure in figures.HEADLINE:
-        table.add_row(figure.label, *(cell(figure, run, runs) for run in runs))
+        table.add_row(figure.label, *(cell(figure, run, all_runs) for run in runs))
     return table
+
+
+def _blocks(result: dict[str, Any], output: Console) -> Iterator[Table]:
+    """The comparison in tables that fit, of as many runs as have room beside each other."""
+    beside: list[figures.Run] = []
+    for run in result["runs"]:
+        if beside and not terminal.fits(output, comparison(result, [*beside, run])):
+            yield comparison(result, beside)
+            beside = []
+        beside.append(run)
+    yield comparison(result, beside)
+
+
+def reliable_cell(run: figures.Run) -> str:
+    """Whether the figures of a run can be used, in a row that is there where some cannot."""
+    if "error" in run:
+        return "–"
+    return "yes" if reliability.is_reliable(run) else "no"
 
 
 def cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> str:
@@ -78,18 +99,15 @@ def hosts(result: dict[str, Any]) -> Table | None:
 
 def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     """The table on standard output, warnings and failures on standard error."""
-    output.print(comparison(result))
+    for line in title(result).splitlines():
+        terminal.print_line(output, line)
+    for block in _blocks(result, output):
+        terminal.print_table(output, block)
     each_host = hosts(result)
     if each_host is not None:
-        output.print(each_host)
+        terminal.print_table(output, each_host)
     several = len(result["provenance"]["machines"]) > 1
-    said: dict[str, list[str]] = {}
-    for run in result["runs"]:
-        name = f"{run['machine']} {run['scheme']}" if several else run["scheme"]
-        for warning in run.get("warnings", []):
-            said.setdefault(f"warning: {warning}", []).append(name)
-        if "error" in run:
-            said.setdefault(f"error: {run['error']}", []).append(name)
-    for text, names in said.items():
-        where = "" if len(names) == len(result["runs"]) else f" ({', '.join(names)})"
-        messages.print(f"{text}{where}", soft_wrap=True, markup=False, highlight=False)
+    runs = result["runs"]
+    names = [f"{run['machine']} {run['scheme']}" if several else run["scheme"] for run in runs]
+    for text in reliability.gathered(runs, names):
+        terminal.print_line(messages, text)

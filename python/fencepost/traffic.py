@@ -63,9 +63,9 @@ class Machine:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", json.dumps(self.resolved))
 
-    def footprint_max(self, memory: str) -> int:
-        """The bytes that all streams of the first host have there; `InputError` if none."""
-        return _core.traffic_footprint_max(self.name, self.text, 0, memory)
+    def footprint_max(self, memory: str, host: int = 0) -> int:
+        """The bytes that all streams of a host have there; `InputError` if none."""
+        return _core.traffic_footprint_max(self.name, self.text, host, memory)
 
     def measure(
         self,

@@ -58,15 +58,32 @@ void pages_init(void) { used.lock = dr_mutex_create(); }
 
 void pages_after_fork(void) { used.lock = dr_mutex_create(); }
 
-int pages_contain(const void *address) {
-  const char *at = address;
-  int is_contained = 0;
+int pages_overlap(const void *start, size_t bytes) {
+  const char *from = start;
+  int is_found = 0;
   dr_mutex_lock(used.lock);
-  for (const struct pages *entry = used.list; entry != NULL && !is_contained; entry = entry->next)
-    is_contained = at >= entry->start && at < entry->start + entry->bytes;
+  for (const struct pages *entry = used.list; entry != NULL && !is_found; entry = entry->next)
+    is_found = from < entry->start + entry->bytes && from + bytes > entry->start;
   dr_mutex_unlock(used.lock);
-  return is_contained;
+  return is_found;
 }
+
+int pages_first(uint64_t start, uint64_t end, uint64_t *from, uint64_t *to) {
+  int is_found = 0;
+  dr_mutex_lock(used.lock);
+  for (const struct pages *entry = used.list; entry != NULL; entry = entry->next) {
+    uint64_t first = (uint64_t)(ptr_uint_t)entry->start, behind = first + entry->bytes;
+    if (first < end && behind > start && (!is_found || first < *from)) {
+      *from = first;
+      *to = behind;
+      is_found = 1;
+    }
+  }
+  dr_mutex_unlock(used.lock);
+  return is_found;
+}
+
+int pages_contain(const void *address) { return pages_overlap(address, 1); }
 
 void *arena_allocate(struct arena *arena, size_t bytes) {
   struct arena_chunk *chunk = arena->chunks;

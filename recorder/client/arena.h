@@ -5,6 +5,7 @@
 #define ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct arena {
   struct arena_chunk *chunks;
@@ -20,6 +21,10 @@ void *pages_allocate(size_t bytes);
 void pages_free(void *pages, size_t bytes);
 /* Whether they are in use and hold `address`. */
 int pages_contain(const void *address);
+/* Whether any are in use within the `bytes` from `start` on. */
+int pages_overlap(const void *start, size_t bytes);
+/* The first in use that reach into [start, end); 0 where there are none. */
+int pages_first(uint64_t start, uint64_t end, uint64_t *from, uint64_t *to);
 void pages_init(void);
 /* In a forked child: whoever held the lock is gone. */
 void pages_after_fork(void);

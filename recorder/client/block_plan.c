@@ -8,7 +8,6 @@
 #include "address_expressions.h"
 #include "record_format.h"
 #include "selected_memory.h"
-#include "spin_loop.h"
 #include "value_queue.h"
 #include "vector_elements.h"
 
@@ -62,8 +61,6 @@ static void add_slot(struct draft *draft, enum slot_kind kind, uint32_t bytes, u
   slot->displacement = displacement;
   if (kind == SLOT_LOAD || kind == SLOT_GATHER || kind == SLOT_STRING_SOURCE)
     draft->block.flags |= BLOCK_READS;
-  else if (kind != SLOT_PREFETCH)
-    draft->block.flags |= BLOCK_WRITES;
   if (slot_writes(slot))
     draft->block.flags |= BLOCK_STORES;
   if (kind == SLOT_UPDATE || kind == SLOT_STRING_DESTINATION ||
@@ -254,6 +251,26 @@ static void add_slots(struct draft *draft, instr_t *instr) {
   }
 }
 
+/* Whether an instruction may read a word for which its thread waits. */
+static bool polls(const struct draft *draft, instr_t *instr, uint32_t first_slot) {
+  int opcode = instr_get_opcode(instr);
+  if (instr_is_cti(instr) || opcode == OP_pop || opcode == OP_leave)
+    return false;
+  for (uint32_t i = first_slot; i < draft->block.slots; i++) {
+    const struct slot *slot = &draft->slot[i];
+    if ((slot->kind == SLOT_LOAD || slot->kind == SLOT_UPDATE) && slot->bytes <= 8)
+      return true;
+  }
+  return false;
+}
+
+/* A no-operation whose displacement says that it marks a region of interest. */
+static bool is_region_marker(const uint8_t *code, uint32_t length) {
+  static const uint8_t start[] = {0x0f, 0x1f, 0x84, 0x00};
+  return length == 8 && memcmp(code, start, sizeof(start)) == 0 && code[6] == 0x43 &&
+         code[7] == 0x50;
+}
+
 static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr) {
   uint32_t length = (uint32_t)instr_length(drcontext, instr);
   if (draft->block.instructions == 0)
@@ -263,7 +280,12 @@ static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr
   draft->lengths[draft->block.instructions] = (uint8_t)length;
   if (instr_get_opcode(instr) == OP_pause)
     draft->block.flags |= BLOCK_HAS_PAUSE;
+  if (is_region_marker(instr_get_app_pc(instr), length))
+    draft->block.flags |= BLOCK_HAS_MARKER;
+  uint32_t first_slot = draft->block.slots;
   add_slots(draft, instr);
+  if (polls(draft, instr, first_slot))
+    draft->block.flags |= BLOCK_MAY_POLL;
   address_expressions_step(&draft->expressions, instr);
   draft->block.instructions++;
 }
@@ -285,8 +307,6 @@ struct block_plan *block_plan_create(void *drcontext, instrlist_t *ilist) {
     add_instruction(drcontext, draft, instr);
     plan->used_registers |= registers_read(instr) | registers_written(instr);
   }
-  if (block_repeats_itself(ilist))
-    draft->block.flags |= BLOCK_REPEATS_ITSELF;
   plan->instructions = draft->block.instructions;
   plan->raw_words = draft->block.raw_words;
   plan->sources = draft->sources;

@@ -25,12 +25,12 @@ struct slot {
 #define BLOCK_SLOTS_MAX 4096u
 
 enum block_flags {
-  BLOCK_HAS_PAUSE = 1,      /* a `pause`: the body of a spin loop ends or begins here */
-  BLOCK_REPEATS_ITSELF = 2, /* jumps to its own start and computes nothing from its last round */
-  BLOCK_READS = 4,          /* has a load slot */
-  BLOCK_WRITES = 8,         /* has a slot that may write, or a flush */
-  BLOCK_STORES = 16,        /* has a slot that writes (slot_writes) */
-  BLOCK_READS_DATA = 32,    /* has a slot that reads, an update's too */
+  BLOCK_MAY_POLL = 1,   /* reads a word, and does nothing that a loop which waits would not do */
+  BLOCK_HAS_PAUSE = 2,  /* a `pause` */
+  BLOCK_HAS_MARKER = 8, /* begins or ends a region of interest */
+  BLOCK_READS = 4,      /* has a load slot */
+  BLOCK_STORES = 16,    /* has a slot that writes (slot_writes) */
+  BLOCK_READS_DATA = 32 /* has a slot that reads, an update's too */
 };
 
 struct block {
@@ -59,6 +59,9 @@ uint32_t code_table_record_id(uint32_t id);
  * `block`'s id and code version are ignored and what it points to is copied. 0 where the record is
  * full. */
 uint32_t code_table_intern(const struct block *block);
+
+/* The address of an instruction of the block. */
+uint64_t block_pc(const struct block *block, uint32_t instruction);
 
 /* Whether raw word `word` of an execution belongs to one of its first `instructions` instructions.
  */

@@ -46,6 +46,8 @@ void frame_init(void) {
     open_record();
 }
 
+int frame_is_record(int descriptor) { return descriptor == frames.file; }
+
 void frame_after_fork(void) { frames.lock = dr_mutex_create(); }
 
 void frame_create_record(void) {
@@ -136,7 +138,7 @@ void frame_append(struct frame_buffer *buffer, struct frame_description *frame) 
   size_t stored_bytes =
       ZSTD_compressCCtx(buffer->compressor, stored, buffer->stored_capacity - FRAME_HEADER_BYTES,
                         buffer->payload, buffer->payload_bytes, COMPRESSION_LEVEL);
-  frame->version = recording.area->values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION;
+  frame->version = RECORD_VERSION;
   frame->codec = CODEC_ZSTD;
   if (ZSTD_isError(stored_bytes)) { /* Cannot be: the room is enough. Then it goes as it is. */
     frame->codec = CODEC_STORED;

@@ -28,6 +28,9 @@ void frame_create_record(void);
 /* In a forked child that is recorded: what it writes goes to a record of its own. */
 void frame_continue_in_child(void);
 
+/* Whether the descriptor is that of the record. */
+int frame_is_record(int descriptor);
+
 /* A buffer with room for `payload_bytes`. */
 struct frame_buffer *frame_buffer_take(size_t payload_bytes);
 void frame_buffer_give_back(struct frame_buffer *buffer);

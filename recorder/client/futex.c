@@ -34,8 +34,12 @@ static enum futex_kind kind_of(const struct system_call *call) {
 static bool is_the_programs(const struct thread *thread) { return thread->call_depth == 0; }
 
 void futex_before(struct thread *thread, struct system_call *call) {
-  if (!is_the_programs(thread))
+  if (!is_the_programs(thread)) {
+    int command = (int)call->argument[1] & FUTEX_CMD_MASK;
+    call_path_futex(thread, call->argument[0],
+                    kind_of(call) != FUTEX_WAKES && command != FUTEX_UNLOCK_PI);
     return;
+  }
   if (kind_of(call) == FUTEX_WAITS)
     call->clock = wait_begins(call->argument[0]);
   else if (kind_of(call) == FUTEX_WAKES)

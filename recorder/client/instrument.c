@@ -9,6 +9,8 @@
 #include "drvector.h"
 
 #include "block_plan.h"
+#include "interruptions.h"
+#include "polled_words.h"
 #include "recording.h"
 #include "selected_memory.h"
 #include "thread.h"
@@ -72,13 +74,16 @@ static opnd_t word_operand(const struct block_plan *plan, reg_id_t position, uin
 
 static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t *where,
                                    struct block_plan *plan) {
-  reg_id_t reg = reserve(drcontext, block, where, plan->used_registers);
+  /* The one that a store is looked up by stays free (polled_words.c). */
+  register_set kept = polled_words_are_watched ? register_set_of(DR_REG_XCX) : 0;
+  reg_id_t reg = reserve(drcontext, block, where, plan->used_registers | kept);
   plan->position_register = reg;
   if (reg == DR_REG_NULL)
     reg = reserve_or_fail(drcontext, block, where, 0);
   int bytes = plan->raw_words * WORD_BYTES;
   app_pc pc = instr_get_app_pc(where);
   insert_read_position(drcontext, block, where, reg);
+  interruptions_mark_entry(drcontext, block, where);
   instrlist_meta_preinsert(
       block, where,
       INSTR_CREATE_lea(drcontext, opnd_create_reg(reg),
@@ -94,6 +99,7 @@ static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t 
         block, where,
         INSTR_CREATE_mov_st(drcontext, word_operand(plan, reg, VALUES_WORD), OPND_CREATE_INT32(0)),
         pc);
+  interruptions_mark_begun(drcontext, block, where);
   if (plan->position_register == DR_REG_NULL)
     unreserve(drcontext, block, where, reg);
 }
@@ -224,8 +230,17 @@ static bool needs_position_later(void *drcontext, const struct block_plan *plan,
 
 static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
                           const struct block_plan *plan) {
+  if (!values_insert(drcontext, block, instr, behind, plan))
+    return;
   /* The call may move the position. */
-  if (values_insert(drcontext, block, instr, behind, plan) &&
+  if (plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
+    insert_read_position(drcontext, block, behind, plan->position_register);
+}
+
+static void insert_polling(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
+                           const struct block_plan *plan) {
+  polled_words_insert_before(drcontext, block, instr, plan);
+  if (polled_words_insert_behind(drcontext, block, instr, behind, plan) &&
       plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
     insert_read_position(drcontext, block, behind, plan->position_register);
 }
@@ -259,8 +274,12 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
     if (write_order_is_kept)
       write_order_insert(drcontext, block, instr, plan);
+    if (polled_words_are_watched)
+      insert_polling(drcontext, block, instr, behind, plan);
     if (values_are_recorded)
       insert_values(drcontext, block, instr, behind, plan);
+    if (instr_get_next(instr) != behind)
+      interruptions_mark_behind(drcontext, block, behind);
     if (plan->position_register != DR_REG_NULL && !needs_position_later(drcontext, plan, instr)) {
       unreserve(drcontext, block, instr, plan->position_register);
       plan->position_register = DR_REG_NULL;
@@ -290,6 +309,7 @@ bool instrument_handle_fault(void *drcontext, dr_siginfo_t *information) {
     return false;
   thread_drain(thread);
   reg_set_value(reg, information->raw_mcontext, (reg_t)*thread->position);
+  polled_words_renew_code();
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "record_format.h"
 #include "recording.h"
 #include "selected_memory.h"
+#include "withheld_calls.h"
 
 #include <elf.h>
 #include <string.h>
@@ -105,8 +106,23 @@ static void send(struct thread *thread, struct kernel_map *map) {
     initial_bytes_send(thread, map->start, map->end - map->start);
 }
 
+/* Pages of the arena may be given back, and then be the program's: they are looked up when it
+ * calls. The kernel shows them as one with their neighbours. */
+static void protect_for_good(const struct kernel_map *map) {
+  uint64_t start = map->start, from, to;
+  while (start < map->end && pages_first(start, map->end, &from, &to)) {
+    if (start < from)
+      withheld_calls_protect(start, from);
+    start = to;
+  }
+  if (start < map->end)
+    withheld_calls_protect(start, map->end);
+}
+
 static bool send_if_the_programs(struct kernel_map *map, void *user_data) {
-  if (!is_ours(map))
+  if (is_ours(map))
+    protect_for_good(map);
+  else
     send(user_data, map);
   return true;
 }

@@ -62,3 +62,10 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
       (uint64_t)block->raw_words << ENTRY_WORDS_SHIFT | (uint64_t)(ptr_uint_t)state;
   return state;
 }
+
+const struct block_flow *predictor_flow(struct predictor *predictor, uint32_t id) {
+  struct block_state *state = predictor_state(predictor, id);
+  if (state->flow == NULL)
+    state->flow = block_flow_create(&predictor->arena, code_table_get(id));
+  return state->flow;
+}

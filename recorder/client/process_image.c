@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "block_plan.h"
+#include "call_path.h"
 #include "code_table.h"
 #include "environment.h"
 #include "frame.h"
@@ -12,6 +13,7 @@
 #include "region_of_interest.h"
 #include "selected_memory.h"
 #include "thread_identity.h"
+#include "unrecorded_children.h"
 #include "wake_pairing.h"
 
 #include <sys/syscall.h>
@@ -49,6 +51,8 @@ void process_image_before_childs_call(int number) {
    * engine must see the exec. */
   if (!is_forked_child || number != SYS_execve)
     return;
+  unrecorded_child_runs(process_id_of_caller(),
+                        (const char *)(ptr_uint_t)dr_syscall_get_param(drcontext, 0));
   /* Only returns when it fails, and then so will the program's own call. */
   raw_system_call(SYS_execve, dr_syscall_get_param(drcontext, 0),
                   dr_syscall_get_param(drcontext, 1), dr_syscall_get_param(drcontext, 2));
@@ -65,12 +69,15 @@ static void on_fork(void *drcontext) {
   selected_memory_after_fork();
   thread_identities_after_fork();
   wake_pairing_after_fork();
+  call_paths_after_fork();
   if (recording_continue_in_child()) {
     frame_continue_in_child();
     thread_continue_in_child(thread);
     region_of_interest_continue_in_child(thread);
     return;
   }
+  if (!recording.area->children)
+    unrecorded_child_runs(process_id_of_caller(), dr_get_application_name());
   is_forked_child = true;
   recording.is_stopped = true;
   thread->is_recorded = false;

@@ -5,7 +5,7 @@
 
 #include "code_table.h"
 
-static size_t record_words(const uint64_t *record) {
+size_t raw_words_of(const uint64_t *record) {
   size_t words = word_is_marker(*record) ? marker_words(*record)
                                          : code_table_get((uint32_t)*record)->raw_words;
   DR_ASSERT_MSG(words != 0, "an execution of a block that there is not");
@@ -14,14 +14,14 @@ static size_t record_words(const uint64_t *record) {
 
 const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to) {
   const uint64_t *last = NULL;
-  for (; from < to; from += record_words(from))
+  for (; from < to; from += raw_words_of(from))
     last = from;
   return last;
 }
 
 const uint64_t *raw_words_last_start(const uint64_t *from, const uint64_t *to) {
   while (from < to) {
-    size_t count = record_words(from);
+    size_t count = raw_words_of(from);
     if (from + count > to)
       return from;
     from += count;

@@ -14,6 +14,13 @@
 #include <stdint.h>
 
 #define MARKER_BIT (1ull << 63)
+/* In the place of an event's type: words that have been encoded, and stay because they cannot move.
+ */
+#define MARKER_NOTHING 0u
+
+/* A marker that is no event of the record: the next execution has read a polled word (its address)
+ * behind the store with this place in the process clock. */
+#define MARKER_LOOK 255
 
 static inline uint64_t marker_word(uint8_t event_type, bool has_clock, uint32_t field_bytes) {
   return MARKER_BIT | (uint64_t)(has_clock != 0) << 40 | (uint64_t)event_type << 32 | field_bytes;
@@ -38,6 +45,9 @@ static inline bool words_are_equal(const uint64_t *one, const uint64_t *other, s
   }
   return true;
 }
+
+/* Words of a record. */
+size_t raw_words_of(const uint64_t *record);
 
 /* Start of the last record before `to`, where one ends; NULL where there is none. */
 const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to);

@@ -5,6 +5,7 @@
 
 #include "process_status.h"
 #include "raw_system_call.h"
+#include "unrecorded_children.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -74,11 +75,14 @@ bool recording_open(client_id_t client, const char *control_path) {
   dr_close_file(file);
   if (area == NULL)
     return false;
-  recording.area = area;
-  if (bytes < sizeof(struct control_area) || area->magic != CONTROL_MAGIC ||
-      (!find_caller() && (!area->children || !add_caller())) ||
-      recording.control->stopped_reason != STOP_NONE) {
+  bool is_ours = bytes >= sizeof(struct control_area) && area->magic == CONTROL_MAGIC;
+  recording.area = is_ours ? area : NULL;
+  bool is_recorded = is_ours && (find_caller() || (area->children && add_caller()));
+  if (is_ours && !is_recorded && !area->children)
+    unrecorded_child_runs(process_id_of_caller(), dr_get_application_name());
+  if (!is_recorded || recording.control->stopped_reason != STOP_NONE) {
     dr_unmap_file(area, bytes);
+    recording.area = NULL;
     return false;
   }
   recording.image = ++recording.control->images;

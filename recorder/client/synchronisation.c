@@ -5,11 +5,15 @@
 
 #include "drwrap.h"
 
+#include "arena.h"
+#include "call_path.h"
 #include "exported_functions.h"
 #include "fields.h"
+#include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
 #include "region_of_interest.h"
+#include "selected_memory.h"
 #include "thread_identity.h"
 #include "values.h"
 #include "wake_pairing.h"
@@ -18,13 +22,29 @@
 #include <pthread.h>
 #include <string.h>
 
+/* Where a function's event stands in its path, so that a replay can arbitrate anew, and whose path
+ * that is. */
+enum kind {
+  SETS_UP,  /* it has no event: its inside is work like any other */
+  ACQUIRES, /* before the path that takes what it waits for */
+  RELEASES, /* behind it */
+  CREATES,  /* behind it; what it executes is always its own */
+  JOINS,    /* before it, likewise */
+  WAITS,    /* at the wait in the middle: it releases before and acquires behind it, on each call */
+};
+
 /* How a function is recorded: before it runs, and from its result. */
 struct function {
+  enum kind kind;
   const char *name;
   void (*before)(struct thread *thread, struct call *call);
   void (*after)(struct thread *thread, struct call *call, int result);
   uint8_t event;
+  uint8_t kind_at; /* in its object, where the C library keeps what kind it is of; 0: nowhere */
 };
+
+#define MUTEX_KIND_AT 16
+#define RWLOCK_KIND_AT 48
 
 static void send_object(struct thread *thread, uint8_t type, uint64_t clock, uint64_t object) {
   struct fields fields;
@@ -156,20 +176,10 @@ static uint64_t read_handle(uint64_t address) {
   return handle;
 }
 
-/* The calling thread's pthread_t: the C library's thread pointer, which leads to itself at this
- * place. */
-static uint64_t own_handle(struct thread *thread) {
-  uint64_t handle;
-  dr_switch_to_app_state(thread->drcontext);
-  __asm__ volatile("mov %%fs:16, %0" : "=r"(handle));
-  dr_switch_to_dr_state(thread->drcontext);
-  return handle;
-}
-
 /* The new thread must come after its creation, so the place is taken before. It may join its
  * creator, whom nobody has created where that is the first thread. */
 static void before_create(struct thread *thread, struct call *call) {
-  thread_handle_set(own_handle(thread), thread->id);
+  thread_handle_set(thread_pointer(thread), thread->id);
   call->clock = clock_advance();
   call->created = NO_THREAD;
 }
@@ -198,51 +208,111 @@ static void after_join(struct thread *thread, struct call *call, int result) {
 }
 
 static const struct function functions[] = {
-    {"pthread_create", before_create, after_create, 0},
-    {"pthread_join", before_join, after_join, 0},
-    {"pthread_tryjoin_np", before_join, after_join, 0},
-    {"pthread_timedjoin_np", before_join, after_join, 0},
-    {"pthread_clockjoin_np", before_join, after_join, 0},
-    {"thrd_join", before_join, after_join, 0},
-    {"pthread_mutex_lock", NULL, after_acquire, EVENT_MUTEX_LOCK},
-    {"pthread_mutex_trylock", NULL, after_acquire, EVENT_MUTEX_LOCK},
-    {"pthread_mutex_timedlock", NULL, after_acquire, EVENT_MUTEX_LOCK},
-    {"pthread_mutex_clocklock", NULL, after_acquire, EVENT_MUTEX_LOCK},
-    {"pthread_mutex_unlock", before_release, after_release, EVENT_MUTEX_UNLOCK},
-    {"pthread_spin_lock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
-    {"pthread_spin_trylock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
-    {"pthread_spin_unlock", before_spin_unlock, after_spin_unlock, EVENT_SPIN_UNLOCK},
-    {"pthread_rwlock_rdlock", NULL, after_acquire, EVENT_READ_LOCK},
-    {"pthread_rwlock_tryrdlock", NULL, after_acquire, EVENT_READ_LOCK},
-    {"pthread_rwlock_timedrdlock", NULL, after_acquire, EVENT_READ_LOCK},
-    {"pthread_rwlock_clockrdlock", NULL, after_acquire, EVENT_READ_LOCK},
-    {"pthread_rwlock_wrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
-    {"pthread_rwlock_trywrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
-    {"pthread_rwlock_timedwrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
-    {"pthread_rwlock_clockwrlock", NULL, after_acquire, EVENT_WRITE_LOCK},
-    {"pthread_rwlock_unlock", before_release, after_release, EVENT_RW_UNLOCK},
-    {"pthread_cond_wait", before_wait, after_wait, 0},
-    {"pthread_cond_timedwait", before_wait, after_wait, 0},
-    {"pthread_cond_clockwait", before_wait, after_wait, 0},
-    {"pthread_cond_signal", before_signal, after_release, EVENT_CONDITION_SIGNAL},
-    {"pthread_cond_broadcast", before_broadcast, after_release, EVENT_CONDITION_BROADCAST},
-    {"sem_init", NULL, after_semaphore_init, 0},
-    {"sem_post", before_semaphore_post, after_release, EVENT_SEMAPHORE_POST},
-    {"sem_wait", before_semaphore_wait, after_semaphore_wait, 0},
-    {"sem_trywait", before_semaphore_wait, after_semaphore_wait, 0},
-    {"sem_timedwait", before_semaphore_wait, after_semaphore_wait, 0},
-    {"sem_clockwait", before_semaphore_wait, after_semaphore_wait, 0},
-    {"pthread_barrier_init", NULL, after_barrier_init, 0},
-    {"pthread_barrier_wait", before_barrier, after_barrier, 0},
+    {CREATES, "pthread_create", before_create, after_create, 0},
+    {JOINS, "pthread_join", before_join, after_join, 0},
+    {JOINS, "pthread_tryjoin_np", before_join, after_join, 0},
+    {JOINS, "pthread_timedjoin_np", before_join, after_join, 0},
+    {JOINS, "pthread_clockjoin_np", before_join, after_join, 0},
+    {JOINS, "thrd_join", before_join, after_join, 0},
+    {ACQUIRES, "pthread_mutex_lock", NULL, after_acquire, EVENT_MUTEX_LOCK, MUTEX_KIND_AT},
+    {ACQUIRES, "pthread_mutex_trylock", NULL, after_acquire, EVENT_MUTEX_LOCK, MUTEX_KIND_AT},
+    {ACQUIRES, "pthread_mutex_timedlock", NULL, after_acquire, EVENT_MUTEX_LOCK, MUTEX_KIND_AT},
+    {ACQUIRES, "pthread_mutex_clocklock", NULL, after_acquire, EVENT_MUTEX_LOCK, MUTEX_KIND_AT},
+    {RELEASES, "pthread_mutex_unlock", before_release, after_release, EVENT_MUTEX_UNLOCK,
+     MUTEX_KIND_AT},
+    {ACQUIRES, "pthread_spin_lock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
+    {ACQUIRES, "pthread_spin_trylock", NULL, after_spin_lock, EVENT_SPIN_LOCK},
+    {RELEASES, "pthread_spin_unlock", before_spin_unlock, after_spin_unlock, EVENT_SPIN_UNLOCK},
+    {ACQUIRES, "pthread_rwlock_rdlock", NULL, after_acquire, EVENT_READ_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_tryrdlock", NULL, after_acquire, EVENT_READ_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_timedrdlock", NULL, after_acquire, EVENT_READ_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_clockrdlock", NULL, after_acquire, EVENT_READ_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_wrlock", NULL, after_acquire, EVENT_WRITE_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_trywrlock", NULL, after_acquire, EVENT_WRITE_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_timedwrlock", NULL, after_acquire, EVENT_WRITE_LOCK, RWLOCK_KIND_AT},
+    {ACQUIRES, "pthread_rwlock_clockwrlock", NULL, after_acquire, EVENT_WRITE_LOCK, RWLOCK_KIND_AT},
+    {RELEASES, "pthread_rwlock_unlock", before_release, after_release, EVENT_RW_UNLOCK,
+     RWLOCK_KIND_AT},
+    {WAITS, "pthread_cond_wait", before_wait, after_wait, 0},
+    {WAITS, "pthread_cond_timedwait", before_wait, after_wait, 0},
+    {WAITS, "pthread_cond_clockwait", before_wait, after_wait, 0},
+    {RELEASES, "pthread_cond_signal", before_signal, after_release, EVENT_CONDITION_SIGNAL},
+    {RELEASES, "pthread_cond_broadcast", before_broadcast, after_release,
+     EVENT_CONDITION_BROADCAST},
+    {SETS_UP, "sem_init", NULL, after_semaphore_init, 0},
+    {RELEASES, "sem_post", before_semaphore_post, after_release, EVENT_SEMAPHORE_POST},
+    {ACQUIRES, "sem_wait", before_semaphore_wait, after_semaphore_wait, 0},
+    {ACQUIRES, "sem_trywait", before_semaphore_wait, after_semaphore_wait, 0},
+    {ACQUIRES, "sem_timedwait", before_semaphore_wait, after_semaphore_wait, 0},
+    {ACQUIRES, "sem_clockwait", before_semaphore_wait, after_semaphore_wait, 0},
+    {SETS_UP, "pthread_barrier_init", NULL, after_barrier_init, 0},
+    {WAITS, "pthread_barrier_wait", before_barrier, after_barrier, 0},
 };
 #define FUNCTION_COUNT (sizeof(functions) / sizeof(functions[0]))
 
-/* The functions leave by a jump out of them (longjmp, cancellation) when the stack is above where
- * it was at the call: that call will never return. */
-static void leave_abandoned_call(struct thread *thread, uint64_t stack_pointer) {
-  if (thread->call_depth == 0 || stack_pointer <= thread->call.stack_pointer)
+static struct known_paths known_paths[FUNCTION_COUNT];
+
+static void send_event(struct thread *thread, int result) {
+  thread->call.function->after(thread, &thread->call, result);
+}
+
+/* The path of the call that has returned, between the events that say where it begins and ends, and
+ * the call's own event in its place. */
+static void send_path(struct thread *thread, int result) {
+  const struct function *function = thread->call.function;
+  bool has_own = function->kind == CREATES || function->kind == JOINS;
+  struct known_paths *known = has_own ? NULL : &known_paths[function - functions];
+  struct call_path path = call_path_take(thread, known);
+  thread_event(thread, EVENT_CALL_BEGIN, NULL, 0);
+  if (function->kind == ACQUIRES || function->kind == JOINS)
+    send_event(thread, result);
+  thread_append(thread, path.words, path.before);
+  if (function->kind == WAITS)
+    send_event(thread, result);
+  thread_append(thread, path.words + path.before, path.after);
+  if (function->kind == RELEASES || function->kind == CREATES)
+    send_event(thread, result);
+  thread_event(thread, EVENT_CALL_END, NULL, 0);
+}
+
+/* Where the call that goes on has returned, if it has: the engine may miss it, where another thread
+ * makes the code behind the call anew at that moment. */
+static uint64_t *find_return(const struct thread *thread) {
+  uint64_t *at = thread->call_position;
+  for (; at < *thread->position; at += raw_words_of(at)) {
+    if (!word_is_marker(*at) &&
+        code_table_get((uint32_t)*at)->address == thread->call.return_address)
+      return at;
+  }
+  return NULL;
+}
+
+/* The call has returned at `returned`, unnoticed; what stands there and behind is the program's. */
+static void complete_call(struct thread *thread, uint64_t *returned) {
+  size_t count = (size_t)(*thread->position - returned);
+  uint64_t *rest = pages_allocate(count * sizeof(uint64_t));
+  memcpy(rest, returned, count * sizeof(uint64_t));
+  *thread->position = returned;
+  send_path(thread, 0);
+  for (size_t at = 0, words; at < count; at += words) {
+    words = raw_words_of(rest + at);
+    thread_append(thread, rest + at, words);
+  }
+  pages_free(rest, count * sizeof(uint64_t));
+}
+
+/* Whether the call that goes on has ended is seen where the stack is no longer below it: the
+ * functions also leave by a jump out of them (longjmp, cancellation). */
+static void leave_ended_call(struct thread *thread, uint64_t stack_pointer) {
+  if (thread->call_depth == 0 || stack_pointer < thread->call.stack_pointer)
+    return;
+  uint64_t *returned =
+      values_are_recorded || thread->call.function->kind == SETS_UP ? NULL : find_return(thread);
+  if (returned == NULL && stack_pointer == thread->call.stack_pointer)
     return;
   thread->call_depth = 0;
+  if (returned != NULL)
+    complete_call(thread, returned);
   thread->call_position = NULL;
 }
 
@@ -252,17 +322,20 @@ static void before_call(void *wrapping, void **user_data) {
   if (!thread->is_recorded)
     return;
   uint64_t stack_pointer = drwrap_get_mcontext_ex(wrapping, DR_MC_CONTROL)->xsp;
-  leave_abandoned_call(thread, stack_pointer);
+  leave_ended_call(thread, stack_pointer);
   write_order_send(thread);
   if (thread->call_depth++ > 0)
     return;
   struct call *call = &thread->call;
   call->function = function;
   call->stack_pointer = stack_pointer;
+  call->return_address = (uint64_t)(ptr_uint_t)drwrap_get_retaddr(wrapping);
   for (int i = 0; i < CALL_ARGUMENTS; i++)
     call->argument[i] = (uint64_t)(ptr_uint_t)drwrap_get_arg(wrapping, i);
   if (function->before != NULL)
     function->before(thread, call);
+  call_path_begin(thread, function->before == before_wait ? 2 : 1, function->kind_at,
+                  function->kind == WAITS);
   thread->call_position = *thread->position;
 }
 
@@ -273,15 +346,21 @@ static void after_call(void *wrapping, void *user_data) {
   if (!thread->is_recorded || thread->call_depth == 0 || --thread->call_depth > 0 ||
       thread->call.function != function)
     return;
-  *thread->position = thread->call_position;
-  thread->call_position = NULL;
-  values_send_of_call(thread);
-  if (wrapping == NULL) {
-    if (function->before == before_wait)
-      wait_ends(thread->call.argument[0], thread->call.clock, false);
+  int result = wrapping == NULL ? 0 : (int)(ptr_int_t)drwrap_get_retval(wrapping);
+  if (wrapping != NULL && !values_are_recorded && function->kind != SETS_UP) {
+    send_path(thread, result);
     return;
   }
-  function->after(thread, &thread->call, (int)(ptr_int_t)drwrap_get_retval(wrapping));
+  /* What it wrote goes by its event, where the order of writes is kept: a path has its event before
+   * or behind writes that others may have seen on the other side of it. */
+  if (wrapping == NULL || values_are_recorded)
+    call_path_drop(thread);
+  thread->call_position = NULL;
+  values_send_of_call(thread);
+  if (wrapping != NULL)
+    send_event(thread, result);
+  else if (function->before == before_wait)
+    wait_ends(thread->call.argument[0], thread->call.clock, false);
 }
 
 void synchronisation_suspend_call(struct thread *thread) {
@@ -289,9 +368,9 @@ void synchronisation_suspend_call(struct thread *thread) {
     return;
   struct suspended_call *suspended = &thread->suspended[thread->suspended_count++];
   suspended->depth = thread->call_depth;
-  suspended->call = thread->call;
   if (thread->call_depth > 0)
-    *thread->position = thread->call_position;
+    call_path_drop(thread);
+  suspended->call = thread->call;
   thread->call_depth = 0;
   thread->call_position = NULL;
 }
@@ -331,9 +410,11 @@ void synchronisation_init(void) {
                               ? DRWRAP_NO_FRILLS
                               : DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
   wake_pairing_init();
+  call_paths_init();
 }
 
 void synchronisation_exit(void) {
+  call_paths_exit();
   wake_pairing_exit();
   drwrap_exit();
 }

@@ -12,10 +12,13 @@
 #include "mapped_files.h"
 #include "memory_map.h"
 #include "persist_calls.h"
+#include "polled_words.h"
 #include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
 #include "thread_identity.h"
+#include "unrecorded_children.h"
+#include "withheld_calls.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -59,6 +62,9 @@ static uint64_t clone_flags(const struct system_call *call) {
 }
 
 static void send_fork(struct thread *thread, int64_t child) {
+  /* It may have told of itself, and of what it runs, before. */
+  if (!recording.area->children)
+    unrecorded_child_runs((int32_t)child, NULL);
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, (uint64_t)child);
@@ -87,8 +93,10 @@ static void before(struct thread *thread, struct system_call *call) {
   case SYS_clone:
   case SYS_clone3:
     call->flags = clone_flags(call);
-    if ((call->flags & CLONE_THREAD) != 0)
+    if ((call->flags & CLONE_THREAD) != 0) {
       write_order_begin();
+      polled_words_begin();
+    }
     if (thread->call_depth == 0 && (call->flags & CLONE_THREAD) != 0)
       call->clock = clock_advance();
     break;
@@ -98,6 +106,11 @@ static void before(struct thread *thread, struct system_call *call) {
     break;
   case SYS_futex:
     futex_before(thread, call);
+    break;
+  case SYS_sched_yield:
+  case SYS_nanosleep:
+  case SYS_clock_nanosleep:
+    thread_yields(thread);
     break;
   case SYS_exit:
     thread_identities_await_starts();
@@ -169,6 +182,8 @@ static bool on_filter(void *drcontext, int number) { return true; }
 
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
+  if (withheld_call(drcontext, number))
+    return false;
   if (!thread->is_recorded) {
     process_image_before_childs_call(number);
     return true;

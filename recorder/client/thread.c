@@ -22,8 +22,15 @@
 
 /* Small enough to stay in a second-level cache between its filling and its encoding. */
 #define BUFFER_WORDS (128u * 1024)
+/* So much of it is used at first, and again when threads have begun to poll a word: what waits is
+ * found when a buffer is encoded, and until then nobody looks at the stores that end it. */
+#define BUFFER_WORDS_FIRST (8u * 1024)
 #define BUFFER_BYTES (BUFFER_WORDS * sizeof(uint64_t))
 #define GUARD_BYTES (EXECUTION_WORDS_MAX * sizeof(uint64_t)) /* whole pages */
+/* So many rounds of a loop that yields are looked at together. */
+#define YIELDS_TO_DRAIN 6u
+/* What lies so near the thread pointer is the thread's own. */
+#define OWN_BLOCK_BYTES 2048
 /* Longer events are not written; nothing makes them. */
 #define EVENT_WORDS_MAX 16384u
 
@@ -33,7 +40,42 @@ static int field_index;
 
 struct thread *thread_of(void *drcontext) { return drmgr_get_tls_field(drcontext, field_index); }
 
+/* It leads to itself at this place. */
+uint64_t thread_pointer(struct thread *thread) {
+  if (thread->pointer == 0) {
+    dr_switch_to_app_state(thread->drcontext);
+    __asm__ volatile("mov %%fs:16, %0" : "=r"(thread->pointer));
+    dr_switch_to_dr_state(thread->drcontext);
+  }
+  return thread->pointer;
+}
+
+/* The thread's control block and its thread-local variables, of which the pointer of the C library
+ * is the end. It is known only when the program has set it. */
+static void find_own_block(struct thread *thread) {
+  if (thread->encoder.own[1].high != 0 || !polled_words_are_watched ||
+      thread->drcontext != dr_get_current_drcontext())
+    return;
+  uint64_t pointer = thread_pointer(thread);
+  thread->encoder.own[1] = (struct own_range){pointer - OWN_BLOCK_BYTES, pointer + OWN_BLOCK_BYTES};
+}
+
+/* How much of the buffer is used from now on, where so many words of it are kept. */
+static void resize_buffer(struct thread *thread, size_t kept_words) {
+  uint32_t learned = polled_words_count();
+  size_t words = (size_t)(thread->guard - thread->buffer);
+  if (learned != thread->learned)
+    words = BUFFER_WORDS_FIRST;
+  else if (words < BUFFER_WORDS)
+    words *= 2;
+  while (words < 2 * kept_words && words < BUFFER_WORDS)
+    words *= 2;
+  thread->learned = learned;
+  thread->buffer = thread->guard - words;
+}
+
 static size_t drain(struct thread *thread, const uint64_t *end) {
+  find_own_block(thread);
   uint64_t *position = *thread->position, *moved;
   uint64_t *limit = position < thread->guard ? position : thread->guard;
   if (!thread->is_recorded) {
@@ -43,31 +85,35 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     *thread->position = moved;
     return (size_t)(position - moved);
   }
-  const uint64_t *kept, *kept_end, *unfinished;
+  /* Of a call that goes on it is not known yet what becomes of its inside. */
   if (thread->call_position != NULL) {
-    kept_end = thread->call_position;
-    if (values_are_recorded)
-      write_order_look(thread, kept_end);
-    kept = encoder_consume(&thread->encoder, thread->buffer, kept_end);
-    unfinished = raw_words_last_start(kept_end, limit);
-  } else {
-    if (values_are_recorded)
-      write_order_look(thread, end < limit ? end : limit);
-    kept = encoder_consume(&thread->encoder, thread->buffer, end < limit ? end : limit);
-    kept_end = unfinished = limit;
+    if (limit - thread->call_position > CALL_WORDS_MAX) {
+      call_path_shorten(thread, limit);
+      limit -= position - *thread->position;
+    }
+    end = thread->call_position;
   }
-  size_t kept_words = (size_t)(kept_end - kept), rest_words = (size_t)(limit - unfinished);
-  memmove(thread->buffer, kept, kept_words * sizeof(uint64_t));
+  const uint64_t *consumed = end < limit ? end : limit;
+  if (values_are_recorded)
+    write_order_look(thread, consumed);
+  const uint64_t *kept = encoder_consume(&thread->encoder, thread->buffer, consumed);
+  resize_buffer(thread, (size_t)(limit - kept));
   if (values_are_recorded)
     write_order_moved(thread, kept);
+  memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
   if (thread->call_position != NULL)
-    thread->call_position = thread->buffer + kept_words;
-  memmove(thread->buffer + kept_words, unfinished, rest_words * sizeof(uint64_t));
-  moved = thread->buffer + kept_words + (position - unfinished);
+    thread->call_position -= kept - thread->buffer;
+  moved = *thread->position - (kept - thread->buffer);
   *thread->position = moved;
   if (recording.is_stopped)
     thread->is_recorded = false;
   return (size_t)(position - moved);
+}
+
+void thread_yields(struct thread *thread) {
+  if (polled_words_are_watched && thread->is_recorded && thread->call_position == NULL &&
+      ++thread->yields % YIELDS_TO_DRAIN == 0)
+    thread_drain(thread);
 }
 
 size_t thread_drain(struct thread *thread) { return drain(thread, thread->guard); }
@@ -83,8 +129,6 @@ static void append_marker(struct thread *thread, uint8_t type, bool has_clock, u
   uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
   size_t words = marker_words(marker);
   DR_ASSERT_MSG(words <= EVENT_WORDS_MAX, "an event is too long");
-  if (thread->call_position != NULL)
-    *thread->position = thread->call_position;
   if (*thread->position + words > thread->guard)
     thread_drain(thread);
   uint64_t *out = *thread->position;
@@ -93,8 +137,29 @@ static void append_marker(struct thread *thread, uint8_t type, bool has_clock, u
     out[1] = clock;
   memcpy(out + 1 + has_clock, fields, field_bytes);
   *thread->position += words;
-  if (thread->call_position != NULL)
-    thread->call_position = *thread->position;
+}
+
+/* For so many words, at most CALL_WORDS_MAX: where draining does not bring it, by using all of the
+ * buffer. */
+static void make_room(struct thread *thread, size_t count) {
+  thread_drain(thread);
+  if (*thread->position + count <= thread->guard)
+    return;
+  uint64_t *start = thread->guard - BUFFER_WORDS;
+  ptrdiff_t down = thread->buffer - start;
+  memmove(start, thread->buffer, (size_t)(*thread->position - thread->buffer) * sizeof(uint64_t));
+  *thread->position -= down;
+  thread->order.walked -= down;
+  thread->buffer = start;
+}
+
+void thread_append(struct thread *thread, const uint64_t *words, size_t count) {
+  if (!thread->is_recorded)
+    return;
+  if (*thread->position + count > thread->guard)
+    make_room(thread, count);
+  memcpy(*thread->position, words, count * sizeof(uint64_t));
+  *thread->position += count;
 }
 
 void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, size_t field_bytes) {
@@ -106,13 +171,32 @@ void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
   append_marker(thread, type, true, clock, fields, field_bytes);
 }
 
+void thread_event_before_execution(struct thread *thread, size_t execution_words, uint8_t type,
+                                   bool has_clock, uint64_t clock, const uint8_t *fields,
+                                   size_t field_bytes) {
+  uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
+  size_t words = marker_words(marker);
+  if (*thread->position + words > thread->guard)
+    thread_drain_before(thread, *thread->position - execution_words);
+  uint64_t *start = *thread->position - execution_words;
+  memmove(start + words, start, execution_words * sizeof(uint64_t));
+  memset(start, 0, words * sizeof(uint64_t));
+  start[0] = marker;
+  if (has_clock)
+    start[1] = clock;
+  memcpy(start + 1 + has_clock, fields, field_bytes);
+  *thread->position += words;
+}
+
 void thread_flush(struct thread *thread) {
   if (!thread->is_recorded)
     return;
-  uint64_t *end = thread->call_position != NULL ? thread->call_position : *thread->position;
+  find_own_block(thread);
+  if (thread->call_position != NULL)
+    call_path_drop(thread);
   if (values_are_recorded)
-    write_order_look(thread, end);
-  encoder_consume_all(&thread->encoder, thread->buffer, end);
+    write_order_look(thread, *thread->position);
+  encoder_consume_all(&thread->encoder, thread->buffer, *thread->position);
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
   write_order_moved(thread, thread->order.walked);
@@ -125,8 +209,17 @@ void thread_flush_stopped(struct thread *thread) {
     thread_flush(thread);
     return;
   }
-  const uint64_t *running = raw_words_last_record(thread->buffer, *thread->position);
-  thread_drain_before(thread, running != NULL ? running : thread->buffer);
+  /* It goes on where it is, perhaps with the position in a register: nothing may move. */
+  const uint64_t *end = thread->call_position != NULL
+                            ? thread->call_position
+                            : raw_words_last_record(thread->buffer, *thread->position);
+  if (end != NULL && end != thread->buffer) {
+    if (values_are_recorded)
+      write_order_look(thread, end);
+    encoder_consume_all(&thread->encoder, thread->buffer, end);
+    size_t words = (size_t)(end - thread->buffer);
+    *thread->buffer = marker_word(MARKER_NOTHING, false, (uint32_t)((words - 1) * 8));
+  }
   trace_frame_write(&thread->encoder.frame);
   thread->stopped_at = 0;
 }
@@ -136,6 +229,7 @@ static void send_start(struct thread *thread, uint64_t stack_pointer) {
   uint64_t low, high;
   memory_map_stack(stack_pointer, &low, &high);
   selected_memory_is_stack(low, high);
+  thread->encoder.own[0] = (struct own_range){low, high};
   fields_begin(&fields);
   fields_number(&fields, (uint64_t)dr_get_thread_id(thread->drcontext));
   fields_number(&fields, low);
@@ -195,6 +289,8 @@ void thread_continue_in_child(struct thread *thread) {
     value_queue_init(&thread->values);
     write_order_continue_in_child(thread);
   }
+  polled_words_after_fork();
+  memset(&thread->polling, 0, sizeof(thread->polling));
   *thread->position = thread->buffer;
   thread->call_position = NULL;
   thread->call_depth = thread->call_writes = 0;
@@ -219,8 +315,9 @@ static void on_thread_start(void *drcontext) {
   thread->drcontext = drcontext;
   byte *tls = dr_get_dr_segment_base(position_tls_segment);
   thread->position = (uint64_t **)(tls + position_tls_offset);
-  thread->buffer = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
-  thread->guard = thread->buffer + BUFFER_WORDS;
+  thread->pages = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
+  thread->guard = thread->pages + BUFFER_WORDS;
+  thread->buffer = thread->guard - BUFFER_WORDS_FIRST;
   dr_memory_protect(thread->guard, GUARD_BYTES, DR_MEMPROT_NONE);
   *thread->position = thread->buffer;
   if (values_are_recorded)
@@ -248,7 +345,9 @@ static void on_thread_exit(void *drcontext) {
     encoder_free(&thread->encoder);
   value_queue_free(&thread->values);
   write_order_free(thread);
-  pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
+  if (thread->path != NULL)
+    pages_free(thread->path, CALL_WORDS_MAX * sizeof(uint64_t));
+  pages_free(thread->pages, BUFFER_BYTES + GUARD_BYTES);
   dr_thread_free(drcontext, thread, sizeof(*thread));
 }
 

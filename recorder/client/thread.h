@@ -5,7 +5,9 @@
 #ifndef THREAD_H
 #define THREAD_H
 
+#include "call_path.h"
 #include "encoder.h"
+#include "polled_words.h"
 #include "value_queue.h"
 #include "write_order.h"
 
@@ -22,11 +24,13 @@
 struct call {
   const struct function *function;
   uint64_t stack_pointer;
+  uint64_t return_address;
   uint64_t argument[CALL_ARGUMENTS];
   uint64_t clock;
   uint64_t generation;
   uint32_t participants;
   uint32_t created; /* the thread that a pthread_create has made */
+  struct call_inside inside;
 };
 
 #define SYSTEM_CALL_ARGUMENTS 6
@@ -57,17 +61,22 @@ struct thread {
   int32_t process;  /* that it runs in */
   bool is_recorded; /* false in children that are not, and when the recording has stopped */
   void *drcontext;
-  uint64_t *buffer;
-  uint64_t *guard;     /* end of the buffer */
+  uint64_t *pages;     /* what the buffer may use of memory begins here, */
+  uint64_t *buffer;    /* and what it uses here */
+  uint64_t *guard;     /* end of both */
+  uint32_t yields;     /* times that it has given its processor away */
+  uint32_t learned;    /* instructions that poll were known when it was sized */
   uint64_t **position; /* where the next execution goes; instrumented code advances it */
 
-  /* Inside a synchronisation function: where it was called. What was recorded since then is not the
-   * program's work. */
+  /* Inside a synchronisation function: where it was called. What was recorded since then is looked
+   * at when the call returns (call_path.h). */
   uint64_t *call_position;
   uint32_t call_depth;
   struct call call;                                     /* the outermost */
   struct suspended_call suspended[SUSPENDED_CALLS_MAX]; /* one per signal handler that runs */
   uint32_t suspended_count;
+  uint64_t *path;   /* room for the inside of a call; NULL before the first */
+  uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 
   struct system_call system_call; /* the one that is being made */
 
@@ -79,6 +88,7 @@ struct thread {
   uint32_t call_writes;
 
   struct write_order order;
+  struct polling polling;
 
   struct encoder encoder;
 };
@@ -100,9 +110,24 @@ void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, si
 void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
                           const uint8_t *fields, size_t field_bytes);
 
+/* Likewise, before the execution that goes on at the buffer's end, of `execution_words`. */
+void thread_event_before_execution(struct thread *thread, size_t execution_words, uint8_t type,
+                                   bool has_clock, uint64_t clock, const uint8_t *fields,
+                                   size_t field_bytes);
+
+/* Appends whole records, at most CALL_WORDS_MAX words. */
+void thread_append(struct thread *thread, const uint64_t *words, size_t count);
+
+/* The C library's thread pointer: its pthread_t. */
+uint64_t thread_pointer(struct thread *thread);
+
 /* Encodes what the buffer holds and makes room. Moves the position by a whole number of words,
  * down; returns by how many. What is being written at the position moves with it. */
 size_t thread_drain(struct thread *thread);
+
+/* The thread is about to give its processor away, as one that waits does: what it has executed is
+ * looked at. */
+void thread_yields(struct thread *thread);
 
 /* Likewise, but only what stands before `end`, where the execution begins that is going on. */
 size_t thread_drain_before(struct thread *thread, const uint64_t *end);

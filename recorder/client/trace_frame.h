@@ -34,7 +34,7 @@ struct trace_frame {
   uint64_t instructions_end;     /* where something other than the next block is due */
   uint64_t instructions_counted; /* of them, in the process's count */
   uint64_t clock_start;
-  uint64_t clock_last; /* of the last event that has one */
+  uint64_t clock_last; /* of the last event that has one, in an earlier frame too */
 };
 
 void trace_frame_init(struct trace_frame *frame, uint32_t thread, uint32_t sequence,

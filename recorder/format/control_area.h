@@ -13,6 +13,10 @@
 /* The first and its children (--children). Pages of those that never come are never touched. */
 #define CONTROL_PROCESSES_MAX 32768u
 
+/* Children that are not recorded, as many as are counted and named; more of a name are cut. */
+#define CONTROL_UNRECORDED_MAX 4096u
+#define CONTROL_NAME_BYTES 60
+
 /* A record's name has this behind it until it is sealed. */
 #define PARTIAL_SUFFIX ".partial"
 
@@ -35,6 +39,10 @@ struct process_control {
   uint32_t stopped_reason; /* enum stop_reason, or 0 */
   uint32_t roi_boundaries; /* begins and ends of the region of interest that were reached */
   uint64_t instructions;   /* encoded, of all threads */
+  uint64_t stops;          /* how often a thread was to leave its code, at any place in it */
+  uint64_t stops_refused;  /* … and could not there */
+
+  uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
 
   /* Where an exec takes the thread that called it. */
   uint32_t exec_pending;
@@ -47,6 +55,12 @@ struct process_control {
   uint32_t is_waited_for; /* its parent has seen its end, with `waited_status` */
   int32_t exit_status;
   int32_t waited_status;
+};
+
+/* A child of a recorded process that has no record of its own. */
+struct unrecorded_child {
+  int32_t process; /* kernel id; 0 where there is none, and in all entries behind */
+  char name[CONTROL_NAME_BYTES];
 };
 
 struct control_area {
@@ -62,9 +76,17 @@ struct control_area {
 
   uint32_t processes; /* entries given out; more than there are when children were left out */
   struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */
+  struct unrecorded_child unrecorded[CONTROL_UNRECORDED_MAX];
 };
 
 /* Why the client stopped recording although the process went on. */
 enum stop_reason { STOP_NONE, STOP_WRITE_FAILED, STOP_TOO_MANY_BLOCKS, STOP_TOO_MANY_THREADS };
+
+/* What a program may not take from the recorder in its process. */
+enum withheld {
+  WITHHELD_MEMORY = 1, /* its mappings */
+  WITHHELD_LIMIT = 2,  /* memory and length of files */
+  WITHHELD_FILTER = 4, /* its system calls */
+};
 
 #endif

@@ -36,8 +36,7 @@ void frame_header_write(uint8_t header[FRAME_HEADER_BYTES], const struct frame_d
 
 int frame_header_read(const uint8_t header[FRAME_HEADER_BYTES], struct frame_description *frame) {
   memcpy(&frame->version, header + 4, 2);
-  if (memcmp(header, FRAME_MAGIC, 4) != 0 ||
-      (frame->version != RECORD_VERSION && frame->version != RECORD_VERSION_WITH_VALUES))
+  if (memcmp(header, FRAME_MAGIC, 4) != 0 || frame->version != RECORD_VERSION)
     return 0;
   frame->kind = header[6];
   frame->codec = header[7];

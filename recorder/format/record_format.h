@@ -6,9 +6,7 @@
 
 #include <stdint.h>
 
-/* Of a record with values: only there are events of type 34. */
-#define RECORD_VERSION_WITH_VALUES 2
-#define RECORD_VERSION 1
+#define RECORD_VERSION 3
 #define FRAME_MAGIC "FPFR"
 #define FOOTER_MAGIC "FPRECEND"
 #define FRAME_HEADER_BYTES 48
@@ -69,7 +67,7 @@ enum event_type {
   EVENT_BARRIER_WAIT = 18,
   EVENT_FUTEX_WAIT = 19,
   EVENT_FUTEX_WAKE = 20,
-  EVENT_SPIN_WAIT = 21,
+  EVENT_SPIN_WAIT = 21, /* before version 3 */
   EVENT_SYSTEM_CALL = 22,
   EVENT_MAP = 23,
   EVENT_UNMAP = 24,
@@ -83,6 +81,21 @@ enum event_type {
   EVENT_PERSIST_CALL = 32,
   EVENT_INITIAL_BYTES = 33,
   EVENT_ORDER = 34,
+  EVENT_SPIN_RELEASE = 35,
+  EVENT_CALL_BEGIN = 36,
+  EVENT_CALL_END = 37,
+  EVENT_NAMED_SPIN_WAIT = 38,
+  EVENT_POLLING = 39,
+};
+
+/* What a store to a word that threads poll does (event 35). */
+enum spin_release_kind {
+  RELEASE_STORES = 0,
+  RELEASE_UPDATES = 1,    /* an atomic instruction that changed it */
+  RELEASE_LEFT_OUT = 2,   /* the store was in a part of the thread's path that was left out */
+  RELEASE_COUNTS = 3,     /* an update that comes after the one that it names, as at a barrier */
+  RELEASE_TAKES_LOCK = 4, /* an update by which the thread gets a lock */
+  RELEASE_GIVES_LOCK = 5, /* a store or update by which it gives the lock back */
 };
 
 enum map_kind {

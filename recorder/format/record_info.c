@@ -2,6 +2,7 @@
 #include "record_info.h"
 
 #include "record_format.h"
+#include "utf8.h"
 
 struct text {
   char *out;
@@ -25,33 +26,24 @@ static void put_number(struct text *text, uint64_t value) {
   put_byte(text, (char)('0' + value % 10));
 }
 
-/* Length of the UTF-8 sequence at `text`, or 0 where there is none. */
-static int utf8_length(const unsigned char *text) {
-  int length = text[0] < 0x80                       ? 1
-               : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
-               : (text[0] & 0xf0) == 0xe0           ? 3
-               : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
-                                                    : 0;
-  for (int i = 1; i < length; i++) {
-    if ((text[i] & 0xc0) != 0x80)
-      return 0;
-  }
-  if (length > 1) { /* overlong forms, surrogates, beyond the last character */
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-      return 0;
-  }
-  return length;
-}
-
-static void put_escaped(struct text *text, unsigned char byte) {
+static void put_hex(struct text *text, unsigned char byte) {
   static const char digits[] = "0123456789abcdef";
-  put(text, "\\u00");
   put_byte(text, digits[byte >> 4]);
   put_byte(text, digits[byte & 15]);
 }
 
-/* A JSON string; bytes that are not UTF-8 become U+FFFD. NULL becomes null. */
+static void put_escaped(struct text *text, unsigned char byte) {
+  put(text, "\\u00");
+  put_hex(text, byte);
+}
+
+/* The byte as \xNN, which JSON has to be told of. */
+static void put_byte_escape(struct text *text, unsigned char byte) {
+  put(text, "\\\\x");
+  put_hex(text, byte);
+}
+
+/* A JSON string; bytes that are not UTF-8 become \xNN. NULL becomes null. */
 static void put_string(struct text *text, const char *words) {
   if (words == NULL) {
     put(text, "null");
@@ -61,8 +53,7 @@ static void put_string(struct text *text, const char *words) {
   for (const unsigned char *at = (const unsigned char *)words; *at != '\0';) {
     int length = utf8_length(at);
     if (length == 0) {
-      put(text, "\\ufffd");
-      at++;
+      put_byte_escape(text, *at++);
     } else if (*at < 0x20 || *at == '"' || *at == '\\') {
       put_escaped(text, *at++);
     } else {
@@ -73,10 +64,48 @@ static void put_string(struct text *text, const char *words) {
   put_byte(text, '"');
 }
 
+static int is_utf8(const char *words) {
+  const unsigned char *at = (const unsigned char *)words;
+  while (*at != '\0') {
+    int length = utf8_length(at);
+    if (length == 0)
+      return 0;
+    at += length;
+  }
+  return 1;
+}
+
+static void put_bytes(struct text *text, const char *words) {
+  put_byte(text, '"');
+  for (; *words != '\0'; words++)
+    put_hex(text, (unsigned char)*words);
+  put_byte(text, '"');
+}
+
+/* What the strings before do not say exactly. */
+static void put_exact(struct text *text, const struct info *info) {
+  if (!is_utf8(info->program)) {
+    put(text, ", \"program_bytes\": ");
+    put_bytes(text, info->program);
+  }
+  const char *const *argument = info->arguments;
+  while (*argument != NULL && is_utf8(*argument))
+    argument++;
+  if (*argument == NULL)
+    return;
+  put(text, ", \"arguments_bytes\": [");
+  for (argument = info->arguments; *argument != NULL; argument++) {
+    if (argument != info->arguments)
+      put(text, ", ");
+    put_bytes(text, *argument);
+  }
+  put_byte(text, ']');
+}
+
 size_t info_text(char *out, size_t capacity, const struct info *info) {
   struct text text = {.out = out, .capacity = capacity};
   put(&text, "{\"format_version\": ");
-  put_number(&text, info->has_values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION);
+  put_number(&text, RECORD_VERSION);
   put(&text, ", \"isa\": \"x86-64\", \"recorder\": \"fencepost-record " RECORDER_VERSION
              "\", \"engine\": \"DynamoRIO " ENGINE_VERSION "\", \"program\": ");
   put_string(&text, info->program);
@@ -86,7 +115,9 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
       put(&text, ", ");
     put_string(&text, *argument);
   }
-  put(&text, "], \"page_size\": ");
+  put_byte(&text, ']');
+  put_exact(&text, info);
+  put(&text, ", \"page_size\": ");
   put_number(&text, info->page_size);
   put(&text, ", \"line_size\": ");
   put_number(&text, CACHE_LINE_BYTES);

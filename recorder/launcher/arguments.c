@@ -10,7 +10,7 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
-    "                        [--children] -- PROGRAM [ARGUMENT...]\n"
+    "                        [--children] [--statistics] -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -19,6 +19,7 @@ static const char usage[] =
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
+    "  --statistics      say at the end what the recorder had to do\n"
     "\n"
     "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
     "cannot be executed, 127 that it was not found, 2 that these options are wrong.\n";
@@ -99,6 +100,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->values = true;
     } else if (strcmp(argument, "--children") == 0) {
       arguments->children = true;
+    } else if (strcmp(argument, "--statistics") == 0) {
+      arguments->statistics = true;
     } else if (strcmp(argument, "--version") == 0) {
       printf("fencepost-record %s (DynamoRIO %s)\n", RECORDER_VERSION, ENGINE_VERSION);
       exit(0);

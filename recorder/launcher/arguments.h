@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * [--children] -- PROGRAM ARGUMENTS… */
+ * [--children] [--statistics] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
@@ -12,6 +12,7 @@ struct arguments {
   const char *pm;     /* or NULL */
   bool values;
   bool children;
+  bool statistics;
   char **program; /* NULL-terminated, at least one */
 };
 

@@ -38,6 +38,22 @@ static bool is_complete(const struct process_control *control, const struct reco
   }
 }
 
+/* What was not as it is without us. */
+static void say_withheld(const struct process_control *control, const struct record_file *file) {
+  if ((control->withheld & WITHHELD_MEMORY) != 0)
+    complain("%s: the program tried to change mappings of the recorder; they were left alone",
+             file->path);
+  if ((control->withheld & WITHHELD_LIMIT) != 0)
+    complain(
+        "%s: the program's limits on its memory or on the size of files were not applied: they "
+        "would limit the recorder too",
+        file->path);
+  if ((control->withheld & WITHHELD_FILTER) != 0)
+    complain("%s: the program asked for a filter of system calls (seccomp), which was refused: it "
+             "would stop the recorder's too",
+             file->path);
+}
+
 bool ending_seal(struct record_file *file, const struct process_control *control, const char *roi,
                  int status) {
   if (!is_complete(control, file, status)) {
@@ -51,10 +67,14 @@ bool ending_seal(struct record_file *file, const struct process_control *control
     complain("%s: the program replaced itself by one that could not be recorded; the record ends "
              "there",
              file->path);
+  say_withheld(control, file);
   char ended[32] = "unknown";
   if (has_exited(status))
     snprintf(ended, sizeof(ended), "exit %d", WEXITSTATUS(status));
-  else if (status != STATUS_UNKNOWN)
+  else if (status != STATUS_UNKNOWN) {
     snprintf(ended, sizeof(ended), "signal %d", WTERMSIG(status));
+    complain("%s: the program was ended by %s: the record holds what it did until then", file->path,
+             ended);
+  }
   return record_file_seal(file, ended, control->live_threads);
 }

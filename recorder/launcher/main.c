@@ -7,6 +7,7 @@
 #include "ending.h"
 #include "record_file.h"
 #include "recorded_process.h"
+#include "unrecorded.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -45,6 +46,11 @@ static void name_children(struct control_area *control, const char *path) {
               path + length);
 }
 
+static void print_statistics(const struct process_control *control) {
+  fprintf(stderr, "fencepost-record: %llu stops of threads, %llu refused\n",
+          (unsigned long long)control->stops, (unsigned long long)control->stops_refused);
+}
+
 int main(int argc, char **argv) {
   struct arguments arguments;
   struct program program;
@@ -66,6 +72,9 @@ int main(int argc, char **argv) {
   recorded_process_start(&program, control, control_descriptor);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
+  unrecorded_say(control);
+  if (arguments.statistics)
+    print_statistics(&control->process[0]);
   if (!ending_seal(&file, &control->process[0], arguments.roi, status) || has_failed)
     return EXIT_OURS;
   return end_like(status);

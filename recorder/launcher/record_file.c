@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LINKS_MAX = 40 }; /* that are followed, as by the kernel */
+
 static bool write_whole(int descriptor, const void *bytes, size_t count) {
   const char *at = bytes;
   while (count != 0) {
@@ -29,10 +31,10 @@ static bool write_whole(int descriptor, const void *bytes, size_t count) {
   return true;
 }
 
-static bool append_frame(int descriptor, uint16_t version, enum frame_kind kind,
-                         const void *payload, uint32_t bytes) {
+static bool append_frame(int descriptor, enum frame_kind kind, const void *payload,
+                         uint32_t bytes) {
   uint8_t header[FRAME_HEADER_BYTES];
-  struct frame_description frame = {.version = version,
+  struct frame_description frame = {.version = RECORD_VERSION,
                                     .kind = (uint8_t)kind,
                                     .codec = CODEC_STORED,
                                     .stored_bytes = bytes,
@@ -56,6 +58,26 @@ static char *absolute_path(const char *output, const char *command) {
   return path;
 }
 
+/* What a symbolic link leads to, whether or not that is there: a record that is renamed to the link
+ * would take its place. */
+static char *behind_links(char *path) {
+  char target[PATH_MAX];
+  for (int links = 0;; links++) {
+    ssize_t length = readlink(path, target, sizeof(target) - 1);
+    if (length < 0)
+      return path;
+    if (links == LINKS_MAX)
+      fail(EXIT_OURS, "%s: %s", path, strerror(ELOOP));
+    target[length] = '\0';
+    char *next;
+    int folder_length = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
+    if (asprintf(&next, "%.*s%s", folder_length, path, target) < 0)
+      fail(EXIT_OURS, "out of memory");
+    free(path);
+    path = next;
+  }
+}
+
 static char *info_of(const struct arguments *arguments, const struct program *program,
                      uint32_t *bytes) {
   char *path = realpath(program->path, NULL);
@@ -76,7 +98,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program) {
-  file->path = absolute_path(arguments->output, arguments->program[0]);
+  file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
   if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode))
     fail(EXIT_OURS, "%s: not a file", file->path);
@@ -89,9 +111,8 @@ void record_file_create(struct record_file *file, const struct arguments *argume
     fail(EXIT_OURS, "%s: another recording is writing it", file->partial_path);
   uint32_t bytes;
   char *info = info_of(arguments, program, &bytes);
-  uint16_t version = arguments->values ? RECORD_VERSION_WITH_VALUES : RECORD_VERSION;
   if (ftruncate(file->descriptor, 0) != 0 ||
-      !append_frame(file->descriptor, version, FRAME_INFO, info, bytes)) {
+      !append_frame(file->descriptor, FRAME_INFO, info, bytes)) {
     complain("%s: %s", file->partial_path, strerror(errno));
     record_file_discard(file);
     exit(EXIT_OURS);
@@ -159,11 +180,11 @@ static bool frame_is_sound(int descriptor, uint64_t offset, uint64_t file_bytes,
          frame_checksum_matches(header, payload, frame->stored_bytes);
 }
 
-/* Walks the frames, finds their version and fills the index; the offset behind the last sound one.
- * A process that is killed while several of its threads write can leave a torn frame before a whole
- * one, so each is looked at. */
+/* Walks the frames and fills the index; the offset behind the last sound one. A process that is
+ * killed while several of its threads write can leave a torn frame before a whole one, so each is
+ * looked at. */
 static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing_bytes *index,
-                             uint64_t *frames, uint16_t *version) {
+                             uint64_t *frames) {
   uint64_t offset = 0, previous = 0;
   uint8_t header[FRAME_HEADER_BYTES];
   struct frame_description frame;
@@ -171,7 +192,6 @@ static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing
          frame_header_read(header, &frame) &&
          frame_is_sound(descriptor, offset, file_bytes, header, &frame)) {
     grow_by(index, 1);
-    *version = frame.version;
     index->bytes[index->count++] = frame.kind;
     put_varint(index, frame.thread);
     put_varint(index, offset - previous);
@@ -187,10 +207,9 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
   uint64_t frames = 0;
-  uint16_t version = RECORD_VERSION;
   if (fstat(descriptor, &status) != 0)
     return false;
-  uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames, &version);
+  uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames);
   if (end != (uint64_t)status.st_size && ftruncate(descriptor, (off_t)end) != 0)
     return false;
   put_varint(&seal, strlen(ended));
@@ -204,9 +223,8 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   seal.count += index.count;
   uint8_t footer[FOOTER_BYTES];
   footer_write(footer, end, end + FRAME_HEADER_BYTES + seal.count + FOOTER_BYTES);
-  bool is_written =
-      append_frame(descriptor, version, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
-      write_whole(descriptor, footer, sizeof(footer));
+  bool is_written = append_frame(descriptor, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
+                    write_whole(descriptor, footer, sizeof(footer));
   free(index.bytes);
   free(seal.bytes);
   return is_written;

@@ -8,15 +8,23 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-/* For the signal handler. */
+/* How long a program may take to end when it was told to. */
+#define PATIENCE_SECONDS 60
+/* What comes so soon after a signal is the same one: `timeout` sends it to us and to our group. */
+#define SAME_SIGNAL_SECONDS 1
+
+/* For the signal handlers. */
 static volatile sig_atomic_t process;
 static struct control_area *the_control;
 
@@ -59,7 +67,8 @@ static void set_environment(const struct program *program, int control_descripto
    * enough for the client's tables. Putting hot blocks together into traces costs more than it
    * gains where each block carries as much of ours. */
   snprintf(options, sizeof(options),
-           "-code_api -disable_traces -max_elide_jmp 0 -max_elide_call 0 -max_bb_instrs 128 "
+           "-code_api -enable_full_api -disable_traces -max_elide_jmp 0 -max_elide_call 0 "
+           "-max_bb_instrs 128 "
            "-msgbox_mask 0 "
            "-client_lib64 \"%s;0;/proc/%d/fd/%d\"",
            client, (int)getppid(), control_descriptor);
@@ -71,8 +80,10 @@ static void set_environment(const struct program *program, int control_descripto
 /* In the child: becomes the program, under the engine. Only returns, with errno, when that fails.
  */
 static void become(const struct program *program, struct control_area *control,
-                   int control_descriptor) {
+                   int control_descriptor, pid_t launcher) {
   char engine[PATH_MAX];
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launcher)
+    fail(EXIT_OURS, "the launcher has ended before the program could start");
   int persona = personality(0xffffffff);
   if (persona == -1 || personality((unsigned long)persona | ADDR_NO_RANDOMIZE) == -1)
     fail(EXIT_OURS,
@@ -86,22 +97,55 @@ static void become(const struct program *program, struct control_area *control,
   execv(engine, program->arguments);
 }
 
+/* Sends the signal to the program, or when that has ended, to those of its children that have not.
+ */
+static void send(int signal) {
+  if (process > 0) {
+    kill(process, signal);
+    return;
+  }
+  unsigned count = control_area_count(the_control);
+  for (unsigned i = 1; i < count; i++) {
+    const struct process_control *child = &the_control->process[i];
+    if (child->process > 0 && !child->is_sealed)
+      kill(child->process, signal);
+  }
+}
+
+static bool is_to_end(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
 /* What was sent to us alone is meant for the program; what the terminal sends, it has already got.
- * When the program has ended, all signals are for those of its children that have not. */
+ * A program that is told to end and does not is ended: after a while, or when it is told again. */
 static void forward(int signal, siginfo_t *information, void *context) {
+  static time_t told_at_seconds; /* 0: not yet */
   (void)context;
   int error = errno;
-  if (process > 0) {
-    if (information->si_code != SI_KERNEL)
-      kill(process, signal);
-  } else {
-    unsigned count = control_area_count(the_control);
-    for (unsigned i = 1; i < count; i++) {
-      const struct process_control *child = &the_control->process[i];
-      if (child->process > 0 && !child->is_sealed)
-        kill(child->process, signal);
-    }
+  bool is_ours_alone = information->si_code != SI_KERNEL;
+  if (is_ours_alone && is_to_end(signal)) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bool is_told_again = told_at_seconds != 0 && now.tv_sec > told_at_seconds + SAME_SIGNAL_SECONDS;
+    send(is_told_again ? SIGKILL : signal);
+    alarm(PATIENCE_SECONDS);
+    if (told_at_seconds == 0)
+      told_at_seconds = now.tv_sec;
+  } else if (is_ours_alone || process <= 0) {
+    send(signal);
   }
+  errno = error;
+}
+
+static void end(int signal) {
+  static const char message[] =
+      "fencepost-record: the program was told to end and still runs; it is killed\n";
+  (void)signal;
+  int error = errno;
+  ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
+  (void)written; /* There is nobody else to tell. */
+  send(SIGKILL);
+  alarm(PATIENCE_SECONDS); /* for children, when the program has ended */
   errno = error;
 }
 
@@ -116,6 +160,9 @@ static void forward_signals(void) {
     if (sigaction(forwarded[i], NULL, &current) == 0 && current.sa_handler != SIG_IGN)
       sigaction(forwarded[i], &action, NULL);
   }
+  struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
+  sigfillset(&action.sa_mask);
+  sigaction(SIGALRM, &action, NULL);
 }
 
 void recorded_process_start(const struct program *program, struct control_area *control,
@@ -126,12 +173,12 @@ void recorded_process_start(const struct program *program, struct control_area *
   for (size_t i = 0; i < FORWARDED_COUNT; i++)
     sigaddset(&held, forwarded[i]);
   sigprocmask(SIG_BLOCK, &held, &before);
-  pid_t child = fork();
+  pid_t launcher = getpid(), child = fork();
   if (child < 0)
     fail(EXIT_OURS, "fork: %s", strerror(errno));
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, NULL);
-    become(program, control, control_descriptor);
+    become(program, control, control_descriptor, launcher);
     int error = errno;
     complain("the engine could not be started: %s", strerror(error));
     _exit(EXIT_OURS);
@@ -139,6 +186,7 @@ void recorded_process_start(const struct program *program, struct control_area *
   process = child;
   the_control = control;
   forward_signals();
+  sigdelset(&before, SIGALRM);
   sigprocmask(SIG_SETMASK, &before, NULL);
 }
 

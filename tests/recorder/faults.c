@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -42,9 +43,23 @@ static void handle_in_wait(int number) {
   in_handler[3] = 42;
 }
 
+/* Whether the first thread is in the call that waits for the semaphore. */
+static int is_waiting(void) {
+  unsigned long call = 0, word = 0;
+  char name[64];
+  snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", getpid());
+  FILE *file = fopen(name, "r");
+  if (file == NULL)
+    return 0;
+  int fields = fscanf(file, "%lu 0x%lx", &call, &word);
+  fclose(file);
+  return fields == 2 && call == SYS_futex && word - (uintptr_t)&never < sizeof(never);
+}
+
 static void *interrupt(void *argument) {
   pthread_t *thread = argument;
-  usleep(50000);
+  while (!is_waiting())
+    usleep(10000);
   pthread_kill(*thread, SIGUSR1);
   return NULL;
 }

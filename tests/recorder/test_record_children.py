@@ -113,7 +113,10 @@ def test_pipeline_of_a_shell(recorder: Recorder) -> None:
 
 def test_child_killed_by_a_signal(recorder: Recorder) -> None:
     run = record(recorder, "killed")
-    assert (run.returncode, run.stderr) == (signal.SIGKILL, "")
+    assert run.returncode == signal.SIGKILL
+    assert run.stderr.endswith(
+        "the program was ended by signal 9: the record holds what it did until then\n"
+    )
     child = of_child(recorder, processes(run)["killed"])
     assert (child.ended, child.lost) == ("signal 9", 1)
 
@@ -127,6 +130,16 @@ def test_orphan_is_recorded_to_its_end(recorder: Recorder) -> None:
     grandchild = of_child(recorder, named["grandchild"])
     assert grandchild.ended == "exit 9"
     assert grandchild.instructions > 3_000_000
+
+
+def test_thread_forks_while_another_makes_code_anew(recorder: Recorder) -> None:
+    """The other thread must not take it out of its system call."""
+    program = recorder.compile("children", "-O0")
+    for _ in range(12):
+        options = ("--children", "--values", "--pm", "heap")
+        run = recorder.record(program, "threads", options=options)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert path_of(recorder, processes(run)["child"]).exists()
 
 
 def test_thread_forks_and_values_are_rebuilt(recorder: Recorder) -> None:

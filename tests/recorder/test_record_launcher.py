@@ -50,6 +50,36 @@ def test_program_runs_as_without_us(recorder: Recorder) -> None:
     assert files(recorder) == ["sh.fencepost"]
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["whole", "dangling"])
+def test_a_link_is_written_through(recorder: Recorder, is_there: bool) -> None:
+    (recorder.folder / "far").mkdir()
+    (recorder.folder / "far" / "second").symlink_to("record")
+    if is_there:
+        (recorder.folder / "far" / "record").write_text("old")
+    (recorder.folder / "first").symlink_to("far/second")
+    finished = launch(recorder, "-o", "first", "--", "true")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert (recorder.folder / "first").readlink() == Path("far/second")
+    assert (recorder.folder / "far" / "second").readlink() == Path("record")
+    assert (recorder.folder / "far" / "record").read_bytes().startswith(b"FPFR")
+    assert files(recorder) == ["far", "first"]
+
+
+def test_links_that_lead_to_each_other_are_refused(recorder: Recorder) -> None:
+    (recorder.folder / "first").symlink_to("second")
+    (recorder.folder / "second").symlink_to("first")
+    finished = launch(recorder, "-o", "first", "--", "true")
+    assert finished.returncode == 125 and "Too many levels of symbolic links" in finished.stderr
+
+
+def test_a_program_that_ends_by_a_signal_is_said(recorder: Recorder) -> None:
+    finished = launch(recorder, "-o", "r", "--", "sh", "-c", "kill -SEGV $$")
+    assert finished.stderr == (
+        f"fencepost-record: {recorder.folder / 'r'}: the program was ended by signal 11: "
+        "the record holds what it did until then\n"
+    )
+
+
 def test_environment_is_as_without_us(recorder: Recorder) -> None:
     environment = {"PATH": os.environ["PATH"], "ONE": "1", "TWO": "two words"}
     command = ["/usr/bin/env", "LD_SHOW_AUXV=1", "/usr/bin/env"]
@@ -92,7 +122,7 @@ def test_record_names_what_was_recorded(recorder: Recorder) -> None:
     info = rf.Record(recorder.folder / "x.fencepost").info
     assert info["program"] == str(Path("/bin/echo").resolve())
     assert info["arguments"] == ["/bin/echo", 'a"b\\', "µ"]
-    assert info["format_version"] == 1
+    assert info["format_version"] == 3
     assert info["isa"] == "x86-64"
     assert info["line_size"] == 64
     assert info["options"] == {"values": False, "pm": None, "roi": None}

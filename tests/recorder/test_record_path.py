@@ -42,3 +42,18 @@ def test_path_is_the_processors(recorder: Recorder, optimisation: str) -> None:
     recorded = recorded_path(run.load())
     assert len(recorded) == len(path)
     assert recorded == path
+
+
+@pytest.mark.parametrize(
+    "kind", ["mutex", "adaptive", "recursive", "spin", "rwlock", "semaphore", "barrier"]
+)
+def test_synchronisation_that_meets_nobody_is_the_processors(recorder: Recorder, kind: str) -> None:
+    program = recorder.compile("locks", "-O1", "-static")
+    stepper = recorder.compile("steps", "-O1")
+    command = [program, kind, "200", "0", "1"]
+    stepped = subprocess.run([stepper, *command], capture_output=True, check=True, timeout=120)
+    path = array.array("Q", stepped.stdout).tolist()
+    assert len(path) > 5_000
+    run = recorder.record(*command)
+    assert run.returncode == 0
+    assert recorded_path(run.load()) == path

@@ -34,16 +34,34 @@ def between_markers(record: rf.Record) -> list[list[rf.Execution | rf.Event]]:
     return regions
 
 
+def events_of(region: list[rf.Execution | rf.Event]) -> list[rf.Event]:
+    """What polled is told some time after it did, wherever the thread is by then."""
+    return [item for item in region if isinstance(item, rf.Event) and item.name != "polling"]
+
+
 def test_waiting_is_left_out_and_counting_is_not(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("spins", "-O1", "-no-pie"))
     assert run.returncode == 0
     addresses = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
-    plain, pausing, counted, working = between_markers(run.load())
+    record = run.load()
+    plain, pausing, counted, working = between_markers(record)
+    stores = {event.clock: event for event in record.events(1, "spin_release")}
     for region, name in ((plain, "plain"), (pausing, "pausing")):
-        waits = [item for item in region if isinstance(item, rf.Event)]
-        assert [(wait.name, wait.object) for wait in waits] == [("spin_wait", addresses[name])]
-        assert waits[0].iterations > 1000
+        (wait,) = events_of(region)
+        assert (wait.name, wait.object) == ("spin_wait", addresses[name])
+        assert stores[wait.wake].object == addresses[name]
+        assert wait.iterations > 1000
+        # The last round is work, and the first one, of a loop that was not known to poll.
+        before, behind = (
+            [item for item in part if isinstance(item, rf.Execution)]
+            for part in (region[: region.index(wait)], region[region.index(wait) :])
+        )
+        assert addresses[name] in before[-1].values
+        assert addresses[name] in behind[0].values
         assert len(region) < 12
     for region, rounds in ((counted, 5000), (working, 100000)):
-        assert all(isinstance(item, rf.Execution) for item in region)
-        assert len(region) >= rounds
+        assert not events_of(region)
+        assert len([item for item in region if isinstance(item, rf.Execution)]) >= rounds
+    # What polls and is ended by its own count is said; what ends the other loop is no word at all.
+    polled = sum(event.instructions for event in record.events(0, "polling"))
+    assert 0.99 * 5000 * 6 <= polled < 100000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from recorder_programs import Recorder
 
@@ -130,6 +132,44 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
     cuts = sum(event.name == "interrupted" for event in events)
     assert cuts > 0
     assert len(items) < 1000 + 20 * cuts
+
+
+def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:
+    """A signal that meets a stopped thread ends its wait, and a thread whose exec fails goes on."""
+    run = recorder.record(recorder.compile("stopped_and_signalled", "-O1"))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "300\n", "")
+    record = run.load()
+    assert (record.is_sealed, record.lost) == (True, 0)
+
+
+@pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
+@pytest.mark.parametrize("arguments", [(), ("/nowhere",)], ids=["leave", "stay"])
+def test_threads_are_stopped_in_our_code_too(
+    recorder: Recorder, options: tuple[str, ...], arguments: tuple[str, ...]
+) -> None:
+    """A stop takes less than two tries in the mean although interrupts arrive in our own code (a
+    try is refused only inside a call, where these threads spend a part of each round), and nothing
+    is recorded twice or left out, whether the threads leave their code or go on where they are."""
+    program = recorder.compile("lingers", "-O1")
+    run = recorder.record(program, *arguments, options=(*options, "--statistics"))
+    assert run.returncode == 0
+    found = re.fullmatch(r"fencepost-record: (\d+) stops of threads, (\d+) refused\n", run.stderr)
+    assert found is not None, run.stderr
+    stops, refused = map(int, found.groups())
+    assert stops > 20
+    assert refused < stops - refused
+    printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
+    record = run.load()
+    counted = {}
+    for thread in set(record.threads) - {0}:
+        at = [
+            access.address
+            for access in record.accesses(thread, rf.UPDATE)
+            if access.address in (printed["word0"], printed["word1"])
+        ]
+        assert len(set(at)) == 1
+        counted[at[0]] = len(at)
+    assert counted == {printed[f"word{i}"]: printed[f"rounds{i}"] for i in range(2)}
 
 
 def test_threads_that_run_when_the_process_ends(recorder: Recorder) -> None:

@@ -1,6 +1,7 @@
 //! The crash states of a record. Writing images and running checks on them is Python's part.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use fencepost_checker::crash::choices::Choice;
@@ -9,10 +10,12 @@ use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
 use fencepost_checker::crash::image_stores::StoreRun;
 use fencepost_checker::crash::mapped_reads::MappedReads;
+use fencepost_checker::crash::origins::{OriginId, Origins};
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::RecordedStores;
 use fencepost_checker::crash::redundant_flushes::{cost, redundant_flushes};
 use fencepost_checker::crash::replay::{Setting, replay};
+use fencepost_checker::crash::sites::SiteId;
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_checker::crash::{CrashError, Exploration};
 use fencepost_sim::config::Machine;
@@ -27,7 +30,7 @@ use serde_json::{Value, json};
 use crate::faults::{InternalError, caught, input};
 use crate::machine;
 use crate::options::{Options, scheme_of};
-use crate::record::{OpenRecord, source};
+use crate::record::{OpenRecord, shown, source};
 
 /// A way through the instants of a record's replay, with the images that a power cut can leave at each.
 #[pyclass(frozen, module = "fencepost._core")]
@@ -40,7 +43,13 @@ pub struct CrashStates {
     selector: PmSelector,
     program: Program,
     progress: Progress,
-    state: Mutex<Option<(Exploration, SourceLines)>>,
+    state: Mutex<Option<(Exploration, Sources)>>,
+}
+
+/// Where what the program did comes from.
+struct Sources {
+    lines: SourceLines,
+    origins: Origins,
 }
 
 type FilePatch<'py> = (u64, Bound<'py, PyBytes>);
@@ -86,12 +95,13 @@ impl CrashStates {
 
     /// Replays the record; gives what is known of it then, as JSON.
     fn replay(&self, py: Python<'_>) -> PyResult<String> {
-        let run = || -> Result<(Exploration, SourceLines), CrashError> {
+        let run = || -> Result<(Exploration, Sources), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
             let recorded = RecordedStores::read(&self.program, &self.persistent)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
-            let sources = SourceLines::of_record(self.program.record())?;
-            Ok((Exploration::new(Arc::new(recorded), Arc::new(replayed)), sources))
+            let mut lines = SourceLines::of_record(self.program.record())?;
+            let origins = Origins::of(&recorded.sites, &mut lines);
+            Ok((Exploration::new(Arc::new(recorded), Arc::new(replayed)), Sources { lines, origins }))
         };
         let (exploration, sources) =
             caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
@@ -174,18 +184,43 @@ impl CrashStates {
         self.with("an image", |exploration, _| in_file(py, exploration.patches(&choice)))
     }
 
-    /// Of an image of this instant, the lines in doubt that are older than visible: (number, instruction of the first store that is lost).
-    fn missing(&self, choice: Choice) -> PyResult<Vec<(usize, u64)>> {
-        self.with("what an image misses", |exploration, _| exploration.missing(&choice))
+    /// The lines of the program that store to the pool, as JSON: places with the number (`origin`) that `lost` and `without_loss` know them by.
+    fn stored_from(&self) -> PyResult<String> {
+        self.with("where it is stored to", |exploration, sources| {
+            let recorded = &exploration.recorded;
+            let stores = 0..recorded.stores.len() as u32;
+            let found: BTreeSet<OriginId> =
+                stores.map(|store| sources.origins.number_of(recorded.site_of(store))).collect();
+            let listed =
+                found.into_iter().map(|origin| json!({"origin": origin, "source": sources.origins.get(origin)}));
+            json!(listed.collect::<Vec<Value>>()).to_string()
+        })
     }
 
-    /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on.
+    /// The origins whose stores an image of this instant lacks.
+    fn lost(&self, choice: Choice) -> PyResult<Vec<OriginId>> {
+        self.with("what an image lacks", |exploration, sources| {
+            let sites = exploration.lost_sites(&choice).into_iter();
+            let origins: BTreeSet<OriginId> = sites.map(|site| sources.origins.number_of(site)).collect();
+            origins.into_iter().collect()
+        })
+    }
+
+    /// The image of this instant that lacks no store of these origins, and the one that lacks them from the first one on.
+    fn without_loss(&self, choice: Choice, origins: HashSet<OriginId>) -> PyResult<(Choice, Choice)> {
+        self.with("an image that lacks less", |exploration, sources| {
+            exploration.without_loss(&choice, |site| origins.contains(&sources.origins.number_of(site)))
+        })
+    }
+
+    /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on: it passes with the
+    /// content before, or behind, the one that they have.
     fn explain(&self, choice: Choice, early: Vec<usize>, lost: Vec<usize>) -> PyResult<String> {
         self.with("an explanation", |exploration, sources| {
             let explanation = exploration.explain(&choice, &early, &lost);
-            let durable = explanation.durable.as_ref().map(|store| store_json(sources, store));
-            let lost = explanation.lost.as_ref().map(|store| store_json(sources, store));
-            let mut place = |instruction: Option<u64>| place_json(sources, instruction.unwrap_or_default());
+            let durable = explanation.durable.as_ref().map(|store| store_json(exploration, sources, store));
+            let lost = explanation.lost.as_ref().map(|store| store_json(exploration, sources, store));
+            let place = |site: Option<SiteId>| site.map_or(Value::Null, |site| place_json(exploration, sources, site));
             json!({
                 "fault": explanation.fault,
                 "durable": durable,
@@ -205,9 +240,9 @@ impl CrashStates {
             let lines = lines.iter().map(|line| {
                 json!({
                     "offset": line.offset,
-                    "promised": line.promised.as_ref().map(|store| store_json(sources, store)),
-                    "durable": runs_json(sources, &line.durable),
-                    "lost": runs_json(sources, &line.lost),
+                    "promised": line.promised.as_ref().map(|store| store_json(exploration, sources, store)),
+                    "durable": runs_json(exploration, sources, &line.durable),
+                    "lost": runs_json(exploration, sources, &line.lost),
                 })
             });
             json!(lines.collect::<Vec<Value>>()).to_string()
@@ -227,7 +262,7 @@ impl CrashStates {
                 let without_ps = cost.as_ref().and_then(|cost| cost.without_one_ps.get(&flush.instruction));
                 json!({
                     "executions": flush.executions, "redundant": flush.redundant, "evicted": flush.evicted,
-                    "source": sources.place(flush.instruction), "without_ps": without_ps,
+                    "source": sources.lines.place(flush.instruction), "without_ps": without_ps,
                 })
             });
             let flushes: Vec<Value> = flushes.collect();
@@ -248,7 +283,7 @@ impl CrashStates {
     }
 
     /// Does something with the exploration; `what` says what, for messages.
-    fn with<T>(&self, what: &str, act: impl FnOnce(&mut Exploration, &mut SourceLines) -> T) -> PyResult<T> {
+    fn with<T>(&self, what: &str, act: impl FnOnce(&mut Exploration, &mut Sources) -> T) -> PyResult<T> {
         let work = || {
             let mut state = self.state.lock().expect("no panic was in it");
             let (exploration, sources) = state.as_mut().ok_or_else(|| input("replay() comes first"))?;
@@ -271,27 +306,31 @@ impl CrashStates {
 /// What a recorded process read of the mapping of the file at `path`: the lines (offset / 64), None if it mapped no such file; how many children it
 /// had; whether its record is whole.
 #[pyfunction]
-pub fn mapped_reads(py: Python<'_>, record: &str, path: &str) -> PyResult<(Option<Vec<u64>>, u64, bool)> {
-    let source = source(record)?;
+pub fn mapped_reads(py: Python<'_>, record: PathBuf, path: &str) -> PyResult<(Option<Vec<u64>>, u64, bool)> {
+    let source = source(&record)?;
     let read = || MappedReads::of_record(&Record::open(source, CutPolicy::Allow)?, path);
-    let MappedReads { lines, children, is_whole } = caught(|| record.to_owned(), || py.detach(read).map_err(input))?;
+    let MappedReads { lines, children, is_whole } = caught(|| shown(&record), || py.detach(read).map_err(input))?;
     Ok((lines, children, is_whole))
 }
 
-/// Where an instruction comes from; of a call, which has none, null.
-fn place_json(sources: &mut SourceLines, instruction: u64) -> Value {
-    if instruction == 0 { Value::Null } else { json!(sources.place(instruction)) }
+/// Where something comes from; null of a call of which that is not known.
+fn place_json(exploration: &Exploration, sources: &Sources, site: SiteId) -> Value {
+    let origin = sources.origins.get(sources.origins.number_of(site));
+    let is_known = exploration.recorded.sites.get(site).instruction != 0 || origin.program_frame.is_some();
+    if is_known { json!(origin) } else { Value::Null }
 }
 
-fn store_json(sources: &mut SourceLines, store: &ExplainedStore) -> Value {
+fn store_json(exploration: &Exploration, sources: &Sources, store: &ExplainedStore) -> Value {
     json!({
         "thread": store.thread, "offset": store.offset, "size": store.size,
-        "instruction": store.instruction, "source": place_json(sources, store.instruction),
+        "instruction": exploration.recorded.sites.get(store.site).instruction,
+        "origin": sources.origins.number_of(store.site), "source": place_json(exploration, sources, store.site),
     })
 }
 
-fn runs_json(sources: &mut SourceLines, runs: &[StoreRun]) -> Vec<Value> {
-    runs.iter().map(|run| json!({"first": store_json(sources, &run.first), "stores": run.stores})).collect()
+fn runs_json(exploration: &Exploration, sources: &Sources, runs: &[StoreRun]) -> Vec<Value> {
+    let run = |run: &StoreRun| json!({"first": store_json(exploration, sources, &run.first), "stores": run.stores});
+    runs.iter().map(run).collect()
 }
 
 fn in_file(py: Python<'_>, patches: Vec<Patch>) -> Vec<FilePatch<'_>> {

@@ -205,7 +205,8 @@ impl Job {
 fn hosted(records: &[Program], options: &Options, stop_at: &[Vec<u64>]) -> PyResult<(Vec<HostProgram>, Vec<String>)> {
     let (mut programs, mut warnings) = (Vec::new(), Vec::new());
     for (host, program) in records.iter().enumerate() {
-        let (persistent, said) = options.persistent(program.record()).map_err(input)?;
+        let (persistent, mut said) = options.persistent(program.record()).map_err(input)?;
+        said.extend(program.record().warnings());
         let place = if records.len() == 1 { String::new() } else { format!("host {host}: ") };
         warnings.extend(said.into_iter().map(|warning| format!("{place}{warning}")));
         let thread_limits = stop_at.get(host).cloned().unwrap_or_default();

@@ -14,6 +14,7 @@ mod link;
 mod litmus;
 mod machine;
 mod options;
+mod ordinary_file;
 mod persist_buffer;
 mod probe;
 mod prove;

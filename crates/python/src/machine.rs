@@ -1,12 +1,15 @@
 //! Machine files by name or path: the simulator itself knows no paths.
 
+use std::cell::RefCell;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fencepost_sim::config::{Machine, SourceText, json_schema};
 use pyo3::prelude::*;
 
 use crate::faults::{caught, input};
+use crate::ordinary_file;
 
 /// The JSON Schema of machine files.
 #[pyfunction]
@@ -21,12 +24,25 @@ pub fn machine_resolve(machine: &str, directories: Vec<PathBuf>, sets: Vec<Strin
     let text = read(&path).map_err(|error| input(format!("{}: cannot be read: {error}", path.display())))?;
     // A machine of one's own may extend another one that lies beside it.
     let beside = path.parent().map(Path::to_owned);
+    let unreadable = RefCell::new(None);
     let lookup = |name: &str| {
         let folders = beside.iter().chain(&directories);
-        folders.map(|folder| folder.join(format!("{name}.toml"))).find_map(|path| read(&path).ok())
+        let mut paths = folders.map(|folder| folder.join(format!("{name}.toml")));
+        paths.find_map(|path| match read(&path) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    unreadable.replace(Some(format!("{}: cannot be read: {error}", path.display())));
+                }
+                None
+            }
+        })
     };
-    let resolve = || Machine::resolve(text, &lookup, &sets).map_err(input);
-    Ok(caught(|| machine.to_owned(), resolve)?.to_json().to_string())
+    let resolve = || Machine::resolve(text, &lookup, &sets);
+    let resolved = caught(|| machine.to_owned(), || Ok(resolve()))?;
+    // That a machine which cannot be read is not there would be half of the truth.
+    let machine = resolved.map_err(|errors| unreadable.take().map_or_else(|| input(errors), input))?;
+    Ok(machine.to_json().to_string())
 }
 
 /// The machine that a result calls `name`, from what [`machine_resolve`] gave.
@@ -55,6 +71,15 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
     names
 }
 
-fn read(path: &Path) -> std::io::Result<SourceText> {
-    Ok(SourceText { name: path.display().to_string(), text: fs::read_to_string(path)? })
+/// Longest machine file, in bytes: a thousand times the longest that ships. What is read takes some forty times its length in memory.
+const MACHINE_BYTES_MAX: u64 = 16 << 20;
+
+fn read(path: &Path) -> io::Result<SourceText> {
+    let file = ordinary_file::open(path)?;
+    let bytes = file.metadata()?.len();
+    if bytes > MACHINE_BYTES_MAX {
+        let message = format!("it has {bytes} bytes, and a machine file at most {MACHINE_BYTES_MAX}");
+        return Err(io::Error::other(message));
+    }
+    Ok(SourceText { name: path.display().to_string(), text: io::read_to_string(file)? })
 }

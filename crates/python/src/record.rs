@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary};
+use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary, escaped};
 use fencepost_sim::simulation::Program;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::faults::{caught, input};
+use crate::ordinary_file;
 
 struct RecordFile {
     name: String,
@@ -33,17 +36,20 @@ impl Source for RecordFile {
     }
 }
 
+/// A path as messages have it, whatever its bytes.
+pub fn shown(path: &Path) -> String {
+    escaped(path.as_os_str().as_bytes())
+}
+
 /// The file of that path as a source of a record's bytes.
-pub fn source(path: &str) -> PyResult<Arc<dyn Source>> {
+pub fn source(path: &Path) -> PyResult<Arc<dyn Source>> {
+    let name = shown(path);
     let open = || {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::Error::other("it is a folder"));
-        }
-        Ok(RecordFile { name: path.to_owned(), file, bytes: metadata.len() })
+        let file = ordinary_file::open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok::<_, io::Error>(RecordFile { name: name.clone(), file, bytes })
     };
-    let file = open().map_err(|error| input(format!("{path}: cannot be read: {error}")))?;
+    let file = open().map_err(|error| input(format!("{name}: cannot be read: {error}")))?;
     Ok(Arc::new(file))
 }
 
@@ -57,8 +63,8 @@ pub struct OpenRecord {
 #[pymethods]
 impl OpenRecord {
     #[new]
-    fn new(py: Python<'_>, path: &str, allow_cut: bool) -> PyResult<Self> {
-        let source = source(path)?;
+    fn new(py: Python<'_>, path: PathBuf, allow_cut: bool) -> PyResult<Self> {
+        let source = source(&path)?;
         let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
         let decode = |record| {
             let start = Instant::now();
@@ -66,7 +72,7 @@ impl OpenRecord {
             Self { program, decode_time: start.elapsed() }
         };
         let open = || py.detach(|| Record::open(source, cut).map(decode)).map_err(input);
-        caught(|| path.to_owned(), open)
+        caught(|| shown(&path), open)
     }
 
     /// What a result says of the record it was made from, as JSON.
@@ -108,9 +114,9 @@ impl OpenRecord {
 
 /// What a record holds, as JSON; also of one that was cut off or is damaged, up to there.
 #[pyfunction]
-pub fn record_info(py: Python<'_>, path: &str) -> PyResult<String> {
-    let source = source(path)?;
+pub fn record_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let source = source(&path)?;
     let inspect = || py.detach(|| Summary::inspect(source)).map_err(input);
-    let summary = caught(|| path.to_owned(), inspect)?;
+    let summary = caught(|| shown(&path), inspect)?;
     Ok(serde_json::to_string(&summary).expect("a summary is plain data"))
 }

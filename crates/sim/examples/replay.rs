@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let simulated = Simulation::total(&outcome.intervals);
     let mips = outcome.instructions as f64 / seconds / 1e6;
     eprintln!("{simulated} simulated, {} instructions in {seconds:.3} s: {mips:.2} MIPS", outcome.instructions);
-    for warning in outcome.warnings {
+    for warning in outcome.unreliable_because.into_iter().chain(outcome.warnings) {
         eprintln!("warning: {warning}");
     }
     Ok(())

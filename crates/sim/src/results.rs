@@ -26,6 +26,12 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("scheme".into(), json!(scheme.to_string()));
     entry.insert("machine".into(), json!(machine));
     entry.insert("ended".into(), json!(outcome.ended));
+    entry.insert("reliable".into(), json!(outcome.unreliable_because.is_empty()));
+    entry.insert("unreliable_because".into(), json!(outcome.unreliable_because));
+    entry.insert("forced_waits".into(), json!(outcome.forced_waits));
+    let polling_share =
+        (outcome.instructions > 0).then(|| outcome.polling_instructions as f64 / outcome.instructions as f64);
+    entry.insert("polling_share".into(), json!(polling_share));
     entry.insert("host_seconds".into(), json!(host_seconds));
     entry.insert("mips".into(), json!(mips));
     entry.insert("simulated_ns".into(), json!(total.time.as_ns()));
@@ -46,12 +52,14 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
 }
 
 /// The classes of requests whose latency is a measure of its own: name in the results, and name among a host's counters.
-const CLASSES: [(&str, &str); 6] = [
+const CLASSES: [(&str, &str); 8] = [
     ("persist", "persists"),
     ("writeback", "pm_writebacks"),
     ("llc_read", "pm_reads"),
     ("dram_read", "dram_reads"),
     ("prefetch_read", "prefetch_reads"),
+    ("page_walk", "page_walks"),
+    ("instruction_fetch", "instruction_fetches"),
     ("dram_write", "dram_writes"),
 ];
 

@@ -13,6 +13,7 @@ use crate::core::decode::decode_program;
 use crate::core::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
+use crate::core::split::split;
 use crate::host::{Host, RegionBoundary, Workload};
 use crate::kernel::trace::Trace;
 use crate::kernel::{Duration, Time};
@@ -215,7 +216,13 @@ pub struct Outcome {
     pub links: Vec<LinkEnd>,
     /// What was measured if only a sample was replayed in detail.
     pub sample: Option<Sample>,
-    /// What a reader of the figures has to know.
+    /// Waits of all hosts that were ended because nothing else could go on.
+    pub forced_waits: u64,
+    /// Why the figures are not those of the program that was recorded; empty if they are.
+    pub unreliable_because: Vec<String>,
+    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting.
+    pub polling_instructions: u64,
+    /// What else a reader of the figures has to know.
     pub warnings: Vec<String>,
 }
 
@@ -650,6 +657,7 @@ impl Simulation {
         } else {
             Ended::Complete
         };
+        let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
         let warnings = self.warnings();
         Ok(Outcome {
             ended,
@@ -660,19 +668,21 @@ impl Simulation {
             hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
             sample,
+            forced_waits,
+            polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
+            unreliable_because: unreliable_because(forced_waits, self.unnamed_waits_of_old_records()),
             warnings,
             stats,
         })
     }
 
+    /// Waits at words of which nothing says what ended them, in records of versions that do not say so.
+    fn unnamed_waits_of_old_records(&self) -> u64 {
+        self.system.hosts().filter(|host| !host.names_spin_waits()).map(Host::unnamed_waits).sum()
+    }
+
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let forced: u64 = self.system.hosts().map(Host::forced_waits).sum();
-        if forced > 0 {
-            warnings.push(format!(
-                "{forced} waits were ended because nothing else could go on: their wake-ups are missing from the record, or come in another order"
-            ));
-        }
         if self.has_regions && self.intervals.is_empty() {
             warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
         }
@@ -683,6 +693,25 @@ impl Simulation {
     pub fn total(intervals: &[Interval]) -> Duration {
         intervals.iter().map(|interval| interval.end.since(interval.start)).sum()
     }
+}
+
+/// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program that was recorded; empty if it is.
+fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
+    let waits = |count: u64| if count == 1 { "1 wait was".to_owned() } else { format!("{count} waits were") };
+    let mut reasons = Vec::new();
+    if forced_waits > 0 {
+        reasons.push(format!(
+            "{} ended because nothing else could go on: wake-ups are missing from the record, or come in another order",
+            waits(forced_waits)
+        ));
+    }
+    if unnamed_waits > 0 {
+        reasons.push(format!(
+            "{} for a store that the record does not name: records of its format version do not, so record the program again",
+            waits(unnamed_waits)
+        ));
+    }
+    reasons
 }
 
 /// What `host` runs, with the frames of PM that are its own.
@@ -705,7 +734,7 @@ fn workload(
     let seed = if options.seed == 0 { 0 } else { options.seed.wrapping_add(u64::from(host.0) << 48) };
     Ok(Workload {
         record: program.record.clone(),
-        blocks: Arc::clone(&program.blocks),
+        blocks: split(&program.blocks, &machine.core),
         table,
         persist: persist_policy(machine, options.persist),
         limits: thread_limits.clone(),

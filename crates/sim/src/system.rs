@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::config::topology::{Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, Topology, Vertex};
+use crate::config::topology::{
+    Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, SwitchNode, Topology, Vertex,
+};
 use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::micro_op::Operation;
 use crate::core::persist::{PersistMode, PersistPolicy};
@@ -668,17 +670,12 @@ impl Builder<'_> {
     fn add_switches(&mut self) -> Result<(), String> {
         for (index, node) in self.topology.switches.iter().enumerate() {
             let id = SwitchId(index as u32);
-            let describe = |direction| move |edge: &EdgeId| (*edge, direction);
-            let upstream = node.upstream.iter().map(describe(PortDirection::Upstream));
-            let downstream = node.downstream.iter().map(describe(PortDirection::Downstream));
-            let ports: Vec<_> = upstream
-                .chain(downstream)
-                .map(|(edge, direction)| switch::PortDescription { link: self.link(edge), direction })
-                .collect();
+            let links = self.links_of(node);
+            let ports: Vec<_> = links.iter().map(|&edge| self.describe_port(node, edge)).collect();
             let port_of = |edge: EdgeId| {
-                let index =
-                    node.downstream.iter().position(|&own| own == edge).expect("a decoder names its switch's edges");
-                PortId((node.upstream.len() + index) as u16)
+                let link = self.topology.link_of(edge);
+                let index = links.iter().position(|&own| own == link).expect("a decoder names its switch's edges");
+                PortId(index as u16)
             };
             let decoder = HdmDecoder::new(hdm_ranges(&node.decoders, port_of)?).map_err(|error| error.to_string())?;
             let persists = self.persist_ranges(id)?;
@@ -688,6 +685,28 @@ impl Builder<'_> {
             self.system.add(&node.name, AnyComponent::Switch(Box::new(switch)));
         }
         Ok(())
+    }
+
+    /// The links of a switch, in the order of its ports.
+    fn links_of(&self, node: &SwitchNode) -> Vec<EdgeId> {
+        let mut links = Vec::new();
+        for edge in node.upstream.iter().chain(&node.downstream) {
+            let link = self.topology.link_of(*edge);
+            if !links.contains(&link) {
+                links.push(link);
+            }
+        }
+        links
+    }
+
+    fn describe_port(&self, node: &SwitchNode, link: EdgeId) -> switch::PortDescription {
+        let is_among = |edges: &[EdgeId]| edges.iter().any(|edge| self.topology.link_of(*edge) == link);
+        let direction = match (is_among(&node.upstream), is_among(&node.downstream)) {
+            (true, true) => PortDirection::Both,
+            (true, false) => PortDirection::Upstream,
+            (false, _) => PortDirection::Downstream,
+        };
+        switch::PortDescription { link: self.link(link), direction }
     }
 
     /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices behind it.
@@ -746,6 +765,9 @@ impl Builder<'_> {
         }
         for (index, edge) in self.topology.edges.iter().enumerate() {
             let id = EdgeId(index as u32);
+            if self.topology.link_of(id) != id {
+                continue;
+            }
             let (from, to) = (self.port(edge.from, id), self.port(edge.to, id));
             self.system.wires.connect(from, to);
             if let Some(link) = self.topology.link_config(id).filter(|_| edge.connection == Connection::Link) {
@@ -763,7 +785,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The port of `vertex` at that edge.
+    /// The port of `vertex` at that edge, which has a link of its own.
     fn port(&self, vertex: Vertex, edge: EdgeId) -> (ComponentId, PortId) {
         let position = |edges: &[EdgeId]| edges.iter().position(|&own| own == edge);
         match vertex {
@@ -773,9 +795,7 @@ impl Builder<'_> {
             }
             Vertex::Switch(switch) => {
                 let node = &self.topology.switches[switch.0 as usize];
-                let index = position(&node.upstream)
-                    .or_else(|| position(&node.downstream).map(|index| node.upstream.len() + index))
-                    .expect("an edge of that switch");
+                let index = position(&self.links_of(node)).expect("a link of that switch");
                 (self.switch(switch), PortId(index as u16))
             }
             Vertex::Device(device) => {

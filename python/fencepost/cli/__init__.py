@@ -1,7 +1,7 @@
 """The command line. Results on standard output, own messages on standard error.
 
-Exit codes: 0 done, 1 a check failed, 2 wrong input, 125 a fault of Fencepost itself; `record` has
-the program's own.
+Exit codes: 0 done, 1 a check failed, 2 wrong input, 125 a fault of Fencepost itself, 130
+interrupted; `record` has the program's own.
 """
 
 import signal
@@ -24,11 +24,28 @@ def main(arguments: list[str] | None = None) -> int:
     # reader goes away should end as any other does.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
-    own, program = split(sys.argv[1:] if arguments is None else arguments)
+    code = _ended(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except InputError as error:  # the end of the results is as lost as their beginning would be
+        complain(str(error))
+        code = code or WRONG_INPUT
+    return code
+
+
+def import_command(arguments: list[str]) -> None:
+    """What `main` would do first, for whoever wants that to be over."""
+    load(split(arguments)[0])
+
+
+def _ended(arguments: list[str]) -> int:
+    """The code that the command ends with, whatever ends it."""
+    own, program = split(arguments)
     try:
         load(own)
         code = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
-        sys.stdout.flush()
+    except KeyboardInterrupt:  # of imports; where a command runs, it comes as its code
+        code = INTERRUPTED
     except InputError as error:
         complain(str(error))
         return WRONG_INPUT
@@ -36,18 +53,20 @@ def main(arguments: list[str] | None = None) -> int:
         complain(str(error))
         return FAULT
     except TyperException as error:
-        # Without a message it was a group without a command, and the help has been printed.
-        if message := error.format_message():
-            complain(message)
+        complain(error.format_message())
         return WRONG_INPUT
     except Exception as error:  # 1, Python's own, would say that a check failed
         traceback.print_exc()
         complain(_named(error))
         return FAULT
     # A command that ends early gives its code; Ctrl-C is one of these ways.
-    if code == INTERRUPTED:
-        complain("interrupted")
-    return code or 0
+    return interrupted() if code == INTERRUPTED else code or 0
+
+
+def interrupted() -> int:
+    """What an interrupted command says, and ends with."""
+    complain("interrupted")
+    return INTERRUPTED
 
 
 def _named(error: Exception) -> str:

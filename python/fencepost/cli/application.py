@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from fencepost import __version__
 from fencepost._core import InputError
+from fencepost.cli.exit_codes import WRONG_INPUT
 from fencepost.cli.invocation import TAKES_A_PROGRAM, Invocation
 
 # The commands, in the order in which a user meets them, with the modules that register them.
@@ -35,7 +36,21 @@ COMMANDS = {
 }
 
 
-class _InOrder(TyperGroup):
+class Group(TyperGroup):
+    """Several commands, whose help says in full what each does."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _purpose(command.help)) for name, command in commands])
+
+
+def _purpose(text: str | None) -> str:
+    """The first paragraph of a help text, in a line."""
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+class _InOrder(Group):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(self.commands, key=list(COMMANDS).index)
 
@@ -46,8 +61,16 @@ app = typer.Typer(
     help="What a persist costs on CXL memory that you do not own yet.",
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # whose columns cut the names of options at 80 characters
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def print_help_alone(context: typer.Context) -> None:
+    """What a group does where no command is given."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(WRONG_INPUT)
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,9 +87,7 @@ def start(
     ] = False,
 ) -> None:
     """Record a program once; replay it on machines whose memory persists behind CXL switches."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit(2)
+    print_help_alone(context)
     invocation = context.find_object(Invocation)
     has_program = invocation is not None and invocation.program is not None
     if has_program and context.invoked_subcommand not in TAKES_A_PROGRAM:

@@ -4,6 +4,8 @@ import sys
 
 from rich.console import Console
 
+from fencepost.shown_name import shown_text
+
 # A table is not cut to 80 columns when it goes to a file or a pipe.
 PIPE_WIDTH = 200
 
@@ -18,6 +20,11 @@ def messages() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def warn(text: str) -> None:
+    """What a reader of results has to know, on standard error."""
+    messages().print(f"warning: {shown_text(text)}", soft_wrap=True, markup=False)
+
+
 def complain(text: str) -> None:
     """One error message on standard error, with our name."""
-    print(f"fencepost: {text}", file=sys.stderr)
+    print(f"fencepost: {shown_text(text)}", file=sys.stderr)

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, crash, documents, machines
+from fencepost import _core, crash, documents, interruptions, machines
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -19,6 +18,8 @@ from fencepost.cli.numbers import not_nan
 from fencepost.crash import folder, text
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
+from fencepost.crash.ignore import Ignore
+from fencepost.crash.violations import ORDER
 from fencepost.experiment import options
 from fencepost.experiment import resolved as resolved_options
 
@@ -74,12 +75,23 @@ def crash_command(
         int, typer.Option(min=0, help="Which combinations are drawn where there are more.")
     ] = 0,
     reads: Annotated[
-        bool,
+        bool | None,
         typer.Option(
+            "--reads/--no-reads",
             help="Where there are more, leave out lines that the check does not read "
-            "(it is recorded to learn that)."
+            "(it is recorded to learn that; default: if that costs no more than checking N).",
+            show_default=False,
         ),
-    ] = True,
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            metavar="FILE:LINE|FAULT",
+            help="Neither show nor count violations of this line's stores, or of this name; "
+            "repeatable.",
+        ),
+    ] = None,
     pool_size: Annotated[
         int | None,
         typer.Option(min=1, metavar="BYTES", help="The pool's size if its file is gone."),
@@ -104,6 +116,7 @@ def crash_command(
 ) -> None:
     """Explore what a power cut can leave of a program's pool; exit 1 if a check fails on any."""
     program = program_of(context)
+    known = Ignore.parse(ignore or [], ORDER)
     if not check:
         raise InputError("--check 'CMD {image}' is missing: what examines an image")
     examined = Check(check, timeout)
@@ -126,10 +139,12 @@ def crash_command(
     examined.validate_for(where)
     read += [machines.file_of(machine), Path(pm.removeprefix("file:")), *examined.files()]
     outputs.check({"--json": json_file}, [*read, *folder.own_files(where)])
-    folder.forget_finished(where, is_recorded_again=program is not None)
+    is_begun_anew = folder.is_begun_anew(
+        where, is_recorded_again=program is not None, is_seen_again=bool(ignore)
+    )
     folder.make(where)
     if program is not None:
-        opened = _core.Record(str(_recorded(program, pm, where)), allow_cut)
+        opened = _core.Record(str(_recorded(program, pm, where, is_begun_anew)), allow_cut)
     assert opened is not None
     request = crash.Request(
         machines.name_of(machine),
@@ -143,15 +158,14 @@ def crash_command(
         jobs or os.cpu_count() or 1,
         pool_size,
         reads,
+        known,
+        is_begun_anew,
     )
-    # A kill ends as Ctrl-C does: what was found is reported and kept.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = _explore(request, quiet)
     if result["interrupted"]:  # once more would cost what was found
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        interruptions.ignore()
     try:
-        documents.write_json(where / folder.RESULT, result)
+        folder.write_result(where, result)
         if json_file is not None:
             documents.write_json(json_file, result)
     finally:  # a full disk costs files, and not what was found
@@ -159,7 +173,7 @@ def crash_command(
             print(line)
     if result["interrupted"]:
         raise typer.Exit(INTERRUPTED)
-    if result["counts"]["failing"]:
+    if result["counts"]["failing"] > result["counts"]["ignored"]:
         raise typer.Exit(CHECK_FAILED)
     if result["error"]:
         raise typer.Exit(FAULT)
@@ -209,9 +223,9 @@ def _check_program(program: list[str], pm: str | None) -> str:
     return pm
 
 
-def _recorded(program: list[str], pm: str, out: Path) -> Path:
-    """The record of the program's run; the one that an exploration there was begun with, if any."""
-    if not folder.is_recorded(out, program, pm):
+def _recorded(program: list[str], pm: str, out: Path, is_begun_anew: bool) -> Path:
+    """The record of the program's run; the one that an exploration goes on with, if any."""
+    if is_begun_anew or not folder.is_recorded(out, program, pm):
         pool = Path(pm.removeprefix("file:"))
         if pool.exists():
             console.complain(

@@ -21,15 +21,15 @@ from fencepost.cli.replay import (
     Persist,
     Pm,
     Quiet,
+    Schemes,
     Seed,
     Set,
     recorded,
     schemes_of,
 )
-from fencepost.experiment import Experiment, options
+from fencepost.experiment import Experiment, keys_of, options, schemes_in
 from fencepost.experiment import resolved as resolved_options
 from fencepost.explain import text
-from fencepost.figures import EVERY_SCHEME
 from fencepost.progress import Watch
 
 
@@ -42,9 +42,7 @@ def explain_command(
     record: Annotated[
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
-    schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(EVERY_SCHEME),
+    schemes: Schemes = None,
     top: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")
     ] = 10,
@@ -80,8 +78,9 @@ def explain_command(
     inputs = [*(records or []), machines.file_of(machine)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file}, inputs)
-    chosen = resolved_options(chosen)
     name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
+    keys = keys_of({name: resolved}, chosen["schemes"])
+    chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     check_hosts(f"explain {name}", resolved, len(records or [""]))
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), allow_cut) for _, path in named}

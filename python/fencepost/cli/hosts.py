@@ -18,6 +18,8 @@ def in_order(machine: str, record: Path | None) -> tuple[str, Path | None]:
 def is_record(path: Path) -> bool:
     """Whether that is the file of a record, by how it begins."""
     try:
+        if not path.is_file():  # a named pipe would be waited for
+            return False
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencepost import _core, documents, record_summary
+from fencepost import _core, documents, record_summary, reliability, terminal
 from fencepost import doctor as examination
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.exit_codes import CHECK_FAILED
 
 
 @app.command()
@@ -29,6 +30,8 @@ def info(
     if json_file is not None:
         documents.write_json(json_file, document)
     record_summary.show(document, console.output())
+    for note in reliability.remarks(document):
+        console.warn(note)
     if document["problem"] is not None:
         raise InputError(document["problem"])
 
@@ -42,10 +45,10 @@ def doctor(
     if json_file is not None:
         entries = [dataclasses.asdict(finding) for finding in findings]
         documents.write_json(json_file, {"findings": entries})
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid("", "", "", Column(overflow="fold"), "", padding=(0, 2))
     for finding in findings:
         mark = "ok" if finding.is_here else "MISSING" if finding.is_required else "absent"
         table.add_row(mark, finding.name, finding.detail, finding.purpose, finding.remedy)
-    console.output().print(table, markup=False)
+    terminal.print_table(console.output(), table)
     if any(finding.is_required and not finding.is_here for finding in findings):
-        raise typer.Exit(1)
+        raise typer.Exit(CHECK_FAILED)

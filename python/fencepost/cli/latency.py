@@ -99,9 +99,11 @@ def latency_command(
         measure_ns=measure_us * 1000,
         seed=seed,
     )
-    if load.threads * load.outstanding > latency.REQUESTS_MAX:
+    hosts = len(latency.loaded_hosts(resolved, load.memory))
+    if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:
+        on_hosts = f"on each of {hosts} hosts " if hosts > 1 else ""
         raise InputError(
-            f"{load.threads} threads with {load.outstanding} requests each (--threads, "
+            f"{load.threads} threads with {load.outstanding} requests each {on_hosts}(--threads, "
             f"--outstanding): at most {latency.REQUESTS_MAX:,} can be under way in all"
         )
     with console.messages().status("") as status:

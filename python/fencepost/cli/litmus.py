@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencepost import __version__, _core, documents, machines
+from fencepost import __version__, _core, documents, machines, terminal
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.plural import many
 
 FORMAT_VERSION = 1
 VARIATIONS = 16
@@ -101,7 +102,7 @@ def litmus(
         if docs is not None and not said:
             documents.write_whole(docs, with_table(docs, rows))
     finally:  # a full disk costs files, and not what was found
-        console.output().print(_table(rows), markup=False)
+        terminal.print_table(console.output(), _table(rows))
         for line in (*broken, *said):
             print(line)
         for line in never_left(rows):
@@ -137,8 +138,8 @@ def reached(rows: list[Finding]) -> str:
     states = sum(len(row["states"]) for row in run)
     left = states - sum(len(row["never_left"]) for row in run)
     return (
-        f"{len(run)} tests run: {hit} of {len(allowed)} allowed outcomes reached,"
-        f" {left} of {states} states of the models left"
+        f"{many(len(run), 'test')} run: {hit} of {many(len(allowed), 'allowed outcome')} reached,"
+        f" {left} of {many(states, 'state')} of the models left"
     )
 
 
@@ -202,10 +203,12 @@ def markdown(rows: list[Finding]) -> str:
 
 # What is in a cell of the table.
 COLUMNS = ("id", "test", "query", "published", "model", "left", "reached on", "ok")
+PROSE = ("test", "query", "reached on")
 
 
 def _table(rows: list[Finding]) -> Table:
-    table = Table(*COLUMNS, box=None)
+    columns = (Column(name, overflow="fold" if name in PROSE else "ellipsis") for name in COLUMNS)
+    table = Table(*columns, box=None)
     for row in _whole(rows):
         table.add_row(*_cells(row))
     return table

@@ -5,14 +5,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencepost import _core, documents, machine_keys, machines
+from fencepost import _core, documents, machine_keys, machines, terminal
 from fencepost.cli import console, outputs
-from fencepost.cli.application import app
+from fencepost.cli.application import Group, app, print_help_alone
 
-group = typer.Typer(help="Named machines and the schema of machine files.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="Named machines and the schema of machine files.")
 app.add_typer(group, name="machine")
+
+
+@group.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """The machines that ship with Fencepost."""
+    print_help_alone(context)
 
 
 @group.command("list")
@@ -24,10 +30,10 @@ def list_machines(
     if json_file is not None:
         entries = [{"name": name, "description": text} for name, text in descriptions.items()]
         documents.write_json(json_file, {"machines": entries})
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid("", Column(overflow="fold"), padding=(0, 2))
     for name, text in descriptions.items():
         table.add_row(name, text)
-    console.output().print(table, markup=False)
+    terminal.print_table(console.output(), table)
 
 
 @group.command()

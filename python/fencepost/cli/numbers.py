@@ -4,8 +4,9 @@ import math
 
 import typer
 
-# The largest: what the core counts with is 64 bits wide.
-COUNT_MAX = (1 << 64) - 1
+from fencepost import arguments
+
+COUNT_MAX = arguments.COUNT_MAX
 TIME_NS_MAX = 1.8e16  # in picoseconds that is just within 64 bits
 
 

@@ -4,12 +4,14 @@ A mistyped name must not cost the input: a record may have taken hours to make. 
 what was found, where that may have taken hours.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fencepost._core import InputError
+from fencepost.documents import file_behind
 
 Outputs = Mapping[str, Path | None]
 
@@ -38,6 +40,18 @@ def check_svg(option: str, path: Path | None) -> None:
         raise InputError(f"{option} {path}: pictures are SVG; name it {path.with_suffix('.svg')}")
 
 
+def check_folder(option: str, path: Path | None) -> None:
+    """Makes the folder, or refuses one in which nothing can be written."""
+    if path is None:
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix=".fencepost.", dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
+
+
 def executable(program: list[str]) -> list[Path]:
     """The file of that program, if there is one; as an input."""
     found = shutil.which(program[0])
@@ -52,10 +66,11 @@ def _try(option: str, path: Path) -> None:
             raise InputError(f"{option} {path}: cannot be written: it is a folder")
         if path.exists() and not path.is_file():
             raise InputError(f"{option} {path}: cannot be written: it is no ordinary file")
-        folder = path.parent
+        target = file_behind(path)
+        folder = target.parent
         while not folder.exists():
             folder = folder.parent
-        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=folder):
+        with tempfile.NamedTemporaryFile(prefix=f".{target.name}.", dir=folder):
             pass
     except OSError as error:
         raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
@@ -66,4 +81,4 @@ def _is_same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
     except OSError:
-        return path.resolve() == other.resolve()
+        return os.path.realpath(path) == os.path.realpath(other)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, hold_up, machines
+from fencepost import _core, documents, hold_up, machines, reliability
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -18,6 +18,7 @@ from fencepost.experiment import Experiment, options
 from fencepost.experiment import resolved as resolved_options
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
 from fencepost.progress import Watch
+from fencepost.shown_name import shown_name
 
 
 @app.command()
@@ -103,7 +104,7 @@ def power(
     budget = Budget(nj_per_byte, budget_uj, *limits)
     experiment = Experiment(
         [_core.Record(str(path), allow_cut) for path in records],
-        [path.name for path in records],
+        [shown_name(path.name) for path in records],
         {name: resolved},
         chosen,
     )
@@ -112,8 +113,8 @@ def power(
     if "error" in found:
         raise InternalError(found["error"])
     document = found["power"]
-    for warning in found["warnings"]:
-        console.messages().print(f"warning: {warning}", markup=False, soft_wrap=True)
+    for note in reliability.notes(found):
+        console.warn(note)
     try:
         if json_file is not None:
             provenance = {"machine": name, "resolved": resolved, "options": chosen}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencepost import _core, documents
+from fencepost import _core, documents, terminal
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -334,13 +334,13 @@ def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
 
 
 def _list() -> None:
-    table = Table("invariants", "predicate", "says", box=None)
+    table = Table("invariants", "predicate", Column("says", overflow="fold"), box=None)
     for predicate in CATALOGUE["predicates"]:
         numbers = ", ".join(map(str, predicate["invariants"]))
         table.add_row(numbers, predicate["name"], predicate["says"])
-    console.output().print(table, markup=False)
-    table = Table("mutant", "killed by", "does", box=None)
+    terminal.print_table(console.output(), table)
+    table = Table("mutant", "killed by", Column("does", overflow="fold"), box=None)
     for mutant in CATALOGUE["mutants"]:
         table.add_row(mutant["name"], mutant["predicate"], mutant["does"])
     console.output().print()
-    console.output().print(table, markup=False)
+    terminal.print_table(console.output(), table)

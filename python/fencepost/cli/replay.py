@@ -9,18 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, hold_up, machines, recording, report, table
+from fencepost import _core, documents, hold_up, machines, recording, reliability, report, table
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.exit_codes import FAULT
+from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
 from fencepost.cli.numbers import COUNT_MAX
-from fencepost.experiment import Experiment, options
+from fencepost.experiment import Experiment, keys_of, options, schemes_in
 from fencepost.experiment import resolved as resolved_options
-from fencepost.figures import EVERY_SCHEME
+from fencepost.figures import Run
 from fencepost.progress import Watch
+from fencepost.shown_name import shown_name
 
 Pm = Annotated[
     list[str] | None,
@@ -87,12 +88,26 @@ Jobs = Annotated[
     typer.Option("-j", "--jobs", min=1, help="Replays at once (default: one per processor)."),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Schemes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,…",
+        help="Of nopb, pb, pb_rf and pb_adaptive (default: all that a machine can run).",
+    ),
+]
 Hosts = Annotated[
     list[str] | None,
     typer.Option(
         "--host",
         metavar="N=RECORD",
         help="What host N of the machine replays, counted from 0; once for each host.",
+    ),
+]
+AllowForcedWaits = Annotated[
+    bool,
+    typer.Option(
+        "--allow-forced-waits",
+        help="Do not exit with 1 where a replay had to end waits, and is not reliable.",
     ),
 ]
 AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")]
@@ -107,7 +122,12 @@ def run(
     record: Annotated[
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb, pb_rf or pb_adaptive.")] = "pb_rf",
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            help="nopb, pb, pb_rf or pb_adaptive (default: pb_rf; without a switch nopb)."
+        ),
+    ] = None,
     hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
@@ -122,9 +142,11 @@ def run(
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
+    allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
     machine, record = in_order(machine, record)
+    scheme = scheme or machines.best_scheme(machines.resolve(machine, sets or []))
     chosen = options(
         [scheme],
         pm,
@@ -138,7 +160,8 @@ def run(
         allow_cut=allow_cut,
     )
     records = records_of(program_of(context), record, hosts)
-    _replay(context, [machine], records, chosen, jobs, quiet, json_file, report_file)
+    runs = _replay(context, [machine], records, chosen, jobs, quiet, json_file, report_file)
+    _end(runs, allow_forced_waits)
 
 
 @app.command()
@@ -150,9 +173,7 @@ def compare(
             metavar="MACHINE… RECORD | MACHINE… -- PROGRAM ARGS…", help="Machines, then the record."
         ),
     ],
-    schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(EVERY_SCHEME),
+    schemes: Schemes = None,
     hosts: Hosts = None,
     pm: Pm = None,
     persist: Persist = "program",
@@ -167,6 +188,7 @@ def compare(
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
+    allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
     chosen = options(
@@ -189,7 +211,8 @@ def compare(
             names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
+    runs = _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
+    _end(runs, allow_forced_waits)
 
 
 def _replay(
@@ -201,22 +224,28 @@ def _replay(
     quiet: bool,
     json_file: Path | None,
     report_file: Path | None,
-) -> None:
+) -> list[Run]:
+    """Replays and shows; gives the runs."""
     # Everything that can be wrong is looked at before a program is run or anything simulated.
     program = program_of(context)
     inputs = [*(records or []), *map(machines.file_of, names)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file, "--report": report_file}, inputs)
-    chosen = resolved_options(chosen)
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
+    keys = keys_of(resolved, chosen["schemes"])
+    chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     for name, machine in resolved.items():
         check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(
-            [opened[path] for _, path in named], [name for name, _ in named], resolved, chosen
+            [opened[path] for _, path in named],
+            [name for name, _ in named],
+            resolved,
+            chosen,
+            keys,
         )
         with Watch(console.messages(), quiet) as watch:
             result = hold_up.of_options(experiment, jobs or os.cpu_count() or 1, watch)
@@ -227,12 +256,22 @@ def _replay(
             documents.write_whole(report_file, report.html(result))
     finally:  # a full disk costs files, and not what was measured
         table.show(result, console.output(), console.messages())
-    if any("error" in run for run in result["runs"]):
+    runs: list[Run] = result["runs"]
+    return runs
+
+
+def _end(runs: list[Run], allow_forced_waits: bool) -> None:
+    """Ends the command with the code that these runs call for."""
+    if reliability.has_forced_waits(runs) and not allow_forced_waits:
+        raise typer.Exit(CHECK_FAILED)
+    if any("error" in run for run in runs):
         raise typer.Exit(FAULT)
 
 
-def schemes_of(listed: str) -> list[str]:
-    """The schemes of a list with commas, not yet looked at."""
+def schemes_of(listed: str | None) -> list[str] | None:
+    """The schemes of a list with commas, not yet looked at; None where none is given."""
+    if listed is None:
+        return None
     return [scheme.strip() for scheme in listed.split(",") if scheme.strip()]
 
 
@@ -242,10 +281,10 @@ def recorded(
 ) -> Iterator[list[tuple[str, Path]]]:
     """The records with their names in results; one made on the fly is gone afterwards."""
     if records is not None:
-        yield [(record.name, record) for record in records]
+        yield [(shown_name(record.name), record) for record in records]
         return
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
         path = Path(folder) / "record.fencepost"
         recording.record_to(path, [], program)
-        yield [(Path(program[0]).name, path)]
+        yield [(shown_name(Path(program[0]).name), path)]

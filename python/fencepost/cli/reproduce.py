@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fencepost import documents
+from fencepost import documents, terminal
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.replay import Jobs, Quiet
+from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
 from fencepost.progress import WholeWatch
 from fencepost.reproduce import adaptive, elapsed, page, programs, replays, report
-from fencepost.reproduce.claims import Claim
+from fencepost.reproduce.claims import Claim, counted
 from fencepost.reproduce.pcs import PARTS, QUICK_PARTS, Outcome
 from fencepost.reproduce.pcs import reproduce as reproduce_pcs
 from fencepost.reproduce.records import Progress
@@ -61,6 +62,7 @@ def reproduce(
     ] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
+    allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Rebuild a study, and compare with what it published. An interrupted one goes on."""
     if study not in STUDIES:
@@ -77,7 +79,8 @@ def reproduce(
     listed = programs.read(programs_file or programs.OWN_LIST)
     programs.check(listed, programs_file is None)
     folder = out or FOLDER / study
-    folder.mkdir(parents=True, exist_ok=True)
+    outputs.check_folder("--out", folder)
+    outputs.check_folder("--docs", docs)
     messages = console.messages()
     log = (lambda text: None) if quiet else messages.print
     kept = replays.Replays(
@@ -94,16 +97,19 @@ def reproduce(
     _write(outcome, folder, json_file, docs)
     report_file = folder / "report.html"
     documents.write_whole(report_file, report.html(outcome))
-    console.output().print(_table(outcome.claims), markup=False)
+    terminal.print_table(console.output(), _table(outcome.claims))
     for row in outcome.elapsed:
         took = elapsed.duration(row["seconds"])
         print(f"{row['part']}: {row['replays']} replays, {row['records']} records, {took}")
+    for reason in outcome.unreliable:
+        console.warn(reason)
     for failure in outcome.failures:
         messages.print(f"failed: {failure}", markup=False)
-    known = [claim for claim in outcome.claims if claim.ours is not None]
-    print(f"reproduce: {sum(claim.holds for claim in known)} of {len(known)} hold; {report_file}")
+    print(f"reproduce: {counted(outcome.claims)}; {report_file}")
+    if outcome.has_forced_waits and not allow_forced_waits:
+        raise typer.Exit(CHECK_FAILED)
     if outcome.failures:
-        raise typer.Exit(1)
+        raise typer.Exit(FAULT)
 
 
 def _write(outcome: Outcome, folder: Path, json_file: Path | None, docs: Path | None) -> None:

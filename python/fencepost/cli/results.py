@@ -37,4 +37,4 @@ def diff(
     found = difference.between(documents.read_result(a), documents.read_result(b))
     if json_file is not None:
         documents.write_json(json_file, found)
-    difference.show(found, console.output())
+    difference.show(found, console.output(), console.messages())

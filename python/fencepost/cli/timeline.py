@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import documents, timeline
+from fencepost import documents, reliability, timeline
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -108,6 +108,9 @@ def make_timeline(
     if picture is not None:
         documents.write_whole(picture, timeline.picture(requests, ":".join(key)))
     documents.write_whole(output, trace)
+    followed = next(run for run in document["runs"] if (run["machine"], run["scheme"]) == key)
+    for note in reliability.notes(followed):
+        console.warn(note)
     console.messages().print(
         f"{output}: {':'.join(key)}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
         highlight=False,

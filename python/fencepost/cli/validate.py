@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fencepost import documents
+from fencepost import documents, terminal
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -74,7 +74,7 @@ def validate(
         if docs is not None and not faults:
             _write_page(docs, done)
     finally:  # a full disk costs files, and not what was found
-        console.output().print(_table(rows), markup=False)
+        terminal.print_table(console.output(), _table(rows))
         print(page.reasons(rows))
     names = {comparison.name for comparison, _ in done}
     not_needed = misses.not_needed(rows, known, names, whole=not quick)

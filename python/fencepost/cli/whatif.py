@@ -21,14 +21,14 @@ from fencepost.cli.replay import (
     Persist,
     Pm,
     Quiet,
+    Schemes,
     Seed,
     Set,
     recorded,
     schemes_of,
 )
-from fencepost.experiment import options
+from fencepost.experiment import keys_of, options, schemes_in
 from fencepost.experiment import resolved as resolved_options
-from fencepost.figures import EVERY_SCHEME
 from fencepost.progress import WholeWatch
 from fencepost.whatif import plot, ranges, text
 from fencepost.whatif.study import Study
@@ -47,9 +47,7 @@ def whatif_command(
             help="A record, then keys with 4..256 (powers of two), 4..256:4 (steps) or 4,16,64.",
         ),
     ] = None,
-    schemes: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Of nopb, pb, pb_rf and pb_adaptive.")
-    ] = ",".join(EVERY_SCHEME),
+    schemes: Schemes = None,
     grid: Annotated[
         bool, typer.Option("--grid", help="All keys together, not each alone.")
     ] = False,
@@ -92,7 +90,8 @@ def whatif_command(
     inputs += outputs.executable(program) if program else []
     outputs.check_svg("--plot", plot_file)
     outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
-    chosen = resolved_options(chosen)
+    keys = keys_of({machine: machines.resolve(machine, chosen["set"])}, chosen["schemes"])
+    chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     sweeps = ranges.all_of(given[1:] if has_record else given)
     study = Study.planned(machine, chosen, sweeps, grid)
     for resolved in (study.resolved, *study.points.values()):

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -14,9 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from fencepost._core import InputError
-
-# What is kept of what a check printed.
-OUTPUT_BYTES_MAX = 2000
+from fencepost.crash.output import Output
+from fencepost.interruptions import held
 
 # How long the output of a check that was ended is waited for.
 GRACE_SECONDS = 1
@@ -27,10 +27,12 @@ SPECIAL = re.compile(r"""[\s'"\\$`&|;<>()*?\[\]{}!]""")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check said: `outcome` is `ok`, `exit N`, `signal N` or `timeout`."""
+    """What a check said: `outcome` is `ok`, `exit N`, `signal N` or `timeout`. `output` is all that
+    it printed, or its end if all of it is in the file `kept` (journal.py)."""
 
     outcome: str
     output: str = ""
+    kept: str | None = None
 
     @property
     def is_ok(self) -> bool:
@@ -72,18 +74,14 @@ class Running:
                 _kill(process)
 
 
-def end(process: subprocess.Popen[bytes]) -> bytes:
-    """Ends a process with its whole session; gives what it printed that was not read yet. What it
-    started may have left the session and keep its output open: that is not waited for long."""
+def end(process: subprocess.Popen[bytes], output: Output | None = None) -> None:
+    """Ends a process with its whole session, and reads what it printed until then. What it started
+    may have left the session and keep its output open: that is not waited for long."""
     _kill(process)
-    try:
-        output, _ = process.communicate(timeout=GRACE_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        output = error.output
-        if process.stdout is not None:
-            process.stdout.close()
-        process.wait()
-    return output or b""
+    (output or Output()).read(process, GRACE_SECONDS)
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -155,19 +153,32 @@ class Check:
 
         Raises `CheckEnded` where `running` was ended meanwhile: that is no verdict.
         """
-        process = self._start(image)
-        with running.watching(process) if running else nullcontext():
-            try:
-                output, _ = process.communicate(timeout=self.timeout)
-            except subprocess.TimeoutExpired:
-                return Verdict("timeout", _shown(end(process)))
-            except BaseException:
+        output = Output()
+        process: subprocess.Popen[bytes] | None = None
+        try:
+            with held():
+                process = self._start(image)
+            with running.watching(process) if running else nullcontext():
+                begun = time.monotonic()
+                is_over = output.read(process, self.timeout)
+                left = self.timeout - (time.monotonic() - begun)
+                process.wait(max(left, 0) if is_over else 0)
+        except subprocess.TimeoutExpired:
+            assert process is not None
+            end(process, output)
+            return Verdict("timeout", output.text())
+        except CheckEnded:  # and so has all of it
+            raise
+        except BaseException:
+            if process is not None:
                 end(process)
-                raise
+            raise
+        if process.stdout is not None:
+            process.stdout.close()
         code = process.returncode
         if code == 0:
             return Verdict("ok")
-        return Verdict(f"signal {-code}" if code < 0 else f"exit {code}", _shown(output))
+        return Verdict(f"signal {-code}" if code < 0 else f"exit {code}", output.text())
 
 
 def executable(name: str) -> list[str | int]:
@@ -177,7 +188,3 @@ def executable(name: str) -> list[str | int]:
         return [str(path)]
     status = path.stat()
     return [str(path), status.st_size, status.st_mtime_ns]
-
-
-def _shown(output: bytes) -> str:
-    return output[-OUTPUT_BYTES_MAX:].decode(errors="replace").strip()

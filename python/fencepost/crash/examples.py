@@ -223,8 +223,9 @@ EXAMPLES = (
         "ledger",
         "early-acknowledgement",
         "acknowledged before the transaction",
+        "later_store",
+        "book",
         "between_stores",
-        "",
     ),
     _broken(
         "ledger",

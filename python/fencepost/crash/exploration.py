@@ -1,24 +1,23 @@
 """Explores the crash states of a record: makes the images of each instant, and runs the check."""
 
-import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 from fencepost._core import CrashStates, InternalError
+from fencepost.crash.blame import Blame
 from fencepost.crash.check import Check, Running, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
-from fencepost.crash.minimise import Choice, Minimal, minimise
-from fencepost.crash.reduction import ReadLines, Reduction
+from fencepost.crash.minimise import Choice
+from fencepost.crash.reads_choice import ReadsChoice
+from fencepost.crash.reduction import Reduced, Reduction
 from fencepost.crash.violations import Violations
 
-# Of failing images that no violation found so far accounts for, how many are minimised.
-EXPLAINED_MAX = 40
-# And so many of the instant at which the exploration was interrupted.
-EXPLAINED_LATE_MAX = 5
+# So many failing images of the instant at which the exploration was interrupted are looked into.
+LOOKS_LATE_MAX = 5
 
 Image = tuple[str, Choice]
 
@@ -34,6 +33,8 @@ class Counts:
     resumed: int = 0
     duplicates: int = 0
     failing: int = 0
+    # Of these, what fails because of what --ignore names alone.
+    ignored: int = 0
     bounded_instants: int = 0
     combinations_max: float = 1
     reduced_instants: int = 0
@@ -63,14 +64,16 @@ class Explorer:
     violations: Violations
     bounds: Bounds
     jobs: int
-    read_lines: ReadLines
+    reads: ReadsChoice
     watch: Callable[[Counts], None]
     counts: Counts = field(default_factory=Counts)
     _running: Running = field(default_factory=Running)
-    _explained: int = 0
-    _now: int = 0
+    _blame: Blame = field(init=False)
     # Failing images of the present instant that nothing was made of yet.
     _failing: list[Image] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._blame = Blame(self.states, self.violations, self._verdict_of, self._save)
 
     def run(self) -> None:
         """Goes through all instants."""
@@ -79,7 +82,7 @@ class Explorer:
         try:
             while (instant := self.states.advance()) is not None:
                 self.files.advance(self.states.changes())
-                self._now = instant
+                self._blame.begin(instant)
                 self._instant(pool)
                 self.counts.instants += 1
                 self.counts.seconds = time.monotonic() - begun
@@ -94,6 +97,7 @@ class Explorer:
             raise
         finally:
             self._end_checks(pool)
+            self.counts.ignored = self._blame.ignored_images
             self.counts.seconds = time.monotonic() - begun
 
     def _instant(self, pool: ThreadPoolExecutor) -> None:
@@ -115,7 +119,7 @@ class Explorer:
         # Small ones first: they are minimised soonest. In an order that no timing changes.
         self._failing.sort(key=lambda image: (sum(map(bool, image[1])), places[image[0]]))
         while self._failing:
-            self._blame(self._failing[0][1])
+            self._blame.image(self._failing[0][1])
             self._failing.pop(0)
 
     def _end_checks(self, pool: ThreadPoolExecutor) -> bool:
@@ -141,17 +145,18 @@ class Explorer:
     def _give_up(self) -> None:
         """Makes something of failing images that were found at the instant of an interruption; a
         second interruption ends that too."""
-        explained_max = self._explained + EXPLAINED_LATE_MAX
+        looks_max = self._blame.looks + LOOKS_LATE_MAX
         self._failing.sort(key=lambda image: sum(map(bool, image[1])))
         try:
-            while self._failing and self._explained < explained_max:
-                self._blame(self._failing[0][1])
+            while self._failing and self._blame.looks < looks_max:
+                self._blame.image(self._failing[0][1])
                 self._failing.pop(0)
         except KeyboardInterrupt:
             pass
 
     def _leave_unexplained(self) -> None:
-        self.violations.unexplained += len(self._failing)
+        for _, choice in self._failing:
+            self._blame.leave(choice)
         self._failing.clear()
 
     def _images(self) -> tuple[list[Image], int]:
@@ -163,11 +168,7 @@ class Explorer:
         for _, contents in self.states.doubtful():
             of_all_lines *= contents
         if of_all_lines > self.bounds.images:
-            bounds = self.bounds
-            reduction = Reduction(
-                self.states, self.files, self.read_lines, bounds.images, bounds.seed
-            )
-            reduced = reduction.here()
+            reduced = self._reduced()
             if reduced is not None:
                 read, is_sure = reduced.lines, reduced.is_sure
                 self.counts.reduced_instants += 1
@@ -182,8 +183,16 @@ class Explorer:
         self.counts.bounded_instants += not is_all or not is_sure
         return images, duplicates
 
-    def _newest(self) -> Choice:
-        return [contents - 1 for _, contents in self.states.doubtful()]
+    def _reduced(self) -> Reduced | None:
+        """The lines that count at this instant, if it is worth it to find out which those are."""
+        newest = [contents - 1 for _, contents in self.states.doubtful()]
+        make = lambda: self.files.make(self.states.patches(newest))  # noqa: E731
+        if not (runs_max := self.reads.runs_max(make)):
+            return None
+        bounds = self.bounds
+        return Reduction(
+            self.states, self.files, self.reads.lines, bounds.images, bounds.seed, runs_max
+        ).here()
 
     def _verdict(self, image: Image, running: Running | None = None) -> Verdict:
         content, choice = image
@@ -192,53 +201,12 @@ class Explorer:
             self.counts.resumed += 1
             return known
         verdict = self.check.run(self.files.make(self.states.patches(choice)), running)
-        self.journal.add(content, verdict)
         self.counts.checked += 1
-        return verdict
+        return self.journal.add(content, verdict)
 
     def _verdict_of(self, choice: Choice) -> Verdict:
         content = self.states.hash(choice)
         return self.journal.get(content) or self._verdict((content, choice))
 
-    def _fails(self, choice: Choice) -> bool:
-        return not self._verdict_of(choice).is_ok
-
-    def _blame(self, choice: Choice) -> None:
-        """Finds out what a failing image fails because of, unless that is known already."""
-        newest = self._newest()
-        known = self.violations.lost_instructions()
-        present = {missing for _, missing in self.states.missing(choice)} & known.keys()
-        # Each alone, then all together: an image may have more than one of them.
-        for repaired in [*({one} for one in sorted(present)), present]:
-            if repaired and not self._fails(self._without(choice, repaired, newest)):
-                violation = known[min(repaired)]
-                violation.images += 1
-                violation.instants.add(self._now)
-                return
-        if self._explained >= EXPLAINED_MAX:
-            self.violations.unexplained += 1
-            return
-        self._explained += 1
-        self._explain(minimise(choice, newest, self._fails))
-
-    def _without(self, choice: Choice, instructions: set[int], newest: Choice) -> Choice:
-        """The image in which no store of these instructions is lost."""
-        repaired = list(choice)
-        for line, missing in self.states.missing(choice):
-            if missing in instructions:
-                repaired[line] = newest[line]
-        return repaired
-
-    def _explain(self, minimal: Minimal) -> None:
-        explanation: dict[str, Any] = json.loads(
-            self.states.explain(minimal.choice, minimal.early, minimal.lost)
-        )
-        verdict = self._verdict_of(minimal.smallest)
-        newer = sum(map(bool, minimal.smallest))
-        content = self.states.hash(minimal.smallest)
-        explanation["lines"] = json.loads(self.states.stores(minimal.smallest))
-        if self.violations.add(
-            explanation, verdict.outcome, verdict.output, (self._now, newer, content)
-        ):
-            patches = self.states.patches(minimal.smallest)
-            self.files.save(patches, self.violations.path_for(explanation))
+    def _save(self, choice: Choice, path: Path) -> None:
+        self.files.save(self.states.patches(choice), path)

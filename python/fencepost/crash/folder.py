@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +33,42 @@ def make(folder: Path) -> None:
         raise InputError(f"--out {folder}: nothing can be written there")
 
 
-def forget_finished(folder: Path, *, is_recorded_again: bool) -> None:
-    """An exploration that was finished is begun anew: program or check may have been mended. One
-    that the user or a fault ended goes on.
+def is_begun_anew(folder: Path, *, is_recorded_again: bool, is_seen_again: bool) -> bool:
+    """Whether the exploration there was finished, and another takes its place: program or check may
+    have been mended. One that the user or a fault ended goes on, and so does one `is_seen_again` of
+    which the user only wants to see other violations.
 
     Raises `InputError` where that would only seem to do the same once more: a program that finds
     its pool as it left it does something else, and what failed would be forgotten.
     """
     result = folder / RESULT
-    if not result.exists():
-        return
+    if is_seen_again or not result.exists():
+        return False
     found = _read(result)
     if found.get("interrupted") or found.get("error"):
-        return
+        return False
     if is_recorded_again:
         _refuse_on_old_pool(folder, result, found)
-    for path in (result, *(own_files(folder) if is_recorded_again else [folder / JOURNAL])):
-        path.unlink(missing_ok=True)
+    return True
+
+
+def forget(folder: Path) -> None:
+    """Removes what an exploration found there, when nothing stands against the next one."""
+    (folder / JOURNAL).unlink(missing_ok=True)
+    shutil.rmtree(folder / journal.OUTPUTS, ignore_errors=True)
     for image in folder.glob("*.image"):
         image.unlink()
+    (folder / RESULT).unlink(missing_ok=True)
+
+
+def write_result(folder: Path, result: dict[str, Any]) -> None:
+    """Puts a result in the place of the one before, whose other images are not needed any more."""
+    documents.write_json(folder / RESULT, result)
+    failing = (result[kind] for kind in ("violations", "ignored", "unexplained"))
+    needed = {one["image"] for several in failing for one in several}
+    for image in folder.glob("*.image"):
+        if image.name not in needed:
+            image.unlink()
 
 
 def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> None:
@@ -61,7 +80,8 @@ def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> No
         raise InputError(
             f"{folder}: an exploration that found violations is finished there, and {pool} holds "
             "what the program left: it would go on from that, and what failed would be forgotten; "
-            "remove the pool, or choose another --out"
+            "remove the pool, or choose another --out; to see what lies behind a violation that "
+            "you know, add --ignore FILE:LINE"
         )
 
 
@@ -84,10 +104,16 @@ def is_recorded(folder: Path, program: list[str], pm: str) -> bool:
 
 
 def record(folder: Path, program: list[str], pm: str) -> None:
-    """Records the program for an exploration there."""
+    """Records the program for an exploration there; if that is interrupted, nothing is left."""
     (folder / RECORD).unlink(missing_ok=True)
     documents.write_json(folder / PROGRAM, _made(program, pm))
-    recording.record_to(folder / RECORD, ["--values", "--pm", pm], program)
+    try:
+        recording.record_to(folder / RECORD, ["--values", "--pm", pm], program)
+    except KeyboardInterrupt:
+        (folder / PROGRAM).unlink()
+        with suppress(OSError):  # where something of another exploration is
+            folder.rmdir()
+        raise
 
 
 def _made(program: list[str], pm: str) -> dict[str, Any]:
@@ -96,10 +122,8 @@ def _made(program: list[str], pm: str) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+        document = json.loads(documents.read_text(path, errors="replace"))
+    except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
     if not isinstance(document, dict):
         raise _damaged(path)

@@ -1,15 +1,25 @@
-"""What has been checked already, by content: a run that was stopped goes on from there."""
+"""What has been checked already, by content: a run that was stopped goes on from there.
+
+Long output of checks lies in files of its own, one for each content.
+"""
 
 import fcntl
+import hashlib
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 from fencepost._core import InputError
 from fencepost.crash.check import Verdict
+from fencepost.crash.output import bytes_of, end_of
+from fencepost.documents import read_text
 
 FORMAT = 1
+
+# The folder of outputs, beside the journal.
+OUTPUTS = "outputs"
 
 
 def is_begun(path: Path) -> bool:
@@ -22,6 +32,7 @@ class Journal:
 
     def __init__(self, path: Path, asked: dict[str, Any]) -> None:
         self._verdicts: dict[str, Verdict] = {}
+        self._outputs = path.parent / OUTPUTS
         self._lock = _locked(path.with_suffix(".lock"))
         header = {"format": FORMAT, **asked}
         kept = _whole_lines(path)
@@ -40,13 +51,30 @@ class Journal:
     def get(self, image: str) -> Verdict | None:
         return self._verdicts.get(image)
 
-    def add(self, image: str, verdict: Verdict) -> None:
-        """Kept from now on, whatever happens to this process."""
+    def add(self, image: str, verdict: Verdict) -> Verdict:
+        """Kept from now on, whatever happens to this process; gives it as it is kept."""
+        shown = end_of(verdict.output)
+        if shown != verdict.output:
+            verdict = Verdict(verdict.outcome, shown, self._keep(verdict.output))
         self._verdicts[image] = verdict
         entry = {"image": image, "outcome": verdict.outcome}
         if verdict.output:
             entry["output"] = verdict.output
+        if verdict.kept:
+            entry["kept"] = verdict.kept
         os.write(self._file, (json.dumps(entry) + "\n").encode())
+        return verdict
+
+    def _keep(self, output: str) -> str:
+        """Writes it whole or not at all; gives its name, seen from the folder of the journal."""
+        content = bytes_of(output + "\n")
+        file = self._outputs / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
+        if not file.exists():
+            self._outputs.mkdir(exist_ok=True)
+            temporary = file.with_suffix(f".{threading.get_ident()}.new")
+            temporary.write_bytes(content)
+            temporary.rename(file)
+        return str(file.relative_to(self._outputs.parent))
 
     def close(self) -> None:
         os.close(self._file)
@@ -67,8 +95,7 @@ def _locked(path: Path) -> int:
 def _whole_lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    text = path.read_text(errors="replace")
-    lines = text.split("\n")
+    lines = read_text(path, errors="replace").split("\n")
     return lines[:-1]
 
 
@@ -85,7 +112,8 @@ def _header(path: Path, line: str) -> dict[str, Any]:
 def _entry(path: Path, line: str) -> tuple[str, Verdict]:
     try:
         entry = json.loads(line)
-        return entry["image"], Verdict(entry["outcome"], entry.get("output", ""))
+        verdict = Verdict(entry["outcome"], entry.get("output", ""), entry.get("kept"))
+        return entry["image"], verdict
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: it is damaged; choose another --out, or delete {path.parent}"

@@ -1,4 +1,4 @@
-"""From a failing image to the smallest one that fails, and the lines that it fails because of."""
+"""From a failing image to the smallest one that fails, and the stores that it fails because of."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,16 @@ from dataclasses import dataclass
 # For each line in doubt the number of its content: 0 is what was promised durable.
 Choice = list[int]
 
+Fails = Callable[[Choice], bool]
+
 
 @dataclass(frozen=True)
 class Minimal:
     """Why an image fails.
 
-    In `smallest` no line can be taken back to what was promised without its passing. In `choice`
-    no line can be let become durable either. `early` are the lines of it that are newer than
-    promised and without which it passes, `lost` the older ones that make it pass once they are
-    as new as visible.
+    In `smallest` no line can be taken back towards the floor without its passing. In `choice` no
+    line can be let become durable either, up to one store: it passes with the content before that
+    of any line of `early`, and with the content behind that of any line of `lost`.
     """
 
     smallest: Choice
@@ -23,38 +24,75 @@ class Minimal:
     lost: list[int]
 
 
-def minimise(choice: Choice, newest: Choice, fails: Callable[[Choice], bool]) -> Minimal:
-    """Takes lines back to what was promised, then makes lost ones durable, while it fails."""
-    smallest = _reduce(choice, fails)
-    small = smallest
+def minimise(choice: Choice, floor: Choice, newest: Choice, fails: Fails) -> Minimal:
+    """Takes lines back, but not below `floor`, then makes lost ones durable, while it fails."""
+    smallest = _reduce(choice, floor, fails)
     for line, content in enumerate(smallest):
-        if content != newest[line]:
-            tried = _with(small, line, newest[line])
-            small = tried if fails(tried) else small
+        smallest[line] = _oldest_failing(smallest, line, floor[line], content, fails)
+    small = list(smallest)
+    for line, content in enumerate(smallest):
+        if content != newest[line] and fails(tried := _with(small, line, newest[line])):
+            small = tried
 
     def passes_with(line: int, content: int) -> bool:
         return small[line] != content and not fails(_with(small, line, content))
 
     lines = range(len(small))
-    early = [line for line in lines if passes_with(line, 0)]
+    early = [line for line in lines if passes_with(line, floor[line])]
+    for line in early:
+        small[line] = _oldest_failing(small, line, floor[line], small[line], fails)
     lost = [line for line in lines if passes_with(line, newest[line])]
-    return Minimal(smallest, small, early, lost)
+    for line in lost:
+        small[line] = _newest_failing(small, line, newest[line], fails)
+    return Minimal(
+        smallest,
+        small,
+        [line for line in early if small[line] > 0 and passes_with(line, small[line] - 1)],
+        [line for line in lost if passes_with(line, small[line] + 1)],
+    )
 
 
-def _reduce(choice: Choice, fails: Callable[[Choice], bool]) -> Choice:
+def _reduce(choice: Choice, floor: Choice, fails: Fails) -> Choice:
     """Halves of the lines first, then quarters, down to single ones."""
-    raised = [line for line, content in enumerate(choice) if content]
+    choice = list(choice)
+    raised = [line for line, content in enumerate(choice) if content > floor[line]]
     size = len(raised)
     while size > 0:
         for start in range(0, len(raised), size):
             tried = list(choice)
             for line in raised[start : start + size]:
-                tried[line] = 0
+                tried[line] = floor[line]
             if tried != choice and fails(tried):
                 choice = tried
-        raised = [line for line in raised if choice[line]]
+        raised = [line for line in raised if choice[line] > floor[line]]
         size //= 2
     return choice
+
+
+def _oldest_failing(choice: Choice, line: int, floor: int, failing: int, fails: Fails) -> int:
+    """Of the contents of a line down to `floor`, with which it passes unless it has that already:
+    one with which it fails, and passes with the one before."""
+    passing = floor
+    while failing - passing > 1:
+        middle = (passing + failing) // 2
+        if fails(_with(choice, line, middle)):
+            failing = middle
+        else:
+            passing = middle
+    return failing
+
+
+def _newest_failing(choice: Choice, line: int, passing: int, fails: Fails) -> int:
+    """Of the contents of a line up to `passing`, with which it passes: one with which it fails, and
+    passes with the one behind. The store between them decides."""
+    failing = choice[line]
+    while passing - failing > 1:
+        middle = (passing + failing) // 2
+        if fails(_with(choice, line, middle)):
+            failing = middle
+        else:
+            passing = middle
+    return failing
 
 
 def _with(choice: Choice, line: int, content: int) -> Choice:

@@ -8,6 +8,7 @@ from pathlib import Path
 from fencepost import _core
 from fencepost.crash.accesses import Accesses
 from fencepost.crash.check import Check, end
+from fencepost.interruptions import held
 from fencepost.recording import LAUNCHER
 
 # Recording makes a program slower; a check that takes longer than this is not reduced.
@@ -47,17 +48,21 @@ class RecordedReads:
 
     def _record(self, folder: Path, image: Path) -> None:
         arguments = self.check.arguments(image)
-        recorder = subprocess.Popen(
-            [str(LAUNCHER), "--children", "-o", str(folder / "check.fencepost"), "--", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        command = [str(LAUNCHER), "--children", "-o", str(folder / "check.fencepost")]
+        recorder: subprocess.Popen[bytes] | None = None
         try:
+            with held():
+                recorder = subprocess.Popen(
+                    [*command, "--", *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
             recorder.wait(self.check.timeout * SLOWDOWN_MAX)
         except BaseException:
-            end(recorder)
+            if recorder is not None:
+                end(recorder)
             raise
 
     def _lines(self, folder: Path, image: Path) -> set[int] | None:

@@ -13,9 +13,6 @@ from fencepost._core import CrashStates
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.minimise import Choice
 
-# At one instant the check is recorded at most so many times.
-RUNS_MAX = 64
-
 # Gives the lines of the file (offset / 64) that a check reads of an image; None if unknown.
 ReadLines = Callable[[Path], set[int] | None]
 
@@ -40,6 +37,8 @@ class Reduction:
     read_lines: ReadLines
     bound: int
     seed: int
+    # The check is recorded at most so many times.
+    runs_max: int
 
     def here(self) -> Reduced | None:
         """None if it is not known what the check reads."""
@@ -54,7 +53,7 @@ class Reduction:
             if any(_stands_for(run, choice) for run in runs):
                 own: set[int] = set()
             else:
-                if len(runs) == RUNS_MAX:
+                if len(runs) == self.runs_max:
                     return Reduced(lines, is_sure=False)
                 recorded = self.read_lines(self.files.make(self.states.patches(choice)))
                 if recorded is None:

@@ -3,22 +3,23 @@
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError, InternalError
+from fencepost.crash import folder
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
-from fencepost.crash.folder import JOURNAL
+from fencepost.crash.ignore import Ignore
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
-from fencepost.crash.reduction import ReadLines
-from fencepost.crash.violations import Violations
+from fencepost.crash.reads_choice import ReadsChoice
+from fencepost.crash.violations import Unexplained, Violation, Violations
 from fencepost.experiment import options
 
 # The copy of a failing image that it is shown again with.
@@ -39,7 +40,11 @@ class Request:
     bounds: Bounds
     jobs: int
     pool_size: int | None = None
-    uses_reads: bool = True
+    # None leaves it to the cost.
+    uses_reads: bool | None = None
+    ignore: Ignore = field(default_factory=Ignore)
+    # What an exploration that is finished has left in `out` is removed.
+    is_begun_anew: bool = False
 
 
 def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]:
@@ -55,16 +60,23 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         json.dumps(chosen),
     )
     known: dict[str, Any] = json.loads(_interruptible(states, states.replay))
+    request.ignore.check(json.loads(states.stored_from()))
     size = request.pool_size or _size_of(known)
     provenance = json.loads(record.provenance())
-    journal = Journal(request.out / JOURNAL, _asked(request, provenance["hash"], size))
-    violations = Violations(request.out)
-    reads = RecordedReads(request.check, request.out.resolve())
+    with ImageFiles(request.out.resolve(), size) as files:
+        _check_without_power_cut(request, files, states)
+    if request.is_begun_anew:
+        folder.forget(request.out)
+    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], size))
+    violations = Violations(request.out, request.ignore)
+    recorded_reads = RecordedReads(request.check, request.out.resolve())
+    reads = ReadsChoice(
+        request.uses_reads, request.check, recorded_reads, request.bounds.images, request.jobs
+    )
     interrupted, error = False, None
     try:
         _discard_images(request.out)
         with ImageFiles(request.out.resolve(), size) as files:
-            _check_without_power_cut(request, files, states)
             explorer = Explorer(
                 states,
                 request.check,
@@ -73,7 +85,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 violations,
                 request.bounds,
                 request.jobs,
-                reads if request.uses_reads else _not_at_all,
+                reads,
                 watch,
             )
             try:
@@ -88,9 +100,10 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     if not interrupted and error is None:
         try:
             redundant = json.loads(_interruptible(states, states.redundant))
+        except KeyboardInterrupt:
+            interrupted = True
         except InternalError as fault:
             error = str(fault)
-    found = violations.all()
     return {
         "out": str(request.out),
         "machine": request.machine_name,
@@ -102,23 +115,37 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "instants": known["instants"],
         "bound": request.bounds.images,
         "seed": request.bounds.seed,
-        "not_reduced_because": reads.obstacle,
+        "reads": reads.as_json(),
         "counts": vars(explorer.counts),
-        "violations": [violation.as_json(_show(request, violation.image)) for violation in found],
-        "unexplained_images": violations.unexplained,
+        **_found(request, violations),
         "redundant_flushes": needed_elsewhere_left_out(
-            redundant, [violation.explanation["idle_flush"] for violation in found]
+            redundant, [violation.explanation["idle_flush"] for violation in violations.all()]
         ),
         "interrupted": interrupted,
         "error": error,
     }
 
 
+def _found(request: Request, violations: Violations) -> dict[str, Any]:
+    """All failing images, by what they fail because of."""
+
+    def as_json(found: Iterable[Violation | Unexplained]) -> list[dict[str, Any]]:
+        return [one.as_json(_show(request, one.image)) for one in found]
+
+    return {
+        "violations": as_json(violations.all()),
+        "ignored": as_json(violations.ignored()),
+        "unexplained": as_json(violations.unexplained()),
+    }
+
+
 def needed_elsewhere_left_out(redundant: dict[str, Any], hinted: list[Any]) -> dict[str, Any]:
     """Redundant flushes without those that a violation takes for the flush of another line: they
     are to be mended, not left out. What all cost together is not known without them."""
-    flushes = [flush for flush in redundant["flushes"] if flush["source"] not in hinted]
-    left_out = [flush for flush in redundant["flushes"] if flush["source"] in hinted]
+    addresses = {place["address"] for place in hinted if place}
+    is_hinted = [flush["source"]["address"] in addresses for flush in redundant["flushes"]]
+    flushes = [f for f, hinted in zip(redundant["flushes"], is_hinted, strict=True) if not hinted]
+    left_out = [f for f, hinted in zip(redundant["flushes"], is_hinted, strict=True) if hinted]
     cost = redundant["cost"]
     if cost and any(flush["redundant"] == flush["executions"] for flush in left_out):
         cost = {**cost, "without_ps": None}
@@ -136,10 +163,10 @@ def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:
             raise
 
 
-def _discard_images(folder: Path) -> None:
+def _discard_images(out: Path) -> None:
     """What an exploration that was killed left of its images; the journal says that none runs."""
     for pattern in ("images-*", "reads-*"):
-        for left in folder.glob(pattern):
+        for left in out.glob(pattern):
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -166,9 +193,6 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
         "timeout": request.check.timeout,
         "pool_bytes": size,
     }
-
-
-_not_at_all: ReadLines = lambda image: None  # noqa: E731
 
 
 def _show(request: Request, image: Path) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from fencepost import source_place
+from fencepost.plural import many
 
 # Lines of a failing image of which the stores are printed; crash.json has them all.
 LINES_SHOWN = 8
+LINE_BYTES = 64
 
 FAULTS = {
     "missing_flush": "missing flush",
@@ -22,15 +24,20 @@ FAULTS = {
 }
 
 
-def place(source: dict[str, Any] | None) -> str:
-    """A place in the source; a system call or a synchronisation function has none."""
-    return source_place.shown(source) if source else "(a call that wrote to the pool)"
+def place(source: dict[str, Any] | None, *, has_caller: bool = False) -> str:
+    """A place in the source, with the line that called its function if that is wanted."""
+    if source is None:
+        return "(a call that wrote to the pool)"
+    own = source if has_caller else {**source, "called_from": None}
+    return f"{source_place.shown(own)}{'' if source['address'] else ', by a call'}"
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """The whole result."""
     for number, violation in enumerate(result["violations"], 1):
         yield from _violation(number, violation, result["out"])
+    for number, unexplained in enumerate(result["unexplained"], 1):
+        yield from _unexplained(number, unexplained, result["out"])
     yield from _redundant(result["redundant_flushes"])
     yield from _summary(result)
 
@@ -39,35 +46,72 @@ def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str
     yield f"violation {number}: {FAULTS[violation['fault']]}"
     for label, store in (("durable", violation["durable"]), ("lost", violation["lost"])):
         if store:
-            yield f"  {label:8} {_store(store)}"
+            yield f"  {label:8} {_store(store, has_caller=True)}"
+    if len(violation["called_from"]) > 1:
+        callers = "; ".join(map(source_place.shown, violation["called_from"]))
+        yield f"  {'called':8} from {callers}"
     advice = _advice(violation)
     if advice:
         yield f"  {'mend':8} {advice}"
+    durable, lost = violation["durable"], violation["lost"]
+    if durable and lost and place(durable["source"]) == place(lost["source"]):
+        where = (
+            f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
+        )
+        yield f"  {'hint':8} both stores are on that line: {where}"
     if violation["idle_flush"]:
         idle = place(violation["idle_flush"])
         yield f"  {'hint':8} the flush at {idle} had nothing to write back: is it the wrong line?"
-    first_line = violation["output"].split("\n")[-1]
-    said = f": {first_line}" if first_line else ""
-    yield f"  {'check':8} {violation['outcome']}{said}"
+    yield from _said(violation, out)
     newer = violation["lines_newer_than_promised"]
-    where = "as promised" if newer == 0 else f"{_many(newer, 'line')} newer than promised"
+    where = "as promised" if newer == 0 else f"{many(newer, 'line')} newer than promised"
     at = violation["instant_ps"] / 1e6
     yield f"  {'image':8} {out}/{violation['image']} ({where}; power cut at {at:.3f} us)"
-    yield from _lines(violation["lines"])
+    yield from _lines(violation["lines"], _deciding(violation))
     seen, instants = violation["images"], violation["instants"]
-    yield f"  {'seen':8} in {_many(seen, 'image')} at {_many(instants, 'instant')}"
+    yield f"  {'seen':8} in {many(seen, 'image')} at {many(instants, 'instant')}"
     yield f"  {'show':8} {violation['show']}"
     yield ""
 
 
-def _store(store: dict[str, Any]) -> str:
-    what = f"{store['size']} bytes at {store['offset']:#x}"
-    return f"{place(store['source'])}: {what}, thread {store['thread']}"
+def _said(failing: dict[str, Any], out: str) -> Iterator[str]:
+    """How the check failed; the last line of what it printed, and where all of it is."""
+    said = failing["output"].split("\n")
+    yield f"  {'check':8} {failing['outcome']}{f': {said[-1]}' if said[-1] else ''}"
+    if failing["whole_output"]:
+        yield f"  {'output':8} {out}/{failing['whole_output']}"
+    elif len(said) > 1:
+        yield f"  {'output':8} {many(len(said), 'line')}, in crash.json"
 
 
-def _lines(of_image: list[dict[str, Any]]) -> Iterator[str]:
-    """What the smallest image holds and lacks, line by line; what is newer than promised first."""
-    ordered = sorted(of_image, key=lambda line: not line["durable"])
+def _unexplained(number: int, failing: dict[str, Any], out: str) -> Iterator[str]:
+    """Images that fail, and nobody knows why: all instants, since each may be another fault."""
+    yield f"not explained {number}: {many(failing['images'], 'failing image')}"
+    yield from _said(failing, out)
+    yield f"  {'image':8} {out}/{failing['image']}"
+    at = (f"{at['ps'] / 1e6:.3f} us ({at['images']:,})" for at in failing["instants"])
+    yield f"  {'cut at':8} {', '.join(at)}"
+    yield f"  {'show':8} {failing['show']}"
+    yield ""
+
+
+def _store(store: dict[str, Any], *, has_caller: bool = False) -> str:
+    what = f"{store['size']} bytes at {store['offset']:#x}, thread {store['thread']}"
+    return f"{place(store['source'], has_caller=has_caller)}: {what}"
+
+
+def _deciding(violation: dict[str, Any]) -> set[int]:
+    """Where the lines of the durable and of the lost store begin."""
+    stores = filter(None, (violation["durable"], violation["lost"]))
+    return {store["offset"] // LINE_BYTES * LINE_BYTES for store in stores}
+
+
+def _lines(of_image: list[dict[str, Any]], deciding: set[int]) -> Iterator[str]:
+    """What the smallest image holds and lacks, line by line: first those that decide, then what is
+    newer than promised."""
+    ordered = sorted(
+        of_image, key=lambda line: (line["offset"] not in deciding, not line["durable"])
+    )
     for line in ordered[:LINES_SHOWN]:
         yield f"  {'in it':8} the line at {line['offset']:#x}"
         if line["promised"]:
@@ -77,11 +121,7 @@ def _lines(of_image: list[dict[str, Any]]) -> Iterator[str]:
                 more = f" (and {run['stores'] - 1:,} more by it)" if run["stores"] > 1 else ""
                 yield f"    {label:9} {_store(run['first'])}{more}"
     if (left := len(ordered) - LINES_SHOWN) > 0:
-        yield f"    and {_many(left, 'line')} more, in crash.json"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+        yield f"    and {many(left, 'line')} more, in crash.json"
 
 
 def _advice(violation: dict[str, Any]) -> str:
@@ -150,48 +190,72 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     rate = f", {counts['checked'] / minutes:,.0f} a minute" if counts["checked"] else ""
     resumed = f", {counts['resumed']:,} known from before" if counts["resumed"] else ""
     yield (
-        f"{counts['instants']:,} of {result['instants']:,} instants; {counts['images']:,} images, "
-        f"{counts['duplicates']:,} more had the same content; "
-        f"{counts['checked']:,} checks{resumed}{rate}"
+        f"{counts['instants']:,} of {many(result['instants'], 'instant')}; "
+        f"{many(counts['images'], 'image')}, {counts['duplicates']:,} more had the same content; "
+        f"{many(counts['checked'], 'check')}{resumed}{rate}"
     )
     if counts["reduced_instants"]:
         yield (
-            f"at {counts['reduced_instants']:,} instants only lines count that the check reads "
-            f"of some image: up to {counts['reduced_to']:.3g} combinations of versions instead of "
-            f"{counts['reduced_from']:.3g}"
+            f"at {many(counts['reduced_instants'], 'instant')} only lines count that the check "
+            f"reads of some image: up to {counts['reduced_to']:.3g} combinations of versions "
+            f"instead of {counts['reduced_from']:.3g}"
         )
     if counts["unsure_instants"]:
         yield (
             f"not all: at {counts['unsure_instants']:,} of these, what the check reads differs "
             "from image to image, and it was not recorded on all of them"
         )
-    if result["not_reduced_because"]:
-        yield (
-            "where there were too many combinations, lines that the check does not read were not "
-            f"left out: {result['not_reduced_because']}"
-        )
+    if said := _reads(result["reads"]):
+        yield said
     if bounded := counts["bounded_instants"] - counts["unsure_instants"]:
         yield (
-            f"not all: at {bounded:,} instants there were more combinations of "
+            f"not all: at {many(bounded, 'instant')} there were more combinations of "
             f"versions than --images {result['bound']} (up to {counts['combinations_max']:.3g}); "
             f"a choice of them was made, drawn with --seed {result['seed']}"
         )
-    if result["unexplained_images"]:
-        yield f"{result['unexplained_images']:,} failing images were not looked into one by one"
+    for ignored in result["ignored"]:
+        at = f" at {place(ignored['lost']['source'])}" if ignored["lost"] else ""
+        yield (
+            f"ignored: {FAULTS[ignored['fault']]}{at}: {many(ignored['images'], 'image')} at "
+            f"{many(ignored['instants'], 'instant')}"
+        )
+    if result["unexplained"]:
+        images = sum(failing["images"] for failing in result["unexplained"])
+        yield f"{many(images, 'failing image')} not explained"
     faults = len(result["violations"])
-    verdict = _many(faults, "violation") if faults else "no violation"
-    if counts["failing"] and not faults:
-        verdict = f"{_many(counts['failing'], 'image')} failed"
+    verdict = many(faults, "violation") if faults else "no violation"
+    if not faults and (failing := counts["failing"] - counts["ignored"]):
+        verdict = f"{many(failing, 'image')} failed"
+    elif not faults and counts["ignored"]:
+        verdict = "no violation but what --ignore names"
     if result["error"]:
         yield result["error"]
     elif result["interrupted"]:
         yield "interrupted; the same command goes on from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
-        yield f"crash: {verdict} in {counts['images']:,} images"
+        yield f"crash: {verdict} in {many(counts['images'], 'image')}"
         return
     left = result["instants"] - counts["instants"]
     yield (
         f"crash: not finished, so far {'none failed' if verdict == 'no violation' else verdict} in "
-        f"{counts['images']:,} images; {_many(left, 'instant')} not done, "
-        f"{_many(counts['unchecked'], 'image')} of this one not checked"
+        f"{many(counts['images'], 'image')}; {many(left, 'instant')} not done, "
+        f"{many(counts['unchecked'], 'image')} of this one not checked"
     )
+
+
+def _reads(reads: dict[str, Any]) -> str:
+    """Whether it was looked for what the check reads, and why."""
+    if reads["used"] is None:
+        return ""
+    if reads["obstacle"]:
+        return (
+            "where there were too many combinations, lines that the check does not read were not "
+            f"left out: {reads['obstacle']}"
+        )
+    if reads["wanted"] is not None:
+        return ""
+    plain, recorded = reads["check_seconds"], reads["recorded_check_seconds"]
+    cost = f"recording the check takes {recorded:.3g} s, a plain run {plain:.3g} s"
+    if reads["used"]:
+        return f"--reads was chosen: {cost}; up to {reads['runs_max']} recorded runs an instant"
+    return f"--no-reads was chosen: {cost}; it is cheaper to check more images"

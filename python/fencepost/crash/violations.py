@@ -1,8 +1,14 @@
 """Violations: failing images, brought together by what is wrong in the program."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from fencepost import source_place
+from fencepost.crash.check import Verdict
+from fencepost.crash.ignore import Ignore
 
 Explanation = dict[str, Any]
 
@@ -21,18 +27,20 @@ ORDER = (
 )
 
 # What makes two violations the same.
-Signature = tuple[Any, ...]
+Signature = tuple[str, int | None, int | None]
+
+# What a check said, as far as it does not differ from image to image.
+Kind = tuple[str, str]
 
 
 def signature_of(explanation: Explanation) -> Signature:
-    """The fault and the instructions that it lies between."""
+    """The fault and the lines of the program that it lies between."""
 
-    def instruction(store: dict[str, Any] | None) -> int | None:
-        return store["instruction"] if store else None
+    def line(store: dict[str, Any] | None) -> int | None:
+        source = store["source"] if store else None
+        return source["line"] if source else None
 
-    lost = instruction(explanation["lost"])
-    durable = instruction(explanation["durable"])
-    return (explanation["fault"], lost, durable)
+    return (explanation["fault"], line(explanation["lost"]), line(explanation["durable"]))
 
 
 @dataclass
@@ -40,20 +48,31 @@ class Violation:
     """One fault of the program, with the smallest image that shows it."""
 
     explanation: Explanation
-    outcome: str
-    output: str
+    verdict: Verdict
     instant_ps: int
     lines: int
     hash: str
     image: Path
-    images: int = 1
+    is_ignored: bool
+    images: int = 0
     instants: set[int] = field(default_factory=set)
+    kinds: set[Kind] = field(default_factory=set)
+    # Lines that call the function which makes the lost store, by how they are shown.
+    callers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def seen(self, instant: int, kind: Kind) -> None:
+        """One more image that fails because of it."""
+        self.images += 1
+        self.instants.add(instant)
+        self.kinds.add(kind)
 
     def as_json(self, command: str) -> dict[str, Any]:
         return {
             **self.explanation,
-            "outcome": self.outcome,
-            "output": self.output,
+            "called_from": list(self.callers.values()),
+            "outcome": self.verdict.outcome,
+            "output": self.verdict.output,
+            "whole_output": self.verdict.kept,
             "instant_ps": self.instant_ps,
             "lines_newer_than_promised": self.lines,
             "image": self.image.name,
@@ -63,56 +82,109 @@ class Violation:
         }
 
 
+@dataclass
+class Unexplained:
+    """Failing images of which it is not known why they fail, and of which the check says the same;
+    one of them is kept as a file."""
+
+    verdict: Verdict
+    image: Path
+    instants: Counter[int] = field(default_factory=Counter)
+
+    def as_json(self, command: str) -> dict[str, Any]:
+        instants = [{"ps": ps, "images": count} for ps, count in sorted(self.instants.items())]
+        return {
+            "outcome": self.verdict.outcome,
+            "output": self.verdict.output,
+            "whole_output": self.verdict.kept,
+            "images": self.instants.total(),
+            "instants": instants,
+            "image": self.image.name,
+            "show": command,
+        }
+
+
 class Violations:
     """All violations found so far; the smallest image of each is kept as a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ignore: Ignore) -> None:
         self._folder = folder
+        self._ignore = ignore
         self._found: dict[Signature, Violation] = {}
-        self.unexplained = 0
-
-    def __len__(self) -> int:
-        return len(self._found)
+        self._by_origin: dict[int, Violation] = {}
+        self._unexplained: dict[Kind, Unexplained] = {}
 
     def all(self) -> list[Violation]:
         """Those that name what is missing first; of these, what was seen in most images."""
+        return _ranked(v for v in self._found.values() if not v.is_ignored)
 
-        def rank(violation: Violation) -> tuple[int, int]:
-            return ORDER.index(violation.explanation["fault"]), -violation.images
+    def ignored(self) -> list[Violation]:
+        """Those that the user does not want to see, in the same order."""
+        return _ranked(v for v in self._found.values() if v.is_ignored)
 
-        return sorted(self._found.values(), key=rank)
+    def unexplained(self) -> list[Unexplained]:
+        """In the order in which they were found."""
+        return list(self._unexplained.values())
 
-    def lost_instructions(self) -> dict[int, Violation]:
-        """By the instruction whose store was lost, the violation."""
-        found = self._found.values()
-        return {v.explanation["lost"]["instruction"]: v for v in found if v.explanation["lost"]}
+    def by_origin(self) -> dict[int, Violation]:
+        """By the origin of the store that was lost, the violation."""
+        return self._by_origin
 
-    def path_for(self, explanation: Explanation) -> Path:
-        """Where the image of such a violation is kept."""
-        fault = explanation["fault"]
-        alike = [signature for signature in self._found if signature[0] == fault]
-        number = alike.index(signature_of(explanation)) + 1
-        return self._folder / f"{fault}-{number}.image"
+    def get(self, explanation: Explanation) -> Violation | None:
+        """The one that this explanation is of, if it was found before."""
+        return self._found.get(signature_of(explanation))
 
     def add(
-        self, explanation: Explanation, outcome: str, output: str, at: tuple[int, int, str]
-    ) -> bool:
-        """Counts one; `at` is (instant, lines newer than promised, hash).
-
-        Whether its image is to be kept: the first of its kind, or a smaller one.
-        """
-        signature = signature_of(explanation)
+        self, explanation: Explanation, verdict: Verdict, at: tuple[int, int, str]
+    ) -> tuple[Violation, int | None, bool]:
+        """Takes in what an image was found to fail because of; `at` is (instant, lines newer than
+        promised, hash). Gives the violation, the origin of its lost store if none is known that
+        loses it, and whether its image is to be kept: the first one, or a smaller."""
         instant, lines, content = at
-        known = self._found.get(signature)
-        if known is not None:
-            known.images += 1
-            known.instants.add(instant)
-            if lines >= known.lines:
-                return False
-        violation = Violation(explanation, outcome, output, instant, lines, content, Path())
-        if known is not None:
-            violation.images, violation.instants = known.images, known.instants
-        violation.instants.add(instant)
-        self._found[signature] = violation
-        violation.image = self.path_for(explanation)
-        return True
+        violation = self.get(explanation)
+        if violation is None:
+            is_ignored = self._ignore.is_meant(explanation)
+            violation = Violation(explanation, verdict, instant, lines, content, Path(), is_ignored)
+            self._found[signature_of(explanation)] = violation
+            violation.image = self._path_for(violation)
+        elif lines < violation.lines:
+            violation.explanation, violation.verdict = explanation, verdict
+            violation.instant_ps, violation.lines, violation.hash = instant, lines, content
+        origin = self._take_in_lost(violation, explanation)
+        return violation, origin, violation.hash == content
+
+    def _take_in_lost(self, violation: Violation, explanation: Explanation) -> int | None:
+        """The origin of the lost store, if no violation is known that loses it."""
+        lost = explanation["lost"]
+        if not lost or explanation["fault"] == "between_stores":  # then it is not visible yet
+            return None
+        if caller := lost["source"] and lost["source"]["called_from"]:
+            violation.callers.setdefault(source_place.shown(caller), caller)
+        origin: int = lost["origin"]
+        if origin in self._by_origin:
+            return None
+        self._by_origin[origin] = violation
+        return origin
+
+    def leave_unexplained(self, verdict: Verdict, kind: Kind, instant: int) -> Path | None:
+        """Counts an image of which it is not known why it fails; where it is to be kept, if it is
+        the first of its kind."""
+        first: Path | None = None
+        if kind not in self._unexplained:
+            first = self._folder / f"unexplained-{len(self._unexplained) + 1}.image"
+            self._unexplained[kind] = Unexplained(verdict, first)
+        self._unexplained[kind].instants[instant] += 1
+        return first
+
+    def _path_for(self, violation: Violation) -> Path:
+        """Where the image of a violation is kept."""
+        fault = violation.explanation["fault"]
+        number = sum(signature[0] == fault for signature in self._found)
+        return self._folder / f"{fault}-{number}.image"
+
+
+def _ranked(violations: Iterable[Violation]) -> list[Violation]:
+    def rank(violation: Violation) -> tuple[int, int]:
+        return ORDER.index(violation.explanation["fault"]), -violation.images
+
+    return sorted(violations, key=rank)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fencepost import figures
+from fencepost import figures, reliability
 from fencepost.explain import causes
 
 # Of waiting: what is nearer than this to the best may be ahead with the next start of the threads.
@@ -73,7 +73,8 @@ def _run(run: Document) -> Document:
     stack = run["latency_stacks"]["persist"]
     return {
         **{name: run[name] for name in ("scheme", "ended", "simulated_ns", "instructions")},
-        **{name: run[name] for name in ("persist", "fence_stall", "warnings")},
+        **{name: run[name] for name in ("persist", "fence_stall")},
+        **reliability.members(run),
         "latency_ns": stack["latency_ns"],
         "parts_ns": stack["parts"],
         "busy_cores": busy_cores(run),

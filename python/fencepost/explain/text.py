@@ -3,15 +3,15 @@
 An entry is where it is, over the whole width, and below it a row for each scheme.
 """
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 
-from fencepost import figures, source_place, table
+from fencepost import figures, reliability, source_place, table, terminal
 from fencepost.explain import causes
 from fencepost.explain.document import NEAR
+from fencepost.plural import many
 
 Document = dict[str, Any]
 Entry = tuple[str, list[list[str]]]  # where it is, and its rows
@@ -27,6 +27,7 @@ FENCE_COLUMNS = (
     ("scheme", "executed", "waited", "p50", "p99", "in all", "of run", "for"),
     ("", "", "", "", "", "", "time", ""),
 )
+INDENT = "     "  # of what does not fit on one line
 WIDE = 120  # columns of a terminal that has room for three causes, and between columns
 
 
@@ -34,20 +35,14 @@ def show(document: Document, top: int, output: Console, messages: Console) -> No
     """Everything on standard output, warnings and failures on standard error."""
     for line in lines(document, top, output.width):
         output.print(line, soft_wrap=True, markup=False)
-    said: dict[str, list[str]] = {}
-    for run in document["runs"]:
-        for warning in run.get("warnings", []):
-            said.setdefault(f"warning: {warning}", []).append(run["scheme"])
-        if "error" in run:
-            said.setdefault(f"error: {run['error']}", []).append(run["scheme"])
-    for text, names in said.items():
-        where = "" if len(names) == len(document["runs"]) else f" ({', '.join(names)})"
-        messages.print(f"{text}{where}", soft_wrap=True, markup=False, highlight=False)
+    runs = document["runs"]
+    for text in reliability.gathered(runs, [run["scheme"] for run in runs]):
+        terminal.print_line(messages, text)
 
 
 def lines(document: Document, top: int, width: int) -> Iterator[str]:
     """Lines that persist, then fences, those first that cost most; then each scheme in a line."""
-    yield table.replayed(document["provenance"])
+    yield from terminal.wrapped(table.replayed(document["provenance"]), width)
     causes_shown = 3 if width >= WIDE else 1
     sites = [
         (
@@ -58,7 +53,13 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
     ]
     yield ""
     marks = f"*: helps most there, or within {NEAR:.0%} of what does"
-    yield f"{_counted(len(document['sites']), top, 'lines that persist')}; {marks}"
+    counted = _counted(
+        len(document["sites"]),
+        top,
+        "line",
+        "persist" if len(document["sites"]) != 1 else "persists",
+    )
+    yield from terminal.wrapped(f"{counted}; {marks}", width)
     yield from _listed(SITE_COLUMNS, sites, width)
     waiting = [fence for fence in document["fences"] if _has_waited(fence)]
     fences = [
@@ -67,10 +68,12 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
     ]
     if fences:
         yield ""
-        yield _counted(len(waiting), top, "fences that waited")
+        yield from terminal.wrapped(_counted(len(waiting), top, "fence", "waited"), width)
         yield from _listed(FENCE_COLUMNS, fences, width)
     yield ""
-    yield from (summary(run) for run in document["runs"] if "error" not in run)
+    for run in document["runs"]:
+        if "error" not in run:
+            yield from terminal.wrapped(summary(run), width, INDENT)
 
 
 def summary(run: Document) -> str:
@@ -98,8 +101,10 @@ def label(entry: Document) -> str:
     return " ← ".join([first, *pieces[1:]])
 
 
-def _counted(count: int, top: int, what: str) -> str:
-    return f"{count} {what}" if count <= top else f"{top} of {count} {what} (--top, --json)"
+def _counted(count: int, top: int, what: str, which: str) -> str:
+    if count <= top:
+        return f"{many(count, what)} that {which}"
+    return f"{top} of {many(count, what)} that {which} (--top, --json)"
 
 
 def _listed(
@@ -109,19 +114,26 @@ def _listed(
     rows = [*map(list, headings), *(row for _, rows in entries for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     space = "  " if width >= WIDE else " "
-    for heading in headings:
-        yield _row(list(heading), widths, space)
-    yield "─" * (sum(widths) + len(space) * len(widths))
+    folds = terminal.folded(widths, len(space), width, len(INDENT))
+    for fold in folds:
+        yield from (_row(list(heading), widths, space, fold) for heading in headings)
+    yield "─" * min(sum(widths) + len(space) * len(widths), width)
     for where, rows in entries:
-        yield from textwrap.wrap(where, width, subsequent_indent="     ", break_on_hyphens=False)
-        yield from (_row(row, widths, space) for row in rows)
+        yield from terminal.wrapped(where, width, INDENT)
+        yield from (_row(row, widths, space, fold) for row in rows for fold in folds)
 
 
-def _row(cells: list[str], widths: list[int], space: str) -> str:
-    """The first and the last column stand left, the others right."""
-    first, *numbers, last = cells
-    between = [cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True)]
-    return space + space.join([first.ljust(widths[0]), *between, last]).rstrip()
+def _row(cells: list[str], widths: list[int], space: str, columns: range) -> str:
+    """A line of a row: the first and the last column stand left, the others right."""
+    last = len(cells) - 1
+    shown = [
+        cells[column].ljust(widths[column])
+        if column in (0, last)
+        else cells[column].rjust(widths[column])
+        for column in columns
+    ]
+    indent = INDENT if columns[0] else ""
+    return (indent + space + space.join(shown)).rstrip()
 
 
 def _site_row(site: Document, scheme: str, causes_shown: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 One thread follows a chain of pointers, and the mean of its reads is the latency. The other threads
 read and write as fast as they can, or with a delay between their requests, and so make the load.
+Every host that reaches the memory does both; the latency is that of the first of them.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fencepost import __version__, traffic
+from fencepost._core import InputError
 from fencepost.documents import FORMAT_VERSION
 from fencepost.traffic import Machine, Stream
 
@@ -50,6 +52,20 @@ def memories(machine: Machine) -> list[str]:
     return [*found, "dram"]
 
 
+def loaded_hosts(machine: Machine, memory: str) -> list[int]:
+    """The hosts that reach that memory; `InputError` with the first one's reason if none does."""
+    found, reasons = [], []
+    for host in range(len(machine.resolved["fabric"]["hosts"])):
+        try:
+            machine.footprint_max(memory, host)
+            found.append(host)
+        except InputError as reason:
+            reasons.append(reason)
+    if not found:
+        raise reasons[0]
+    return found
+
+
 def usual_load(machine: Machine, memory: str | None = None) -> Load:
     """One thread for each core, with as many requests under way as its first level can miss."""
     return Load(
@@ -69,7 +85,7 @@ def measure(
     machine: Machine, load: Load, jobs: int, watch: Callable[[int, int], None] = lambda *_: None
 ) -> Document:
     """The document of `fencepost latency --json`; `watch` gets points done and points in all."""
-    machine.footprint_max(load.memory)  # what cannot be is refused before anything is simulated
+    hosts = loaded_hosts(machine, load.memory)  # refuses what cannot be before any simulation
     names = list(dict.fromkeys([load.memory, *memories(machine)]))
     asked = [(mix, delay) for mix in load.mixes for delay in load.delays]
     in_all = len(names) + len(asked)
@@ -94,7 +110,11 @@ def measure(
             "format_version": FORMAT_VERSION,
             "fencepost": __version__,
             "machines": {machine.name: machine.resolved},
-            "options": {"scheme": machine.scheme, **asdict(load)},
+            "options": {
+                "scheme": machine.scheme,
+                "hosts": [machine.resolved["fabric"]["hosts"][host] for host in hosts],
+                **asdict(load),
+            },
         },
         "idle": results[: len(names)],
         "curves": curves,
@@ -103,15 +123,44 @@ def measure(
 
 def idle_point(machine: Machine, memory: str, seed: int = 0) -> Document:
     """The latency of one kind of memory while nothing else goes on."""
-    footprint = _footprint(machine, memory, 1)
-    result = machine.measure([traffic.chase(memory, footprint)], measure_ns=IDLE_NS, seed=seed)
-    return {"memory": memory, **_latency(result)}
+    host = loaded_hosts(machine, memory)[0]
+    streams: list[list[Stream]] = [[] for _ in machine.resolved["fabric"]["hosts"]]
+    streams[host] = [traffic.chase(memory, _footprint(machine, memory, host, 1))]
+    result = machine.measure_hosts(streams, measure_ns=IDLE_NS, seed=seed)
+    return {"memory": memory, **_latency(result, host)}
 
 
 def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: int) -> Document:
     """Latency and bandwidth at one inject delay."""
+    hosts = loaded_hosts(machine, load.memory)
+    names = machine.resolved["fabric"]["hosts"]
+    streams: list[list[Stream]] = [[] for _ in names]
+    for host in hosts:
+        streams[host] = _load_of(machine, load, mix, delay, host)
+    result = machine.measure_hosts(streams, measure_ns=load.measure_ns, seed=load.seed)
+    of_hosts = [
+        {
+            "name": names[host],
+            "bandwidth_gb_per_s": traffic.bandwidth(result, host=host),
+            **_latency(result, host),
+        }
+        for host in hosts
+    ]
+    return {
+        "inject_delay": delay,
+        "bandwidth_gb_per_s": sum(host["bandwidth_gb_per_s"] for host in of_hosts),
+        **_latency(result, hosts[0]),
+        **({"hosts": of_hosts} if len(hosts) > 1 else {}),
+        "links": result["links"],
+    }
+
+
+def _load_of(
+    machine: Machine, load: Load, mix: tuple[int, int], delay: int, host: int
+) -> list[Stream]:
+    """The chain of a host and the threads beside it."""
     cycle_ns = 1 / machine.resolved["core"]["clock_ghz"]
-    footprint = _footprint(machine, load.memory, load.threads + 1)
+    footprint = _footprint(machine, load.memory, host, load.threads + 1)
     # A stream with little memory has fewer places than requests; that is as it would be.
     thread = Stream(
         load.memory,
@@ -122,22 +171,15 @@ def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: int)
         inject_delay_ns=delay * cycle_ns,
         footprint_bytes=max(footprint, load.request_bytes),
     )
-    streams = [traffic.chase(load.memory, footprint), *[thread] * load.threads]
-    result = machine.measure(streams, measure_ns=load.measure_ns, seed=load.seed)
-    return {
-        "inject_delay": delay,
-        "bandwidth_gb_per_s": traffic.bandwidth(result),
-        **_latency(result),
-        "links": result["links"],
-    }
+    return [traffic.chase(load.memory, footprint), *[thread] * load.threads]
 
 
-def _footprint(machine: Machine, memory: str, streams: int) -> int:
+def _footprint(machine: Machine, memory: str, host: int, streams: int) -> int:
     """Of each stream: the usual, or an equal part of what there is, in whole pages."""
-    share = machine.footprint_max(memory) // streams // 4096 * 4096
+    share = machine.footprint_max(memory, host) // streams // 4096 * 4096
     return min(traffic.FOOTPRINT_BYTES, share)
 
 
-def _latency(result: traffic.Result) -> Document:
-    reads = traffic.stream(result, 0)["reads"]
+def _latency(result: traffic.Result, host: int) -> Document:
+    reads = traffic.stream(result, 0, host)["reads"]
     return {name: reads[name] for name in ("count", "latency_ns", "parts_ns")}

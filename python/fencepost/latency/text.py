@@ -16,7 +16,12 @@ def lines(document: Document) -> Iterator[str]:
     options = document["provenance"]["options"]
     yield ""
     yield f"Measuring Loaded Latencies of {options['memory']}"
-    yield f"Using {options['threads']} threads with {options['outstanding']} requests outstanding"
+    first, *others = options["hosts"]
+    where = f" on each of {', '.join([first, *others])}" if others else ""
+    threads = f"{options['threads']} threads with {options['outstanding']} requests outstanding"
+    yield f"Using {threads}{where}"
+    if others:
+        yield f"Latency of {first}, bandwidth of all"
     for curve in document["curves"]:
         yield f"Using {traffic_type(curve)} traffic type"
         yield "Inject\tLatency\tBandwidth"

@@ -80,7 +80,8 @@ def _edges(fabric: dict[str, Any]) -> list[tuple[str, str, bool]]:
     for member, is_local in (("edges", False), ("local_edges", True)):
         for edge in fabric.get(member) or []:
             upper, _, lower = edge.partition(" -> ")
-            found.append((upper, lower, is_local))
+            if (lower, upper, is_local) not in found:  # else the same link in its other direction
+                found.append((upper, lower, is_local))
     return found
 
 

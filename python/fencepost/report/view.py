@@ -5,9 +5,10 @@ and their ratios come from `fencepost.figures`.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from fencepost import figures, table
+from fencepost import figures, reliability, table
 from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
@@ -82,7 +83,8 @@ def view(result: dict[str, Any]) -> View:
         "failures": [
             f"{_name(run, several)}: {run['error']}" for run in result["runs"] if "error" in run
         ],
-        "warnings": _warnings(runs, names),
+        "unreliable": _gathered(runs, names, reliability.reasons),
+        "warnings": _gathered(runs, names, reliability.remarks),
         "columns": columns,
         "headline": _headline(runs),
         **drawn(runs, columns, result["provenance"]["machines"]),
@@ -142,11 +144,11 @@ def columns_of(runs: list[Run], several: bool = False) -> list[View]:
     ]
 
 
-def _warnings(runs: list[Run], names: list[str]) -> list[str]:
+def _gathered(runs: list[Run], names: list[str], notes: Callable[[Run], list[str]]) -> list[str]:
     said: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
-        for warning in run["warnings"]:
-            said.setdefault(warning, []).append(name)
+        for note in notes(run):
+            said.setdefault(note, []).append(name)
     return [f"{text} ({', '.join(where)})" for text, where in said.items()]
 
 
@@ -157,7 +159,9 @@ def _findings(runs: list[Run], several: bool) -> list[str]:
         baseline = figures.baseline_of(run, runs)
         persist = by_key["persist_ratio"].value(run, baseline)
         speedup = by_key["speedup"].value(run, baseline)
-        if baseline is run or persist is None or speedup is None:
+        if baseline is None or baseline is run or persist is None or speedup is None:
+            continue
+        if not (reliability.is_reliable(run) and reliability.is_reliable(baseline)):
             continue
         found.append(
             f"{'On ' + run['machine'] + ', under' if several else 'Under'} {run['scheme']} "
@@ -168,6 +172,19 @@ def _findings(runs: list[Run], several: bool) -> list[str]:
 
 
 def _headline(runs: list[Run]) -> list[View]:
+    is_told = not all(map(reliability.is_reliable, runs))
+    reliable = {
+        "label": "reliable",
+        "explanation": "whether the figures are those of the program that was recorded",
+        "cells": list(map(table.reliable_cell, runs)),
+    }
+    return [
+        *([reliable] if is_told else []),
+        *_figures(runs),
+    ]
+
+
+def _figures(runs: list[Run]) -> list[View]:
     return [
         {
             "label": figure.label,

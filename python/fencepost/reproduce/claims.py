@@ -1,14 +1,15 @@
 """The published figures of the study, each with ours and whether it holds.
 
 How near is near enough is said once: `=` within 0.05 (ratios) or 5 points, `~` within 0.10, `>` and
-`<` strictly; a trend by the sign of its slope, flat within 2 %.
+`<` strictly; a trend by the sign of its slope, flat within 2 %. An estimate whose confidence
+interval spans such a limit decides nothing.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -55,8 +56,30 @@ class Claim:
     reason: str = ""
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether ours is an estimate on both sides of what is near enough."""
+        if self.half_width is None or not isinstance(self.ours, float):
+            return False
+        return any(abs(self.ours - limit) < self.half_width for limit in self._limits())
+
+    def _limits(self) -> list[float]:
+        """Where it begins or ceases to hold."""
+        if not isinstance(self.published, float):
+            return []
+        near = {"=": EQUAL, "~": ABOUT}.get(self.relation, 0.0)
+        return [self.published - near, self.published + near]
+
+    @property
     def holds(self) -> bool:
-        """Whether ours is as near as it has to be; never without data."""
+        """Whether ours is as near as it has to be; never without data, nor undecided."""
+        return self._is_near() and not self.is_undecided
+
+    @property
+    def misses(self) -> bool:
+        """Whether ours is known and not as near as it has to be."""
+        return self.ours is not None and not self.holds and not self.is_undecided
+
+    def _is_near(self) -> bool:
         if isinstance(self.published, str):
             return self.ours == self.published
         if not isinstance(self.ours, float) or self.published is None:
@@ -91,7 +114,7 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The claim as a row of the result."""
-        return {**self.__dict__, "holds": self.holds}
+        return {**self.__dict__, "holds": self.holds, "undecided": self.is_undecided}
 
 
 def claims(study: Study, parts: set[str]) -> list[Claim]:
@@ -291,3 +314,11 @@ def _trend(slope: Value) -> str | None:
     if abs(slope) <= FLAT:
         return "flat"
     return "rises" if slope > 0 else "falls"
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many hold of those that are known, and how many are undecided if any are."""
+    known = [claim for claim in claims if claim.ours is not None]
+    undecided = sum(claim.is_undecided for claim in known)
+    text = f"{sum(claim.holds for claim in known)} of {len(known)} hold"
+    return f"{text}, {undecided} undecided" if undecided else text

@@ -30,8 +30,10 @@ def ours_text(claim: Claim) -> str:
 
 
 def holds_text(claim: Claim) -> str:
-    """Yes, no, or – without data."""
-    return "–" if claim.ours is None else "yes" if claim.holds else "no"
+    """Yes, no, undecided, or – without data."""
+    if claim.ours is None:
+        return "–"
+    return "undecided" if claim.is_undecided else "yes" if claim.holds else "no"
 
 
 def ending(study: Study) -> str:
@@ -69,7 +71,7 @@ def markdown(outcome: Outcome) -> str:
         "weak": sum(claim.is_weak for claim in known),
         "ending": ending(outcome.study),
         "claims": lines(outcome.claims),
-        "misses": lines([claim for claim in known if not claim.holds]),
+        "misses": lines([claim for claim in known if claim.misses]),
         "figures": {name: series.TITLES[name] for name in PUBLISHED_FIGURES},
         "sections": list(sections.sections(outcome).values()),
     }

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fencepost import machines
+from fencepost import machines, reliability
 from fencepost._core import __version__
 from fencepost.experiment import LIMITS
 from fencepost.reproduce import (
@@ -166,7 +166,21 @@ class Outcome:
         options = self.replays.options(cell)
         chosen = {name: options[name] for name in ("pm", "persist", *LIMITS, "sample")}
         said = {name: value for name, value in asdict(cell).items() if name not in ENDS}
-        return {**said, **chosen, "failed": run is None, **figures}
+        trust = reliability.members(run or {})
+        return {**said, **chosen, "failed": run is None, **trust, **figures}
+
+    @property
+    def unreliable(self) -> list[str]:
+        """The replays whose figures must not be used, with the reasons, for people."""
+        runs = ((cell, self.study.run(cell) or {}) for cell in self._cells)
+        return [
+            f"{cell.label}: {reason}" for cell, run in runs for reason in reliability.reasons(run)
+        ]
+
+    @property
+    def has_forced_waits(self) -> bool:
+        """Whether any replay has."""
+        return reliability.has_forced_waits(self.study.run(cell) or {} for cell in self._cells)
 
     @property
     def failures(self) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fencepost import recording
+from fencepost import documents, recording
 from fencepost._core import InputError
 from fencepost.tree import EXPERIMENTS, WORKLOADS
 from fencepost.validation import Work, recordings
@@ -66,11 +66,7 @@ class Program:
 def read(path: Path) -> list[Program]:
     """Reads a list of programs; raises `InputError` with what is wrong, and where."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error
+        document = tomllib.loads(documents.read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from error
     entries = document.pop("program", None)

@@ -4,7 +4,8 @@ Its numbers are not typed: `{METRIC/PROGRAM/SCHEME}` in a reason becomes ours of
 `{METRIC/PROGRAM/SCHEME @ HOW}` that of other replays. HOW is `level=LEVEL`, the size of the
 buffer as `switch.persist_buffer.entries=N`, `KEY=VALUE` of an assumption, or `taken`: what the
 assumptions are compared with, to the same limit. `{claims_that_hold/all/all @ HOW}` counts claims
-under an assumption. What was not replayed becomes a dash.
+under an assumption. What has no value becomes a dash; sentences whose numbers come with a part of
+the study that was not run are left out, and the parts named.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ FENCES = "fence_share"  # of the cores' time, in percent
 HOLDING = "claims_that_hold"
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
+_SENTENCE_ENDS = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 def explained(claims: Sequence[Claim], study: Study, parts: set[str]) -> list[Claim]:
@@ -49,25 +51,40 @@ def lines() -> dict[tuple[str, ...], str]:
 
 
 def filled(text: str, study: Study, parts: set[str]) -> str:
-    """A reason with its numbers in their places."""
-    return _PLACE.sub(lambda place: _number(place[1], study, parts), text)
+    """A reason with its numbers in their places, as far as the parts that were run have them."""
+    told, missing = [], set()
+    for sentence in _SENTENCE_ENDS.split(text):
+        needed = {_part(place, study) for place in _PLACE.findall(sentence)} - parts
+        missing |= needed
+        if not needed:
+            told.append(_PLACE.sub(lambda place: _number(place[1], study), sentence))
+    if not missing:
+        return " ".join(told)
+    where = f"{'part' if len(missing) == 1 else 'parts'} {' and '.join(sorted(missing))}"
+    if not told:
+        return f"see the {where}, not run here"
+    return f"{' '.join(told).removesuffix('.')} (more in the {where}, not run here)"
 
 
-def _number(place: str, study: Study, parts: set[str]) -> str:
+def _part(place: str, study: Study) -> str:
+    """The part of the study that has the replays of a number."""
+    named, _, how = place.partition(" @ ")
+    return _view(study, how)[1] or part_of(named.split("/")[0])
+
+
+def _number(place: str, study: Study) -> str:
     named, _, how = place.partition(" @ ")
     metric, program, scheme = named.split("/")
-    view, part = _view(study, how)
+    view, _ = _view(study, how)
     if program in view.names:
         # Not every part has all programs: the others are not looked at.
         view = view.without([name for name in view.names if name != program])
-    is_there = (part or part_of(metric)) in parts
     if metric == HOLDING:
-        return _holding(view) if part in parts else "–"
+        return _holding(view)
     if metric == FENCES:
-        share = _fence_share(view, program, scheme) if is_there else None
+        share = _fence_share(view, program, scheme)
         return "–" if share is None else f"{100 * share:.0f} %"
-    value = figure(view, metric, program, scheme) if is_there else None
-    return formatted(value)
+    return formatted(figure(view, metric, program, scheme))
 
 
 def _view(study: Study, how: str) -> tuple[Study, str | None]:

@@ -12,12 +12,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fencepost import machines
+from fencepost import machines, reliability
 from fencepost.report import render
 from fencepost.report.view import drawn
 from fencepost.reproduce import charts, markdown, page, sections
 from fencepost.reproduce.charts import Columns
-from fencepost.reproduce.claims import Claim, half_width_of
+from fencepost.reproduce.claims import Claim, counted, half_width_of
 from fencepost.reproduce.pcs import PARTS, Outcome
 from fencepost.reproduce.replays import MACHINE, Run
 from fencepost.reproduce.series import BAR_FIGURES
@@ -33,19 +33,19 @@ def html(outcome: Outcome) -> str:
     study, parts = outcome.study, {part.name for part in outcome.parts}
     columns = charts.columns(study)
     known = [claim for claim in outcome.claims if claim.ours is not None]
-    holding = sum(claim.holds for claim in known)
     has_schemes = "schemes" in parts
     return render(
         TEMPLATE,
         {
             "title": "The persistent CXL switch study, reproduced",
-            "findings": [f"{holding} of {len(known)} published figures hold."] if known else [],
+            "findings": [f"Of the published figures {counted(known)}."] if known else [],
             "failures": outcome.failures,
+            "unreliable": outcome.unreliable,
             "warnings": _warnings(outcome),
             "is_own": study.is_own,
             "ending": page.ending(study).replace("`", ""),
             "claims": _by_metric(outcome.claims),
-            "misses": _with_reasons([claim for claim in known if not claim.holds]),
+            "misses": _with_reasons([claim for claim in known if claim.misses]),
             "figures": _figures(outcome, columns),
             "programs": [_program(study, columns, name) for name in study.names if has_schemes],
             "sections": _sections(outcome, columns),
@@ -107,7 +107,7 @@ def _program(study: Study, columns: Columns, name: str) -> View:
         if (run := study.run(study.cell(name, scheme))) is not None:
             runs.append(run)
     of_runs = [columns[run["scheme"]] for run in runs]
-    warnings = dict.fromkeys(warning for run in runs for warning in run["warnings"])
+    warnings = dict.fromkeys(note for run in runs for note in reliability.notes(run))
     return {
         "name": name,
         "speedups": [

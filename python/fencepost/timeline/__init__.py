@@ -5,6 +5,7 @@
 
 from typing import Any
 
+from fencepost.plural import many
 from fencepost.timeline.experiment import experiment_of, records_of, run_of
 from fencepost.timeline.path import picture
 
@@ -18,4 +19,4 @@ def summary(requests: dict[str, Any]) -> str:
         counts[request["cause"]] = counts.get(request["cause"], 0) + 1
     slices = sum(len(request["slices"]) for request in requests["requests"])
     causes = ", ".join(f"{count:,} × {cause}" for cause, count in counts.items())
-    return f"{slices:,} slices of {causes}"
+    return f"{many(slices, 'slice')} of {causes}"

@@ -24,6 +24,7 @@ RULES = {
     "clwb keeps right": ("core.clwb_leaves",),
     "no store sets": ("core.store_sets.enabled",),
     "DRAM by commands": ("dram.scheduling",),
+    "whole operations": ("core.widest_operation_bytes", "core.operand_operations"),
 }
 
 
@@ -60,6 +61,9 @@ Why:
   28 ns before its RD or WR could follow without a gap. One that chooses each command when it can
   be issued lets accesses to an open row overtake as long as that is not precharged, and opens
   fewer rows: the three streams of the triad of 512 KB meet in the same banks.
+- **Whole operations.** The reference brings each immediate and each instruction pointer by a
+  micro-operation of its own, and keeps a vector register in halves: the copy loop of five
+  instructions takes nine micro-operations there, more than are dispatched in a cycle.
 
 The ratios do not multiply: where a miss is hidden, what else was waited for beside it shows.
 

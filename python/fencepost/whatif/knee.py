@@ -13,11 +13,10 @@ def knee(values: Sequence[float], times_ns: Sequence[float | None]) -> float | N
     """The first value, from the slow end on, that has 95 % of what the whole range gains in speed.
 
     Speed is one over run time; the slow end is the end of the range at which the program runs
-    longer. None for a range without three runs, or one that gains less than a hundredth.
+    longer. None for a range without three runs that took any time, or one that gains less than a
+    hundredth.
     """
-    known = sorted(
-        (value, 1 / time) for value, time in zip(values, times_ns, strict=True) if time is not None
-    )
+    known = sorted((value, 1 / time) for value, time in zip(values, times_ns, strict=True) if time)
     if len(known) < 3:
         return None
     if known[-1][1] < known[0][1]:

@@ -9,6 +9,9 @@ from fencepost._core import InputError
 
 VALUES_MAX = 1000  # of one key: more is a mistyped step
 
+# No key of a machine has others, and ranges of these are exact in the digits that decimals have.
+SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e15")
+
 FORMS = "4..256 (powers of two), 4..256:4 (steps of 4) or a list: 4,16,64"
 
 
@@ -90,6 +93,8 @@ def _number(text: str, written: str) -> Decimal:
         number = Decimal("NaN")
     if not number.is_finite():
         raise InputError(f"{text}: {written or 'nothing'} is no number; a RANGE is {FORMS}")
+    if number and not SMALLEST <= abs(number) <= LARGEST:
+        raise InputError(f"{text}: {written} is not between {SMALLEST:g} and {LARGEST:g}")
     return number
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import _core, figures, hardware_cost, machines
+from fencepost import _core, figures, hardware_cost, machines, reliability
 from fencepost.experiment import Experiment, Key, Replay
 from fencepost.whatif.knee import Offer, front, knee
 from fencepost.whatif.ranges import Sweep
@@ -79,9 +79,10 @@ class Study:
     ) -> Document:
         """Replays everything; gives the document."""
         named = {point.name: machine for point, machine in self.points.items()}
-        experiment = Experiment(records, record_names, named, self.options)
         same = self._first_alike()
-        runs = experiment.run(jobs, watch, keys=list(dict.fromkeys(same.values())))["runs"]
+        keys = list(dict.fromkeys(same.values()))
+        experiment = Experiment(records, record_names, named, self.options, keys)
+        runs = experiment.run(jobs, watch)["runs"]
         by_key = {(run["machine"], run["scheme"]): run for run in runs}
         found = {key: by_key[first] for key, first in same.items()}
         provenance = experiment.provenance() | {
@@ -175,7 +176,7 @@ def _entry(run: Document, baseline: Document | None, machine: Document) -> Docum
     by_key = {figure.key: figure.value(run, usable) for figure in figures.HEADLINE}
     cost = hardware_cost.of_run(run, machine)
     price = {name: getattr(cost, name) for name in COST}
-    return {"figures": by_key, "cost": price, "warnings": run["warnings"]}
+    return {"figures": by_key, "cost": price, **reliability.members(run)}
 
 
 def _time(entry: Document) -> float | None:

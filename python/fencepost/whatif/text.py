@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from fencepost import figures, table
+from fencepost import figures, reliability, table, terminal
 
 Document = dict[str, Any]
 
@@ -15,27 +15,28 @@ COLUMNS = (
     ("speedup", "speedup", "ratio"),
     ("persist_ratio", "persist\nlatency", "ratio"),
 )
-WIDE = 100  # columns of a terminal that has room for all of them; else the last is left out
-
 KNEE, FRONT = "◂", "*"
 
 
 def show(document: Document, output: Console, messages: Console) -> None:
     """A table for each sweep, knees and front behind it; warnings on standard error."""
-    output.print(table.replayed(document["provenance"]), soft_wrap=True)
+    terminal.print_line(output, table.replayed(document["provenance"]))
     for sweep in document["sweeps"]:
-        output.print(_points(document, sweep, output.width >= WIDE))
+        shown = _points(document, sweep)
+        if not terminal.fits(output, shown):
+            shown = _points_below_each_other(document, sweep)
+        terminal.print_table(output, shown)
         for line in _said(sweep):
-            output.print(line, soft_wrap=True)
+            terminal.print_line(output, line)
     said: dict[str, None] = {}
     for sweep in document["sweeps"]:
         for point in sweep["points"]:
             for scheme, entry in point["schemes"].items():
                 if "error" in entry:
                     said[f"error: {_written(point)}, {scheme}: {entry['error']}"] = None
-                said |= {f"warning: {warning}": None for warning in entry.get("warnings", [])}
+                said |= {f"warning: {note}": None for note in reliability.notes(entry)}
     for text in said:
-        messages.print(text, soft_wrap=True, markup=False, highlight=False)
+        terminal.print_line(messages, text)
 
 
 def has_failed(document: Document) -> bool:
@@ -44,35 +45,59 @@ def has_failed(document: Document) -> bool:
     return any("error" in entry for point in points for entry in point["schemes"].values())
 
 
-def _points(document: Document, sweep: Document, is_wide: bool) -> Table:
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+def _points(document: Document, sweep: Document) -> Table:
+    """A row for each point, the schemes beside each other."""
+    shown = _table_of_keys(sweep)
     schemes = document["provenance"]["options"]["schemes"]
-    for key in sweep["keys"]:
-        shown.add_column(key.rsplit(".", 1)[-1], justify="right")
     for scheme in schemes:
-        for _, heading, _ in _columns(scheme, is_wide):
+        for _, heading, _ in _columns(scheme):
             shown.add_column(f"{scheme}\n{heading}", justify="right", no_wrap=True)
-    knees = {(knee["scheme"], str(knee["value"])) for knee in sweep["knees"]}
     for point in sweep["points"]:
-        values = [str(value) for value in point["values"].values()]
-        cells = list(values)
+        cells = _values(point)
         for scheme in schemes:
-            is_knee = (scheme, values[0]) in knees
-            cells += _cells(scheme, point["schemes"][scheme], is_knee, is_wide)
+            cells += _cells(sweep, point, scheme)
         shown.add_row(*cells)
     return shown
 
 
-def _columns(scheme: str, is_wide: bool) -> tuple[tuple[str, str, str], ...]:
+def _points_below_each_other(document: Document, sweep: Document) -> Table:
+    """A row for each point under each scheme."""
+    shown = _table_of_keys(sweep)
+    shown.add_column("scheme", no_wrap=True)
+    for _, heading, _ in COLUMNS:
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for point in sweep["points"]:
+        values = _values(point)
+        for scheme in document["provenance"]["options"]["schemes"]:
+            shown.add_row(*values, scheme, *_cells(sweep, point, scheme))
+            values = [""] * len(values)
+    return shown
+
+
+def _table_of_keys(sweep: Document) -> Table:
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for key in sweep["keys"]:
+        shown.add_column(key.rsplit(".", 1)[-1], justify="right", no_wrap=True)
+    return shown
+
+
+def _values(point: Document) -> list[str]:
+    return [str(value) for value in point["values"].values()]
+
+
+def _columns(scheme: str) -> tuple[tuple[str, str, str], ...]:
     """What is shown of a scheme; `nopb` has no ratio to itself."""
-    if scheme == figures.BASELINE:
-        return COLUMNS[:1]
-    return COLUMNS if is_wide else COLUMNS[:-1]
+    return COLUMNS[:1] if scheme == figures.BASELINE else COLUMNS
 
 
-def _cells(scheme: str, entry: Document, is_knee: bool, is_wide: bool) -> list[str]:
+def _cells(sweep: Document, point: Document, scheme: str) -> list[str]:
+    entry = point["schemes"][scheme]
     known = entry.get("figures", {})
-    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(scheme, is_wide)]
+    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(scheme)]
+    value = _values(point)[0]
+    is_knee = any(
+        knee["scheme"] == scheme and str(knee["value"]) == value for knee in sweep["knees"]
+    )
     marks = (FRONT if entry.get("is_on_front") else "") + (KNEE if is_knee else "")
     cells[0] += f" {marks}" if marks else ""
     return cells

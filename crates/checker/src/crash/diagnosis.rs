@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::content_hash::LINE;
 use super::recorded_stores::{Act, PlacedAct, RecordedStores, StoreId, lines_of};
+use super::sites::SiteId;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -36,15 +37,15 @@ pub enum Fault {
     NothingDurable,
 }
 
-/// What is wrong, and where. Instructions by their addresses.
+/// What is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
     /// What is wrong.
     pub fault: Fault,
     /// The flush that comes too early or too late, if there is one.
-    pub flush: Option<u64>,
+    pub flush: Option<SiteId>,
     /// The fence that comes too early, or that both wait for.
-    pub fence: Option<u64>,
+    pub fence: Option<SiteId>,
 }
 
 /// What a thread did, seen from one of its stores.
@@ -110,8 +111,8 @@ pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreI
             found => found,
         }
     };
-    let instruction = |place: usize| acts[place].instruction;
-    Diagnosis { fault, flush: flush.map(instruction), fence: fence.map(instruction) }
+    let site = |place: usize| acts[place].site;
+    Diagnosis { fault, flush: flush.map(site), fence: fence.map(site) }
 }
 
 /// What lies between the store at `place` and the other one, which comes later if it is this thread's.
@@ -142,6 +143,7 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
 #[cfg(test)]
 mod tests {
     use super::super::recorded_stores::RecordedStore;
+    use super::super::sites::CallStack;
     use super::*;
 
     /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are numbered from 100.
@@ -160,18 +162,21 @@ mod tests {
                     "F" => Act::Fence { operation: Operation::Sfence },
                     _ => Act::Fence { operation: Operation::Atomic },
                 };
-                placed.push(PlacedAct { act, instruction: 100 + place as u64 });
+                let site = recorded.sites.number(100 + place as u64, &mut CallStack::default());
+                placed.push(PlacedAct { act, site });
             }
             recorded.threads.push(placed);
         }
         recorded
     }
 
-    /// The first store to line 0 is lost, the first to line 1 durable, if there is one.
-    fn diagnosed(recorded: &RecordedStores) -> Diagnosis {
+    /// The first store to line 0 is lost, the first to line 1 durable, if there is one. What is wrong, and the instructions of flush and fence.
+    fn diagnosed(recorded: &RecordedStores) -> (Fault, Option<u64>, Option<u64>) {
         let of_line = |line: u64| recorded.stores.iter().position(|store| store.address == line * 64);
         let lost = of_line(0).expect("there is one") as StoreId;
-        diagnose(recorded, lost, of_line(1).map(|store| store as StoreId))
+        let Diagnosis { fault, flush, fence } = diagnose(recorded, lost, of_line(1).map(|store| store as StoreId));
+        let instruction = |site: SiteId| recorded.sites.get(site).instruction;
+        (fault, flush.map(instruction), fence.map(instruction))
     }
 
     #[test]
@@ -193,7 +198,7 @@ mod tests {
             ("s0 F s1 f1 F s0 f0 F", MissingFlush, None, Some(101)),
         ];
         for (acts, fault, flush, fence) in cases {
-            assert_eq!(diagnosed(&threads(&[acts])), Diagnosis { fault, flush, fence }, "{acts}");
+            assert_eq!(diagnosed(&threads(&[acts])), (fault, flush, fence), "{acts}");
         }
     }
 
@@ -207,7 +212,7 @@ mod tests {
             (&["s0 F"], MissingFlush, None, Some(101)),
         ];
         for (acts, fault, flush, fence) in cases {
-            assert_eq!(diagnosed(&threads(acts)), Diagnosis { fault, flush, fence }, "{acts:?}");
+            assert_eq!(diagnosed(&threads(acts)), (fault, flush, fence), "{acts:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a failing image depends on, and what is missing in the program: from two stores, one durable and one not, to a flush or fence.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
 
 use super::choices::Choice;
 use super::content_hash::LINE;
@@ -8,14 +8,15 @@ use super::diagnosis::{Diagnosis, Fault, diagnose};
 use super::exploration::Exploration;
 use super::recorded_stores::{Act, StoreId};
 use super::replay::{Change, LineId};
+use super::sites::SiteId;
 
 /// A store, as a reader finds it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedStore {
     /// The thread that made it.
     pub thread: u32,
-    /// The address of its instruction.
-    pub instruction: u64,
+    /// Where it comes from.
+    pub site: SiteId,
     /// Where in the file its first byte lies.
     pub offset: u64,
     /// Bytes.
@@ -23,7 +24,7 @@ pub struct ExplainedStore {
 }
 
 /// Why an image fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// What is wrong.
     pub fault: Fault,
@@ -32,27 +33,32 @@ pub struct Explanation {
     /// One that is not, and should have been.
     pub lost: Option<ExplainedStore>,
     /// The flush that comes too early or too late, if there is one.
-    pub flush: Option<u64>,
+    pub flush: Option<SiteId>,
     /// The fence that comes too early, or that both wait for.
-    pub fence: Option<u64>,
+    pub fence: Option<SiteId>,
     /// A flush that comes with the lost store and had nothing to write back: it may have been meant for its line.
-    pub idle_flush: Option<u64>,
+    pub idle_flush: Option<SiteId>,
 }
 
 impl Exploration {
-    /// Explains a failing image of the present instant. The check passes if any line of `early` is as old as promised, or any line of `lost` as new
-    /// as visible; both are numbers of lines in doubt.
+    /// Explains a failing image of the present instant; `early` and `lost` are numbers of lines in doubt. The check passes if a line of `early` has
+    /// the content before the one that it has, or a line of `lost` the one behind it.
     pub fn explain(&self, choice: &Choice, early: &[usize], lost: &[usize]) -> Explanation {
-        let included = |doubtful: usize| self.doubtful()[doubtful].contents[usize::from(choice[doubtful])].0;
-        let line = |doubtful: usize| self.doubtful()[doubtful].line;
-        let missing = lost.iter().map(|&doubtful| (line(doubtful), included(doubtful)));
+        let doubtful = |number: usize| (&self.doubtful()[number], usize::from(choice[number]));
+        let missing = lost.iter().filter_map(|&number| {
+            let (doubtful, content) = doubtful(number);
+            Some((doubtful.line, doubtful.first_lost(content)?))
+        });
         let missing = missing.min_by_key(|&(line, version)| self.change_of(line, version));
-        let newest = early.iter().map(|&doubtful| (line(doubtful), included(doubtful) - 1));
+        let newest = early.iter().filter_map(|&number| {
+            let (doubtful, content) = doubtful(number);
+            Some((doubtful.line, doubtful.contents[content].0.checked_sub(1)?))
+        });
         let newest = newest.max_by_key(|&(line, version)| self.change_of(line, version));
         let of_another = || self.newest_durable(missing.map(|(line, _)| line));
         let durable = newest.or_else(of_another).or_else(|| self.newest_durable(None));
         let Some((line, version)) = missing else { return self.between_stores(choice) };
-        let store = self.replayed.lines[line as usize].versions[version as usize].stores[0];
+        let store = self.stores_of(line, version)[0];
         let durable = durable.map(|(line, version)| self.last_store(line, version));
         let Diagnosis { fault, flush, fence } = diagnose(&self.recorded, store, durable);
         Explanation {
@@ -65,16 +71,29 @@ impl Exploration {
         }
     }
 
-    /// The lines in doubt that are older than visible in an image of the present instant, each with the instruction of its first store that is lost.
-    pub fn missing(&self, choice: &Choice) -> Vec<(usize, u64)> {
-        let lines = self.doubtful().iter().zip(choice).enumerate();
-        let lost = lines.filter(|(_, (doubtful, content))| usize::from(**content) + 1 < doubtful.contents.len());
-        lost.map(|(number, (doubtful, &content))| {
-            let version = doubtful.contents[usize::from(content)].0;
-            let store = self.replayed.lines[doubtful.line as usize].versions[version as usize].stores[0];
-            (number, self.recorded.instruction_of(store))
-        })
-        .collect()
+    /// The sites whose stores an image of the present instant lacks.
+    pub fn lost_sites(&self, choice: &Choice) -> BTreeSet<SiteId> {
+        let lines = self.doubtful().iter().zip(choice);
+        lines
+            .flat_map(|(doubtful, &content)| self.lost_by_site(doubtful, content.into()))
+            .map(|(site, _)| site)
+            .collect()
+    }
+
+    /// The image that lacks no store of the sites that `is_meant`, and is otherwise as old as `choice`; and the one that holds all that comes before
+    /// the first of these stores in its line, but not that store.
+    pub fn without_loss(&self, choice: &Choice, is_meant: impl Fn(SiteId) -> bool) -> (Choice, Choice) {
+        let (mut with, mut before) = (choice.clone(), choice.clone());
+        for (number, doubtful) in self.doubtful().iter().enumerate() {
+            let lost = self.lost_by_site(doubtful, choice[number].into()).filter(|&(site, _)| is_meant(site));
+            let ends = lost.map(|(_, versions)| (versions[0], versions[versions.len() - 1]));
+            let ends = ends.reduce(|(first, last), (earlier, later)| (first.min(earlier), last.max(later)));
+            if let Some((first, last)) = ends {
+                with[number] = doubtful.content_with(last);
+                before[number] = doubtful.content_with(first) - 1;
+            }
+        }
+        (with, before)
     }
 
     fn change_of(&self, line: LineId, version: u32) -> usize {
@@ -128,14 +147,14 @@ impl Exploration {
         let line = self.replayed.file.line_of(recorded.address / LINE as u64).unwrap_or_default();
         ExplainedStore {
             thread: recorded.thread,
-            instruction: self.recorded.instruction_of(store),
+            site: self.recorded.site_of(store),
             offset: line * LINE as u64 + recorded.address % LINE as u64,
             size: recorded.size,
         }
     }
 
     /// A flush between the store and the next fence that had nothing to write back.
-    fn idle_flush(&self, store: StoreId) -> Option<u64> {
+    fn idle_flush(&self, store: StoreId) -> Option<SiteId> {
         let store = &self.recorded.stores[store as usize];
         let acts = &self.recorded.threads[store.thread as usize];
         let from = store.place as usize + 1;
@@ -143,6 +162,6 @@ impl Exploration {
         let in_group = |place: u32| (from..from + group).contains(&(place as usize));
         let idle = self.replayed.flushes.iter();
         let idle = idle.filter(|flush| flush.is_clean && flush.thread == store.thread && in_group(flush.place));
-        idle.map(|flush| acts[flush.place as usize].instruction).next()
+        idle.map(|flush| acts[flush.place as usize].site).next()
     }
 }

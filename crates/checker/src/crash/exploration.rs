@@ -5,7 +5,8 @@
 //! those right before a promise that takes a version away, if a store became visible since the last such instant, and the end. Together they have
 //! every state of every moment.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fencepost_sim::kernel::Time;
@@ -14,6 +15,7 @@ use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};
 use super::recorded_stores::{RecordedStores, lines_of};
 use super::replay::{Change, LineId, Replayed};
+use super::sites::SiteId;
 
 /// A line of the file and its content.
 pub type Patch = (u64, LineBytes);
@@ -25,6 +27,22 @@ pub struct DoubtfulLine {
     pub line: LineId,
     /// Its contents, each with how many of the line's versions it has; the first is what was promised.
     pub contents: Vec<(u32, LineBytes)>,
+    /// The sites of the versions that are not promised, each with these in their order; found when they are asked for.
+    by_site: OnceCell<Vec<(SiteId, Vec<u32>)>>,
+}
+
+impl DoubtfulLine {
+    /// The first version that a line with this content lacks, and that makes another content of it; none of the newest content.
+    pub(super) fn first_lost(&self, content: usize) -> Option<u32> {
+        self.contents.get(content + 1).map(|(versions, _)| versions - 1)
+    }
+
+    /// The oldest content that has this version, which is not promised.
+    pub(super) fn content_with(&self, version: u32) -> u16 {
+        let older =
+            (0..self.contents.len()).take_while(|&content| self.first_lost(content).is_some_and(|v| v <= version));
+        older.count() as u16
+    }
 }
 
 /// One image: how it differs from what was promised.
@@ -220,6 +238,35 @@ impl Exploration {
             .collect()
     }
 
+    /// The sites whose stores a line lacks that has this content, each with the versions that they made.
+    pub(super) fn lost_by_site<'a>(
+        &'a self,
+        doubtful: &'a DoubtfulLine,
+        content: usize,
+    ) -> impl Iterator<Item = (SiteId, &'a [u32])> {
+        let first = doubtful.first_lost(content);
+        self.by_site(doubtful).iter().filter_map(move |(site, versions)| {
+            let lost = &versions[versions.partition_point(|version| *version < first.unwrap_or(u32::MAX))..];
+            (!lost.is_empty()).then_some((*site, lost))
+        })
+    }
+
+    fn by_site<'a>(&self, doubtful: &'a DoubtfulLine) -> &'a [(SiteId, Vec<u32>)] {
+        doubtful.by_site.get_or_init(|| {
+            let (durable, visible) = self.versions(doubtful.line);
+            let mut by_site: BTreeMap<SiteId, Vec<u32>> = BTreeMap::new();
+            for version in durable..visible {
+                for &store in self.stores_of(doubtful.line, version) {
+                    let versions = by_site.entry(self.recorded.site_of(store)).or_default();
+                    if versions.last() != Some(&version) {
+                        versions.push(version);
+                    }
+                }
+            }
+            by_site.into_iter().collect()
+        })
+    }
+
     fn apply(&mut self, change: Change) {
         match change {
             Change::Foreign(number) => self.apply_foreign(number),
@@ -324,7 +371,7 @@ impl Exploration {
             }
             if contents.len() > 1 {
                 self.doubt.contents.push(contents.len() as u16);
-                self.doubtful.push(DoubtfulLine { line, contents });
+                self.doubtful.push(DoubtfulLine { line, contents, by_site: OnceCell::new() });
             }
         }
         order.sort_unstable();

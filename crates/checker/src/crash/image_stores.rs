@@ -5,7 +5,7 @@ use super::explanation::ExplainedStore;
 use super::exploration::Exploration;
 use super::replay::LineId;
 
-/// Stores of one thread by one instruction, each after the other.
+/// Stores of one thread that come from one site, each after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreRun {
     /// The first of them.
@@ -50,8 +50,7 @@ impl Exploration {
         let mut runs: Vec<StoreRun> = Vec::new();
         let made = versions.flat_map(|version| self.stores_of(line, version));
         for store in made.map(|&store| self.explained(store)) {
-            let is_same =
-                |run: &&mut StoreRun| (run.first.thread, run.first.instruction) == (store.thread, store.instruction);
+            let is_same = |run: &&mut StoreRun| (run.first.thread, run.first.site) == (store.thread, store.site);
             match runs.last_mut().filter(is_same) {
                 Some(run) => run.stores += 1,
                 None => runs.push(StoreRun { first: store, stores: 1 }),

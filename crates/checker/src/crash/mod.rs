@@ -9,7 +9,7 @@
 //! In the order of the flow: [`recorded_stores`] (what the record says), [`pool_file`] (where it lies in the file), [`replay`] (when it became
 //! visible and durable), [`exploration`] (instants), [`choices`] (images of one instant), [`explanation`], [`diagnosis`] and
 //! [`image_stores`] (what went wrong), [`redundant_flushes`],
-//! [`source_lines`]; [`mapped_reads`] (which lines a check reads). Paths and commands are the business of whoever uses this.
+//! [`sites`], [`source_lines`] and [`origins`] (where it comes from); [`mapped_reads`] (which lines a check reads). Paths and commands are the business of whoever uses this.
 
 pub mod choices;
 pub mod content_hash;
@@ -18,10 +18,12 @@ pub mod explanation;
 pub mod exploration;
 pub mod image_stores;
 pub mod mapped_reads;
+pub mod origins;
 pub mod pool_file;
 pub mod recorded_stores;
 pub mod redundant_flushes;
 pub mod replay;
+pub mod sites;
 pub mod source_lines;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use fencepost_sim::simulation::Program;
 
 use super::CrashError;
 use super::content_hash::LINE;
+use super::sites::{BlockEnd, CallStack, SiteId, Sites};
 
 /// Number of a store among all of a [`RecordedStores`].
 pub type StoreId = u32;
@@ -53,7 +54,8 @@ impl RecordedStores {
         self.values.extend_from_slice(bytes);
         let size = bytes.len() as u64;
         self.stores.push(RecordedStore { value, ..RecordedStore::plain(0, place, address, size) });
-        self.threads[0].push(PlacedAct { act: Act::Store(number), instruction: 100 + u64::from(place) });
+        let site = self.sites.number(100 + u64::from(place), &mut CallStack::default());
+        self.threads[0].push(PlacedAct { act: Act::Store(number), site });
         number
     }
 }
@@ -84,13 +86,13 @@ pub enum Act {
     },
 }
 
-/// An act, and the address of its instruction; 0 for a synchronisation function.
+/// An act, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedAct {
     /// What was done.
     pub act: Act,
-    /// Virtual address of the instruction.
-    pub instruction: u64,
+    /// Its number in [`RecordedStores::sites`].
+    pub site: SiteId,
 }
 
 /// Bytes that the pool held when it was mapped.
@@ -120,6 +122,8 @@ pub struct RecordedStores {
     /// Whether nothing shows that threads told each other something through memory alone, the order of which no record has: a spin loop, or a word that
     /// several threads access by locked instructions outside the C library.
     pub is_order_known: bool,
+    /// Where acts come from.
+    pub sites: Sites,
     values: Vec<u8>,
 }
 
@@ -131,13 +135,24 @@ impl RecordedStores {
     pub fn read(program: &Program, persistent: &AddressRanges) -> Result<RecordedStores, CrashError> {
         let blocks = program.blocks().iter().enumerate();
         let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
+        let ends = (0..program.blocks().len() as u32).map(|id| BlockEnd::of_block(program, id)).collect();
         let is_order_known = true;
         let found = RecordedStores { is_order_known, ..RecordedStores::default() };
         let values_of_frame = HashMap::new();
         let (c_library, atomic_words) = (c_library(program)?, HashMap::new());
         let has_order = program.record().info().has_order();
-        let mut walk =
-            Walk { program, persistent, relevant, found, values_of_frame, c_library, atomic_words, has_order };
+        let mut walk = Walk {
+            program,
+            persistent,
+            relevant,
+            ends,
+            stack: CallStack::default(),
+            found,
+            values_of_frame,
+            c_library,
+            atomic_words,
+            has_order,
+        };
         for thread in 0..program.record().threads() {
             walk.thread(thread as u32)?;
         }
@@ -157,10 +172,15 @@ impl RecordedStores {
         Some(((start % LINE as u64) as usize, &self.values[first..first + (end - start) as usize]))
     }
 
-    /// The instruction that made a store.
-    pub fn instruction_of(&self, store: StoreId) -> u64 {
+    /// Where a store comes from.
+    pub fn site_of(&self, store: StoreId) -> SiteId {
         let store = &self.stores[store as usize];
-        self.threads[store.thread as usize][store.place as usize].instruction
+        self.threads[store.thread as usize][store.place as usize].site
+    }
+
+    /// The address of an act's instruction.
+    pub fn instruction_at(&self, thread: u32, place: u32) -> u64 {
+        self.sites.get(self.threads[thread as usize][place as usize].site).instruction
     }
 }
 
@@ -212,6 +232,10 @@ struct Walk<'a> {
     program: &'a Program,
     persistent: &'a AddressRanges,
     relevant: Vec<Vec<RelevantOperation>>,
+    /// By block.
+    ends: Vec<BlockEnd>,
+    /// The calls that the thread is in.
+    stack: CallStack,
     found: RecordedStores,
     /// The frame's values: by slot index, where their bytes begin in `found.values`.
     values_of_frame: HashMap<u32, usize>,
@@ -227,6 +251,7 @@ impl Walk<'_> {
     fn thread(&mut self, thread: u32) -> Result<(), RecordError> {
         self.found.threads.push(Vec::new());
         self.found.calls.push(Vec::new());
+        self.stack = CallStack::default();
         let mut reader = self.program.record().reader(ThreadId(thread));
         let mut frame = Frame::default();
         while reader.next_frame(&mut frame)? {
@@ -259,7 +284,11 @@ impl Walk<'_> {
     }
 
     fn event(&mut self, thread: u32, event: &Event) {
+        if event.replaces_call() {
+            self.stack.returned();
+        }
         match event {
+            Event::Signal { .. } => self.stack.interrupted(),
             Event::InitialBytes { address, bytes } => {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
                 self.found.foreign.push(ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() });
@@ -287,6 +316,14 @@ impl Walk<'_> {
     }
 
     fn block(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {
+        self.stack.begin(self.program.record().program().block(block).address);
+        self.operations(thread, block, first_slot, frame, executed);
+        if executed == u64::MAX {
+            self.stack.end(self.ends[block as usize]);
+        }
+    }
+
+    fn operations(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {
         for number in 0..self.relevant[block as usize].len() {
             let RelevantOperation { micro_op, index, instruction } = self.relevant[block as usize][number];
             if index >= executed {
@@ -373,7 +410,8 @@ impl Walk<'_> {
     }
 
     fn act(&mut self, thread: u32, act: Act, instruction: u64) {
-        self.found.threads[thread as usize].push(PlacedAct { act, instruction });
+        let site = self.found.sites.number(instruction, &mut self.stack);
+        self.found.threads[thread as usize].push(PlacedAct { act, site });
     }
 }
 
@@ -382,15 +420,16 @@ mod tests {
     use std::sync::Arc;
 
     use fencepost_sim::record::{
-        BlockBuilder, Bytes, Clock, CutPolicy, Info, Record, SlotKind, VERSION, VERSION_WITH_VALUES, Writer,
-        WriterOptions,
+        BlockBuilder, Bytes, Clock, CutPolicy, Info, Record, RecordingOptions, SlotKind, VERSION, VERSION_WITH_ORDER,
+        Writer, WriterOptions,
     };
 
     use super::*;
 
     /// Two threads; the second one spins.
     fn spins(version: u16) -> Program {
-        let info = Info { format_version: version.into(), ..Info::default() };
+        let options = RecordingOptions { values: true, ..RecordingOptions::default() };
+        let info = Info { format_version: version.into(), options, ..Info::default() };
         let mut writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("a vector takes everything");
         let store = BlockBuilder::at(0x1000).instruction(&[0x48, 0x89, 0x08], &[(SlotKind::Store, 8)]);
         let store = writer.add_block(store.build()).expect("it is sound");
@@ -401,7 +440,7 @@ mod tests {
                 .expect("a vector takes everything");
             writer.execute(ThreadId(thread), store, &[0x5000]).expect("a vector takes everything");
         }
-        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, iterations: 9 };
+        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, wake: None, iterations: 9 };
         writer.event(ThreadId(1), &spin).expect("a vector takes everything");
         let file = writer.seal("exit 0").expect("a vector takes everything");
         Program::new(Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse).expect("it is sound"))
@@ -409,7 +448,7 @@ mod tests {
 
     #[test]
     fn the_order_behind_a_spin_loop_is_known_of_records_that_have_it() {
-        for (version, is_known) in [(VERSION, false), (VERSION_WITH_VALUES, true)] {
+        for (version, is_known) in [(1, false), (VERSION_WITH_ORDER, true), (VERSION, true)] {
             let recorded = RecordedStores::read(&spins(version), &AddressRanges::default()).expect("it can be read");
             assert_eq!(recorded.is_order_known, is_known, "version {version}");
         }

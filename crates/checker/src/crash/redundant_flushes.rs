@@ -29,7 +29,7 @@ pub struct RedundantFlush {
 pub fn redundant_flushes(recorded: &RecordedStores, flushes: &[ServedFlush]) -> Vec<RedundantFlush> {
     let mut found: BTreeMap<u64, RedundantFlush> = BTreeMap::new();
     for flush in flushes {
-        let instruction = recorded.threads[flush.thread as usize][flush.place as usize].instruction;
+        let instruction = recorded.instruction_at(flush.thread, flush.place);
         let none = || RedundantFlush { instruction, executions: 0, redundant: 0, evicted: 0 };
         let found = found.entry(instruction).or_insert_with(none);
         found.executions += 1;

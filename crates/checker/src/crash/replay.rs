@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use fencepost_sim::config::Machine;
+use fencepost_sim::core::config::WHOLE_VECTORS;
 use fencepost_sim::core::store_log::{LoggedStore, Performed};
 use fencepost_sim::host::Host;
 use fencepost_sim::kernel::Time;
@@ -113,9 +114,12 @@ impl Setting<'_> {
     /// # Errors
     /// If the machine cannot run it.
     pub fn start(&self, program: &Program) -> Result<Simulation, SimulationError> {
+        // Each store of the record is one store of the replay, however wide the machine's are.
+        let mut machine = self.machine.clone();
+        machine.core.widest_operation_bytes = WHOLE_VECTORS;
         let persistent = self.persistent.clone();
         let programs = [HostProgram { program: program.clone(), persistent, thread_limits: Vec::new() }];
-        let mut simulation = Simulation::new(self.machine, self.scheme, &programs, self.options.clone())?;
+        let mut simulation = Simulation::new(&machine, self.scheme, &programs, self.options.clone())?;
         simulation.ignore_regions();
         simulation.keep_recorded_order(&programs)?;
         Ok(simulation)
@@ -146,7 +150,7 @@ pub fn replay(
     matching.take_in_promises(host);
     let mut replayed = matching.finish(recorded);
     replayed.duration_ps = duration_of(&outcome);
-    replayed.warnings = outcome.warnings;
+    replayed.warnings = outcome.unreliable_because.into_iter().chain(outcome.warnings).collect();
     Ok(replayed)
 }
 
@@ -490,7 +494,7 @@ impl<'a> Matching<'a> {
 
 /// Instructions that no run of the program needs: every flush that they made was of a clean line, which no eviction had made clean.
 pub fn clean_everywhere(recorded: &RecordedStores, flushes: &[ServedFlush]) -> BTreeSet<u64> {
-    let instruction = |flush: &ServedFlush| recorded.threads[flush.thread as usize][flush.place as usize].instruction;
+    let instruction = |flush: &ServedFlush| recorded.instruction_at(flush.thread, flush.place);
     let needed: BTreeSet<u64> = flushes.iter().filter(|flush| !flush.is_redundant()).map(instruction).collect();
     flushes.iter().map(instruction).filter(|instruction| !needed.contains(instruction)).collect()
 }

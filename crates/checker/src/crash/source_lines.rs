@@ -2,14 +2,16 @@
 //! file has been built anew since it was recorded says nothing.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
-use addr2line::Loader;
-use fencepost_sim::record::{LoadedModule, Record, RecordError};
-use object::{Object, ReadCache};
+use addr2line::{Loader, demangle_auto};
+use fencepost_sim::record::{LoadedModule, Record, RecordError, Text};
+use object::{Object, ObjectSegment, ReadCache};
 use serde::Serialize;
 
 /// A place in the source; of an inlined function first, then of what it was inlined into.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct SourceFrame {
     /// The function, if it is known.
     pub function: Option<String>,
@@ -35,7 +37,8 @@ pub struct SourcePlace {
 /// The modules of a record.
 pub struct SourceLines {
     modules: Vec<LoadedModule>,
-    loaders: HashMap<Box<str>, Option<Loader>>,
+    /// By path, with the address that the file gives to its first byte.
+    loaders: HashMap<Text, Option<(Loader, u64)>>,
     changed: Vec<String>,
 }
 
@@ -67,20 +70,24 @@ impl SourceLines {
         let offset = address - module.range.start;
         let changed = &mut self.changed;
         let loader = self.loaders.entry(path.clone()).or_insert_with(|| {
+            // A named pipe would be waited for.
+            if !Path::new(module.path.as_os_str()).is_file() {
+                return None;
+            }
             if is_as_recorded(module) {
-                return Loader::new(&*module.path).ok();
+                return Some((Loader::new(module.path.as_os_str()).ok()?, first_address(module.path.as_os_str())));
             }
             changed.push(module.path.to_string());
             None
         });
-        let frames = loader.as_ref().map(|loader| frames(loader, offset)).unwrap_or_default();
-        SourcePlace { address, module: Some(path.into()), offset, frames }
+        let frames = loader.as_ref().map(|(loader, first)| frames(loader, first + offset)).unwrap_or_default();
+        SourcePlace { address, module: Some(path.to_string()), offset, frames }
     }
 }
 
 /// Whether the file of a module is the one that was loaded; also if it has no build id, or is not there.
 fn is_as_recorded(module: &LoadedModule) -> bool {
-    let Ok(file) = std::fs::File::open(&*module.path) else { return true };
+    let Ok(file) = std::fs::File::open(module.path.as_os_str()) else { return true };
     let content = ReadCache::new(file);
     let Ok(object) = object::File::parse(&content) else { return true };
     let Ok(Some(build_id)) = object.build_id() else { return true };
@@ -88,8 +95,17 @@ fn is_as_recorded(module: &LoadedModule) -> bool {
     module.build_id.is_empty() || module.build_id == build_id
 }
 
-fn frames(loader: &Loader, offset: u64) -> Vec<SourceFrame> {
-    let probe = offset + loader.relative_address_base();
+/// The address that the file gives to its first byte, in whole pages: 0 where it can be loaded anywhere, and that of its first segment where it is a
+/// program that cannot.
+fn first_address(path: &OsStr) -> u64 {
+    const PAGE: u64 = 4096;
+    let Ok(file) = std::fs::File::open(path) else { return 0 };
+    let content = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&content) else { return 0 };
+    object.segments().map(|segment| segment.address()).min().unwrap_or(0) / PAGE * PAGE
+}
+
+fn frames(loader: &Loader, probe: u64) -> Vec<SourceFrame> {
     let mut found = Vec::new();
     if let Ok(mut frames) = loader.find_frames(probe) {
         while let Ok(Some(frame)) = frames.next() {
@@ -102,7 +118,8 @@ fn frames(loader: &Loader, offset: u64) -> Vec<SourceFrame> {
     if found.is_empty()
         && let Some(symbol) = loader.find_symbol(probe)
     {
-        found.push(SourceFrame { function: Some(symbol.to_owned()), ..SourceFrame::default() });
+        let function = demangle_auto(symbol.into(), None).into_owned();
+        found.push(SourceFrame { function: Some(function), ..SourceFrame::default() });
     }
     found
 }

@@ -8,6 +8,7 @@ use fencepost_sim::message::LineAddress;
 
 use super::Exploration;
 use super::content_hash::LINE;
+use super::explanation::ExplainedStore;
 use super::image_stores::StoreRun;
 use super::pool_file::PoolFile;
 use super::recorded_stores::{ForeignBytes, RecordedStores};
@@ -141,17 +142,58 @@ fn each_store_behind_what_was_promised_is_durable_or_lost() {
     while exploration.advance() {}
     let doubtful: Vec<_> = exploration.doubtful().iter().map(|line| line.contents.len()).collect();
     assert_eq!(doubtful, [3, 3]);
+    let instruction = |store: &ExplainedStore| exploration.recorded.sites.get(store.site).instruction;
     let instructions =
-        |runs: &[StoreRun]| runs.iter().map(|run| (run.first.instruction, run.stores)).collect::<Vec<_>>();
+        |runs: &[StoreRun]| runs.iter().map(|run| (instruction(&run.first), run.stores)).collect::<Vec<_>>();
     let stores = exploration.stores_in(&vec![1, 2]);
     let told = stores.iter().map(|line| {
-        let promised = line.promised.as_ref().map(|store| store.instruction);
+        let promised = line.promised.as_ref().map(instruction);
         (line.offset, promised, instructions(&line.durable), instructions(&line.lost))
     });
     assert_eq!(
         told.collect::<Vec<_>>(),
         [(0, Some(100), vec![(103, 1)], vec![(104, 1)]), (64, None, vec![(101, 1), (105, 1)], vec![])]
     );
+}
+
+#[test]
+fn an_image_gets_the_stores_that_it_lacks_up_to_the_last_one_that_is_meant() {
+    // Line 0 gets four stores, line 1 two; those with even bytes are meant. The byte of a store says which it is.
+    let script = Script::new(2).store(0, 1).store(0, 2).store(1, 3).store(0, 4).store(0, 5).store(1, 7);
+    let mut exploration = script.explore();
+    assert!(exploration.advance());
+    let recorded = Arc::clone(&exploration.recorded);
+    let meant = [recorded.site_of(1), recorded.site_of(3)];
+    let is_meant = |site| meant.contains(&site);
+    assert_eq!(exploration.lost_sites(&vec![2, 0]).into_iter().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    assert_eq!(
+        exploration.without_loss(&vec![0, 0], is_meant),
+        (vec![3, 0], vec![1, 0]),
+        "before is without the first"
+    );
+    assert_eq!(exploration.without_loss(&vec![2, 1], is_meant), (vec![3, 1], vec![2, 1]));
+    assert_eq!(
+        exploration.without_loss(&vec![4, 0], is_meant),
+        (vec![4, 0], vec![4, 0]),
+        "nothing that is meant is lost"
+    );
+}
+
+#[test]
+fn the_store_behind_the_content_that_fails_is_the_one_that_is_lost() {
+    // The third store to line 0 changes nothing: the content that the fourth one makes is the next.
+    let script = Script::new(2).store(0, 1).store(0, 2).store(0, 2).store(0, 3).store(1, 9).promise(1, 1);
+    let mut exploration = script.explore();
+    assert!(exploration.advance());
+    let instruction = |site| exploration.recorded.sites.get(site).instruction;
+    let lost = |content| {
+        let explanation = exploration.explain(&vec![content, 1], &[1], &[0]);
+        let lost = explanation.lost.map(|store| instruction(store.site));
+        (lost, explanation.durable.map(|store| instruction(store.site)))
+    };
+    assert_eq!(lost(0), (Some(100), Some(104)));
+    assert_eq!(lost(1), (Some(101), Some(104)));
+    assert_eq!(lost(2), (Some(103), Some(104)));
 }
 
 #[test]

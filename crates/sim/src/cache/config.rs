@@ -48,16 +48,21 @@ pub struct CacheConfig {
     /// What is fetched before it is asked for; only l1d can prefetch.
     #[garde(skip)]
     pub prefetcher: PrefetcherKind,
-    /// Load instructions that a stride prefetcher keeps track of.
+    /// Load and store instructions that a stride prefetcher keeps track of.
     #[serde(default = "default_prefetch_entries")]
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub prefetch_entries: u16,
-    /// How many strides (of at least a line) ahead of the load a stride prefetcher fetches.
+    /// How many addresses a stride prefetcher fetches at an access, one behind the other, each a stride (of at least a line) further.
     #[serde(default = "default_prefetch_degree")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_degree: u8,
+    /// How many strides ahead of the access the first of them is: 1 is the next one.
+    #[serde(default = "default_prefetch_distance")]
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub prefetch_distance: u8,
 }
 
 fn default_prefetch_entries() -> u16 {
@@ -66,6 +71,10 @@ fn default_prefetch_entries() -> u16 {
 
 fn default_prefetch_degree() -> u8 {
     4
+}
+
+fn default_prefetch_distance() -> u8 {
+    1
 }
 
 /// Which prefetcher a cache has.

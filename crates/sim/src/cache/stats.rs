@@ -88,8 +88,10 @@ pub struct FunctionalCounts {
     pub dram_reads: u64,
     /// Prefetches.
     pub prefetch_reads: u64,
-    /// Instruction fetches and page walks.
-    pub other_reads: u64,
+    /// Page walks.
+    pub page_walks: u64,
+    /// Instruction fetches.
+    pub instruction_fetches: u64,
     /// PM lines written by flushes and non-temporal stores.
     pub persists: u64,
     /// PM lines evicted.
@@ -105,7 +107,11 @@ impl FunctionalCounts {
             (Cause::DemandRead, true) => &mut self.pm_reads,
             (Cause::DemandRead, false) => &mut self.dram_reads,
             (Cause::Prefetch, _) => &mut self.prefetch_reads,
-            _ => &mut self.other_reads,
+            (Cause::PageWalk, _) => &mut self.page_walks,
+            (Cause::InstructionFetch, _) => &mut self.instruction_fetches,
+            (Cause::Flush | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain, _) => {
+                unreachable!("{:?} causes no read", request.cause)
+            }
         } += 1;
     }
 
@@ -186,7 +192,8 @@ impl HierarchyStats {
                     ("pm_reads", counter(self.functional.pm_reads)),
                     ("dram_reads", counter(self.functional.dram_reads)),
                     ("prefetch_reads", counter(self.functional.prefetch_reads)),
-                    ("other_reads", counter(self.functional.other_reads)),
+                    ("page_walks", counter(self.functional.page_walks)),
+                    ("instruction_fetches", counter(self.functional.instruction_fetches)),
                     ("persists", counter(self.functional.persists)),
                     ("pm_writebacks", counter(self.functional.pm_writebacks)),
                     ("dram_writes", counter(self.functional.dram_writes)),

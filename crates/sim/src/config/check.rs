@@ -12,12 +12,20 @@ pub(super) struct Fault {
     pub origin: Origin,
     pub key: String,
     pub message: String,
+    /// What could stand there instead, if that is a list to be told once.
+    pub choices: Option<String>,
 }
+
+/// Nobody reads more mistakes than this at once, and a file of another kind can have millions.
+const FAULTS_MAX: usize = 100;
 
 /// Collects the faults of all layers.
 #[derive(Default)]
 pub(super) struct Faults {
+    /// The first [`FAULTS_MAX`].
     found: BTreeSet<Fault>,
+    /// How many more there were.
+    left_out: usize,
     /// Paths that were offered for a mistyped key: they are not reported as missing besides.
     offered: BTreeSet<String>,
 }
@@ -25,7 +33,24 @@ pub(super) struct Faults {
 impl Faults {
     /// Notes a fault; the same one twice is one.
     pub fn add(&mut self, origin: Origin, key: impl Into<String>, message: impl Into<String>) {
-        self.found.insert(Fault { origin, key: key.into(), message: message.into() });
+        self.add_fault(Fault { origin, key: key.into(), message: message.into(), choices: None });
+    }
+
+    fn add_fault(&mut self, fault: Fault) {
+        if self.is_full() && !self.found.contains(&fault) {
+            self.left_out += 1;
+        } else {
+            self.found.insert(fault);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() == FAULTS_MAX
+    }
+
+    /// How many faults there are beyond those that are kept.
+    pub fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// Whether nothing is wrong so far.
@@ -39,9 +64,15 @@ impl Faults {
         self.found.iter().any(|fault| is_below(&fault.key))
     }
 
-    /// All of them, by layer and line.
+    /// Those that are kept, by layer and line. Each list of choices is part of the first message that needs it.
     pub fn into_sorted(self) -> impl Iterator<Item = Fault> {
-        self.found.into_iter()
+        let mut told = BTreeSet::new();
+        self.found.into_iter().map(move |mut fault| {
+            if let Some(choices) = fault.choices.take().filter(|choices| told.insert(choices.clone())) {
+                fault.message = format!("{}; {choices}", fault.message);
+            }
+            fault
+        })
     }
 
     /// Checks what one layer says, without asking whether it says everything. `machine` is what all layers together say.
@@ -116,6 +147,12 @@ impl Faults {
         known: impl Iterator<Item = &'a str> + Clone,
         machine: &Node,
     ) {
+        if self.is_full() {
+            // What is looked for below is only words for a message.
+            self.left_out += 1;
+            return;
+        }
+        let mut choices = None;
         let message = if let Some(near) = nearest(key, known.clone()) {
             self.offered.insert(join(table, near));
             format!("there is no such key; the nearest is `{near}`")
@@ -128,12 +165,13 @@ impl Faults {
                 .collect();
             if elsewhere.is_empty() || elsewhere.len() > 3 {
                 let known: Vec<String> = known.map(|key| format!("`{key}`")).collect();
-                format!("there is no such key; the keys here are {}", known.join(", "))
+                choices = Some(format!("the keys here are {}", known.join(", ")));
+                "there is no such key".to_string()
             } else {
                 format!("there is no such key here; there is {}", elsewhere.join(" and "))
             }
         };
-        self.add(origin, join(table, key), message);
+        self.add_fault(Fault { origin, key: join(table, key), message, choices });
     }
 
     fn check_required(&mut self, node: &Node, schema: KeySchema, path: &str) {

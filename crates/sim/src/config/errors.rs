@@ -28,18 +28,19 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Every mistake that was found, the lowest layer first, by lines. Shown one to a line.
+/// The mistakes that were found, the lowest layer first, by lines. Shown one to a line, and at the end how many more there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,
+    left_out: usize,
 }
 
 impl ConfigErrors {
     /// # Panics
     /// If there is no error to report.
-    pub(super) fn new(errors: Vec<ConfigError>) -> ConfigErrors {
+    pub(super) fn new(errors: Vec<ConfigError>, left_out: usize) -> ConfigErrors {
         assert!(!errors.is_empty(), "a refusal needs a reason");
-        ConfigErrors { errors }
+        ConfigErrors { errors, left_out }
     }
 
     /// The mistakes, one by one.
@@ -55,6 +56,9 @@ impl fmt::Display for ConfigErrors {
                 writeln!(formatter)?;
             }
             write!(formatter, "{error}")?;
+        }
+        if self.left_out > 0 {
+            write!(formatter, "\n{} more mistakes are not shown", self.left_out)?;
         }
         Ok(())
     }

@@ -37,7 +37,8 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub expanders: Vec<String>,
-    /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports.
+    /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports. A link between switches that
+    /// requests cross in both directions is written twice, once for each.
     #[garde(skip)]
     #[schemars(extend("items" = {"type": "string", "pattern": EDGE_PATTERN}))]
     pub edges: Vec<String>,

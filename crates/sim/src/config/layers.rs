@@ -56,7 +56,7 @@ impl Layers {
                     return None;
                 }
                 if base.is_none() {
-                    faults.add(origin, "extends", format!("there is no machine {name:?}"));
+                    faults.add(origin, "extends", missing(&name, lookup));
                 }
                 base
             });
@@ -80,6 +80,15 @@ impl Layers {
         }
         merged
     }
+}
+
+/// What is said of a machine that is not found under `name`: files are named without their suffix.
+fn missing(name: &str, lookup: &dyn Fn(&str) -> Option<SourceText>) -> String {
+    let stem = name.strip_suffix(".toml").unwrap_or(name).trim_start_matches("./");
+    if stem != name && lookup(stem).is_some() {
+        return format!("{name:?} is not the name of a machine; type: extends = {stem:?}");
+    }
+    format!("there is no machine {name:?}, neither {stem}.toml beside this file nor among those that ship")
 }
 
 /// Takes the `extends` key out of a tree, if there is a sound one.

@@ -230,5 +230,6 @@ fn named(faults: Faults, sources: &BTreeMap<i32, String>) -> ConfigErrors {
         key: fault.key,
         message: fault.message,
     };
-    ConfigErrors::new(faults.into_sorted().map(error).collect())
+    let left_out = faults.left_out();
+    ConfigErrors::new(faults.into_sorted().map(error).collect(), left_out)
 }

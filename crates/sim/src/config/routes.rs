@@ -1,18 +1,19 @@
 //! Finds the route from each host to each device, and what stands in the way of there being exactly one.
 
-use super::topology::{DeviceId, EdgeId, HostId, Route, SwitchId, Topology, Vertex};
+use super::topology::{DeviceId, Edge, EdgeId, HostId, Route, SwitchId, Topology, Vertex};
 use super::wiring::Wiring;
 
 /// Fills in the routes of all hosts. Loops, ambiguous routes and dead ends are faults.
 pub(super) fn find(wiring: &mut Wiring<'_>, topology: &mut Topology) {
-    if refuse_loops(wiring, topology) {
-        return;
-    }
     let mut is_reached = vec![false; topology.switches.len()];
     let mut is_ambiguous = false;
     for host in 0..topology.hosts.len() {
         let walk = Walk::from(HostId(host as u32), topology);
-        is_ambiguous |= !walk.meetings.is_empty();
+        is_ambiguous |= !walk.meetings.is_empty() || !walk.loops.is_empty();
+        for edge in &walk.loops {
+            let names = walk.loop_closed_by(*edge, topology);
+            fault_at_edge(wiring, topology, *edge, format!("switches form a loop: {}", names.join(" -> ")));
+        }
         for (edge, vertex) in &walk.meetings {
             let [first, second] = [walk.entered_by(*vertex), Some(*edge)]
                 .map(|edge| walk.path_through(edge.expect("a vertex is met again after it was entered"), topology));
@@ -38,20 +39,27 @@ struct Walk {
     host: HostId,
     switches: Vec<Option<EdgeId>>,
     devices: Vec<Option<EdgeId>>,
-    /// Edges that met a vertex which had been entered by another edge.
+    /// Edges that met a vertex which had been entered by another edge and lies on another way.
     meetings: Vec<(EdgeId, Vertex)>,
+    /// Edges that lead back to a switch which the way to them has passed, other than straight back over the same link. Without them, requests that
+    /// wait for room at the next switch never wait for each other in a circle.
+    loops: Vec<EdgeId>,
 }
 
 impl Walk {
     fn from(host: HostId, topology: &Topology) -> Walk {
         let switches = vec![None; topology.switches.len()];
         let devices = vec![None; topology.devices.len()];
-        let mut walk = Walk { host, switches, devices, meetings: Vec::new() };
+        let mut walk = Walk { host, switches, devices, meetings: Vec::new(), loops: Vec::new() };
         let mut open: Vec<EdgeId> = topology.hosts[host.0 as usize].edges.iter().rev().copied().collect();
         while let Some(edge) = open.pop() {
             let to = topology.edge(edge).to;
             if walk.entered_by(to).is_some() {
-                walk.meetings.push((edge, to));
+                match walk.steps_back(edge, topology) {
+                    None => walk.meetings.push((edge, to)),
+                    Some(1) => {}
+                    Some(_) => walk.loops.push(edge),
+                }
                 continue;
             }
             match to {
@@ -64,6 +72,22 @@ impl Walk {
             }
         }
         walk
+    }
+
+    /// How many edges lie between the two ends of `edge` on the way that it closes; none if it leads to another way.
+    fn steps_back(&self, edge: EdgeId, topology: &Topology) -> Option<usize> {
+        let to = topology.edge(edge).to;
+        let before = |from: &Vertex| self.entered_by(*from).map(|edge| topology.edge(edge).from);
+        std::iter::successors(Some(topology.edge(edge).from), before).position(|vertex| vertex == to)
+    }
+
+    /// The names along the loop that `edge` closes.
+    fn loop_closed_by<'a>(&self, edge: EdgeId, topology: &'a Topology) -> Vec<&'a str> {
+        let edges = self.edges_through(edge, topology);
+        let steps = self.steps_back(edge, topology).expect("it closes a loop");
+        let first = topology.name(topology.edge(edge).to);
+        let others = edges[edges.len() - 1 - steps..].iter().map(|edge| topology.name(topology.edge(*edge).to));
+        std::iter::once(first).chain(others).collect()
     }
 
     fn entered_by(&self, vertex: Vertex) -> Option<EdgeId> {
@@ -131,68 +155,23 @@ fn fault_at_edge(wiring: &mut Wiring<'_>, topology: &Topology, edge: EdgeId, mes
     }
 }
 
-/// Looks for switches that lead back to themselves; true if there are any.
-fn refuse_loops(wiring: &mut Wiring<'_>, topology: &Topology) -> bool {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
-        Unseen,
-        OnPath,
-        Done,
-    }
-    let mut marks = vec![Mark::Unseen; topology.switches.len()];
-    let mut found = false;
-    for start in 0..topology.switches.len() {
-        if marks[start] != Mark::Unseen {
-            continue;
-        }
-        marks[start] = Mark::OnPath;
-        // Each switch on the path, and which of its edges is next.
-        let mut path = vec![(start, 0)];
-        while let Some((switch, next)) = path.last_mut() {
-            let Some(edge) = topology.switches[*switch].downstream.get(*next).copied() else {
-                marks[*switch] = Mark::Done;
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            let Vertex::Switch(SwitchId(target)) = topology.edge(edge).to else { continue };
-            let target = target as usize;
-            match marks[target] {
-                Mark::Unseen => {
-                    marks[target] = Mark::OnPath;
-                    path.push((target, 0));
-                }
-                Mark::OnPath => {
-                    found = true;
-                    let entry = path.iter().position(|(switch, _)| *switch == target).unwrap_or(0);
-                    let on_loop = path[entry..].iter().map(|(switch, _)| *switch).chain([target]);
-                    let names: Vec<&str> = on_loop.map(|switch| topology.switches[switch].name.as_str()).collect();
-                    fault_at_edge(wiring, topology, edge, format!("switches form a loop: {}", names.join(" -> ")));
-                }
-                Mark::Done => {}
-            }
-        }
-    }
-    found
-}
-
 /// Every host reaches a device, every device is reached, and every switch lies on a way from a host to a device.
 fn refuse_dead_ends(wiring: &mut Wiring<'_>, topology: &Topology, is_reached: &[bool]) {
     let routes = || topology.hosts.iter().flat_map(|host| &host.routes);
     for (index, host) in topology.hosts.iter().enumerate() {
         if host.routes.is_empty() && !topology.devices.is_empty() {
-            wiring.fault_at(
-                "hosts",
-                index,
-                format!("{} reaches no PM device; add an edge that starts at it", host.name),
-            );
+            wiring.fault_at("hosts", index, format!("{} reaches no device; add an edge that starts at it", host.name));
         }
     }
     for (index, switch) in topology.switches.iter().enumerate() {
+        let this = Vertex::Switch(SwitchId(index as u32));
         if !is_reached[index] {
-            wiring.fault_at("switches", index, format!("no host reaches {}; add an edge that ends at it", switch.name));
+            let reverse = reverse_of(topology, |edge| edge.from == this && matches!(edge.to, Vertex::Switch(_)));
+            let message = format!("no host reaches {}; add an edge that ends at it{reverse}", switch.name);
+            wiring.fault_at("switches", index, message);
         } else if !routes().any(|route| route.switches.contains(&SwitchId(index as u32))) {
-            let message = format!("{} leads to no PM device; add an edge that starts at it", switch.name);
+            let reverse = reverse_of(topology, |edge| edge.to == this && matches!(edge.from, Vertex::Switch(_)));
+            let message = format!("{} leads to no device; add an edge that starts at it{reverse}", switch.name);
             wiring.fault_at("switches", index, message);
         }
     }
@@ -201,4 +180,15 @@ fn refuse_dead_ends(wiring: &mut Wiring<'_>, topology: &Topology, is_reached: &[
             wiring.fault_at("devices", index, format!("no host reaches {}; add an edge that ends at it", device.name));
         }
     }
+}
+
+/// That a link between switches may be used in its other direction too, said of the first that may be meant.
+fn reverse_of(topology: &Topology, may_be_meant: impl Fn(&Edge) -> bool) -> String {
+    let is_listed = |from, to| topology.edges.iter().any(|edge| edge.from == from && edge.to == to);
+    let meant = topology.edges.iter().find(|edge| may_be_meant(edge) && !is_listed(edge.to, edge.from));
+    meant
+        .and_then(|edge| edge.name.split_once(" -> ").zip(Some(&edge.name)))
+        .map_or_else(String::new, |((from, to), name)| {
+            format!(", for example `{to} -> {from}` if `{name}` is used in both directions")
+        })
 }

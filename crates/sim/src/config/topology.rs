@@ -1,7 +1,7 @@
 //! What is connected to what, checked: the graph that a `[fabric]` table describes.
 //!
-//! Every host reaches each of its PM devices by exactly one route, edges lead from hosts to devices without a loop, and every name means
-//! something. `system.rs` builds components and links from it and asks it nothing twice.
+//! Every host reaches each of its devices by exactly one route, edges lead from hosts to devices without a loop (but for the two directions of a
+//! link between switches), and every name means something. `system.rs` builds components and links from it and asks it nothing twice.
 
 use std::ops::Range;
 
@@ -218,6 +218,14 @@ impl Topology {
     /// The edge with that identity.
     pub fn edge(&self, edge: EdgeId) -> &Edge {
         &self.edges[edge.0 as usize]
+    }
+
+    /// The edge whose link carries what goes along `edge`: of two edges between the same switches in opposite directions, the first one.
+    pub fn link_of(&self, edge: EdgeId) -> EdgeId {
+        let Edge { from, to, .. } = *self.edge(edge);
+        let is_opposite = |other: &Edge| (other.from, other.to) == (to, from);
+        let opposite = self.edges[..edge.0 as usize].iter().position(is_opposite);
+        opposite.map_or(edge, |first| EdgeId(first as u32))
     }
 
     /// What the machine file calls that vertex.

@@ -39,12 +39,12 @@ impl Node {
     /// The tree of a TOML document, or its syntax errors with their lines.
     pub fn from_toml(text: &str, source: i32) -> Result<Node, Vec<(u32, String)>> {
         let (document, errors) = DeTable::parse_recoverable(text);
+        let lines = Lines::of(text, source);
         if errors.is_empty() {
-            let lines = Lines { text, source };
             return Ok(Node { value: lines.table(document.get_ref()), origin: Origin { source, line: 1 } });
         }
         let describe = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| line_at(text, span.start));
+            let line = error.span().map_or(1, |span| lines.line_at(span.start));
             (line, error.message().replace('\n', "; "))
         };
         let mut errors: Vec<_> = errors.into_iter().map(describe).collect();
@@ -54,7 +54,7 @@ impl Node {
 
     /// The tree of a TOML value that stands in no document.
     pub fn from_toml_value(value: &DeValue<'_>, source: i32) -> Value {
-        Lines { text: "", source }.value(value)
+        Lines::none(source).value(value)
     }
 
     /// The tree of a JSON document; every key has the line 0.
@@ -183,16 +183,30 @@ impl Node {
     }
 }
 
-/// Turns spans of a text into lines; an empty text has none.
-struct Lines<'a> {
-    text: &'a str,
+/// Turns spans of a text into lines.
+struct Lines {
+    /// Where each line begins, ascending; empty for a value that stands in no text.
+    starts: Vec<usize>,
     source: i32,
 }
 
-impl Lines<'_> {
+impl Lines {
+    fn of(text: &str, source: i32) -> Lines {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Lines { starts: std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect(), source }
+    }
+
+    fn none(source: i32) -> Lines {
+        Lines { starts: Vec::new(), source }
+    }
+
+    /// The line, from 1, of the byte at `offset`; 0 if there are no lines.
+    fn line_at(&self, offset: usize) -> u32 {
+        self.starts.partition_point(|start| *start <= offset) as u32
+    }
+
     fn origin(&self, byte: usize) -> Origin {
-        let line = if self.text.is_empty() { 0 } else { line_at(self.text, byte) };
-        Origin { source: self.source, line }
+        Origin { source: self.source, line: self.line_at(byte) }
     }
 
     fn table(&self, table: &DeTable<'_>) -> Value {
@@ -230,12 +244,6 @@ impl Lines<'_> {
             DeValue::Datetime(date) => Value::Foreign(date.to_string()),
         }
     }
-}
-
-/// The line, from 1, of the byte at `offset`.
-fn line_at(text: &str, offset: usize) -> u32 {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    1 + before.iter().filter(|byte| **byte == b'\n').count() as u32
 }
 
 #[cfg(test)]

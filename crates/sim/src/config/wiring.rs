@@ -17,6 +17,12 @@ use super::tree::Node;
 use super::{persist_points, ranges, routes, rules};
 use crate::device::{DramConfig, MediumConfig, PmConfig};
 
+/// Most hosts, switches and devices: port-based routing tells so many apart by 12 bits (CXL 3.1 specification, PBR).
+const VERTICES_MAX: usize = 1 << 12;
+
+/// Most edges: as many as connect 128 hosts with 128 devices directly.
+const EDGES_MAX: usize = 1 << 14;
+
 /// A `[fabric]` table while it is checked.
 pub(super) struct Wiring<'a> {
     pub fabric: &'a FabricConfig,
@@ -30,11 +36,15 @@ pub(super) struct Wiring<'a> {
 pub(super) fn topology(fabric: &FabricConfig, machine: &Node, faults: &mut Faults) -> Option<Topology> {
     let mut wiring = Wiring { fabric, machine, faults, is_sound: true };
     let mut topology = Topology::default();
+    if !wiring.check_numbers() {
+        return None;
+    }
     wiring.name_vertices(&mut topology);
     wiring.connect(&mut topology);
     wiring.check_override_names();
     if wiring.is_sound {
         attach(&mut topology);
+        wiring.check_links_given_twice(&topology);
         routes::find(&mut wiring, &mut topology);
     }
     // What the single components are like is checked whether or not they are connected well.
@@ -65,6 +75,28 @@ impl Wiring<'_> {
     /// Notes a fault at the element `index` of a list of the table.
     pub fn fault_at(&mut self, list: &str, index: usize, message: impl Into<String>) {
         self.fault(&[list, &index.to_string()], message);
+    }
+
+    /// Whether there are not more names and edges than a fabric can have.
+    fn check_numbers(&mut self) -> bool {
+        let fabric = self.fabric;
+        let vertices = [
+            ("hosts", fabric.hosts.len()),
+            ("switches", fabric.switches.len()),
+            ("devices", fabric.devices.len()),
+            ("expanders", fabric.expanders.len()),
+        ];
+        let in_all: usize = vertices.iter().map(|(_, names)| names).sum();
+        if in_all > VERTICES_MAX {
+            let (most, _) = vertices.into_iter().max_by_key(|(_, names)| *names).expect("there are four lists");
+            let message = format!("{in_all} hosts, switches and devices in all: at most {VERTICES_MAX} can be");
+            self.fault(&[most], message);
+        }
+        let edges = fabric.edges.len() + fabric.local_edges.len();
+        if edges > EDGES_MAX {
+            self.fault(&["edges"], format!("{edges} edges: at most {EDGES_MAX} can be"));
+        }
+        self.is_sound
     }
 
     /// Makes the vertices of all names; a name may be given once.
@@ -171,6 +203,16 @@ impl Wiring<'_> {
             for name in overridden.into_iter().filter(|name| !valid.contains(name)) {
                 let offer = offer(name, valid.iter().map(String::as_str));
                 self.fault(&[kind, name], format!("{name:?} is not in fabric.{list}{offer}"));
+            }
+        }
+    }
+
+    /// Two edges between the same switches in opposite directions are one link, which is alike in both.
+    fn check_links_given_twice(&mut self, topology: &Topology) {
+        for edge in (0..topology.edges.len() as u32).map(EdgeId) {
+            let (own, first) = (&topology.edge(edge).name, &topology.edge(topology.link_of(edge)).name);
+            if own != first && self.fabric.link.contains_key(own) {
+                self.fault(&["link", own], format!("that is the link `{first}` in its other direction; say it there"));
             }
         }
     }

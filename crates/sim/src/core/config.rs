@@ -73,6 +73,15 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub multiply_ports: u8,
+    /// Bytes of the widest vector operation that executes whole: what is wider is split into micro-operations of that width, loads and stores too.
+    #[garde(custom(power_of_two_of_a_vector))]
+    #[schemars(range(min = 8, max = 64))]
+    #[serde(default = "whole_vectors")]
+    pub widest_operation_bytes: u16,
+    /// How immediates and the instruction pointer come to the operations whose operands they are.
+    #[garde(skip)]
+    #[serde(default)]
+    pub operand_operations: OperandOperations,
     /// Latencies of execution, by class.
     #[garde(dive)]
     pub latency: LatencyConfig,
@@ -143,6 +152,20 @@ pub struct CoreConfig {
     pub start_jitter_ns: f64,
 }
 
+/// [`CoreConfig::widest_operation_bytes`] of a core that splits no vector operation.
+pub const WHOLE_VECTORS: u16 = 64;
+
+fn whole_vectors() -> u16 {
+    WHOLE_VECTORS
+}
+
+fn power_of_two_of_a_vector(bytes: &u16, (): &()) -> garde::Result {
+    match bytes {
+        8 | 16 | 32 | 64 => Ok(()),
+        _ => Err(garde::Error::new(format!("{bytes} bytes cannot be: 8, 16, 32 or 64 can"))),
+    }
+}
+
 /// Cycles from issue to result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
@@ -175,6 +198,18 @@ pub struct LatencyConfig {
     #[garde(range(min = 1, max = 100))]
     #[schemars(range(min = 1, max = 100))]
     pub vector: u8,
+}
+
+/// The way of an immediate, or of the instruction pointer, to an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OperandOperations {
+    /// With the operation. What x86 processors do.
+    #[default]
+    Fused,
+    /// By a micro-operation of its own for each: an addition of an immediate has one, a direct branch two, an access relative to the instruction pointer
+    /// one. What gem5 does.
+    Separate,
 }
 
 /// Where the completion of a flush comes from.

@@ -7,7 +7,7 @@ use iced_x86::{
     Register as X86,
 };
 
-use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation, Register, StringOperands, WarmBlock};
+use super::micro_op::{Aside, DecodedBlock, Exit, MicroOp, Operation, Register, StringOperands, WarmBlock};
 use crate::record::{Block, Marker, Program, Slot, SlotKind};
 
 /// Decodes every block of a program; the result is indexed by block id.
@@ -18,6 +18,7 @@ pub fn decode_program(program: &Program) -> Vec<DecodedBlock> {
 
 fn decode_block(block: &Block, info: &mut InstructionInfoFactory) -> DecodedBlock {
     let mut micro_ops = Vec::new();
+    let mut asides = Vec::new();
     let mut address = block.address;
     let mut last_instruction = address;
     let mut exit = Exit::FallThrough;
@@ -33,6 +34,7 @@ fn decode_block(block: &Block, info: &mut InstructionInfoFactory) -> DecodedBloc
         let instruction = Decoder::with_ip(64, own, address, DecoderOptions::NONE).decode();
         let cracker = Cracker::new(&instruction, own, own_slots, info);
         cracker.crack(&mut micro_ops);
+        asides.push(Aside { operands: operands_aside(&instruction), cleared: cleared_beyond(&instruction) });
         exit = exit_of(&instruction);
         last_instruction = address;
         address = address.wrapping_add(length.into());
@@ -40,6 +42,7 @@ fn decode_block(block: &Block, info: &mut InstructionInfoFactory) -> DecodedBloc
     DecodedBlock {
         warm: WarmBlock::of(&micro_ops),
         micro_ops: micro_ops.into(),
+        asides: asides.into(),
         slots: block.slots.len() as u32,
         instructions: block.instruction_lengths.len() as u32,
         address: block.address,
@@ -61,6 +64,39 @@ fn exit_of(instruction: &Instruction) -> Exit {
     }
 }
 
+/// How many immediates and instruction pointers an instruction brings to its operation (gem5: `limm` and `rdip`).
+fn operands_aside(instruction: &Instruction) -> u8 {
+    use Mnemonic::{Adc, Add, And, Cmp, Imul, Mov, Or, Push, Sbb, Sub, Test, Xor};
+    let of_flow = match instruction.flow_control() {
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => 2,
+        FlowControl::Call if instruction.code() != Code::Syscall => 2,
+        FlowControl::IndirectCall => 1,
+        _ => 0,
+    };
+    let immediates = OpKind::Immediate8..=OpKind::Immediate32to64;
+    let has_immediate = (0..instruction.op_count()).any(|operand| immediates.contains(&instruction.op_kind(operand)));
+    let takes_immediate = match instruction.mnemonic() {
+        Add | Sub | And | Or | Xor | Cmp | Test | Adc | Sbb | Imul | Push => has_immediate,
+        // Into a register it is the operation itself.
+        Mov => has_immediate && instruction.op0_kind() == OpKind::Memory,
+        _ => false,
+    };
+    of_flow + u8::from(takes_immediate) + u8::from(instruction.is_ip_rel_memory_operand())
+}
+
+/// The vector register whose lowest element an instruction loads, and which it clears beyond that; none of any other instruction.
+fn cleared_beyond(instruction: &Instruction) -> Register {
+    use Mnemonic::{Movd, Movq, Movsd, Movss, Vmovd, Vmovq, Vmovsd, Vmovss};
+    let to = instruction.op0_register();
+    let loads = match instruction.mnemonic() {
+        Movd | Movq | Vmovd | Vmovq => instruction.op0_kind() == OpKind::Register,
+        // Between registers they leave the rest as it is.
+        Movsd | Movss | Vmovsd | Vmovss => instruction.op1_kind() == OpKind::Memory,
+        _ => false,
+    };
+    if loads && to.is_vector_register() { Register::vector(to.number() as u8) } else { Register::NONE }
+}
+
 /// One instruction on its way to micro-operations.
 struct Cracker<'a> {
     instruction: &'a Instruction,
@@ -70,6 +106,8 @@ struct Cracker<'a> {
     address: Vec<Register>,
     read: Vec<Register>,
     written: Vec<Register>,
+    /// Bytes of its widest vector operand; 0 without one.
+    vector_bytes: u8,
 }
 
 impl<'a> Cracker<'a> {
@@ -123,7 +161,7 @@ impl<'a> Cracker<'a> {
             .filter_map(|operand| register_of(instruction.op_register(operand)))
             .collect();
         read.retain(|register| !address.contains(register) || explicit.contains(register));
-        Cracker { instruction, bytes, slots, address, read, written }
+        Cracker { instruction, bytes, slots, address, read, written, vector_bytes: vector_bytes(instruction) }
     }
 
     fn crack(self, micro_ops: &mut Vec<MicroOp>) {
@@ -240,7 +278,9 @@ impl<'a> Cracker<'a> {
         }
         let loads_directly = moves && loads.len() == 1 && stores.is_empty() && written.len() <= 2;
         for (order, (number, slot)) in loads.iter().enumerate() {
+            let vector_bytes = self.vector_bytes_of(slot);
             let mut load = MicroOp { operation: Operation::Load, slot: *number, size: slot.size, ..MicroOp::default() };
+            load.vector_bytes = vector_bytes;
             fill(&mut load.sources, self.address.iter().copied().chain([Register::BARRIER]));
             if loads_directly {
                 fill(&mut load.destinations, written.iter().copied());
@@ -259,7 +299,8 @@ impl<'a> Cracker<'a> {
             } else {
                 Operation::Store
             };
-            let mut store = MicroOp { operation, slot: *number, size: slot.size, ..MicroOp::default() };
+            let vector_bytes = self.vector_bytes_of(slot);
+            let mut store = MicroOp { operation, slot: *number, size: slot.size, vector_bytes, ..MicroOp::default() };
             let data = if stores_directly { self.read.first().copied() } else { Some(Register::RESULT) };
             fill(&mut store.sources, self.address.iter().copied().chain(data));
             micro_ops.push(store);
@@ -272,9 +313,17 @@ impl<'a> Cracker<'a> {
         }
     }
 
+    /// Bytes of a vector that lies in memory; 0 for anything else.
+    fn vector_bytes_of(&self, slot: &Slot) -> u8 {
+        u8::try_from(slot.size).map_or(0, |size| size.min(self.vector_bytes))
+    }
+
     /// The operation between the loads and the stores.
     fn push_operation(&self, loads: usize, stores: bool, written: &[Register], micro_ops: &mut Vec<MicroOp>) {
         let mut operation = MicroOp { operation: operation_of(self.instruction), ..MicroOp::default() };
+        if !is_scalar(self.instruction) {
+            operation.vector_bytes = self.vector_bytes;
+        }
         let loaded = (0..loads.min(usize::from(Register::LOADED))).map(Register::loaded);
         let stack_pointer = Register::general(4);
         let is_stack = self.instruction.is_stack_instruction();
@@ -290,6 +339,7 @@ impl<'a> Cracker<'a> {
         for &register in written.iter().skip(2 - usize::from(stores)).take(left_over.saturating_sub(2)) {
             let mut copy = operation;
             copy.operation = Operation::Integer;
+            copy.vector_bytes = 0;
             copy.sources = [operation.destinations[0], Register::NONE, Register::NONE, Register::NONE];
             copy.destinations = [register, Register::NONE];
             micro_ops.push(copy);
@@ -337,6 +387,27 @@ fn is_zero_idiom(instruction: &Instruction) -> bool {
         && instruction.op_kind(last) == OpKind::Register
         && instruction.op_kind(last - 1) == OpKind::Register
         && instruction.op_register(last) == instruction.op_register(last - 1)
+}
+
+/// Bytes of the widest vector register among the operands.
+fn vector_bytes(instruction: &Instruction) -> u8 {
+    let registers = (0..instruction.op_count())
+        .filter(|&operand| instruction.op_kind(operand) == OpKind::Register)
+        .map(|operand| instruction.op_register(operand));
+    registers.filter(|register| register.is_vector_register()).map(|register| register.size() as u8).max().unwrap_or(0)
+}
+
+/// Whether the instruction computes with the lowest element of vector registers alone.
+fn is_scalar(instruction: &Instruction) -> bool {
+    let name = format!("{:?}", instruction.mnemonic()).to_ascii_lowercase();
+    let stem = name.trim_start_matches('v');
+    let of_one_element = ["movd", "movq", "pextr", "pinsr", "extractps"]
+        .iter()
+        .any(|start| stem.strip_prefix(start).is_some_and(|rest| rest.len() <= 1));
+    let converts_one = stem.starts_with("cvt") && ["sd2", "ss2", "si2"].iter().any(|from| stem.contains(from));
+    // `pmaxsd` and its kin are of packed integers.
+    let ends_as_one = !stem.starts_with('p') && (stem.ends_with("ss") || stem.ends_with("sd"));
+    of_one_element || converts_one || ends_as_one
 }
 
 /// Whether the instruction only moves a value between a register and memory, so that it needs no operation of its own.

@@ -1,11 +1,12 @@
 //! What a core does when its thread comes to an event of the record.
 
 use super::micro_op::{MicroOp, Operation, Register};
+use super::page_table::PageTable;
 use super::pipeline::{Core, Environment, Pause, Progress};
-use super::thread::{EventPhase, Extra};
+use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::kernel::Duration;
-use crate::record::{Event, RecordError};
+use crate::record::{Event, RecordError, SpinReleaseKind};
 
 /// What an event means for the core that comes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +17,13 @@ pub enum Meaning {
     SystemCall,
     /// The host arbitrates it.
     Synchronisation {
-        /// How its object is accessed first.
+        /// How its object is accessed first, where the record does not have the inside of the function that does it.
         access: Access,
-        /// Whether other threads may go on because of it.
-        releases: bool,
     },
+    /// A synchronisation function begins.
+    Call,
+    /// The block that follows stores to a word that threads poll: the host is told when that takes effect.
+    Release,
     /// A region of interest begins or ends.
     Region,
 }
@@ -56,28 +59,33 @@ impl Access {
 
 /// What `event` means for the core that comes to it.
 pub fn meaning(event: &Event) -> Meaning {
-    let synchronisation = |access, releases| Meaning::Synchronisation { access, releases };
+    let synchronisation = |access| Meaning::Synchronisation { access };
     match *event {
         Event::MutexLock { object, .. }
         | Event::SpinLock { object, .. }
         | Event::ReadLock { object, .. }
         | Event::WriteLock { object, .. }
         | Event::AttemptFailed { object, .. }
-        | Event::SemaphoreWait { object, .. } => synchronisation(Access::Atomic(object), false),
-        Event::MutexUnlock { object, .. }
+        | Event::SemaphoreWait { object, .. }
+        | Event::MutexUnlock { object, .. }
         | Event::SpinUnlock { object, .. }
         | Event::RwUnlock { object, .. }
         | Event::ConditionWait { object, .. }
         | Event::ConditionSignal { object, .. }
         | Event::ConditionBroadcast { object, .. }
         | Event::SemaphorePost { object, .. }
-        | Event::BarrierWait { object, .. } => synchronisation(Access::Atomic(object), true),
-        Event::FutexWait { object, .. } | Event::SpinWait { object, .. } => {
-            synchronisation(Access::Read(object), false)
+        | Event::BarrierWait { object, .. } => synchronisation(Access::Atomic(object)),
+        Event::FutexWait { object, .. } | Event::FutexWake { object, .. } => synchronisation(Access::Read(object)),
+        // What the program's own instructions do to the word follows in the record.
+        Event::SpinRelease {
+            kind: SpinReleaseKind::Store | SpinReleaseKind::Update | SpinReleaseKind::GivesLock,
+            ..
+        } => Meaning::Release,
+        Event::SpinWait { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
+        Event::ThreadCreate { .. } | Event::ThreadExit { .. } | Event::ThreadJoin { .. } => {
+            synchronisation(Access::None)
         }
-        Event::FutexWake { object, .. } => synchronisation(Access::Read(object), true),
-        Event::ThreadCreate { .. } | Event::ThreadExit { .. } => synchronisation(Access::None, true),
-        Event::ThreadJoin { .. } => synchronisation(Access::None, false),
+        Event::CallBegin => Meaning::Call,
         Event::Roi { .. } => Meaning::Region,
         Event::SystemCall { .. } => Meaning::SystemCall,
         Event::ThreadStart { .. }
@@ -85,14 +93,21 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Unmap { .. }
         | Event::Module { .. }
         | Event::Interrupted { .. }
+        | Event::Polling { .. }
         | Event::Signal { .. }
         | Event::Exec { .. }
         | Event::Fork { .. }
         | Event::KernelWrite { .. }
         | Event::PersistCall { .. }
         | Event::InitialBytes { .. }
-        | Event::Order { .. } => Meaning::Nothing,
+        | Event::Order { .. }
+        | Event::CallEnd => Meaning::Nothing,
     }
+}
+
+/// The bit of a line in the filters of watched words: by the low six bits of its number.
+pub fn watch_bit(word: u64) -> u64 {
+    1 << ((word / 64) & 63)
 }
 
 impl Core {
@@ -121,7 +136,20 @@ impl Core {
                 }
                 Ok(progress)
             }
-            Meaning::Synchronisation { access, releases } => Ok(self.come_to_synchronisation(access, releases, env)),
+            Meaning::Call => {
+                if !env.persist.before_synchronisation(env.thread) {
+                    env.thread.pass_event();
+                }
+                Ok(Progress::Dispatched)
+            }
+            Meaning::Release => {
+                if !env.persist.before_synchronisation(env.thread) {
+                    self.expect_release(env.thread, env.table);
+                    env.thread.pass_event();
+                }
+                Ok(Progress::Dispatched)
+            }
+            Meaning::Synchronisation { access } => Ok(self.come_to_synchronisation(access, env)),
             Meaning::Region => {
                 env.thread.phase = EventPhase::Accessed;
                 Ok(self.when_drained(Pause::Event))
@@ -155,10 +183,9 @@ impl Core {
                     }
                 }
             }
-            // What it waited for comes next.
-            Event::SpinWait { .. } => {
-                let Meaning::Synchronisation { access, .. } = meaning(event) else { unreachable!("it is one") };
-                env.thread.extra.extend(access.micro_operation());
+            // What it waited for comes next; which store it comes behind, others of these events say.
+            Event::SpinWait { .. } | Event::SpinRelease { .. } => {
+                env.persist.before_synchronisation(env.thread);
             }
             _ => return None,
         }
@@ -166,21 +193,38 @@ impl Core {
         Some(Progress::Dispatched)
     }
 
+    /// The thread's next event says that a store to a polled word follows: it will be noticed.
+    pub fn expect_release(&mut self, thread: &mut Thread, table: &mut PageTable) {
+        let Event::SpinRelease { clock, object, kind, lock, .. } = *thread.event() else {
+            unreachable!("only a release is expected")
+        };
+        let word = (table.frame(object >> 12) << 12) | (object & 0xfff);
+        let lock = (kind == SpinReleaseKind::GivesLock).then_some(lock);
+        thread.releases.push_back(PendingRelease { word, clock, lock });
+        thread.clock = thread.clock.max(clock);
+        self.watch_word(word);
+    }
+
+    /// Stores to the line of this word are noticed from now on.
+    pub fn watch_word(&mut self, word: u64) {
+        self.watch_filter |= watch_bit(word);
+    }
+
     /// What a system call costs.
     pub(super) fn system_call_cycles(&self) -> u64 {
         Duration::from_ns(self.config.system_call_ns).as_ps().div_ceil(self.period.as_ps())
     }
 
-    fn come_to_synchronisation(&mut self, access: Access, releases: bool, env: &mut Environment<'_>) -> Progress {
+    fn come_to_synchronisation(&mut self, access: Access, env: &mut Environment<'_>) -> Progress {
         if env.thread.phase == EventPhase::Reached {
             env.thread.phase = EventPhase::Persisted;
-            if releases && env.persist.before_release(env.thread) {
+            if env.persist.before_synchronisation(env.thread) {
                 return Progress::Dispatched;
             }
         }
         if env.thread.phase == EventPhase::Persisted {
             env.thread.phase = EventPhase::Accessed;
-            if let Some(extra) = access.micro_operation() {
+            if let Some(extra) = access.micro_operation().filter(|_| !env.thread.is_in_call) {
                 env.thread.extra.push_back(extra);
                 return Progress::Dispatched;
             }

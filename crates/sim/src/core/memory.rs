@@ -272,10 +272,18 @@ impl Core {
         if entry.outstanding == 0 {
             self.complete(slot, data);
         }
-        let ahead = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.observe(instruction, address));
-        if let Some(ahead) = ahead.filter(|ahead| ahead >> PAGE_SHIFT == address >> PAGE_SHIFT) {
-            self.stats.prefetches += 1;
-            self.prefetch(ahead, cycle, env);
+        self.train_prefetcher(instruction, address, cycle, env);
+    }
+
+    /// A load or store of `instruction` has looked into l1d: what is worth having next, within its page, is fetched.
+    #[inline]
+    pub(super) fn train_prefetcher(&mut self, instruction: u32, address: u64, cycle: u64, env: &mut Environment<'_>) {
+        let Some(prefetcher) = &mut self.prefetcher else { return };
+        for ahead in prefetcher.observe(instruction, address) {
+            if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
+                self.stats.prefetches += 1;
+                self.prefetch(ahead, cycle, env);
+            }
         }
     }
 

@@ -27,8 +27,8 @@ impl Register {
     pub const SOURCE_POINTER: Register = Register(7);
     /// `rdi`, where a string instruction reads or writes.
     pub const DESTINATION_POINTER: Register = Register(8);
-    /// How many registers there are.
-    pub const COUNT: usize = 64;
+    /// How many names there are: of a value that is split, all beyond its lowest part has a name of its own.
+    pub const COUNT: usize = 128;
 
     /// General-purpose register `number` (0 to 15).
     pub fn general(number: u8) -> Register {
@@ -48,6 +48,20 @@ impl Register {
     /// The temporary of the `number`th load of an instruction.
     pub fn loaded(number: usize) -> Register {
         Register(Self::FIRST_LOADED.0 + (number as u8).min(Self::LOADED - 1))
+    }
+
+    /// What is beyond the lowest part of a value that is split: of a vector register, or of a temporary. Anything else has no parts.
+    pub fn upper(self) -> Register {
+        match self.0 {
+            18..50 => Register(self.0 + 64),
+            _ if self.is_temporary() => Register(self.0 + 64),
+            _ => self,
+        }
+    }
+
+    /// Whether it carries a value within an instruction.
+    pub fn is_temporary(self) -> bool {
+        (Self::RESULT.0..Self::FIRST_LOADED.0 + Self::LOADED).contains(&self.0)
     }
 
     /// As an index into an array of [`Register::COUNT`].
@@ -176,8 +190,29 @@ pub struct MicroOp {
     pub slot: u16,
     /// Bytes accessed; of one element for [`Operation::String`].
     pub size: u16,
+    /// Bytes of the vector that it computes or accesses; 0 if that is none.
+    pub vector_bytes: u8,
+    /// Of a part of a wider vector, how many bytes lie below it; [`MicroOp::ASIDE`] of what [`split`](super::split) puts before an instruction.
+    pub offset: u8,
     /// Which operands [`Operation::String`] has.
     pub string: StringOperands,
+}
+
+impl MicroOp {
+    /// The `offset` of a micro-operation that only some cores need: it brings an operand, or clears what is beyond the lowest part of a register.
+    pub const ASIDE: u8 = u8::MAX;
+
+    /// The address that it accesses, of an access at `address`; 0 (nothing is accessed) stays 0.
+    #[inline]
+    pub fn address_of_part(&self, address: u64) -> u64 {
+        if address == 0 { 0 } else { address.wrapping_add(u64::from(self.offset)) }
+    }
+
+    /// Bytes of the whole access up to the end of this part.
+    #[inline]
+    pub fn size_so_far(&self) -> u16 {
+        u16::from(self.offset) + self.size
+    }
 }
 
 /// The memory operands of a `rep` string instruction. Each that is there has two slots: its pointer before and after.
@@ -211,11 +246,22 @@ pub enum Exit {
     Return,
 }
 
+/// What an instruction takes besides on cores that execute less at once ([`split`](super::split)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// Immediates and instruction pointers among its operands.
+    pub operands: u8,
+    /// A vector register whose lowest element it loads, and which is cleared beyond that.
+    pub cleared: Register,
+}
+
 /// A static block, ready for the core.
 #[derive(Clone, Debug, Default)]
 pub struct DecodedBlock {
     /// Its micro-operations in program order.
     pub micro_ops: Box<[MicroOp]>,
+    /// For each instruction, what it takes besides.
+    pub asides: Box<[Aside]>,
     /// Slots that each execution supplies.
     pub slots: u32,
     /// Instructions in it.
@@ -230,6 +276,20 @@ pub struct DecodedBlock {
     pub exit: Exit,
     /// What is looked at where it only warms.
     pub warm: WarmBlock,
+}
+
+impl DecodedBlock {
+    /// The number that micro-operation `micro_op` would have if nothing were split: parts of one have one number.
+    pub fn unsplit_number(&self, micro_op: u32) -> u32 {
+        let up_to = self.micro_ops.iter().take(micro_op as usize + 1);
+        (up_to.filter(|micro_op| micro_op.offset == 0).count() as u32).saturating_sub(1)
+    }
+
+    /// Whether micro-operation `micro_op` is the rest of the one before it.
+    #[inline]
+    pub fn continues(&self, micro_op: u32) -> bool {
+        self.micro_ops.get(micro_op as usize).is_some_and(|micro_op| (1..MicroOp::ASIDE).contains(&micro_op.offset))
+    }
 }
 
 /// A static block as functional warming sees it.
@@ -287,6 +347,12 @@ impl WarmBlock {
                 _ => continue,
             }
             let (operation, slot, size) = (micro_op.operation, micro_op.slot, micro_op.size);
+            if micro_op.offset > 0 {
+                // Caches and TLBs are looked up for the whole access.
+                let whole = accesses.last_mut().expect("a part comes behind the lowest one");
+                whole.size = micro_op.size_so_far();
+                continue;
+            }
             if size != 0 || matches!(operation, Operation::Sfence | Operation::Mfence) {
                 let is_updated = |last: &mut WarmAccess| {
                     operation == Operation::Store && last.operation == Operation::Load && last.slot == slot

@@ -20,6 +20,7 @@ pub mod persist;
 pub mod persist_sites;
 pub mod pipeline;
 pub mod reorder_buffer;
+pub mod split;
 pub mod stats;
 pub mod store_log;
 pub mod store_queue;

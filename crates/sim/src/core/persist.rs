@@ -10,7 +10,7 @@ use crate::message::LINE_BYTES;
 pub enum PersistMode {
     /// Never: the program's own flushes and fences are all.
     Program,
-    /// At each release of synchronisation (persistency for synchronisation-free regions).
+    /// Before each synchronisation operation (persistency for synchronisation-free regions).
     Sync,
     /// After so many stores to PM of a thread.
     Every(u64),
@@ -29,31 +29,43 @@ pub struct PersistPolicy {
 
 impl PersistPolicy {
     /// Notes a store; whether that made it insert persists into the thread.
+    ///
+    /// What a synchronisation function stores (the word of a lock, its owner) is no data of the program.
     #[inline]
     pub fn after_store(&self, thread: &mut Thread, table: &PageTable, address: u64, size: u16) -> bool {
-        if self.mode == PersistMode::Program || address == 0 || !table.is_persistent(address) {
+        if self.mode == PersistMode::Program || thread.is_in_call || address == 0 || !table.is_persistent(address) {
             return false;
         }
         thread.note_store(address, size);
-        matches!(self.mode, PersistMode::Every(stores) if thread.stores_to_pm >= stores) && self.insert(thread)
+        let is_due = matches!(self.mode, PersistMode::Every(stores) if thread.stores_to_pm >= stores);
+        // The thread is past the store.
+        is_due && self.insert(thread, thread.micro_op.saturating_sub(1))
     }
 
-    /// The thread is about to release something; whether that made it insert persists.
-    pub fn before_release(&self, thread: &mut Thread) -> bool {
-        self.mode == PersistMode::Sync && self.insert(thread)
+    /// The thread is about to synchronise, to acquire or to release; whether that made it insert persists.
+    #[inline]
+    pub fn before_synchronisation(&self, thread: &mut Thread) -> bool {
+        self.mode == PersistMode::Sync && self.insert(thread, thread.micro_op)
+    }
+
+    /// The same where `operation` is a locked instruction. Inside a synchronisation function it is a part of that function's operation.
+    #[inline]
+    pub fn before_operation(&self, thread: &mut Thread, operation: Operation) -> bool {
+        operation == Operation::Atomic && !thread.is_in_call && self.before_synchronisation(thread)
     }
 
     /// The thread ends; whether something was left to persist.
     pub fn before_end(&self, thread: &mut Thread) -> bool {
-        self.mode != PersistMode::Program && self.insert(thread)
+        self.mode != PersistMode::Program && self.insert(thread, thread.micro_op)
     }
 
-    /// Inserts flushes of all lines noted, and a fence.
-    fn insert(&self, thread: &mut Thread) -> bool {
+    /// Inserts flushes of all lines noted, and a fence, on account of the micro-operation `at` if the thread is in a block.
+    fn insert(&self, thread: &mut Thread, at: u32) -> bool {
         let lines = thread.take_dirty_lines();
         if lines.is_empty() {
             return false;
         }
+        thread.persists_at = at;
         let mut flush = MicroOp { operation: self.flush, size: LINE_BYTES as u16, ..MicroOp::default() };
         let mut fence = MicroOp { operation: self.fence, ..MicroOp::default() };
         if self.flush == Operation::Clflush {

@@ -164,12 +164,13 @@ impl PersistSites {
                     0 => thread.last_block(),
                     caller => caller,
                 };
-                let micro_op = (blocks[block as usize].micro_ops.len() as u32).saturating_sub(1);
+                let decoded = &blocks[block as usize];
+                let micro_op = decoded.unsplit_number((decoded.micro_ops.len() as u32).saturating_sub(1));
                 SiteKey { block, micro_op, caller: 0, operation, is_inserted }
             }
             (block, _) => {
-                // What is inserted comes behind the store that asks for it.
-                let micro_op = thread.micro_op - u32::from(is_inserted);
+                let at = if is_inserted { thread.persists_at } else { thread.micro_op };
+                let micro_op = blocks[block as usize].unsplit_number(at);
                 let caller = self.caller(core, thread, blocks);
                 SiteKey { block, micro_op, caller, operation, is_inserted }
             }

@@ -637,18 +637,21 @@ impl Core {
                     }
                     self.dispatch_from(self.commit_cycle);
                 }
+                operation if env.persist.before_operation(env.thread, operation) => return Ok(Progress::Dispatched),
                 _ => {}
             }
-            let address = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
-            if self.dispatch(micro_op, address, env).is_err() {
+            let access = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
+            if self.dispatch(micro_op, micro_op.address_of_part(access), env).is_err() {
                 return Ok(Progress::Blocked);
             }
             env.thread.micro_op += 1;
             if micro_op.ends_instruction {
                 self.count_instruction(env);
             }
-            if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic) {
-                let inserted = env.persist.after_store(env.thread, env.table, address, micro_op.size);
+            if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic)
+                && !block.continues(env.thread.micro_op)
+            {
+                let inserted = env.persist.after_store(env.thread, env.table, access, micro_op.size_so_far());
                 if inserted {
                     return Ok(Progress::Dispatched);
                 }
@@ -702,11 +705,13 @@ impl Core {
             let sequence = self.rob.entry(slot).sequence;
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
             self.rob.entry_mut(slot).queue_index = index;
-            if let Some(sets) = self.store_sets.as_mut().filter(|_| operation == Operation::Store) {
+            if operation == Operation::Store {
                 let instruction = (env.thread.block << 6) ^ env.thread.micro_op;
                 self.stores.entry_mut(index).instruction = instruction;
-                sets.store_dispatched(instruction, LastStore { slot, sequence });
-            } else if operation != Operation::Store && env.sites.is_some() {
+                if let Some(sets) = self.store_sets.as_mut() {
+                    sets.store_dispatched(instruction, LastStore { slot, sequence });
+                }
+            } else if env.sites.is_some() {
                 self.note_site(index, operation, env);
             }
         } else if operation == Operation::Branch {

@@ -23,7 +23,7 @@ pub struct CoreStats {
     pub l1d_misses: u64,
     /// Misses that found no MSHR.
     pub l1d_mshr_full: u64,
-    /// Times the prefetcher found something to ask for, in the cache already or not.
+    /// Lines that the prefetcher found worth having, in the cache already or not.
     pub prefetches: u64,
     /// Software prefetches that were dropped because the TLB had no translation for them, or still waited for it.
     pub dropped_prefetches: u64,

@@ -15,7 +15,7 @@ pub struct StoreEntry {
     pub sequence: u64,
     /// Its slot in the reorder buffer.
     pub slot: u32,
-    /// Which static micro-operation a store is, for store sets; the site of anything else, if somebody asks for that.
+    /// Which static micro-operation a store is, for store sets and prefetchers; the site of anything else, if somebody asks for that.
     pub instruction: u32,
     /// Virtual address.
     pub address: u64,
@@ -37,6 +37,8 @@ pub struct StoreEntry {
     pub lines_ready: u64,
     /// Whether it has been counted as a miss.
     pub has_missed: bool,
+    /// Whether the prefetcher has seen it.
+    pub has_trained: bool,
 }
 
 /// What an older store means for a load.
@@ -82,6 +84,7 @@ impl StoreQueue {
             lines_written: 0,
             lines_ready: 0,
             has_missed: false,
+            has_trained: false,
         };
         StoreQueue {
             entries: vec![empty; limit.next_power_of_two()].into(),
@@ -120,6 +123,7 @@ impl StoreQueue {
             lines_written: 0,
             lines_ready: 0,
             has_missed: false,
+            has_trained: false,
         };
         self.tail += 1;
         if operation == Operation::Store {
@@ -133,6 +137,12 @@ impl StoreQueue {
     pub fn head(&mut self) -> Option<&mut StoreEntry> {
         let index = self.index(self.head);
         (self.head < self.tail).then(|| &mut self.entries[index])
+    }
+
+    /// Where the oldest entry is.
+    #[inline]
+    pub fn head_index(&self) -> u32 {
+        self.index(self.head) as u32
     }
 
     /// The oldest entry leaves at `cycle`.

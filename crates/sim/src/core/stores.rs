@@ -156,6 +156,20 @@ impl Core {
             if !self.own_ahead(&store, cycle, env) {
                 self.unowned.push_back(store);
             }
+            self.train_by_store(entry.queue_index, cycle, env);
+        }
+    }
+
+    /// A store has looked into l1d in `cycle`: the prefetcher learns from the first time.
+    #[inline]
+    fn train_by_store(&mut self, queue_index: u32, cycle: u64, env: &mut Environment<'_>) {
+        if self.prefetcher.is_none() {
+            return;
+        }
+        let entry = self.stores.entry_mut(queue_index);
+        let (instruction, address) = (entry.instruction, entry.address);
+        if !std::mem::replace(&mut entry.has_trained, true) && address != 0 {
+            self.train_prefetcher(instruction, address, cycle, env);
         }
     }
 
@@ -248,7 +262,9 @@ impl Core {
 
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
-        let cycle = self.own(entry, turn, env)?;
+        let owned = self.own(entry, turn, env);
+        self.train_by_store(self.stores.head_index(), turn, env);
+        let cycle = owned?;
         self.stats.stores += 1;
         let is_behind = self.config.fill_performs_store && cycle > turn;
         Some(cycle - u64::from(is_behind))

@@ -105,6 +105,8 @@ pub struct Synchronisation {
     joined: FxHashMap<ThreadId, Vec<ThreadId>>,
     ended: FxHashSet<ThreadId>,
     waits: FxHashMap<ThreadId, (Clock, Wait)>,
+    /// Locks that threads gave back while they wait for a store, with how often they had them: to be had again, the last first.
+    regains: FxHashMap<ThreadId, Vec<(u64, u32)>>,
     /// Locks that threads went past without getting them, when nothing else could go on.
     passed: FxHashSet<(ThreadId, u64)>,
 }
@@ -180,6 +182,46 @@ impl Synchronisation {
         Decision { proceeds: true, woken }
     }
 
+    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have its locks: a thread that polls under
+    /// a lock would give it back and try again.
+    pub fn wait_for_word(&mut self, thread: ThreadId, clock: Clock, object: u64, store: Clock) -> Decision {
+        if self.given.contains(store) {
+            return Decision { proceeds: true, woken: Vec::new() };
+        }
+        let mut decision = Decision::default();
+        let mut held: Vec<_> = self.locks.iter().filter(|(_, lock)| lock.writer == Some(thread)).collect();
+        held.sort_unstable_by_key(|(object, _)| **object);
+        let held: Vec<_> = held.into_iter().map(|(object, lock)| (*object, lock.depth)).collect();
+        for &(object, _) in &held {
+            self.lock(object).depth = 1;
+            self.release(thread, object, &mut decision);
+        }
+        if !held.is_empty() {
+            self.regains.insert(thread, held);
+        }
+        self.awaited.entry(store).or_default().push(thread);
+        self.waits.insert(thread, (clock, Wait::Wake { clock: store, object, mutex: None }));
+        decision
+    }
+
+    /// `thread` gets the lock that the word `lock` stands for, as soon as it is free.
+    pub fn take_word(&mut self, thread: ThreadId, clock: Clock, lock: u64) -> Decision {
+        if self.locks.get(&lock).is_some_and(|lock| lock.writer == Some(thread)) {
+            return Decision { proceeds: true, woken: Vec::new() };
+        }
+        self.acquire(thread, clock, lock, false)
+    }
+
+    /// The store of `thread` at `clock` has taken effect, by which it gives `lock` back.
+    pub fn stored(&mut self, thread: ThreadId, clock: Clock, lock: Option<u64>) -> Decision {
+        let mut decision = self.wake(clock);
+        let held = |lock: &u64| self.locks.get(lock).is_some_and(|lock| lock.writer == Some(thread));
+        if let Some(lock) = lock.filter(held) {
+            self.release(thread, lock, &mut decision);
+        }
+        decision
+    }
+
     /// `thread` waits until another one stores to the word at `object`.
     pub fn wait_for_store(&mut self, thread: ThreadId, clock: Clock, object: u64) {
         self.waits.insert(thread, (clock, Wait::Store { object }));
@@ -202,6 +244,7 @@ impl Synchronisation {
                     self.passed.insert((thread, object));
                     return Some(thread);
                 }
+                _ if !self.regain(thread, clock) => {}
                 _ => return Some(thread),
             }
         }
@@ -306,6 +349,7 @@ impl Synchronisation {
         } else {
             lock.readers = lock.readers.saturating_sub(1);
         }
+        let mut granted = Vec::new();
         while let Some(&(thread, reads)) = lock.queue.front() {
             let fits = lock.writer.is_none() && (reads || lock.readers == 0);
             if !fits {
@@ -317,14 +361,39 @@ impl Synchronisation {
             } else {
                 (lock.writer, lock.depth) = (Some(thread), 1);
             }
-            decision.woken.push(thread);
+            granted.push(thread);
         }
         if lock.is_free() {
             self.locks.remove(&object);
         }
-        for thread in &decision.woken {
-            self.waits.remove(thread);
+        // Who had it before goes on when it has all of its locks again.
+        for thread in granted {
+            let clock = self.waits.remove(&thread).map(|(clock, _)| clock).unwrap_or_default();
+            if self.regains.contains_key(&thread) {
+                self.has_regained(thread);
+            }
+            if self.regain(thread, clock) {
+                decision.woken.push(thread);
+            }
         }
+    }
+
+    /// `thread` has the last of the locks that it is to have again.
+    fn has_regained(&mut self, thread: ThreadId) {
+        let Some((object, depth)) = self.regains.get_mut(&thread).and_then(Vec::pop) else { return };
+        self.lock(object).depth = depth;
+    }
+
+    /// Takes again what `thread` gave back when it began to wait, as far as that is free; whether it has all of it.
+    fn regain(&mut self, thread: ThreadId, clock: Clock) -> bool {
+        while let Some(&(object, _)) = self.regains.get(&thread).and_then(|locks| locks.last()) {
+            if !self.acquire(thread, clock, object, false).proceeds {
+                return false;
+            }
+            self.has_regained(thread);
+        }
+        self.regains.remove(&thread);
+        true
     }
 
     fn wait_for_wake(
@@ -350,11 +419,13 @@ impl Synchronisation {
         self.given.insert(clock);
         let mut decision = Decision { proceeds: true, woken: Vec::new() };
         for thread in self.awaited.remove(&clock).unwrap_or_default() {
-            let mutex = match self.waits.remove(&thread) {
-                Some((waited, Wait::Wake { mutex: Some(mutex), .. })) => Some((waited, mutex)),
-                _ => None,
+            let goes_on = match self.waits.remove(&thread) {
+                Some((waited, Wait::Wake { mutex: Some(mutex), .. })) => {
+                    self.acquire(thread, waited, mutex, false).proceeds
+                }
+                Some((waited, _)) => self.regain(thread, waited),
+                None => true,
             };
-            let goes_on = mutex.is_none_or(|(waited, mutex)| self.acquire(thread, waited, mutex, false).proceeds);
             if goes_on {
                 decision.woken.push(thread);
             }

@@ -18,6 +18,17 @@ pub struct Extra {
     pub address: u64,
 }
 
+/// A store to a word that threads poll, which the thread has come to and which has not taken effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingRelease {
+    /// Physical address of the word.
+    pub word: u64,
+    /// The store's place in the process clock.
+    pub clock: Clock,
+    /// The lock that it gives back.
+    pub lock: Option<u64>,
+}
+
 /// What comes next in a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -51,6 +62,8 @@ pub struct Thread {
     pub frame: Arc<Frame>,
     /// How many frames were read so far.
     pub frame_number: u64,
+    /// Set as long as `frame` is not there, to be read again before the thread goes on.
+    is_put_away: bool,
     step: usize,
     /// Index of the first slot of the next block.
     next_slot: usize,
@@ -68,14 +81,20 @@ pub struct Thread {
     pub left_block: u32,
     /// Whether that block led to a call whose inside the record leaves out, and which has returned.
     pub has_passed_call: bool,
+    /// Whether it is inside a synchronisation function that the record has the inside of.
+    pub is_in_call: bool,
     /// What comes before the record goes on.
     pub extra: VecDeque<Extra>,
+    /// Stores to polled words that are under way, in order.
+    pub releases: VecDeque<PendingRelease>,
     /// How far the next event has been dealt with.
     pub phase: EventPhase,
     /// The place in the process clock of the last synchronisation that it came to; at first that of its creation.
     pub clock: Clock,
     /// Instructions dispatched.
     pub instructions: u64,
+    /// Of them those in rounds that only read the same addresses again, as far as the record says.
+    pub polling: u64,
     /// Instructions after which the thread stops.
     pub limit: u64,
     /// PM lines (virtual address / 64) stored to since the last inserted persist, in order, and as a set.
@@ -83,6 +102,8 @@ pub struct Thread {
     dirty_set: FxHashSet<u64>,
     /// Stores to PM since the last inserted persist.
     pub stores_to_pm: u64,
+    /// The micro-operation of `block` on whose account persists were inserted last.
+    pub persists_at: u32,
     /// Its writes that others wait for, in a replay that keeps their order.
     pub awaited_writes: Option<Box<AwaitedWrites>>,
 }
@@ -95,6 +116,7 @@ impl Thread {
             reader,
             frame: Arc::default(),
             frame_number: 0,
+            is_put_away: false,
             step: 0,
             next_slot: 0,
             next_event: 0,
@@ -105,14 +127,18 @@ impl Thread {
             first_slot: 0,
             left_block: 0,
             has_passed_call: false,
+            is_in_call: false,
             extra: VecDeque::new(),
+            releases: VecDeque::new(),
             phase: EventPhase::Reached,
             clock: Clock::default(),
             instructions: 0,
+            polling: 0,
             limit: u64::MAX,
             dirty_lines: Vec::new(),
             dirty_set: FxHashSet::default(),
             stores_to_pm: 0,
+            persists_at: 0,
             awaited_writes: None,
         }
     }
@@ -176,7 +202,12 @@ impl Thread {
 
     /// The event has been dealt with.
     pub fn pass_event(&mut self) {
-        self.has_passed_call |= self.event().replaces_call();
+        match self.event() {
+            Event::CallBegin => self.is_in_call = true,
+            Event::CallEnd => self.is_in_call = false,
+            &Event::Polling { instructions } => self.polling += instructions,
+            event => self.has_passed_call |= !self.is_in_call && event.replaces_call(),
+        }
         self.next_event += 1;
         self.step += 1;
         self.phase = EventPhase::Reached;
@@ -187,7 +218,8 @@ impl Thread {
         // A call that began before the frame has its event, with a place of that time, before the first block. (A reader that was not asked for a frame
         // yet has one without blocks.)
         let is_in_frame = self.frame.steps.iter().take(self.step).any(|step| *step != 0);
-        if is_in_frame { self.clock.max(self.frame.clocks.0) } else { self.clock }
+        let passed = if is_in_frame { self.clock.max(self.frame.clocks.0) } else { self.clock };
+        self.releases.iter().map(|release| Clock(release.clock.0 - 1)).fold(passed, Clock::min)
     }
 
     /// The value of slot `slot` of the block being dispatched.
@@ -214,14 +246,17 @@ impl Thread {
         }
         let mut event = self.next_event;
         let mut returned_calls = 0;
+        let mut is_in_call = self.is_in_call;
         // The block that is being dispatched has been begun.
         for step in (0..self.step - usize::from(self.block != 0)).rev() {
             let block = self.frame.steps[step];
             if block == 0 {
                 event -= 1;
                 match &self.frame.events[event] {
+                    Event::CallEnd => is_in_call = true,
+                    Event::CallBegin => is_in_call = false,
                     // The call that it stands for has returned.
-                    passed if passed.replaces_call() => returned_calls += 1,
+                    passed if !is_in_call && passed.replaces_call() => returned_calls += 1,
                     // A handler is entered by no call.
                     Event::Signal { .. } | Event::Interrupted { .. } => return 0,
                     _ => {}
@@ -258,6 +293,30 @@ impl Thread {
         std::mem::take(&mut self.dirty_lines)
     }
 
+    /// How many bytes its frame takes in memory, and how many in the record.
+    pub fn frame_bytes(&self) -> (u64, u64) {
+        let stored = if self.frame_number == 0 || self.at_end { 0 } else { self.reader.last_stored_bytes() };
+        (self.frame.bytes() as u64, stored)
+    }
+
+    /// Gives the memory of its frame back until the thread goes on.
+    pub fn put_frame_away(&mut self) {
+        self.clock = self.passed_clock();
+        self.frame = Arc::default();
+        self.is_put_away = true;
+    }
+
+    /// The thread is about to go on: its frame is there again.
+    ///
+    /// # Errors
+    /// If the record has changed since it was read.
+    pub fn take_up_frame(&mut self) -> Result<(), RecordError> {
+        if std::mem::take(&mut self.is_put_away) {
+            self.reader.last_frame(Arc::make_mut(&mut self.frame))?;
+        }
+        Ok(())
+    }
+
     fn read_frame(&mut self) -> Result<(), RecordError> {
         self.step = 0;
         self.next_slot = 0;
@@ -266,7 +325,7 @@ impl Thread {
         let frame = Arc::make_mut(&mut self.frame);
         self.at_end = !self.reader.next_frame(frame)?;
         if self.at_end {
-            frame.steps.clear();
+            *frame = Frame { clocks: frame.clocks, ..Frame::default() };
         } else if let Some(awaited) = &mut self.awaited_writes {
             awaited.mark(self.id, frame);
         }

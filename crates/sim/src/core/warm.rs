@@ -135,16 +135,29 @@ impl Core {
                 env.thread.phase = EventPhase::Accessed;
                 Some(Pause::Event(self.dispatch_cycle))
             }
-            (Meaning::Synchronisation { access, releases }, Some(sampled)) => {
+            (Meaning::Call, sampled) => {
+                if !sampled.is_some_and(|sampled| sampled.persist.before_synchronisation(env.thread)) {
+                    env.thread.pass_event();
+                }
+                None
+            }
+            (Meaning::Release, sampled) => {
+                if !sampled.is_some_and(|sampled| sampled.persist.before_synchronisation(env.thread)) {
+                    self.expect_release(env.thread, env.table);
+                    env.thread.pass_event();
+                }
+                None
+            }
+            (Meaning::Synchronisation { access }, Some(sampled)) => {
                 if env.thread.phase == EventPhase::Reached {
                     env.thread.phase = EventPhase::Persisted;
-                    if releases && sampled.persist.before_release(env.thread) {
+                    if sampled.persist.before_synchronisation(env.thread) {
                         return None;
                     }
                 }
                 if env.thread.phase == EventPhase::Persisted {
                     env.thread.phase = EventPhase::Accessed;
-                    if let Some(extra) = access.micro_operation() {
+                    if let Some(extra) = access.micro_operation().filter(|_| !env.thread.is_in_call) {
                         env.thread.extra.push_back(extra);
                         return None;
                     }
@@ -234,11 +247,17 @@ impl Core {
             env.thread.push_string(block, micro_op);
             return self.warm_extras(env);
         }
-        let address = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
+        if env.sampled.is_some_and(|sampled| sampled.persist.before_operation(env.thread, micro_op.operation)) {
+            self.warm_extras(env);
+        }
+        let access = if micro_op.size != 0 { env.thread.slot(micro_op.slot) } else { 0 };
+        let address = micro_op.address_of_part(access);
         self.count_operation(micro_op.operation, env);
         self.warm_operation(micro_op.operation, address, micro_op.size, env.thread.micro_op, env);
-        if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic) {
-            self.warm_store_persists(address, micro_op.size, env);
+        if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic)
+            && !block.continues(env.thread.micro_op + 1)
+        {
+            self.warm_store_persists(access, micro_op.size_so_far(), env);
         }
     }
 
@@ -295,12 +314,13 @@ impl Core {
             _ if address == 0 => {}
             Operation::Load => {
                 self.warm_access(address, size, Want::Read, env);
-                if self.prefetcher.is_some() && env.sampled.is_some() {
-                    self.warm_prefetcher(address, micro_op, env);
-                }
+                self.warm_prefetcher(address, micro_op, env);
             }
             Operation::Prefetch => self.warm_prefetch(address, env),
-            Operation::Store => self.warm_access(address, size, Want::Own, env),
+            Operation::Store => {
+                self.warm_access(address, size, Want::Own, env);
+                self.warm_prefetcher(address, micro_op, env);
+            }
             Operation::Atomic => {
                 self.send_warm_combined(env.caches);
                 self.warm_access(address, size, Want::Own, env);
@@ -377,11 +397,13 @@ impl Core {
         physical
     }
 
+    #[inline]
     fn warm_prefetcher(&mut self, address: u64, micro_op: u32, env: &mut WarmEnvironment<'_>) {
-        let instruction = (env.thread.block << 6) ^ micro_op;
-        let ahead = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.observe(instruction, address));
-        if let Some(ahead) = ahead.filter(|ahead| ahead >> PAGE_SHIFT == address >> PAGE_SHIFT) {
-            self.warm_prefetch(ahead, env);
+        let Some(prefetcher) = self.prefetcher.as_mut().filter(|_| env.sampled.is_some()) else { return };
+        for ahead in prefetcher.observe((env.thread.block << 6) ^ micro_op, address) {
+            if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
+                self.warm_prefetch(ahead, env);
+            }
         }
     }
 

@@ -33,7 +33,7 @@ use address::AddressMap;
 use channel::{Channel, before};
 use refresh::Refresh;
 use request_queue::{Pending, Request, RequestQueue, RowState};
-use scheduler::{Decision, Scheduler};
+use scheduler::{Decision, Place, Scheduler};
 
 /// A channel of DRAM with its queues.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub struct Dram {
     drain: WriteDrain,
     reads: RequestQueue,
     writes: RequestQueue,
+    /// Requests whose row was opened for them, command by command: they have left their queues and wait at their banks, one at each at most.
+    at_banks: RequestQueue,
     scheduling: Scheduling,
     /// What was chosen for a later time, and whether it is a write; holds as long as nothing else happens.
     planned: Option<(Decision, bool)>,
@@ -92,6 +94,7 @@ impl Dram {
             channel,
             reads: RequestQueue::default(),
             writes: RequestQueue::default(),
+            at_banks: RequestQueue::default(),
             scheduling: config.scheduling,
             planned: None,
             next_choice: Time::ZERO,
@@ -128,7 +131,7 @@ impl Dram {
     /// Whether there is room for `request`.
     pub fn has_room(&self, request: &Message) -> bool {
         match request.is_write() {
-            true => self.writes.len() < self.write_queue_entries || self.writes.find(request.line).is_some(),
+            true => self.writes.len() < self.write_queue_entries || self.has_queued_write(request.line),
             false => self.reads.len() < self.read_queue_entries,
         }
     }
@@ -139,7 +142,7 @@ impl Dram {
         self.planned = None;
         // There is one queued write to a line at most, because later ones merge with it.
         let (line, mask) = (request.line, request.mask);
-        let queued_write = self.writes.find(line).map(|write| self.writes.request_mut(write));
+        let queued_write = self.queued_write_mut(line);
         if !request.is_write() {
             if queued_write.is_some_and(|write| write.mask.is_full()) {
                 self.stats.reads_from_write_queue += 1;
@@ -184,8 +187,9 @@ impl Dram {
             if self.next_choice > now {
                 return self.next_choice.min(refresh_at);
             }
-            let writes_first = self.drain.writes_first(self.reads.len(), self.writes.len())
-                || (self.reads.is_empty() && self.drain.writes_when_idle(self.writes.len()));
+            let writes = self.writes.len();
+            let writes_first = self.drain.writes_first(self.waiting_reads(), writes)
+                || (self.reads.is_empty() && self.drain.writes_when_idle(writes));
             if self.scheduling == Scheduling::EachRequest {
                 match self.serve_request(writes_first, now, completions) {
                     true => continue,
@@ -193,7 +197,8 @@ impl Dram {
                 }
             }
             let queue = if writes_first { &self.writes } else { &self.reads };
-            let decision = self.scheduler.choose(queue.pending(), writes_first, &self.channel, &self.refresh, now);
+            let (queue, at_banks) = (queue.pending(), self.at_banks.pending());
+            let decision = self.scheduler.choose(queue, at_banks, &self.channel, &self.refresh, now);
             match decision {
                 Some(decision) if decision.at <= now => self.execute(decision, writes_first, now, completions),
                 Some(decision) => {
@@ -214,6 +219,7 @@ impl Dram {
     pub fn power_fail(&mut self) {
         self.reads.clear();
         self.writes.clear();
+        self.at_banks.clear();
         self.planned = None;
         self.next_choice = Time::ZERO;
         self.refresh.power_fail();
@@ -225,7 +231,7 @@ impl Dram {
 
     /// Whether nothing is queued.
     pub fn is_idle(&self) -> bool {
-        self.reads.is_empty() && !self.drain.would_write_when_idle(self.writes.len())
+        self.reads.is_empty() && self.at_banks.is_empty() && !self.drain.would_write_when_idle(self.writes.len())
     }
 
     /// What is queued, for the deadlock report.
@@ -235,7 +241,7 @@ impl Dram {
             let (line, bank, row) = (pending.line.byte(), pending.bank.0, pending.row);
             format!("{kind} of line {line:#x} (bank {bank}, row {row}) since {}", request.queued)
         };
-        self.reads.iter().chain(self.writes.iter()).map(line).collect()
+        self.reads.iter().chain(self.writes.iter()).chain(self.at_banks.iter()).map(line).collect()
     }
 
     /// The bank of `line`.
@@ -268,6 +274,26 @@ impl Dram {
     /// The number of `line` within this channel.
     fn channel_line(&self, line: LineAddress) -> u64 {
         self.channel_interleave.device_line(LineAddress(self.interleave.device_line(line)))
+    }
+
+    /// How many reads wait, in their queue or at banks.
+    fn waiting_reads(&self) -> usize {
+        self.reads.len() + self.at_banks.pending().iter().filter(|pending| !pending.is_write).count()
+    }
+
+    /// Whether a write to `line` has not gone to the chips yet.
+    fn has_queued_write(&self, line: LineAddress) -> bool {
+        let is_at_bank = |waiting: usize| self.at_banks.pending()[waiting].is_write;
+        self.writes.find(line).is_some() || self.at_banks.find(line).is_some_and(is_at_bank)
+    }
+
+    /// The write to `line` that has not gone to the chips yet.
+    fn queued_write_mut(&mut self, line: LineAddress) -> Option<&mut Request> {
+        if let Some(queued) = self.writes.find(line) {
+            return Some(self.writes.request_mut(queued));
+        }
+        let at_bank = self.at_banks.find(line)?;
+        self.at_banks.pending()[at_bank].is_write.then(|| self.at_banks.request_mut(at_bank))
     }
 
     /// Queues a read, or a write of the bytes `mask`.
@@ -307,7 +333,7 @@ impl Dram {
     /// Chooses a write, or a read, and plans all of its commands; none if the ranks of all are being refreshed.
     fn serve_request(&mut self, is_write: bool, now: Time, completions: &mut Vec<Completion>) -> bool {
         let queue = if is_write { &self.writes } else { &self.reads };
-        let chosen = self.scheduler.choose_request(queue.pending(), is_write, &self.channel, &self.refresh, now);
+        let chosen = self.scheduler.choose_request(queue.pending(), &self.channel, &self.refresh, now);
         let Some(index) = chosen else { return false };
         let Pending { bank, row, .. } = queue.pending()[index];
         let mut is_served = false;
@@ -324,31 +350,65 @@ impl Dram {
                 let timing = self.channel.timing();
                 self.next_choice = before(at + timing.burst, timing.rp + timing.rcd).max(now);
             }
-            self.execute(Decision { at, index, command }, is_write, now, completions);
+            self.execute(Decision { at, place: Place::Queue, index, command }, is_write, now, completions);
         }
         true
     }
 
-    /// Issues a command that was chosen `now`.
+    /// Issues a command that was chosen `now`, for a write if it `is_write` and waits in a queue.
     fn execute(&mut self, decision: Decision, is_write: bool, now: Time, completions: &mut Vec<Completion>) {
-        let Decision { at, index, command } = decision;
-        let queue = if is_write { &mut self.writes } else { &mut self.reads };
+        let Decision { at, place, index, command } = decision;
+        let queue = match place {
+            Place::Bank => &mut self.at_banks,
+            Place::Queue if is_write => &mut self.writes,
+            Place::Queue => &mut self.reads,
+        };
         let request = queue.request_mut(index);
         request.first_command.get_or_insert(at);
         match command {
-            Command::Activate { .. } => request.row_state = request.row_state.max(RowState::Miss),
             Command::Precharge { .. } => request.row_state = RowState::Conflict,
+            Command::Activate { .. } => {
+                request.row_state = request.row_state.max(RowState::Miss);
+                if place == Place::Queue && self.scheduling == Scheduling::EachCommand {
+                    let (Pending { line, bank, row, .. }, request) = self.leave_queue(is_write, index, now);
+                    self.at_banks.push(request, line, bank, row);
+                }
+            }
             _ => {
-                self.scheduler.column_issued(queue.pending(), index);
-                let (pending, request) = queue.remove(index);
-                return self.transfer(pending, request, at, now, completions);
+                let (pending, request) = match place {
+                    Place::Bank => {
+                        self.scheduler.served_at_bank();
+                        self.at_banks.remove(index)
+                    }
+                    Place::Queue => {
+                        let queue = if is_write { &self.writes } else { &self.reads };
+                        self.scheduler.column_issued(queue.pending(), index, self.at_banks.pending());
+                        self.leave_queue(is_write, index, now)
+                    }
+                };
+                return self.transfer(pending, request, at, completions);
             }
         }
         self.issue(command, at);
     }
 
-    /// Issues RD or WR for a request that has left its queue `now`.
-    fn transfer(&mut self, pending: Pending, request: Request, at: Time, now: Time, completions: &mut Vec<Completion>) {
+    /// The request at `index` leaves the queue of writes, or of reads, `now`.
+    fn leave_queue(&mut self, is_write: bool, index: usize, now: Time) -> (Pending, Request) {
+        if is_write {
+            let left = self.writes.remove(index);
+            self.drain.write_served();
+            self.stats.write_queue.set(self.writes.len(), now);
+            left
+        } else {
+            let left = self.reads.remove(index);
+            self.drain.read_served(self.waiting_reads(), self.writes.len());
+            self.stats.read_queue.set(self.reads.len(), now);
+            left
+        }
+    }
+
+    /// Issues RD or WR `at` for a request that waits nowhere any more.
+    fn transfer(&mut self, pending: Pending, request: Request, at: Time, completions: &mut Vec<Completion>) {
         let Request { read, device_line, queued, first_command, row_state, .. } = request;
         let bank = pending.bank;
         let is_write = read.is_none();
@@ -366,14 +426,10 @@ impl Dram {
         self.stats.data_bus_busy_ps += timing.burst.as_ps();
         self.stats.count_row(row_state);
         let Some(mut message) = read else {
-            self.drain.write_served();
             self.stats.writes += 1;
-            self.stats.write_queue.set(self.writes.len(), now);
             return;
         };
-        self.drain.read_served(self.reads.len(), self.writes.len());
         self.stats.reads += 1;
-        self.stats.read_queue.set(self.reads.len(), now);
         self.stats.read_latency_ps.record(data_end.since(queued));
         message.stack.charge(Stage::DeviceQueue, first_command.unwrap_or(at));
         message.stack.charge(Stage::Media, data_end);
@@ -403,6 +459,9 @@ impl Dram {
     fn closes_row(&self, pending: &Pending, is_write: bool) -> bool {
         let same_bank = |other: &&Pending| other.bank == pending.bank;
         let is_hit = |other: &Pending| other.row == pending.row;
+        if self.at_banks.pending().iter().any(|other| same_bank(&other)) {
+            return false; // It was opened for that one.
+        }
         match self.page_policy {
             PagePolicy::Open => false,
             PagePolicy::OpenAdaptive => {

@@ -13,6 +13,7 @@ mod scheduler;
 mod spin;
 #[cfg(test)]
 mod tests;
+mod waiting_frames;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use self::regions::Regions;
 use self::sampling::Sampler;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
+use self::waiting_frames::WaitingFrames;
 use crate::cache::array::State;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{
@@ -106,6 +108,13 @@ pub struct Host {
     core_states: Vec<CoreState>,
     threads: Vec<Thread>,
     thread_states: Vec<ThreadState>,
+    /// Instructions of all threads. Their sum is wanted each time a core has run, and there may be many threads.
+    instructions: u64,
+    /// How many threads have ended.
+    ended_threads: usize,
+    /// All threads before this one have been started.
+    first_unstarted: usize,
+    waiting_frames: WaitingFrames,
     /// Cycles by which each thread starts late.
     start_delays: Vec<u64>,
     ready: std::collections::VecDeque<usize>,
@@ -124,6 +133,10 @@ pub struct Host {
     has_reached_pm_writes: bool,
     finished_at: Time,
     forced_waits: u64,
+    /// Waits of which the record does not say what ended them.
+    unnamed_waits: u64,
+    /// Whether its record says what ended waits, where it is known.
+    names_spin_waits: bool,
     events: u64,
     requests: Vec<Option<(usize, CoreRequest)>>,
     free_requests: Vec<u32>,
@@ -219,6 +232,10 @@ impl Host {
             cores: (0..cores).map(|_| core()).collect(),
             core_states: vec![CoreState::default(); cores],
             thread_states: vec![ThreadState::Unstarted; threads.len()],
+            instructions: 0,
+            ended_threads: 0,
+            first_unstarted: 0,
+            waiting_frames: WaitingFrames::new(threads.len()),
             busy_cycles: 0,
             start_delays: scheduler::start_delays(workload.seed, threads.len(), cycles(config.core.start_jitter_ns)),
             threads,
@@ -235,6 +252,8 @@ impl Host {
             has_reached_pm_writes: false,
             finished_at: Time::ZERO,
             forced_waits: 0,
+            unnamed_waits: 0,
+            names_spin_waits: workload.record.info().names_spin_waits(),
             events: 0,
             requests: Vec::new(),
             free_requests: Vec::new(),
@@ -261,7 +280,7 @@ impl Host {
 
     /// Whether every thread has come to its end and nothing is under way.
     pub fn is_finished(&self) -> bool {
-        self.thread_states.iter().all(|state| matches!(state, ThreadState::Ended)) && self.caches.is_idle()
+        self.ended_threads == self.threads.len() && self.caches.is_idle()
     }
 
     /// No event is left and threads still wait: ends the wait for that at the end of a region, or one wait in recorded order; says whether there was
@@ -280,10 +299,8 @@ impl Host {
             self.forced_waits += u64::from(!self.is_limited);
             return true;
         }
-        let unstarted = || self.thread_states.iter().position(|state| matches!(state, ThreadState::Unstarted));
-        let Some(thread) = self.synchronisation.force().map(|thread| thread.0 as usize).or_else(unstarted) else {
-            return false;
-        };
+        let forced = self.synchronisation.force().map(|thread| thread.0 as usize);
+        let Some(thread) = forced.or_else(|| self.next_unstarted()) else { return false };
         self.spins.give_up(thread);
         if let Some(order) = &mut self.recorded_order {
             order.forced(thread);
@@ -304,13 +321,31 @@ impl Host {
         }
     }
 
+    /// The first thread that nobody has created yet.
+    fn next_unstarted(&mut self) -> Option<usize> {
+        let states = &self.thread_states[self.first_unstarted..];
+        let next = states.iter().position(|state| *state == ThreadState::Unstarted);
+        self.first_unstarted += next.unwrap_or(states.len());
+        next.map(|_| self.first_unstarted)
+    }
+
+    /// `thread` has nothing more to do.
+    fn end_thread(&mut self, thread: usize) {
+        let state = std::mem::replace(&mut self.thread_states[thread], ThreadState::Ended);
+        self.ended_threads += usize::from(state != ThreadState::Ended);
+        self.waiting_frames.release(thread);
+    }
+
     /// Threads that wait at the position at which they stop are done, at `cycle`.
     fn end_blocked_at_their_limits(&mut self, cycle: u64) {
+        if !self.is_limited {
+            return;
+        }
         for index in 0..self.threads.len() {
-            let (thread, state) = (&self.threads[index], &mut self.thread_states[index]);
+            let (thread, state) = (&self.threads[index], self.thread_states[index]);
             if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) && thread.instructions >= thread.limit {
-                *state = ThreadState::Ended;
                 self.synchronisation.give_up(thread.id);
+                self.end_thread(index);
                 self.spins.give_up(index);
                 self.note_wait_over(index, cycle);
             }
@@ -319,11 +354,12 @@ impl Host {
 
     /// Instructions of the record dispatched so far, warming included.
     pub fn instructions(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.instructions).sum()
+        self.instructions
     }
 
     /// How many events it has handled, and what came of them: instructions, their micro-operations, answered requests.
     pub fn activity(&self) -> HostActivity {
+        debug_assert_eq!(self.instructions, self.threads.iter().map(|thread| thread.instructions).sum::<u64>());
         let micro_ops: u64 = self.cores.iter().map(|core| core.stats.micro_ops).sum();
         let progress = self.instructions() + micro_ops + self.caches.counters().completed();
         HostActivity { progress, events: self.events, cores: self.cores.len() as u64 }
@@ -399,6 +435,21 @@ impl Host {
     /// Waits that were ended because nothing else could go on.
     pub fn forced_waits(&self) -> u64 {
         self.forced_waits
+    }
+
+    /// Whether the record says what ended waits at words, where that is known.
+    pub fn names_spin_waits(&self) -> bool {
+        self.names_spin_waits
+    }
+
+    /// Instructions so far in rounds that only read the same addresses again, without being recognised as waiting.
+    pub fn polling_instructions(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.polling).sum()
+    }
+
+    /// Waits at a word of which the record does not say which store ended them.
+    pub fn unnamed_waits(&self) -> u64 {
+        self.unnamed_waits
     }
 
     /// The kind of memory of which the program touches more than the machine has.
@@ -602,6 +653,14 @@ impl Host {
     }
 
     fn compute_unlimited(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
+        let before = self.threads[thread].instructions;
+        let pause = self.compute_in_mode(core, thread, horizon);
+        self.instructions += self.threads[thread].instructions - before;
+        pause
+    }
+
+    /// In detail, or warming.
+    fn compute_in_mode(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
         let (is_preempting, is_warming) = (self.core_states[core].is_preempting, self.is_warming());
         let (cpu, mut env) = self.environment(core, thread);
         if !is_preempting && !is_warming {
@@ -854,6 +913,7 @@ impl Component for Host {
             StatsNode::group([
                 ("count", StatsNode::Level(self.threads.len() as u64)),
                 ("forced_waits", StatsNode::Counter(self.forced_waits)),
+                ("unnamed_waits", StatsNode::Counter(self.unnamed_waits)),
             ]),
         ));
         nodes

@@ -87,7 +87,7 @@ fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
     let mut clocks = Vec::new();
     record.visit_events(|_, event| {
         let is_ordered = matches!(meaning(event), Meaning::Synchronisation { .. });
-        if is_ordered && !matches!(event, Event::SpinWait { .. }) {
+        if is_ordered && !matches!(event, Event::SpinWait { .. } | Event::SpinRelease { .. }) {
             clocks.extend(event.clock());
         }
     })?;

@@ -207,7 +207,7 @@ impl Host {
 
     /// The host may have come to a position of the plan, at cycle `now`.
     pub(super) fn follow_plan(&mut self, now: u64) {
-        let instructions = self.instructions();
+        let instructions = self.instructions;
         let is_due = |sampler: &&mut Sampler| sampler.left_at.is_none() && sampler.boundary.is_none();
         let Some(sampler) = self.sampler.as_deref_mut().filter(is_due) else {
             return;

@@ -2,10 +2,11 @@
 
 use super::{Host, Wake};
 use crate::core::Pause;
-use crate::core::thread::EventPhase;
+use crate::core::pipeline::WatchedStore;
+use crate::core::thread::{EventPhase, PendingRelease};
 use crate::core::write_order::Writes;
 use crate::kernel::Context;
-use crate::record::{Clock, Event, ThreadId};
+use crate::record::{Clock, Event, SpinReleaseKind, ThreadId};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,7 @@ impl Host {
     }
 
     fn assign(&mut self, core: usize, thread: usize, cycle: u64, context: &mut Context<'_>) {
+        self.take_up_frame(thread);
         let state = &mut self.core_states[core];
         let is_switch = state.last_thread.is_some_and(|last| last != thread);
         state.thread = Some(thread);
@@ -100,6 +102,9 @@ impl Host {
         let cost = if is_switch { self.context_switch } else { 0 };
         self.cores[core].stats.context_switches += u64::from(is_switch);
         self.cores[core].start_thread(cycle + cost);
+        for release in &self.threads[thread].releases {
+            self.cores[core].watch_word(release.word);
+        }
         let start = self.cores[core].cycle();
         self.core_states[core].slice_start = start;
         self.core_states[core].slice_instructions = self.threads[thread].instructions;
@@ -137,6 +142,7 @@ impl Host {
         state.is_preempting = false;
         state.thread = None;
         self.thread_states[thread] = ThreadState::Ready;
+        self.keep_frame(thread);
         self.ready.push_back(thread);
         self.assign_next(core, cycle, context);
     }
@@ -145,6 +151,9 @@ impl Host {
     pub(super) fn handle_event(&mut self, core: usize, thread: usize, now: u64, context: &mut Context<'_>) {
         debug_assert_eq!(self.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
         let event = self.threads[thread].event().clone();
+        if matches!(event, Event::SpinRelease { kind: SpinReleaseKind::Count | SpinReleaseKind::TakesLock, .. }) {
+            self.cores[core].expect_release(&mut self.threads[thread], &mut self.table);
+        }
         let own = &mut self.threads[thread];
         own.pass_event();
         own.clock = event.clock().map_or(own.clock, |clock| clock.max(own.clock));
@@ -165,7 +174,8 @@ impl Host {
                 }
                 self.synchronise(thread, &event, now, context)
             }
-            Event::SpinWait { clock, object, .. } => self.wait_for_store(thread, clock, object),
+            Event::SpinWait { .. } => self.wait_for_store(thread, &event, now, context),
+            Event::SpinRelease { .. } => self.come_to_release(thread, &event, now, context),
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),
         };
@@ -176,6 +186,7 @@ impl Host {
             self.cores[core].resume_at(now);
         } else {
             self.thread_states[thread] = ThreadState::Blocked;
+            self.keep_frame(thread);
             if !is_join {
                 self.note_wait(thread, now);
             }
@@ -194,8 +205,14 @@ impl Host {
     pub(super) fn handle_end(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
         let cycle = self.cores[core].cycle();
         self.finished_at = self.finished_at.max(self.time(cycle));
-        self.thread_states[thread] = ThreadState::Ended;
-        let decision = self.synchronisation.end(ThreadId(thread as u32));
+        self.end_thread(thread);
+        let id = ThreadId(thread as u32);
+        // Stores that the record announces and does not have: it is cut.
+        for PendingRelease { clock, lock, .. } in std::mem::take(&mut self.threads[thread].releases) {
+            let decision = self.synchronisation.stored(id, clock, lock);
+            self.wake_all(&decision.woken, cycle, context);
+        }
+        let decision = self.synchronisation.end(id);
         self.wake_all(&decision.woken, cycle, context);
         self.leave(core, cycle, context);
     }
@@ -207,6 +224,7 @@ impl Host {
         }
         let now = self.cycle(context.now());
         for store in std::mem::take(&mut self.cores[core].watched_stores) {
+            self.give_release(thread, &store, store.cycle.max(now), context);
             for woken in self.spins.stored(thread, store.address, store.size) {
                 self.synchronisation.store_seen(ThreadId(woken as u32));
                 self.make_ready(woken, store.cycle.max(now), context);
@@ -214,11 +232,49 @@ impl Host {
         }
     }
 
-    fn wait_for_store(&mut self, thread: usize, clock: Clock, object: u64) -> bool {
+    /// The thread's store has taken effect: those who wait for it go on.
+    fn give_release(&mut self, thread: usize, store: &WatchedStore, cycle: u64, context: &mut Context<'_>) {
+        let stored = store.address..store.address + u64::from(store.size.max(1));
+        let releases = &mut self.threads[thread].releases;
+        let Some(at) = releases.iter().position(|release| stored.contains(&release.word)) else { return };
+        let PendingRelease { clock, lock, .. } = releases.remove(at).expect("it is there");
+        let decision = self.synchronisation.stored(ThreadId(thread as u32), clock, lock);
+        self.wake_all(&decision.woken, cycle, context);
+    }
+
+    /// A store to a polled word comes next that may have to wait itself; whether the thread goes on at once.
+    fn come_to_release(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
+        let Event::SpinRelease { clock, object, kind, after, lock } = *event else {
+            unreachable!("the event is a release")
+        };
+        let id = ThreadId(thread as u32);
+        let decision = match (kind, after) {
+            _ if self.recorded_order.is_some() => return true,
+            (SpinReleaseKind::LeftOut, _) => self.synchronisation.stored(id, clock, None),
+            (SpinReleaseKind::TakesLock, _) => self.synchronisation.take_word(id, clock, lock),
+            (_, Some(after)) => self.synchronisation.wait_for_word(id, clock, object, after),
+            (_, None) => return true,
+        };
+        self.wake_all(&decision.woken, now, context);
+        decision.proceeds
+    }
+
+    /// The thread has polled a word; whether it goes on at once.
+    fn wait_for_store(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
+        let Event::SpinWait { clock, object, wake, iterations } = *event else { unreachable!("the event is a wait") };
+        if let Some(wake) = wake {
+            if self.recorded_order.is_some() {
+                return true;
+            }
+            let decision = self.synchronisation.wait_for_word(ThreadId(thread as u32), clock, object, wake);
+            self.wake_all(&decision.woken, now, context);
+            return decision.proceeds;
+        }
+        self.unnamed_waits += u64::from(iterations > 0);
         let word = (self.table.frame(object >> 12) << 12) | (object & 0xfff);
         let proceeds = self.spins.arrive(thread, word);
         for cpu in &mut self.cores {
-            cpu.watch_filter = self.spins.filter();
+            cpu.watch_filter |= self.spins.filter();
         }
         if !proceeds {
             self.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);

@@ -5,6 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::core::events::watch_bit;
+
 /// The words at which threads spin.
 #[derive(Clone, Debug, Default)]
 pub struct SpinWatch {
@@ -31,7 +33,7 @@ impl SpinWatch {
 
     /// `thread` comes to the end of a spin loop at the physical address `word`; whether it goes on at once.
     pub fn arrive(&mut self, thread: usize, word: u64) -> bool {
-        self.filter |= 1 << ((word / 64) & 63);
+        self.filter |= watch_bit(word);
         let word = self.words.entry(word).or_default();
         let passed = word.passed.get(&thread).copied();
         let by_others = if word.last_by == Some(thread) { word.last_by_others } else { word.stores };

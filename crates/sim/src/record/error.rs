@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::frame::{VERSION, VERSION_WITH_VALUES};
+use super::frame::{VERSION, VERSION_OLDEST};
 
 /// A record that cannot be read, or not wholly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,7 @@ pub enum Problem {
     #[error("this is not a record: {0}")]
     NotARecord(&'static str),
     /// Written by a later recorder.
-    #[error(
-        "the record's format version is {found}, and this program reads versions {VERSION} and {VERSION_WITH_VALUES}"
-    )]
+    #[error("the record's format version is {found}, and this program reads versions {VERSION_OLDEST} to {VERSION}")]
     UnknownVersion {
         /// The version in the frame header.
         found: u16,

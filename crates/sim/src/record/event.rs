@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::text::Text;
+
 /// Largest number of events in one frame.
-pub const FRAME_EVENTS_MAX: u64 = 1 << 20;
+pub const FRAME_EVENTS_MAX: u64 = 1 << 19;
 
 /// Dense number of a thread within its record, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -44,6 +46,23 @@ pub enum FutexOutcome {
     TimedOut = 2,
     /// By a signal.
     Interrupted = 3,
+}
+
+/// What a store to a polled word does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpinReleaseKind {
+    /// It stores.
+    Store = 0,
+    /// An atomic instruction changes it.
+    Update = 1,
+    /// The store was in a part of the thread's path that was left out: it has happened.
+    LeftOut = 2,
+    /// An update that comes after the one that it names, as arrivals at a barrier do.
+    Count = 3,
+    /// An update by which the thread gets a lock.
+    TakesLock = 4,
+    /// A store or update by which it gives the lock back.
+    GivesLock = 5,
 }
 
 /// The call by which a program asks the kernel for durability, or changes what is there.
@@ -166,12 +185,22 @@ pub enum Event {
         object: u64,
         woken: u64,
     },
-    /// A loop that only read the same addresses until another thread's store ended it;
-    /// `iterations` of it were left out.
+    /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known; `iterations` of it were left
+    /// out. With none left out: the first read of the word was behind that store.
     SpinWait {
         clock: Clock,
         object: u64,
+        wake: Option<Clock>,
         iterations: u64,
+    },
+    /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if there was one. `lock` is the word
+    /// that stands for the lock that is taken or given back.
+    SpinRelease {
+        clock: Clock,
+        object: u64,
+        kind: SpinReleaseKind,
+        after: Option<Clock>,
+        lock: u64,
     },
     /// The kernel's instructions are not recorded.
     SystemCall {
@@ -185,7 +214,7 @@ pub enum Event {
         protection: Protection,
         kind: MappingKind,
         offset: u64,
-        name: Box<str>,
+        name: Text,
     },
     Unmap {
         clock: Clock,
@@ -198,7 +227,7 @@ pub enum Event {
         base: u64,
         length: u64,
         build_id: Box<[u8]>,
-        path: Box<str>,
+        path: Text,
     },
     /// A boundary that `--roi` asked for.
     Roi {
@@ -209,6 +238,11 @@ pub enum Event {
     Interrupted {
         instructions: u64,
     },
+    /// Of the instructions since the event before it of this kind so many were in rounds that only read the same addresses again, without being
+    /// recognised as waiting.
+    Polling {
+        instructions: u64,
+    },
     /// The thread enters a handler.
     Signal {
         number: u64,
@@ -216,7 +250,7 @@ pub enum Event {
     /// The process replaced its image; what follows is the first thread of the new one.
     Exec {
         clock: Clock,
-        path: Box<str>,
+        path: Text,
     },
     /// The child is not in this record.
     Fork {
@@ -243,11 +277,15 @@ pub enum Event {
         thread: ThreadId,
         writes: u64,
     },
+    /// What follows, up to the next `CallEnd`, is the inside of a synchronisation function: the path that it takes
+    /// where it does not have to wait, and the event of what it did.
+    CallBegin,
+    CallEnd,
 }
 
 impl Event {
-    /// Whether it stands for a call that has returned and whose inside is not in the record: one of a synchronisation function. Futexes and spinning
-    /// are in the record by what the program itself executed.
+    /// Whether, outside of `CallBegin` and `CallEnd`, it stands for a call that has returned and whose inside is not in the record: one of a
+    /// synchronisation function. Futexes and spinning are in the record by what the program itself executed.
     #[must_use]
     pub fn replaces_call(&self) -> bool {
         use Event as E;
@@ -298,6 +336,7 @@ impl Event {
             | E::FutexWait { clock, .. }
             | E::FutexWake { clock, .. }
             | E::SpinWait { clock, .. }
+            | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
             | E::Module { clock, .. }
@@ -306,11 +345,14 @@ impl Event {
             E::SystemCall { .. }
             | E::Roi { .. }
             | E::Interrupted { .. }
+            | E::Polling { .. }
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
             | E::InitialBytes { .. }
-            | E::Order { .. } => None,
+            | E::Order { .. }
+            | E::CallBegin
+            | E::CallEnd => None,
         }
     }
 
@@ -348,12 +390,14 @@ impl Event {
             Self::FutexWait { .. } => "futex_wait",
             Self::FutexWake { .. } => "futex_wake",
             Self::SpinWait { .. } => "spin_wait",
+            Self::SpinRelease { .. } => "spin_release",
             Self::SystemCall { .. } => "system_call",
             Self::Map { .. } => "map",
             Self::Unmap { .. } => "unmap",
             Self::Module { .. } => "module",
             Self::Roi { .. } => "roi",
             Self::Interrupted { .. } => "interrupted",
+            Self::Polling { .. } => "polling",
             Self::Signal { .. } => "signal",
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",
@@ -361,6 +405,8 @@ impl Event {
             Self::PersistCall { .. } => "persist_call",
             Self::InitialBytes { .. } => "initial_bytes",
             Self::Order { .. } => "order",
+            Self::CallBegin => "call_begin",
+            Self::CallEnd => "call_end",
         }
     }
 }

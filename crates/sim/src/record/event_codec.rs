@@ -1,7 +1,9 @@
 //! The event stream of a trace frame: a type byte and its fields, clocks as differences.
 
 use super::error::Problem;
-use super::event::{Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, PersistCall, Protection, ThreadId};
+use super::event::{
+    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
+};
 use super::varint::{Fields, encode, encode_bytes, zigzag};
 
 /// Reads the fields of one event.
@@ -55,6 +57,14 @@ const MAPPING_KINDS: [(u8, MappingKind); 5] = [
 ];
 const PERSIST_CALLS: [(u8, PersistCall); 4] =
     [(1, PersistCall::Msync), (2, PersistCall::Fsync), (3, PersistCall::Fdatasync), (4, PersistCall::Truncate)];
+const SPIN_RELEASES: [(u8, SpinReleaseKind); 6] = [
+    (0, SpinReleaseKind::Store),
+    (1, SpinReleaseKind::Update),
+    (2, SpinReleaseKind::LeftOut),
+    (3, SpinReleaseKind::Count),
+    (4, SpinReleaseKind::TakesLock),
+    (5, SpinReleaseKind::GivesLock),
+];
 const PROTECTION_MAX: u8 = 7;
 
 /// Reads a whole event stream; clocks count on from `clock`.
@@ -117,7 +127,7 @@ impl EventFields<'_, '_> {
             18 => Event::BarrierWait { clock, object, participants: self.number()?, generation: self.number()? },
             19 => Event::FutexWait { clock, object, wake: self.wake()?, outcome: self.choice(&FUTEX_OUTCOMES)? },
             20 => Event::FutexWake { clock, object, woken: self.number()? },
-            21 => Event::SpinWait { clock, object, iterations: self.number()? },
+            21 => Event::SpinWait { clock, object, wake: None, iterations: self.number()? },
             _ => return Err(Problem::UnknownEvent(code)),
         })
     }
@@ -132,12 +142,12 @@ impl EventFields<'_, '_> {
                 base: self.number()?,
                 length: self.number()?,
                 build_id: self.fields.bytes()?.into(),
-                path: self.fields.text()?.into(),
+                path: self.fields.bytes()?.into(),
             },
             26 => Event::Roi { begin: self.choice(&ROI_BOUNDARIES)? },
             27 => Event::Interrupted { instructions: self.number()? },
             28 => Event::Signal { number: self.number()? },
-            29 => Event::Exec { clock: self.clock()?, path: self.fields.text()?.into() },
+            29 => Event::Exec { clock: self.clock()?, path: self.fields.bytes()?.into() },
             30 => Event::Fork { child: self.number()? },
             31 => Event::KernelWrite { address: self.number()?, bytes: self.fields.bytes()?.into() },
             32 => Event::PersistCall {
@@ -148,6 +158,22 @@ impl EventFields<'_, '_> {
             },
             33 => Event::InitialBytes { address: self.number()?, bytes: self.fields.bytes()?.into() },
             34 => Event::Order { thread: self.thread()?, writes: self.number()? },
+            35 => Event::SpinRelease {
+                clock: self.clock()?,
+                object: self.number()?,
+                kind: self.choice(&SPIN_RELEASES)?,
+                after: self.wake()?,
+                lock: self.number()?,
+            },
+            39 => Event::Polling { instructions: self.number()? },
+            38 => Event::SpinWait {
+                clock: self.clock()?,
+                object: self.number()?,
+                wake: self.wake()?,
+                iterations: self.number()?,
+            },
+            36 => Event::CallBegin,
+            37 => Event::CallEnd,
             _ => return Err(Problem::UnknownEvent(code)),
         })
     }
@@ -165,7 +191,7 @@ impl EventFields<'_, '_> {
             protection: Protection(protection),
             kind: self.choice(&MAPPING_KINDS)?,
             offset: self.number()?,
-            name: self.fields.text()?.into(),
+            name: self.fields.bytes()?.into(),
         })
     }
 }
@@ -235,8 +261,13 @@ impl EventEncoder {
                 self.stream.push(outcome as u8);
             }
             E::FutexWake { clock, object, woken } => self.clocked(20, clock, [object, woken]),
-            E::SpinWait { clock, object, iterations } => {
-                self.clocked(21, clock, [object, iterations]);
+            E::SpinWait { clock, object, wake, iterations } => {
+                self.clocked(38, clock, [object, Self::wake(wake), iterations]);
+            }
+            E::SpinRelease { clock, object, kind, after, lock } => {
+                self.clocked(35, clock, [object]);
+                self.stream.push(kind as u8);
+                self.numbers([Self::wake(after), lock]);
             }
             _ => self.encode_other(event),
         }
@@ -261,6 +292,7 @@ impl EventEncoder {
             Event::Roi { begin } => self.stream.extend([26, if *begin { 1 } else { 2 }]),
             Event::Interrupted { instructions } => self.plain(27, [*instructions]),
             Event::Signal { number } => self.plain(28, [*number]),
+            Event::Polling { instructions } => self.plain(39, [*instructions]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);
                 encode_bytes(&mut self.stream, path.as_bytes());
@@ -280,6 +312,8 @@ impl EventEncoder {
                 encode_bytes(&mut self.stream, bytes);
             }
             Event::Order { thread, writes } => self.plain(34, [thread.0.into(), *writes]),
+            Event::CallBegin => self.plain(36, []),
+            Event::CallEnd => self.plain(37, []),
             synchronisation => unreachable!("encoded before: {synchronisation:?}"),
         }
     }
@@ -308,7 +342,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=34).contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=39).contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

@@ -5,11 +5,14 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 
 use super::error::Problem;
 
-/// The format version of records without values.
-pub const VERSION: u16 = 1;
+/// The format version that is written.
+pub const VERSION: u16 = 3;
 
-/// That of records with values: only there are [`Event::Order`](super::event::Event::Order) events.
-pub const VERSION_WITH_VALUES: u16 = 2;
+/// The oldest one that is read. In it waiting loops do not name the stores that ended them, and nothing says in which order threads wrote.
+pub const VERSION_OLDEST: u16 = 1;
+
+/// That of records with values before [`VERSION`], the first to have [`Event::Order`](super::event::Event::Order) events.
+pub const VERSION_WITH_ORDER: u16 = 2;
 
 /// What every frame begins with.
 pub const MAGIC: [u8; 4] = *b"FPFR";
@@ -23,8 +26,11 @@ pub const RAW_BYTES_MAX: u32 = 64 << 20;
 /// Longest payload in the file, in bytes: zstd's bound for a payload of [`RAW_BYTES_MAX`] that does not compress.
 pub const STORED_BYTES_MAX: u32 = RAW_BYTES_MAX + (RAW_BYTES_MAX >> 8) + 64;
 
-/// Most architectural instructions in one TRACE frame; it bounds a reader's memory.
-pub const FRAME_INSTRUCTIONS_MAX: u64 = 1 << 24;
+/// Most architectural instructions in one TRACE frame: where a recorder ends one, and a block that it had begun. It bounds a reader's memory.
+pub const FRAME_INSTRUCTIONS_MAX: u64 = (1 << 22) + (1 << 16);
+
+/// Longest payload of the INFO frame, in bytes: several times what a kernel takes as arguments.
+pub const INFO_BYTES_MAX: u32 = 16 << 20;
 
 /// Largest number of threads in a record.
 pub const THREADS_MAX: u32 = 1 << 20;
@@ -57,7 +63,7 @@ pub enum Codec {
 /// The header of a frame; the fields are those of the format page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// The format version, [`VERSION`] or [`VERSION_WITH_VALUES`].
+    /// The format version, from [`VERSION_OLDEST`] to [`VERSION`].
     pub version: u16,
     /// What the payload holds.
     pub kind: FrameKind,
@@ -90,7 +96,7 @@ impl FrameHeader {
             return Err(Problem::Damaged("its magic is not `FPFR`"));
         }
         let version = u16::from_le_bytes([bytes[4], bytes[5]]);
-        if ![VERSION, VERSION_WITH_VALUES].contains(&version) {
+        if !(VERSION_OLDEST..=VERSION).contains(&version) {
             return Err(Problem::UnknownVersion { found: version });
         }
         let kind = match bytes[6] {
@@ -126,6 +132,9 @@ impl FrameHeader {
         Problem::check_limit("the stored length of its payload", self.stored_bytes.into(), STORED_BYTES_MAX.into())?;
         if self.codec == Codec::Stored && self.stored_bytes != self.raw_bytes {
             return Err(Problem::Damaged("a stored payload has two lengths"));
+        }
+        if self.kind == FrameKind::Info {
+            Problem::check_limit("the length of its payload", self.raw_bytes.into(), INFO_BYTES_MAX.into())?;
         }
         if self.kind == FrameKind::Trace {
             Problem::check_limit("the thread", self.thread.into(), u64::from(THREADS_MAX) - 1)?;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
+use super::text::escaped;
 
 /// What a record says about its recording. Members that this version does not know are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +16,7 @@ pub struct Info {
     pub recorder: String,
     /// Name and version of the instrumentation engine under it.
     pub engine: String,
-    /// Path of the program.
+    /// Path of the program; bytes that are not UTF-8 as `\xNN`, here as in all texts.
     pub program: String,
     /// Its arguments, as it received them.
     pub arguments: Vec<String>,
@@ -59,20 +60,36 @@ pub const ISA_X86_64: &str = "x86-64";
 
 impl Info {
     pub(super) fn decode(payload: &[u8], version: u16) -> Result<Self, Problem> {
-        let info: Self = serde_json::from_slice(payload).map_err(|error| Problem::Json(error.to_string()))?;
+        let mut info: Self = serde_json::from_slice(payload).map_err(|error| Problem::Json(error.to_string()))?;
         if info.format_version != u32::from(version) {
             return Err(Problem::Malformed("its format version is not that of its frame"));
         }
         if !info.page_size.is_power_of_two() || info.line_size != 64 {
             return Err(Problem::Malformed("its page size is no power of two, or its line size is not 64"));
         }
+        info.escape();
         Ok(info)
+    }
+
+    /// Terminals get none of the control characters that a record may hold.
+    fn escape(&mut self) {
+        let RecordingOptions { pm, roi, .. } = &mut self.options;
+        let own = [&mut self.isa, &mut self.recorder, &mut self.engine, &mut self.program];
+        for text in own.into_iter().chain(&mut self.arguments).chain(pm).chain(roi) {
+            *text = escaped(text.as_bytes());
+        }
     }
 
     /// Whether the record says in which order threads wrote what others read or wrote.
     #[must_use]
     pub fn has_order(&self) -> bool {
-        self.format_version >= u32::from(super::frame::VERSION_WITH_VALUES)
+        self.options.values && self.format_version >= u32::from(super::frame::VERSION_WITH_ORDER)
+    }
+
+    /// Whether waiting loops name the stores that ended them.
+    #[must_use]
+    pub fn names_spin_waits(&self) -> bool {
+        self.format_version > u32::from(super::frame::VERSION_WITH_ORDER)
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, Problem> {

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::address_ranges::{AddressRange, AddressRanges};
-use super::error::{Problem, RecordError};
+use super::error::Problem;
 use super::event::{Clock, Event, MappingKind, Protection};
 use super::pm_selector::PmSelector;
-use super::reader::Record;
-use super::trace::Frame;
+use super::text::Text;
 
 /// Most mapping events that a record may have: they are kept together in memory.
 const MAPPING_EVENTS_MAX: usize = 1 << 22;
@@ -26,7 +25,7 @@ pub struct Mapping {
     /// Offset of its first byte in its file.
     pub offset: u64,
     /// Path of its file, or the kernel's name for it.
-    pub name: Box<str>,
+    pub name: Text,
     /// When it was mapped.
     pub mapped: Clock,
     /// When it was unmapped, if it was.
@@ -41,7 +40,7 @@ pub struct LoadedModule {
     /// Its build id, as hexadecimal digits; empty if it has none.
     pub build_id: String,
     /// Its path.
-    pub path: Box<str>,
+    pub path: Text,
     /// When it was loaded.
     pub loaded: Clock,
 }
@@ -55,17 +54,6 @@ pub struct MemoryMap {
 }
 
 impl MemoryMap {
-    /// Collects the events of a record.
-    pub(super) fn read(record: &Record) -> Result<Self, RecordError> {
-        let mut events = MappingEvents::default();
-        let mut frame = Frame::default();
-        record.visit_trace(|_, decoder, _| {
-            decoder.events(&mut frame)?;
-            events.take_in(&frame.events)
-        })?;
-        Ok(events.into_map())
-    }
-
     /// The code that the kernel maps into every process.
     #[must_use]
     pub fn vdso(&self) -> AddressRanges {

@@ -10,6 +10,7 @@ use super::event::{Event, ThreadId};
 use super::frame::{Decompressor, HEADER_BYTES};
 use super::info::Info;
 use super::memory_map::MemoryMap;
+use super::overview::Overview;
 use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
@@ -63,7 +64,7 @@ struct Contents {
     ended: Ended,
     frames: u64,
     hash: u64,
-    memory_map: OnceLock<Result<MemoryMap, RecordError>>,
+    overview: OnceLock<Result<Overview, RecordError>>,
 }
 
 impl Record {
@@ -100,8 +101,8 @@ impl Record {
             let nothing = RecordError { record: source.name().into(), frame: None, problem: Problem::NothingWhole };
             return Err(problem.unwrap_or(nothing));
         };
-        let (hash, memory_map) = (hash.digest(), OnceLock::new());
-        let contents = Contents { source, info, program, threads, ended, frames, hash, memory_map };
+        let (hash, overview) = (hash.digest(), OnceLock::new());
+        let contents = Contents { source, info, program, threads, ended, frames, hash, overview };
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
@@ -127,6 +128,25 @@ impl Record {
     #[must_use]
     pub fn ended(&self) -> &Ended {
         &self.contents.ended
+    }
+
+    /// What has to be said of every result that is made from this record: it may hold less than one thinks.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let Ended::Sealed { how, lost } = self.ended() else {
+            return vec!["the recording was cut off: the record holds what was written until then".into()];
+        };
+        let mut warnings = Vec::new();
+        if let Some(number) = how.strip_prefix("signal ") {
+            warnings.push(format!(
+                "the recorded program was ended by signal {number}: the record holds what it did until then"
+            ));
+        }
+        if *lost > 0 {
+            let threads = if *lost == 1 { "1 thread".to_string() } else { format!("{lost} threads") };
+            warnings.push(format!("the last instructions of {threads} are not in the record"));
+        }
+        warnings
     }
 
     /// Architectural instructions of all threads.
@@ -170,8 +190,11 @@ impl Record {
     /// # Errors
     /// If a frame cannot be read.
     pub fn memory_map(&self) -> Result<&MemoryMap, RecordError> {
-        let map = self.contents.memory_map.get_or_init(|| MemoryMap::read(self));
-        map.as_ref().map_err(Clone::clone)
+        self.overview().map(|overview| &overview.memory_map)
+    }
+
+    fn overview(&self) -> Result<&Overview, RecordError> {
+        self.contents.overview.get_or_init(|| Overview::read(self)).as_ref().map_err(Clone::clone)
     }
 
     /// Hands all events to `visit`, thread by thread, each thread's in order; what stands between them is not unpacked.
@@ -204,6 +227,14 @@ impl Record {
             for frame in frames {
                 self.decode(frame, |decoder, predictors| visit(ThreadId(thread as u32), decoder, predictors))?;
             }
+        }
+        Ok(())
+    }
+
+    fn frame(&self, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
+        self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        if self.info().names_spin_waits() {
+            self.overview()?.complete(&mut into.events);
         }
         Ok(())
     }
@@ -272,9 +303,33 @@ impl ThreadReader {
     /// where it is.
     pub fn next_frame(&mut self, into: &mut Frame) -> Result<bool, RecordError> {
         let Some(frame) = self.record.trace_frames(self.thread).get(self.next) else { return Ok(false) };
-        self.record.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        self.record.frame(frame, into)?;
         self.next += 1;
         Ok(true)
+    }
+
+    /// Fills `into` once more with the frame that [`Self::next_frame`] gave last.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// If it has given none.
+    pub fn last_frame(&self, into: &mut Frame) -> Result<(), RecordError> {
+        self.record.frame(self.last(), into)
+    }
+
+    /// How many bytes of the record that frame takes.
+    ///
+    /// # Panics
+    /// As [`Self::last_frame`].
+    #[must_use]
+    pub fn last_stored_bytes(&self) -> u64 {
+        self.last().header.frame_bytes()
+    }
+
+    fn last(&self) -> &TraceFrame {
+        &self.record.trace_frames(self.thread)[self.next.checked_sub(1).expect("a frame was read")]
     }
 
     /// Moves to the frame in which instruction number `instruction` of the thread executes, back or forth, or behind

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh64::Xxh64;
 
-use super::code::{CODE_BYTES_MAX, Program};
+use super::code::{Program, code_bytes_max};
 use super::error::{FramePlace, Problem, RecordError};
 use super::frame::{Decompressor, FOOTER_BYTES, Footer, FrameHeader, FrameKind, HEADER_BYTES, MAGIC, STORED_BYTES_MAX};
 use super::info::Info;
@@ -24,7 +24,9 @@ pub(super) struct Scan {
     /// All frames but the seal.
     index: Vec<IndexEntry>,
     code_frames: u32,
+    /// Of all CODE payloads so far, decompressed and as stored.
     code_bytes: u64,
+    stored_code_bytes: u64,
     decompressor: Decompressor,
     raw: Vec<u8>,
 }
@@ -58,6 +60,7 @@ pub(super) fn scan(source: &Arc<dyn Source>) -> (Scan, ScanEnd) {
         index: Vec::new(),
         code_frames: 0,
         code_bytes: 0,
+        stored_code_bytes: 0,
         decompressor: Decompressor::default(),
         raw: Vec::new(),
     };
@@ -215,10 +218,7 @@ impl Scan {
             FrameKind::Code => self.take_in_code(header, payload)?,
             FrameKind::Seal => {
                 self.unpack(header, payload)?;
-                let seal = Seal::decode(&self.raw)?;
-                if seal.frames != self.index {
-                    return Err(Problem::Malformed("its index is not that of the frames before it"));
-                }
+                let seal = Seal::decode(&self.raw, &self.index)?;
                 (self.seal, self.seal_offset) = (Some(seal), place.offset);
             }
         }
@@ -249,7 +249,9 @@ impl Scan {
 
     fn take_in_code(&mut self, header: &FrameHeader, payload: &[u8]) -> Result<(), Problem> {
         self.code_bytes += u64::from(header.raw_bytes);
-        Problem::check_limit("the length of all code so far", self.code_bytes, CODE_BYTES_MAX)?;
+        self.stored_code_bytes += u64::from(header.stored_bytes);
+        let limit = code_bytes_max(self.stored_code_bytes);
+        Problem::check_limit("the decompressed length of all code so far", self.code_bytes, limit)?;
         if header.sequence != self.code_frames {
             return Err(Problem::Malformed("it does not continue the CODE frame before it"));
         }

@@ -31,18 +31,18 @@ impl IndexEntry {
 }
 
 impl Seal {
-    pub(super) fn decode(payload: &[u8]) -> Result<Self, Problem> {
+    /// The seal behind the frames that `index` names.
+    pub(super) fn decode(payload: &[u8], index: &[IndexEntry]) -> Result<Self, Problem> {
+        const OTHER_FRAMES: Problem = Problem::Malformed("its index is not that of the frames before it");
         let mut fields = Fields::new(payload);
-        let ended = fields.text()?.to_string();
+        let ended = super::text::escaped(fields.bytes()?);
         let lost = fields.varint()?;
-        let count = fields.varint()?;
-        // Each entry has at least four bytes, so this refuses before it allocates.
-        if count > fields.remaining() as u64 / 4 {
-            return Err(Problem::Malformed("it names more frames than it has bytes"));
+        if fields.varint()? != index.len() as u64 {
+            return Err(OTHER_FRAMES);
         }
-        let mut frames = Vec::with_capacity(count as usize);
+        let mut frames = Vec::with_capacity(index.len());
         let mut offset = 0u64;
-        for _ in 0..count {
+        for _ in index {
             let kind = fields.u8()?;
             let thread = fields.varint_up_to(u32::MAX.into(), "the thread of a frame")? as u32;
             offset = offset
@@ -53,6 +53,9 @@ impl Seal {
         }
         if !fields.is_at_end() {
             return Err(Problem::Malformed("bytes follow its last entry"));
+        }
+        if frames != index {
+            return Err(OTHER_FRAMES);
         }
         Ok(Self { ended, lost, frames })
     }

@@ -4,8 +4,8 @@ use super::code::Shape;
 use super::error::Problem;
 use super::varint::{decode, encode, load, unzigzag, zigzag};
 
-/// Largest number of slot values in one frame.
-pub const FRAME_SLOTS_MAX: u64 = 1 << 25;
+/// Largest number of slot values in one frame: where a recorder ends one, and a block that it had begun.
+pub const FRAME_SLOTS_MAX: u64 = (1 << 21) + (1 << 16);
 
 /// For each slot its last value and its stride, within the frame.
 #[derive(Default)]

@@ -25,6 +25,8 @@ pub struct Summary {
     pub problem: Option<String>,
     /// How it ends.
     pub ended: EndedSummary,
+    /// What has to be known before it is used: it may hold less than one thinks.
+    pub warnings: Vec<String>,
     /// What it says about its recording.
     pub info: Info,
     /// The hash of its content.
@@ -39,6 +41,8 @@ pub struct Summary {
     pub blocks: u64,
     /// Architectural instructions of all threads.
     pub instructions: u64,
+    /// Share of them in rounds that only read the same addresses again, without being recognised as waiting; `None` without instructions.
+    pub polling_share: Option<f64>,
     /// Each thread, by its dense id.
     pub threads: Vec<ThreadSummary>,
     /// Flushes, non-temporal stores and fences by kind.
@@ -89,6 +93,7 @@ impl Summary {
         let mut summary = Self::of(&record);
         if let Some(problem) = problem {
             summary.problem = Some(problem.to_string());
+            summary.warnings.clear();
             summary.ended.how = "damaged".to_string();
         }
         Ok(summary)
@@ -107,11 +112,16 @@ impl Summary {
         counts.finish_paths();
         let map = counts.mapping_events.into_map();
         let (bytes, instructions) = (record.source().len(), record.instructions());
-        let explicit_regions = counts.explicit_regions;
+        let regions_of_interest = markers + counts.explicit_regions;
+        let mut warnings = record.warnings();
+        if regions_of_interest == 0 {
+            warnings.extend(never_reached(record));
+        }
         Self {
             record: record.source().name().to_string(),
             problem: result.err().map(|problem| problem.to_string()),
             ended: EndedSummary::of(record.ended()),
+            warnings,
             info: record.info().clone(),
             hash: record.hash(),
             bytes,
@@ -119,9 +129,10 @@ impl Summary {
             frames: record.frames(),
             blocks: record.program().blocks.len() as u64 - 1,
             instructions,
+            polling_share: (instructions > 0).then(|| counts.polling as f64 / instructions as f64),
             threads: counts.threads,
             persist_instructions,
-            regions_of_interest: markers + explicit_regions,
+            regions_of_interest,
             synchronisation: counts.synchronisation,
             other_events: counts.other_events,
             mappings: map.mappings().to_vec(),
@@ -159,6 +170,7 @@ struct Counts {
     synchronisation: BTreeMap<&'static str, u64>,
     other_events: BTreeMap<&'static str, u64>,
     explicit_regions: u64,
+    polling: u64,
     mapping_events: MappingEvents,
 }
 
@@ -175,6 +187,7 @@ impl Counts {
             synchronisation: BTreeMap::new(),
             other_events: BTreeMap::new(),
             explicit_regions: 0,
+            polling: 0,
             mapping_events: MappingEvents::default(),
         }
     }
@@ -198,6 +211,7 @@ impl Counts {
                     path.extend_from_slice(&instructions.to_le_bytes());
                 }
                 Some(Event::ThreadStart { kernel_tid, .. }) => of_thread.kernel_tid = *kernel_tid,
+                Some(Event::Polling { instructions }) => self.polling += instructions,
                 Some(Event::Roi { begin: true }) => self.explicit_regions += 1,
                 _ => {}
             }
@@ -227,11 +241,24 @@ impl Counts {
             for kind in PersistInstruction::of_block(block, &record.info().isa, instructions) {
                 *kinds.entry(kind).or_default() += count;
             }
-            let begins = |bytes: &[u8]| Marker::of_instruction(bytes) == Some(Marker::ROI_BEGIN);
-            markers +=
-                count * block.instructions().take(instructions).filter(|(_, bytes)| begins(bytes)).count() as u64;
+            markers += count * block.instructions().take(instructions).filter(begins_region).count() as u64;
         }
         (kinds, markers)
+    }
+}
+
+fn begins_region((_, bytes): &(u64, &[u8])) -> bool {
+    Marker::of_instruction(bytes) == Some(Marker::ROI_BEGIN)
+}
+
+/// What there is to say of a record without a region of interest, if one was asked for.
+fn never_reached(record: &Record) -> Option<String> {
+    let is_marked = |block: &Block| block.instructions().any(|instruction| begins_region(&instruction));
+    if let Some(roi) = &record.info().options.roi {
+        Some(format!("the region of interest was never reached (--roi {roi})"))
+    } else {
+        let marks = record.program().blocks.iter().any(is_marked);
+        marks.then(|| "the program marks regions of interest, but came to none".to_string())
     }
 }
 

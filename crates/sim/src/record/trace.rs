@@ -43,6 +43,18 @@ pub(super) struct Streams {
     values: Range<usize>,
 }
 
+impl Frame {
+    /// How much memory it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<u32>() * self.steps.capacity()
+            + size_of::<u64>() * self.slots.capacity()
+            + size_of::<Event>() * self.events.capacity()
+            + self.values.capacity()
+            + size_of::<WrittenValue>() * self.written.capacity()
+    }
+}
+
 const STREAM_IDS: Range<u32> = 1..6;
 
 impl Streams {

@@ -150,11 +150,6 @@ impl<'a> Fields<'a> {
         let length = self.varint()?;
         self.take(usize::try_from(length).map_err(|_| CUT_SHORT)?)
     }
-
-    /// A varint length and as many bytes of UTF-8.
-    pub(super) fn text(&mut self) -> Result<&'a str, Problem> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Problem::Malformed("a text is not UTF-8"))
-    }
 }
 
 /// Appends a varint length and the bytes.

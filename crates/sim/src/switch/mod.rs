@@ -188,7 +188,7 @@ impl Switch {
         let direction = self.ports[port.index()].direction;
         match message.opcode {
             Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
-                debug_assert_eq!(direction, PortDirection::Upstream, "requests come from the hosts");
+                debug_assert_ne!(direction, PortDirection::Downstream, "requests come from the hosts");
                 if message.is_write() && self.persists_here(message.line) {
                     Destination::Controller
                 } else {
@@ -196,7 +196,7 @@ impl Switch {
                 }
             }
             Opcode::Cmp | Opcode::MemData => {
-                debug_assert_eq!(direction, PortDirection::Downstream, "answers come from the devices");
+                debug_assert_ne!(direction, PortDirection::Upstream, "answers come from the devices");
                 match self.outstanding.requester(message.tag) {
                     Requester::Neighbour { port, .. } => Destination::Port(port),
                     Requester::PersistBuffer(_) => Destination::Controller,

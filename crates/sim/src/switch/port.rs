@@ -14,6 +14,8 @@ pub enum PortDirection {
     Upstream,
     /// Towards the devices, or a switch further down: answers come in.
     Downstream,
+    /// Towards a switch with hosts and devices behind it: both come in.
+    Both,
 }
 
 /// What a switch has to know of one of its ports.

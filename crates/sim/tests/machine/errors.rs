@@ -27,6 +27,16 @@ fn unknown_keys_are_answered_with_the_nearest_one() {
 }
 
 #[test]
+fn the_keys_of_a_table_are_listed_once() {
+    assert_eq!(
+        errors("[persist]\nvoltage = 1\nzebra = 1\nampere = 2"),
+        "mine.toml:4: persist.voltage: there is no such key; the keys here are `fence`, `flush`\n\
+         mine.toml:5: persist.zebra: there is no such key\n\
+         mine.toml:6: persist.ampere: there is no such key"
+    );
+}
+
+#[test]
 fn a_key_in_the_wrong_table_is_sent_to_its_own() {
     assert_eq!(
         errors("[switch]\ndrain_preset = 0.5"),
@@ -238,8 +248,14 @@ fn what_is_not_toml_says_so_with_its_line() {
 fn what_a_machine_extends_must_exist_and_not_extend_it() {
     assert_eq!(
         resolve("extends = \"pcs-tabel1\"\ndescription = \"a test\"", &[]).unwrap_err(),
-        "mine.toml:1: extends: there is no machine \"pcs-tabel1\""
+        "mine.toml:1: extends: there is no machine \"pcs-tabel1\", neither pcs-tabel1.toml beside this file nor among those that ship"
     );
+    for path in ["pcs-table1.toml", "./pcs-table1.toml"] {
+        assert_eq!(
+            resolve(&format!("extends = \"{path}\""), &[]).unwrap_err(),
+            format!("mine.toml:1: extends: \"{path}\" is not the name of a machine; type: extends = \"pcs-table1\"")
+        );
+    }
     assert_eq!(resolve("extends = 3", &[]).unwrap_err(), "mine.toml:1: extends: 3 is not the name of a machine");
     let source = |name: &str, extends: &str| fencepost_sim::config::SourceText {
         name: format!("{name}.toml"),
@@ -252,6 +268,38 @@ fn what_a_machine_extends_must_exist_and_not_extend_it() {
     };
     let errors = fencepost_sim::config::Machine::resolve(source("one", "two"), &lookup, &[]).unwrap_err();
     assert_eq!(errors.to_string(), "two.toml:2: extends: machines extend each other in a loop: one.toml → two → one");
+}
+
+#[test]
+fn of_a_file_that_is_wrong_in_every_line_only_the_first_mistakes_are_shown() {
+    let keys: String = (0..200_000).map(|number| format!("k{number:06} = 1\n")).collect();
+    let errors = resolve(&format!("extends = \"pcs-table1\"\ndescription = \"a test\"\n{keys}"), &[]).unwrap_err();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 101);
+    assert!(lines[0].starts_with("mine.toml:3: k000000: there is no such key"), "{}", lines[0]);
+    assert!(lines[99].starts_with("mine.toml:102: k000099: there is no such key"), "{}", lines[99]);
+    assert_eq!(lines[100], "199900 more mistakes are not shown");
+}
+
+#[test]
+fn a_long_file_without_mistakes_is_read_like_a_short_one() {
+    let hosts: String =
+        (0..30_000).map(|number| format!("# {number}\n\"a{number}\" = {{ latency_ns = 1 }}\n")).collect();
+    let errors = resolve(&format!("extends = \"pcs-table1\"\ndescription = \"a test\"\n[fabric.link]\n{hosts}"), &[]);
+    let errors = errors.unwrap_err();
+    assert!(errors.starts_with("mine.toml:5: fabric.link.a0: \"a0\" is not in fabric.edges"), "{}", &errors[..100]);
+    let comments = "# nothing\n".repeat(300_000);
+    assert!(resolve(&format!("extends = \"pcs-table1\"\ndescription = \"a test\"\n{comments}"), &[]).is_ok());
+}
+
+#[test]
+fn a_fabric_has_no_more_names_and_edges_than_can_be_told_apart() {
+    let list = |name: &str, number: usize| (0..number).map(|index| format!("\"{name}{index}\",\n")).collect::<String>();
+    let error = changed(&format!("[fabric]\nhosts = [\n{}]", list("h", 100_000))).unwrap_err();
+    assert_eq!(error, "mine.toml:4: fabric.hosts: 100002 hosts, switches and devices in all: at most 4096 can be");
+    let edges = "\"host0 -> pm0\",\n".repeat(50_000);
+    let error = changed(&format!("[fabric]\nedges = [\n{edges}]")).unwrap_err();
+    assert_eq!(error, "mine.toml:4: fabric.edges: 50000 edges: at most 16384 can be");
 }
 
 #[test]

@@ -302,6 +302,55 @@ fn loops_are_refused_where_they_close() {
     let error =
         refused(&["host0"], &["a", "b", "c"], &["pm0"], &["host0 -> a", "a -> b", "b -> c", "c -> a", "c -> pm0"]);
     assert_eq!(error, "mine.toml:7: fabric.edges: switches form a loop: a -> b -> c -> a");
+    let error = refused(
+        &["host0", "host1", "host2"],
+        &["a", "b", "c"],
+        &["pm0"],
+        &["host0 -> a", "host1 -> b", "host2 -> c", "a -> b", "b -> c", "c -> a", "c -> pm0"],
+    );
+    assert!(error.starts_with("mine.toml:7: fabric.edges: switches form a loop: a -> b -> c -> a\n"), "{error}");
+}
+
+/// Two leaves with a host and a device each, and the switch between them.
+const LEAVES: [&str; 8] = [
+    "host0 -> leaf0",
+    "host1 -> leaf1",
+    "leaf0 -> root",
+    "root -> leaf0",
+    "leaf1 -> root",
+    "root -> leaf1",
+    "leaf0 -> pm0",
+    "leaf1 -> pm1",
+];
+
+#[test]
+fn hosts_and_devices_may_be_at_the_same_leaves() {
+    let machine = sound(&["host0", "host1"], &["leaf0", "leaf1", "root"], &["pm0", "pm1"], &LEAVES, "");
+    let topology = machine.topology();
+    assert_eq!(
+        routes(topology),
+        [
+            "host0 -> leaf0 -> pm0",
+            "host0 -> leaf0 -> root -> leaf1 -> pm1",
+            "host1 -> leaf1 -> root -> leaf0 -> pm0",
+            "host1 -> leaf1 -> pm1"
+        ]
+    );
+    // Each device's persists are accepted at its leaf, which both hosts pass.
+    assert_eq!(topology.persist_points(DeviceId(0)), [SwitchId(0)]);
+    assert_eq!(topology.persist_points(DeviceId(1)), [SwitchId(1)]);
+    let links: Vec<u32> = (0..8).map(|edge| topology.link_of(EdgeId(edge)).0).collect();
+    assert_eq!(links, [0, 1, 2, 2, 4, 4, 6, 7], "opposite edges are one link");
+}
+
+#[test]
+fn a_link_has_one_description_for_both_of_its_directions() {
+    let more = "[fabric.link.\"root -> leaf0\"]\nlatency_ns = 3\n";
+    let error = fabric(&["host0", "host1"], &["leaf0", "leaf1", "root"], &["pm0", "pm1"], &LEAVES, more).unwrap_err();
+    assert_eq!(
+        error,
+        "mine.toml:8: fabric.link.\"root -> leaf0\": that is the link `leaf0 -> root` in its other direction; say it there"
+    );
 }
 
 #[test]
@@ -323,10 +372,26 @@ fn what_is_not_connected_is_named() {
     );
     assert_eq!(
         error,
-        "mine.toml:4: fabric.hosts: host1 reaches no PM device; add an edge that starts at it\n\
-         mine.toml:5: fabric.switches: c leads to no PM device; add an edge that starts at it\n\
+        "mine.toml:4: fabric.hosts: host1 reaches no device; add an edge that starts at it\n\
+         mine.toml:5: fabric.switches: c leads to no device; add an edge that starts at it\n\
          mine.toml:5: fabric.switches: no host reaches b; add an edge that ends at it\n\
          mine.toml:6: fabric.devices: no host reaches pm1; add an edge that ends at it"
+    );
+}
+
+#[test]
+fn a_link_that_is_needed_in_both_directions_is_named() {
+    let error = refused(&["host0"], &["leaf", "root"], &["pm0"], &["host0 -> leaf", "leaf -> root", "leaf -> pm0"]);
+    assert_eq!(
+        error,
+        "mine.toml:5: fabric.switches: root leads to no device; add an edge that starts at it, for example \
+         `root -> leaf` if `leaf -> root` is used in both directions"
+    );
+    let error = refused(&["host0"], &["leaf", "root"], &["pm0"], &["host0 -> leaf", "root -> leaf", "leaf -> pm0"]);
+    assert_eq!(
+        error,
+        "mine.toml:5: fabric.switches: no host reaches root; add an edge that ends at it, for example \
+         `leaf -> root` if `root -> leaf` is used in both directions"
     );
 }
 

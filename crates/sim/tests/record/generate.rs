@@ -170,7 +170,7 @@ fn values_of(program: &Program, block: u32, addresses: &[u64]) -> Vec<(usize, Ve
 pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
     let (clock, object, thread) = (Clock(a), b, ThreadId(b as u32 % 4096));
     let wake = (c != 0).then_some(Clock(c));
-    let (name, bytes): (Box<str>, Box<[u8]>) = (text.into(), text.as_bytes().into());
+    let (name, bytes): (fencepost_sim::record::Text, Box<[u8]>) = (text.into(), text.as_bytes().into());
     match code {
         1 => Event::ThreadStart { clock, kernel_tid: b, stack_low: c, stack_high: d },
         2 => Event::ThreadExit { clock },
@@ -196,7 +196,7 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             Event::FutexWait { clock, object, wake, outcome }
         }
         20 => Event::FutexWake { clock, object, woken: c },
-        21 => Event::SpinWait { clock, object, iterations: c },
+        21 => Event::SpinWait { clock, object, wake: (c % 2 == 1).then_some(Clock(c)), iterations: c },
         22 => Event::SystemCall { number: a, result: b as i64 },
         23 => {
             use MappingKind::{Anonymous, Break, File, Special, Stack};
@@ -217,6 +217,8 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         }
         33 => Event::InitialBytes { address: a, bytes },
         34 => Event::Order { thread, writes: b },
+        36 => Event::CallBegin,
+        37 => Event::CallEnd,
         _ => panic!("{code} is no event that stands for itself"),
     }
 }

@@ -118,15 +118,16 @@ fn each_broken_rule_of_a_trace_is_named() {
 fn few_bytes_cannot_claim_much_memory() {
     let too_large = |problem: Option<Problem>| matches!(problem, Some(Problem::TooLarge { .. }));
     let endless_run = [&[0, 1, 0, 1][..], &[0xff; 9], &[1]].concat();
-    assert!(too_large(problem_of_trace(1 << 24, &streams(&[(1, &endless_run), (2, &[0, 0]), CLOCK]))));
-    assert!(too_large(problem_of_trace((1 << 24) + 1, &streams(&[CLOCK]))));
+    let most = (1 << 22) + (1 << 16);
+    assert!(too_large(problem_of_trace(most, &streams(&[(1, &endless_run), (2, &[0, 0]), CLOCK]))));
+    assert!(too_large(problem_of_trace(most + 1, &streams(&[CLOCK]))));
     // More blocks than its header has instructions, on to the limit.
     let long_run = [&[0, 1, 0, 1][..], &[0xff, 0xff, 0xff, 7]].concat();
     assert!(too_large(problem_of_trace(1000, &streams(&[(1, &long_run), (2, &[0, 0]), CLOCK]))));
-    let many_events = [26u8, 1].repeat((1 << 20) + 1);
+    let many_events = [26u8, 1].repeat((1 << 19) + 1);
     assert!(too_large(problem_of_trace(0, &streams(&[(3, &many_events), CLOCK]))));
-    // 2^24 times one slot, and a stream of two bytes.
-    let slots = problem_of_trace(1 << 24, &streams(&[(1, &[0, 1, 0, 1, 0xfe, 0xff, 0xff, 3]), (2, &[0, 0]), CLOCK]));
+    // 2^21 times one slot, and a stream of two bytes.
+    let slots = problem_of_trace(1 << 22, &streams(&[(1, &[0, 1, 0, 1, 0xfe, 0xff, 0x7f]), (2, &[0, 0]), CLOCK]));
     assert!(matches!(slots, Some(Problem::Malformed(_))), "{slots:?}");
 
     let of_frames = |frames: &[Vec<u8>]| open(frames.concat(), CutPolicy::Allow).err().map(|error| error.problem);
@@ -140,9 +141,40 @@ fn few_bytes_cannot_claim_much_memory() {
     assert!(matches!(of_frames(&[info(), frame(4, 0, 0, 0, 0, &seal)]), Some(Problem::Malformed(_))));
     let thread = frame(3, 1 << 20, 0, 0, 0, &streams(&[CLOCK]));
     assert!(too_large(of_frames(&[info(), thread])));
+    let arguments = format!("{{\"arguments\":[{}\"\"]}}", "\"\",".repeat(6 << 20));
+    assert!(too_large(of_frames(&[frame(1, 0, 0, 0, 0, arguments.as_bytes())])));
     let mut long = info();
     long[32..40].fill(0xff);
     assert!(too_large(of_frames(&[long])));
+}
+
+/// A frame with these payload bytes, compressed.
+fn compressed(kind: u8, sequence: u32, instructions: u64, position: u64, payload: &[u8]) -> Vec<u8> {
+    let stored = zstd::bulk::compress(payload, 3).expect("it can be compressed");
+    let mut frame = frame(kind, 0, sequence, instructions, position, &stored);
+    frame[7] = 1;
+    frame[36..40].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    sign(&mut frame);
+    frame
+}
+
+#[test]
+fn code_that_compresses_as_no_program_does_is_refused() {
+    let block = [&0x1000u64.to_le_bytes()[..], &[0, 1, 1, 0x90, 0]].concat();
+    let frames = |count: usize| {
+        let payload = block.repeat(count);
+        let parts: Vec<Vec<u8>> = (0..3u32)
+            .map(|sequence| {
+                let first = 1 + u64::from(sequence) * count as u64;
+                compressed(2, sequence, count as u64, first, &payload)
+            })
+            .collect();
+        open([info(), parts.concat()].concat(), CutPolicy::Allow)
+    };
+    assert!(frames(1 << 15).is_ok());
+    let error = frames(1 << 18).expect_err("ten million bytes of a few hundred");
+    assert!(error.to_string().contains("frame 3"), "{error}");
+    assert!(matches!(error.problem, Problem::TooLarge { found: 10_223_616, .. }), "{error}");
 }
 
 #[test]

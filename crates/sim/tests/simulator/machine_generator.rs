@@ -173,6 +173,8 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
     tlb["entries"] = json!(power_of_two(whole(&tlb["entries"]).min(256)).max(ways));
     tlb["walk_cache_ways"] = json!(power_of_two(whole(&tlb["walk_cache_ways"]).min(16)));
     tlb["walk_cache_kib"] = json!(power_of_two(whole(&tlb["walk_cache_kib"]).min(16)));
+    let widest = &mut machine["core"]["widest_operation_bytes"];
+    *widest = json!(power_of_two(whole(widest)));
     for memory in ["dram", "pm"] {
         let memory = &mut machine[memory];
         let entries = whole(&memory["write_queue_entries"]);

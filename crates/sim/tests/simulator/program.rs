@@ -131,8 +131,10 @@ impl Instruction {
 /// How often a line is written in the whole program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
-    /// Times that an ordinary store or a locked instruction writes it: each makes a version.
+    /// Times that an ordinary store or a locked instruction writes it: each makes a version, or one for each part that the core splits it into.
     pub stores: u32,
+    /// How many of them are vectors of [`LINE_BYTES`].
+    pub vectors: u32,
     /// Times that a non-temporal store writes it; several may combine into one version.
     pub non_temporal: u32,
 }
@@ -225,6 +227,7 @@ impl ProgramBuilder {
             for line in start / LINE_BYTES..=(end - 1) / LINE_BYTES {
                 let writes = self.writes.entry(line * LINE_BYTES).or_default();
                 *(if instruction.is_non_temporal() { &mut writes.non_temporal } else { &mut writes.stores }) += 1;
+                writes.vectors += u32::from(instruction == Instruction::StoreLine);
             }
         }
     }

@@ -296,7 +296,7 @@ impl ProgramGenerator {
                 // The record does not tell which store ended a spin loop; only the first wait at a word cannot be taken wrongly.
                 self.spins += 1;
                 let (clock, object) = (self.builder.tick(), self.object(27 + self.spins));
-                self.builder.event(thread, &Event::SpinWait { clock, object, iterations: 10 });
+                self.builder.event(thread, &Event::SpinWait { clock, object, wake: None, iterations: 10 });
             }
             3 => {
                 let block = self.block();

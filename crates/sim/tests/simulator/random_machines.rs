@@ -208,8 +208,10 @@ fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: boo
     for (host, address, writes) in written {
         let line = host.line_of(address).expect("it was written");
         let newest = host.caches().newest_version(line);
+        // Of a vector that begins in the middle of a line, each line has at least one part, and all parts but one at most.
+        let parts = u32::from(64 / case.machine.core.widest_operation_bytes);
         let least = writes.stores + u32::from(writes.non_temporal > 0);
-        let most = writes.stores + writes.non_temporal;
+        let most = writes.stores + writes.vectors * (parts - 1) + writes.non_temporal * parts;
         assert!((least..=most).contains(&newest.0), "{newest:?} of {address:#x} after {writes:?}");
         if is_persisted {
             let durable = simulation.durable_version(line);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use fencepost_sim::record::{Clock, Event};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;
@@ -12,8 +13,17 @@ use serde_json::{Value as Json, json};
 use super::machine::machine;
 use super::program::{Instruction, ProgramBuilder, VOLATILE, options, persistent_line};
 
-const MEASURES: [&str; 7] =
-    ["persist", "writeback", "llc_read", "dram_read", "prefetch_read", "dram_write", "fence_stall"];
+const MEASURES: [&str; 9] = [
+    "persist",
+    "writeback",
+    "llc_read",
+    "dram_read",
+    "prefetch_read",
+    "page_walk",
+    "instruction_fetch",
+    "dram_write",
+    "fence_stall",
+];
 
 type Names = BTreeSet<String>;
 
@@ -64,6 +74,10 @@ fn entry(scheme: Scheme, with_regions: bool) -> Json {
             builder.one(0, Instruction::RoiEnd, 0);
         }
     }
+    entry_of(builder, scheme)
+}
+
+fn entry_of(builder: ProgramBuilder, scheme: Scheme) -> Json {
     let little = builder.finish();
     let machine = machine("pcs-table1", &["cache.l2.size_kib=4", "cache.l1d.size_kib=2"]);
     let simulation = Simulation::new(&machine, scheme, &[little.on_host()], options());
@@ -254,6 +268,8 @@ fn an_entry_keeps_the_rules_of_the_page() {
             assert!(
                 entry["writeback"]["count"].as_u64() > Some(0) && entry["prefetch_read"]["count"].as_u64() > Some(0)
             );
+            let fetches = entry["instruction_fetch"]["count"].as_u64();
+            assert!(with_regions || fetches > Some(0), "without a region before which it warms, its code is cold");
             assert_eq!(entry["persist_buffer"].is_null(), scheme == Scheme::Nopb);
             assert_eq!(entry["host_seconds"], json!(0.5));
         }
@@ -276,4 +292,25 @@ fn what_did_not_happen_is_null_and_not_zero() {
     assert_eq!(entry["persist"]["count"], json!(0));
     let warnings = entry["warnings"].as_array().expect("it is a list");
     assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("no persist at all")));
+}
+
+#[test]
+fn a_run_with_a_forced_wait_is_not_reliable_and_says_why() {
+    let mut builder = ProgramBuilder::new();
+    builder.one(0, Instruction::Store, VOLATILE);
+    let (clock, never_posted) = (builder.tick(), Some(Clock(1_000_000)));
+    builder.event(0, &Event::SemaphoreWait { clock, object: VOLATILE, wake: never_posted });
+    builder.one(0, Instruction::Store, VOLATILE);
+    let entry = entry_of(builder, Scheme::Nopb);
+    assert_eq!((&entry["reliable"], &entry["forced_waits"]), (&json!(false), &json!(1)));
+    let reasons = entry["unreliable_because"].as_array().expect("it is a list");
+    assert_eq!(reasons.len(), 1);
+    assert!(reasons[0].as_str().expect("it is a text").starts_with("1 wait was ended because nothing else"));
+}
+
+#[test]
+fn a_run_without_forced_waits_is_reliable() {
+    let entry = entry(Scheme::Nopb, false);
+    assert_eq!((&entry["reliable"], &entry["forced_waits"]), (&json!(true), &json!(0)));
+    assert_eq!(entry["unreliable_because"], json!([]));
 }

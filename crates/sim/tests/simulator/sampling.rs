@@ -8,7 +8,7 @@ use fencepost_sim::switch::Scheme;
 use serde_json::Value as Json;
 
 use super::machine::machine;
-use super::program::{Instruction, LittleProgram, ProgramBuilder, VOLATILE, options, persistent_line};
+use super::program::{Instruction, LittleProgram, PERSISTENT, ProgramBuilder, VOLATILE, options, persistent_line};
 
 /// A thread computes, misses, persists and branches, in rounds of 14 instructions that are all alike but for their addresses.
 fn work(builder: &mut ProgramBuilder, thread: u32, rounds: u64) {
@@ -188,6 +188,16 @@ fn inserted_persists_are_inserted_between_intervals_too() {
             work(&mut builder, 0, 30);
             let clock = builder.tick();
             builder.event(0, &Event::SemaphorePost { clock, object: VOLATILE + 4096 + 64 * (round % 2) });
+            work(&mut builder, 0, 3);
+            builder.one(0, Instruction::LockedAdd, VOLATILE + 8192);
+            work(&mut builder, 0, 3);
+            // The inside of a call inserts nothing, whatever it stores to.
+            let clock = builder.tick();
+            builder.event(0, &Event::CallBegin);
+            builder.event(0, &Event::MutexLock { clock, object: PERSISTENT + 8192 });
+            builder.one(0, Instruction::Store, PERSISTENT + 8192 + 64);
+            builder.one(0, Instruction::LockedAdd, PERSISTENT + 8192);
+            builder.event(0, &Event::CallEnd);
         }
         let program = builder.finish();
         let whole = replay(&program, Scheme::Nopb, Options { persist, ..options() }).unwrap();

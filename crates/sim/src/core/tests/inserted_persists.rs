@@ -3,7 +3,7 @@
 use crate::core::persist::PersistMode;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup};
-use crate::record::{Clock, Event, ThreadId};
+use crate::record::{Clock, Event, FutexOutcome, ThreadId};
 
 const OBJECT: u64 = DRAM + 0x8000;
 
@@ -90,51 +90,46 @@ fn s903_the_persists_come_before_the_release_takes_effect() {
 }
 
 #[test]
-fn s904_every_kind_of_release_persists() {
-    let object = OBJECT;
-    let releases: [fn(Clock) -> Event; 9] = [
+fn s904_every_kind_of_synchronisation_persists_what_was_stored_before_it() {
+    let operations: [fn(Clock) -> Event; 18] = [
+        |clock| Event::MutexUnlock { clock, object: OBJECT },
         |clock| Event::SpinUnlock { clock, object: OBJECT },
         |clock| Event::RwUnlock { clock, object: OBJECT },
         |clock| Event::ConditionSignal { clock, object: OBJECT },
         |clock| Event::ConditionBroadcast { clock, object: OBJECT },
+        |clock| Event::ConditionWait { clock, object: OBJECT, mutex: OBJECT + 64, wake: None, timed_out: true },
         |clock| Event::SemaphorePost { clock, object: OBJECT },
+        |clock| Event::SemaphoreWait { clock, object: OBJECT, wake: None },
         |clock| Event::BarrierWait { clock, object: OBJECT, participants: 1, generation: 0 },
         |clock| Event::FutexWake { clock, object: OBJECT, woken: 0 },
+        |clock| Event::FutexWait { clock, object: OBJECT, wake: None, outcome: FutexOutcome::ValueChanged },
+        |clock| Event::SpinWait { clock, object: OBJECT, wake: None, iterations: 1 },
         |clock| Event::ThreadCreate { clock, thread: ThreadId(9) },
-        |clock| Event::ConditionWait { clock, object: OBJECT, mutex: object_of(OBJECT), wake: None, timed_out: true },
-    ];
-    assert_eq!(object, OBJECT);
-    for release in releases {
-        let mut script = Script::of(&[store(RBX, RCX, line(0))]);
-        script.event(0, release);
-        // What is stored after it is persisted at the end, separately.
-        script.run(0, &[store(RBX, RCX, line(0))]);
-        let mut bench = sync(script);
-        assert_eq!(persisted(&mut bench), [0, 0], "{:?}", release(Clock(0)));
-    }
-}
-
-fn object_of(address: u64) -> u64 {
-    address + 64
-}
-
-#[test]
-fn s905_an_acquisition_persists_nothing() {
-    let acquisitions: [fn(Clock) -> Event; 6] = [
         |clock| Event::MutexLock { clock, object: OBJECT },
         |clock| Event::SpinLock { clock, object: OBJECT },
         |clock| Event::ReadLock { clock, object: OBJECT },
         |clock| Event::WriteLock { clock, object: OBJECT },
         |clock| Event::AttemptFailed { clock, object: OBJECT },
-        |clock| Event::SemaphoreWait { clock, object: OBJECT, wake: None },
     ];
-    for acquisition in acquisitions {
+    for operation in operations {
         let mut script = Script::of(&[store(RBX, RCX, line(0))]);
-        script.event(0, acquisition);
+        script.event(0, operation);
+        // What is stored after it is persisted at the end, separately.
         script.run(0, &[store(RBX, RCX, line(0))]);
         let mut bench = sync(script);
-        assert_eq!(persisted(&mut bench), [0], "{:?}", acquisition(Clock(0)));
+        assert_eq!(persisted(&mut bench), [0, 0], "{:?}", operation(Clock(0)));
     }
+}
+
+#[test]
+fn s905_a_join_persists_what_was_stored_before_it() {
+    let mut script = Script::default();
+    script.create(0, 1);
+    script.run(0, &[store(RBX, RCX, line(0))]);
+    script.join(0, 1);
+    script.run(0, &[store(RBX, RCX, line(0))]);
+    let mut bench = sync(script);
+    assert_eq!(persisted(&mut bench), [0, 0]);
 }
 
 #[test]
@@ -229,4 +224,84 @@ fn s914_a_limit_is_no_end_and_persists_nothing() {
     assert_eq!(run(PersistMode::Sync, 3, script()), [0_u64; 0]);
     assert_eq!(run(PersistMode::Every(2), 3, script()), [0, 1], "two stores later, and the third is left");
     assert_eq!(run(PersistMode::Sync, 4, script()), [0, 1, 2, 3], "the limit is where the record ends");
+}
+
+/// A thread arrives at a barrier that is made of a mutex: it has written a line of its own, and counts in PM.
+fn arrive_at_a_mutex_barrier(script: &mut Script, thread: u32, own: u64) {
+    script.run(thread, &[store(RBX, RCX, line(own))]);
+    script.event(thread, |clock| Event::MutexLock { clock, object: OBJECT });
+    script.run(thread, &[add_to_memory(RBX, RCX, line(0))]);
+    script.event(thread, |clock| Event::MutexUnlock { clock, object: OBJECT });
+}
+
+#[test]
+fn s915_nothing_that_was_written_before_a_lock_is_persisted_under_it() {
+    let mut script = Script::default();
+    script.create(0, 1);
+    arrive_at_a_mutex_barrier(&mut script, 0, 1);
+    arrive_at_a_mutex_barrier(&mut script, 1, 2);
+    let mut bench = Setup::machine(&["core.count=2"]).persist(PersistMode::Sync).run(script);
+    bench.end();
+    let written = persisted(&mut bench);
+    assert_eq!(written[2..], [0, 0], "the counter, once for each thread, last: {written:?}");
+    let writes = bench.writes();
+    assert!(
+        writes[1] < writes[0] + crate::host::bench::WRITE,
+        "both at the same time, not one after the other: {writes:?}"
+    );
+}
+
+#[test]
+fn s916_a_locked_instruction_persists_what_was_stored_before_it_and_its_own_line_comes_next() {
+    let program =
+        [store(RBX, RCX, line(3)), locked_add(RBX, RCX, line(1)), store(RBX, RCX, line(2)), locked_add(RBX, RCX, DRAM)];
+    let mut bench = sync(Script::of(&program));
+    assert_eq!(persisted(&mut bench), [3, 1, 2]);
+    let core = bench.core(0);
+    assert_eq!((core.inserted_flushes, core.fences, core.atomics), (3, 2, 2));
+}
+
+/// A call of a function that locks or unlocks a mutex in PM, with the inside that the record has of it.
+fn call_of(script: &mut Script, event: fn(Clock) -> Event, is_acquire: bool) {
+    let inside = [store(RBX, RCX, line(7)), locked_add(RBX, RCX, line(0)), store(RBX, RCX, line(0) + 8)];
+    script.event(0, |_| Event::CallBegin);
+    if is_acquire {
+        script.event(0, event);
+    }
+    script.run(0, &inside);
+    if !is_acquire {
+        script.event(0, event);
+    }
+    script.event(0, |_| Event::CallEnd);
+}
+
+fn critical_sections(mode: PersistMode) -> Bench {
+    let mut script = Script::default();
+    for number in [3, 4] {
+        script.run(0, &[store(RBX, RCX, line(5))]);
+        call_of(&mut script, |clock| Event::MutexLock { clock, object: line(0) }, true);
+        script.run(0, &[store(RBX, RCX, line(number))]);
+        call_of(&mut script, |clock| Event::MutexUnlock { clock, object: line(0) }, false);
+    }
+    let mut bench = Setup::machine(&["persist.flush=\"clflush\""]).persist(mode).run(script);
+    bench.end();
+    bench
+}
+
+#[test]
+fn s917_what_a_synchronisation_function_stores_is_not_persisted_and_nothing_is_inside_it() {
+    let mut bench = critical_sections(PersistMode::Sync);
+    assert_eq!(persisted(&mut bench), [5, 3, 5, 4]);
+    let core = bench.core(0);
+    assert_eq!((core.inserted_flushes, core.fences), (4, 4));
+    let mut bench = critical_sections(PersistMode::Every(2));
+    assert_eq!(persisted(&mut bench), [5, 3, 5, 4], "of the program's four stores the second and the fourth");
+    assert_eq!(bench.core(0).fences, 2);
+}
+
+#[test]
+fn s918_a_recorded_inside_has_the_access_to_the_object() {
+    let bench = critical_sections(PersistMode::Program);
+    assert_eq!((bench.core(0).atomics, bench.core(0).synchronisations), (4, 4));
+    assert_eq!(bench.core(0).instructions, 4 + 4 * 3);
 }

@@ -11,6 +11,7 @@ mod loads;
 mod non_temporal;
 mod persist_sites;
 mod prefetching;
+mod splitting;
 mod stores;
 mod strings;
 mod translation;

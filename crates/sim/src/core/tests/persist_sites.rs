@@ -174,6 +174,32 @@ fn s1110_an_inserted_persist_belongs_to_the_call_that_releases() {
 }
 
 #[test]
+fn s1113_an_inserted_persist_belongs_to_the_locked_instruction_that_it_stands_before() {
+    let program = [store(RBX, RCX, line(1)), locked_add(RBX, RCX, line(2))];
+    let bench = Setup::machine(&[]).persist(PersistMode::Sync).run(Script::of(&program));
+    let (sites, _) = sites(bench, 0);
+    let inserted: Vec<_> = sites.iter().filter(|site| site.key.is_inserted && site.key.block != 0).collect();
+    assert_eq!((inserted[0].key.micro_op, inserted[0].lines), (1, 1));
+}
+
+#[test]
+fn s1114_the_inside_of_a_synchronisation_function_does_not_hide_the_caller() {
+    let mut script = Script::default();
+    let caller = [nop(), call(STACK)];
+    let number = script.place(&caller);
+    script.run(0, &caller);
+    script.run(0, &[nop(), call(STACK + 8)]);
+    script.event(0, |_| Event::CallBegin);
+    script.event(0, |clock| Event::MutexLock { clock, object: DRAM + 0x8000 });
+    script.run(0, &[locked_add(RBX, RCX, DRAM + 0x8000), ret(STACK + 8)]);
+    script.event(0, |_| Event::CallEnd);
+    script.run(0, &[clwb(RBX, line(0))]);
+    let (sites, _) = sites(Setup::machine(&[]).run(script), 0);
+    let flush = sites.iter().find(|site| site.key.operation == Operation::Clwb).expect("it flushes");
+    assert_eq!(flush.key.caller, number);
+}
+
+#[test]
 fn s1111_a_persist_inserted_after_a_store_belongs_to_that_store() {
     let program = [nop(), store(RBX, RCX, line(1)), nop()];
     let bench = Setup::machine(&[]).persist(PersistMode::Every(1)).run(Script::of(&program));

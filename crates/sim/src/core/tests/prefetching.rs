@@ -1,5 +1,6 @@
 //! 10xx: the stride prefetcher of the first-level data cache.
 
+use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, Script, Setup};
 
@@ -37,4 +38,44 @@ fn s1003_addresses_without_a_stride_bring_nothing() {
     let addresses = [0, 5, 1, 9, 2, 14, 3, 20, 4, 27].map(|line| DRAM + 64 * line);
     let with = chain(&STRIDE, addresses.into_iter());
     assert_eq!((with.sent().len(), misses(&with)), (10, 10));
+}
+
+/// One instruction stores to each address in turn.
+fn stores(sets: &[&str], addresses: impl Iterator<Item = u64>) -> Bench {
+    let mut script = Script::default();
+    addresses.for_each(|address| script.run(0, &[store(RBX, RCX, address)]));
+    let mut bench = Setup::machine(sets).run(script);
+    bench.end();
+    bench
+}
+
+#[test]
+fn s1004_stores_train_it_too() {
+    let addresses = || (0..30).map(|turn| DRAM + 128 * turn);
+    for (ownership, part) in [("core.prefetch_for_ownership=false", 3), ("core.prefetch_for_ownership=true", 1)] {
+        let (mut without, mut with) =
+            (stores(&[ownership], addresses()), stores(&[ownership, STRIDE[0], STRIDE[1]], addresses()));
+        assert!(misses(&with) < misses(&without), "{ownership}: {} misses", misses(&with));
+        assert!(with.core(0).prefetches >= 2 * 27, "each store from the fourth on");
+        assert!(with.end() * part <= without.end() * 2, "{ownership}: {} of {}", with.end(), without.end());
+    }
+}
+
+#[test]
+fn s1005_the_degree_says_how_many_and_the_distance_how_far_ahead() {
+    for (degree, distance, fetched) in
+        [(1, 1, [8].as_slice()), (4, 1, &[8, 10, 12, 14]), (1, 4, &[14]), (2, 3, &[12, 14])]
+    {
+        let (degree, distance) =
+            (format!("cache.l1d.prefetch_degree={degree}"), format!("cache.l1d.prefetch_distance={distance}"));
+        // The fourth load of a stride is the first from which something is fetched; all others hit.
+        let mut script = Script::default();
+        (0..4).for_each(|turn| script.run(0, &[load(RAX, RAX, DRAM + 128 * turn)]));
+        let mut bench = Setup::machine(&[STRIDE[0], &degree, &distance]).run(script);
+        (0..4).for_each(|turn| bench.warm(0, DRAM + 128 * turn, Want::Read));
+        bench.end();
+        let first = bench.line(DRAM).0;
+        let lines: Vec<u64> = bench.sent().iter().map(|sent| sent.line.0 - first).collect();
+        assert_eq!(lines, fetched, "{degree} {distance}");
+    }
 }

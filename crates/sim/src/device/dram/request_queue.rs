@@ -13,6 +13,8 @@ pub struct Pending {
     pub row: u64,
     /// Its bank.
     pub bank: BankId,
+    /// Whether it writes; it reads otherwise.
+    pub is_write: bool,
     slot: u16,
 }
 
@@ -46,7 +48,7 @@ pub enum RowState {
 
 const IN_ITS_SLOT: &str = "what waits is in its slot";
 
-/// All reads or all writes that wait, oldest first.
+/// Reads, writes, or requests whose row has been opened, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct RequestQueue {
     order: Vec<Pending>,
@@ -57,6 +59,7 @@ pub struct RequestQueue {
 impl RequestQueue {
     /// Adds a request for `line`, in `row` of `bank`, the youngest.
     pub fn push(&mut self, request: Request, line: LineAddress, bank: BankId, row: u64) {
+        let is_write = request.read.is_none();
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.requests[usize::from(slot)] = Some(request);
@@ -67,7 +70,7 @@ impl RequestQueue {
                 (self.requests.len() - 1) as u16
             }
         };
-        self.order.push(Pending { line, row, bank, slot });
+        self.order.push(Pending { line, row, bank, is_write, slot });
     }
 
     /// Takes the request at `index` out.

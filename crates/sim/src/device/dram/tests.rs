@@ -1,6 +1,7 @@
 //! A DRAM channel alone: what it answers and which commands it issues, and when.
 
 mod gates;
+mod mixes;
 mod scheduling;
 mod standard;
 

@@ -79,6 +79,41 @@ pub fn load_32(base: Reg, address: u64) -> Instruction {
     Instruction { bytes: vec![0xc5, 0xfe, 0x6f, base.0], slots: vec![(SlotKind::Load, 32)], values: vec![address] }
 }
 
+/// `movapd xmm0, [base]`
+pub fn load_16(base: Reg, address: u64) -> Instruction {
+    with_memory(&[0x66], &[0x0f, 0x28], 0, base, false, SlotKind::Load, (16, address))
+}
+
+/// `movapd [base], xmm0`
+pub fn store_16(base: Reg, address: u64) -> Instruction {
+    with_memory(&[0x66], &[0x0f, 0x29], 0, base, false, SlotKind::Store, (16, address))
+}
+
+/// `movsd xmm0, [base]`
+pub fn load_scalar(base: Reg, address: u64) -> Instruction {
+    with_memory(&[0xf2], &[0x0f, 0x10], 0, base, false, SlotKind::Load, (8, address))
+}
+
+/// `movsd [base], xmm0`
+pub fn store_scalar(base: Reg, address: u64) -> Instruction {
+    with_memory(&[0xf2], &[0x0f, 0x11], 0, base, false, SlotKind::Store, (8, address))
+}
+
+/// `addpd xmm0, xmm1`
+pub fn add_packed() -> Instruction {
+    plain(&[0x66, 0x0f, 0x58, 0xc1])
+}
+
+/// `addsd xmm0, xmm1`
+pub fn add_scalar() -> Instruction {
+    plain(&[0xf2, 0x0f, 0x58, 0xc1])
+}
+
+/// `addpd xmm0, [base]`
+pub fn add_packed_from(base: Reg, address: u64) -> Instruction {
+    with_memory(&[0x66], &[0x0f, 0x58], 0, base, false, SlotKind::Load, (16, address))
+}
+
 /// `mov [base], from`
 pub fn store(base: Reg, from: Reg, address: u64) -> Instruction {
     with_memory(&[], &[0x89], from.0, base, true, SlotKind::Store, (8, address))
@@ -153,6 +188,12 @@ pub fn lfence() -> Instruction {
 /// `add to, from`
 pub fn add(to: Reg, from: Reg) -> Instruction {
     with_registers(&[0x01], from, to)
+}
+
+/// `add to, 1`
+pub fn add_immediate(to: Reg) -> Instruction {
+    assert!(to.0 < 8, "this register needs more bits");
+    plain(&[0x48, 0x83, 0xc0 | to.0, 1])
 }
 
 /// `imul to, from`

@@ -18,6 +18,7 @@ use crate::config::{Machine, SourceText};
 use crate::core::decode::decode_program;
 use crate::core::page_table::PageTable;
 use crate::core::persist::{PersistMode, PersistPolicy};
+use crate::core::split::split;
 use crate::core::stats::CoreStats;
 use crate::host_bridge::{PM_BASE, is_pm};
 use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Time, Wires};
@@ -145,12 +146,17 @@ pub fn host_config(machine: &Machine) -> HostConfig {
 }
 
 impl Bench {
+    /// Threads that leave their core keep nothing of their records in memory.
+    pub fn keep_no_frames(&mut self) {
+        self.host.waiting_frames.keep_none();
+    }
+
     fn new(setup: Setup, script: Script) -> Bench {
         let machine = machine(&setup.sets);
         let record = script.record();
         let persist: PersistPolicy = persist_policy(&machine, setup.persist.unwrap_or(PersistMode::Program));
         let workload = Workload {
-            blocks: decode_program(record.program()).into(),
+            blocks: split(&decode_program(record.program()).into(), &machine.core),
             record: record.clone(),
             #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
             table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])

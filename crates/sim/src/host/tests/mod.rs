@@ -46,7 +46,7 @@ fn unlock(script: &mut Script, thread: u32, number: u64) {
 }
 
 fn spin(script: &mut Script, thread: u32, word: u64) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: word, iterations: 1000 });
+    script.event(thread, |clock| Event::SpinWait { clock, object: word, wake: None, iterations: 1000 });
 }
 
 /// A program whose first thread has created so many others.

@@ -1,11 +1,11 @@
 //! 8xx: what threads saw of each other's writes is kept in a replay in recorded order.
 
 use super::*;
-use crate::record::{Info, ThreadId, VERSION_WITH_VALUES};
+use crate::record::{Info, RecordingOptions, ThreadId};
 
 /// A record that says what threads saw of each other, with so many threads that the first creates.
 fn with_order(others: u32) -> Script {
-    let info = Info { format_version: VERSION_WITH_VALUES.into(), ..Info::default() };
+    let info = Info { options: RecordingOptions { values: true, ..RecordingOptions::default() }, ..Info::default() };
     let mut script = Script::recorded_as(&info);
     (1..=others).for_each(|thread| script.create(0, thread));
     script

@@ -195,3 +195,43 @@ fn h113_a_thread_keeps_its_core_until_it_has_executed_something_however_short_th
     assert_eq!(bench.host().positions(), [3 * 30, 3 * 30]);
     assert!(bench.core(0).context_switches >= 4, "they did share the core");
 }
+
+#[test]
+fn h114_a_thread_whose_frame_was_put_away_goes_on_where_it_was() {
+    let run = |keeps_frames: bool| {
+        let mut script = threads(2);
+        for thread in 0..3 {
+            for round in 0..40 {
+                is_busy(&mut script, thread, 150);
+                lock(&mut script, thread, 0);
+                reads(&mut script, thread, 40 * u64::from(thread) + round);
+                is_busy(&mut script, thread, 150);
+                unlock(&mut script, thread, 0);
+            }
+        }
+        let mut bench = one_core(1, script);
+        if !keeps_frames {
+            bench.keep_no_frames();
+        }
+        let end = bench.end();
+        let reads: Vec<u64> = (0..120).map(|number| bench.read_of(line(number))).collect();
+        (end, reads, bench.core(0).context_switches)
+    };
+    let kept = run(true);
+    assert!(kept.2 > 5, "{} switches", kept.2);
+    assert_eq!(run(false), kept);
+}
+
+#[test]
+fn h115_threads_that_nobody_creates_start_one_after_the_other_at_the_end() {
+    let mut script = Script::default();
+    is_busy(&mut script, 0, 10);
+    for thread in 1..4 {
+        is_busy(&mut script, thread, 10 * thread as usize);
+    }
+    let mut bench = Setup::machine(&[]).run(script);
+    bench.end();
+    assert_eq!(bench.host().positions(), [10, 10, 20, 30]);
+    assert_eq!(bench.host().forced_waits(), 3);
+    assert!(bench.host().is_finished());
+}

@@ -1,7 +1,7 @@
 //! 3xx: spin loops, which wait for another thread's store to the word they read.
 
 use super::*;
-use crate::record::FutexOutcome;
+use crate::record::{FutexOutcome, SpinReleaseKind};
 
 /// A word at which threads spin.
 const WORD: u64 = DRAM + 0x20_0040;
@@ -131,10 +131,89 @@ fn h308_a_spin_that_no_store_ends_ends_when_nothing_else_goes_on() {
 }
 
 #[test]
-fn h309_a_spinning_thread_only_reads_the_word() {
-    let mut script = Script::default();
-    knows(&mut script, 0);
-    let mut bench = on_cores(1, script);
-    assert_eq!(bench.core(0).atomics, 0);
-    assert_eq!(bench.state(0, WORD), Some(crate::cache::array::State::Exclusive));
+fn h309_a_wait_reads_its_word_by_the_rounds_in_the_record_alone() {
+    let waits = |rounds: u64| {
+        let mut script = Script::default();
+        knows(&mut script, 0);
+        (0..rounds).for_each(|_| script.run(0, &[load(RAX, RBX, WORD)]));
+        let mut bench = on_cores(1, script);
+        let state = bench.state(0, WORD);
+        (bench.core(0).loads, bench.core(0).atomics, state)
+    };
+    assert_eq!(waits(0), (0, 0, None));
+    assert_eq!(waits(1), (1, 0, Some(crate::cache::array::State::Exclusive)));
+}
+
+/// A thread stores to a word that others poll; gives the store's place in the process clock.
+fn releases(script: &mut Script, thread: u32, kind: SpinReleaseKind, lock: u64) -> Clock {
+    let clock = script.event(thread, |clock| Event::SpinRelease { clock, object: WORD, kind, after: None, lock });
+    script.run(thread, &[store_4(RBX, RCX, WORD)]);
+    clock
+}
+
+/// A thread has polled the word until that store.
+fn awaits(script: &mut Script, thread: u32, store: Clock) {
+    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake: Some(store), iterations: 9 });
+}
+
+#[test]
+fn h310_a_wait_that_names_its_store_waits_for_that_one() {
+    let mut script = threads(1);
+    releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    is_busy(&mut script, 1, 1000);
+    let second = releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    awaits(&mut script, 0, second);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    let read = bench.read_of(line(0));
+    assert!(read > 1000, "{read}: the first store ended it");
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h311_who_waits_for_a_store_gives_its_locks_back_meanwhile() {
+    let mut script = threads(1);
+    // The store is made under the lock that the waiting thread has taken.
+    is_busy(&mut script, 1, 500);
+    lock(&mut script, 1, 7);
+    let store = releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    unlock(&mut script, 1, 7);
+    lock(&mut script, 0, 7);
+    awaits(&mut script, 0, store);
+    reads(&mut script, 0, 0);
+    unlock(&mut script, 0, 7);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) > 500);
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h312_a_word_that_is_a_lock_goes_to_whoever_comes_first() {
+    let mut script = threads(1);
+    // Recorded with thread 1 first, which comes late.
+    is_busy(&mut script, 1, 2000);
+    releases(&mut script, 1, SpinReleaseKind::TakesLock, WORD);
+    reads(&mut script, 1, 1);
+    releases(&mut script, 1, SpinReleaseKind::GivesLock, WORD);
+    releases(&mut script, 0, SpinReleaseKind::TakesLock, WORD);
+    reads(&mut script, 0, 0);
+    is_busy(&mut script, 0, 4000);
+    releases(&mut script, 0, SpinReleaseKind::GivesLock, WORD);
+    let mut bench = on_cores(2, script);
+    let (first, second) = (bench.read_of(line(0)), bench.read_of(line(1)));
+    assert!(first < 2000 && second > 4000, "{first} {second}");
+    assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h313_a_store_that_was_left_out_has_happened_where_it_stands() {
+    let mut script = threads(1);
+    is_busy(&mut script, 1, 700);
+    let kind = SpinReleaseKind::LeftOut;
+    let store = script.event(1, |clock| Event::SpinRelease { clock, object: WORD, kind, after: None, lock: 0 });
+    awaits(&mut script, 0, store);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    assert!(bench.read_of(line(0)) > 600);
+    assert_eq!(bench.host().forced_waits(), 0);
 }

@@ -3,6 +3,7 @@
 mod experiment;
 mod generator;
 mod keys;
+mod leaves;
 
 use super::{Pattern, SharedBy, StreamConfig};
 

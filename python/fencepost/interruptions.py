@@ -1,0 +1,86 @@
+"""How Ctrl-C, a kill and a terminal that goes away end a command: all alike, with one exit code.
+
+While a command runs, each is a KeyboardInterrupt in the main thread. `held` lets it wait where a
+process has just been started and nobody yet knows that it is to be ended.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_CODE = 130
+
+
+class _State:
+    is_command_running = False
+    received = 0
+
+
+_state = _State()
+_before: dict[int, object] = {}  # the handlers in place of which ours were installed
+
+
+def install() -> None:
+    """Handles the signals from now on; SIGINT also in the background, where shells have it ignored.
+    What `nohup` starts outlives its terminal."""
+    for each in SIGNALS:
+        handler = signal.getsignal(each)
+        if each != signal.SIGHUP or handler is not signal.SIG_IGN:
+            _before[each] = handler
+            signal.signal(each, _interrupt)
+
+
+def begin_command() -> None:
+    """Until here an interrupt ends the process at once: nothing has to be tidied up, and an
+    exception within an import may be lost."""
+    _state.is_command_running = True
+
+
+def ignore() -> None:
+    """Nothing disturbs what is still to be done."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+
+
+def uninstall() -> None:
+    """For a program that takes the place of this one: it is started as without us."""
+    for each, handler in _before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(each, signal.SIG_IGN)
+    _before.clear()
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """An interrupt waits until this is left, whichever handler answers it."""
+    if threading.current_thread() is not threading.main_thread():  # no signal comes here
+        yield
+        return
+    found = {each: signal.getsignal(each) for each in SIGNALS}
+    handlers = {each: handler for each, handler in found.items() if callable(handler)}
+    received: list[int] = []
+    for each in handlers:
+        signal.signal(each, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+        for number in received[:1]:
+            handlers[signal.Signals(number)](number, None)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if not _state.is_command_running:
+        with suppress(OSError):  # standard error may be closed
+            os.write(2, b"fencepost: interrupted\n")
+        os._exit(EXIT_CODE)
+    _state.received += 1
+    # The second one ends also what is made of the first; then what would be left is removed.
+    if _state.received > 1:
+        ignore()
+    raise KeyboardInterrupt

@@ -1,0 +1,68 @@
+"""Text and tables within the width of a terminal: broken between words and columns, never cut."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.segment import Segments
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_UNLIMITED = 100_000
+PROSE_WIDTH_MIN = 30  # of a column
+
+
+def print_line(console: Console, text: str) -> None:
+    """A line of text. Where it does not go to a terminal it stays one."""
+    lines = wrapped(text, console.width) if console.is_terminal else [text]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of at most that width, unless a word is longer; `indent` from the second on."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Whether a table has room with every cell on one line."""
+    return _whole_width(console, table) <= console.width
+
+
+def print_table(console: Console, table: Table) -> None:
+    """A table of which nothing is left out. Columns of prose (`overflow="fold"`) are broken between
+    words; all other cells stay on one line, also where that is longer than those of the terminal.
+    """
+    whole, prose = _whole_width(console, table), 0
+    for column in table.columns:
+        column.no_wrap = column.overflow != "fold"
+        if not column.no_wrap:
+            widest = max((cell_len(str(cell)) for cell in column.cells), default=0)
+            prose += max(widest - PROSE_WIDTH_MIN, 0)
+    width = max(console.width, whole - prose)
+    options = console.options.update(width=width, max_width=width, markup=False)
+    console.print(Segments(console.render(table, options)), soft_wrap=True, end="")
+
+
+def _whole_width(console: Console, table: Table) -> int:
+    options = console.options.update(max_width=_UNLIMITED, markup=False)
+    return console.measure(table, options=options).maximum
+
+
+def folded(widths: Sequence[int], space: int, width: int, indent: int) -> list[range]:
+    """The columns of each line of a row: as many as fit with so many spaces before each and an
+    indent from the second line on, and at least one."""
+    lines, begin, used = [], 0, 0
+    for place, own in enumerate(widths):
+        if place > begin and used + space + own > width:
+            lines.append(range(begin, place))
+            begin, used = place, indent
+        used += space + own
+    return [*lines, range(begin, len(widths))]

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes came of the recorded one and have no record, for the launcher to say. */
+#ifndef UNRECORDED_CHILDREN_H
+#define UNRECORDED_CHILDREN_H
+
+#include <stdint.h>
+
+/* The process is not recorded; it runs the program at `path` from now on. */
+void unrecorded_child_runs(int32_t process, const char *path);
+
+#endif

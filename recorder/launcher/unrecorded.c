@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unrecorded.h"
+
+#include "complaint.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As many different names as are worth a line. */
+#define NAMES_MAX 6u
+
+/* A child that runs what it was forked from has no name of its own. */
+static const char *name_of(const struct unrecorded_child *child) {
+  return child->name[0] == '\0' ? "a copy of the program" : child->name;
+}
+
+static bool is_first_of_its_name(const struct control_area *control, unsigned number) {
+  for (unsigned i = 0; i < number; i++) {
+    if (strcmp(name_of(&control->unrecorded[i]), name_of(&control->unrecorded[number])) == 0)
+      return false;
+  }
+  return true;
+}
+
+void unrecorded_say(const struct control_area *control) {
+  unsigned count = 0, names = 0;
+  char listed[(NAMES_MAX + 1) * (CONTROL_NAME_BYTES + 2)] = "";
+  for (; count < CONTROL_UNRECORDED_MAX && control->unrecorded[count].process != 0; count++) {
+    if (names > NAMES_MAX || !is_first_of_its_name(control, count))
+      continue;
+    if (names++ == NAMES_MAX) {
+      strcat(listed, ", …");
+      continue;
+    }
+    size_t length = strlen(listed);
+    snprintf(listed + length, sizeof(listed) - length, "%s%.*s", length == 0 ? "" : ", ",
+             CONTROL_NAME_BYTES - 1, name_of(&control->unrecorded[count]));
+  }
+  if (count != 0)
+    complain("%s%u child process%s not recorded (%s); --children records children too",
+             count == CONTROL_UNRECORDED_MAX ? "at least " : "", count,
+             count == 1 ? " was" : "es were", listed);
+}

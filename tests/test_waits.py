@@ -1,0 +1,148 @@
+"""Waiting is not work: what threads that poll come to does not depend on who recorded them.
+
+The programs, their variants and the rules are in waits/; `python -m tests.waits` prints a table of
+any of them, and `python -m tests.waits '*'` the whole matrix. The tests have cases that keep all
+rules in each recording. The table shows the others' misses (docs/waiting.md says where they come
+from).
+
+No test looks at a clock: what counts are instructions and simulated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from waits.build import missing_package
+from waits.cases import WORKING, Case, matching
+from waits.judge import faults
+from waits.measure import Bench, Measured
+from waits.processors import Processors
+
+HELD = matching(
+    [
+        "barrier_pthread-gcc-O2",
+        "barrier_dissemination-pause-gcc-O2",
+        "barrier_sense-pause-gcc-O2",
+        "barrier_splash-gcc-O2",
+        "barrier_tree-plain-gcc-O2",
+        "fft_spinning-pause-gcc-O2",
+    ]
+)
+
+WORKED = matching(
+    [
+        "work_array_sum-clang-O0",
+        "work_c[lo]*-clang-O0",
+        "work_flushes-clang-O0",
+        "work_[g-v]*-gcc-O2",
+        "work_one_word-gcc-O0",
+    ],
+    WORKING,
+)
+
+POLLED = matching(["work_poll_counted-gcc-O2"], WORKING)
+
+PERSISTED = matching(["fft_spinning-pause-gcc-O2"])
+
+# What threads may do in those but for work: no kind of waiting for memory is among it.
+NOT_WAITING = {
+    "barrier_wait",
+    "mutex_lock",
+    "mutex_unlock",
+    "polling",
+    "spin_release",  # a store has its place where others poll, whether they wait there or not
+    "thread_create",
+    "thread_exit",
+    "thread_join",
+    "thread_start",
+}
+
+
+def parameters(cases: Iterable[Case]) -> list[Any]:
+    """The cases of a test; what cannot be built here is skipped."""
+
+    def parameter(case: Case) -> Any:
+        package = missing_package(case)
+        reason = f"{package} is missing; type: make setup"
+        marks = [] if package is None else [pytest.mark.skip(reason=reason)]
+        return pytest.param(case, id=case.name, marks=marks)
+
+    return list(map(parameter, cases))
+
+
+@pytest.fixture(scope="module")
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """The programs that this run of the tests needs, built at once."""
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    cases = [params["case"] for params in asked if isinstance(params.get("case"), Case)]
+    cases = [case for case in cases if missing_package(case) is None]
+    return Bench(cases, Processors, tmp_path_factory.mktemp("waits"))
+
+
+GOOD = Measured(
+    instructions=1000,
+    simulated_ns=1000.0,
+    critical_path_ns=1000.0,
+    forced_waits=0,
+    is_reliable=True,
+    polling_share=0.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({}, None),
+        ({"simulated_ns": 949.0}, "critical path"),
+        ({"simulated_ns": 1051.0}, "critical path"),
+        ({"simulated_ns": 1051.0, "critical_path_ns": None}, "replayed times"),
+        ({"simulated_ns": 899.0, "critical_path_ns": 899.0}, "the reference"),
+        ({"instructions": 1021}, "instructions of the recordings"),
+        ({"instructions": 949}, "the reference"),
+        ({"instructions": 1301}, "the reference"),
+        ({"forced_waits": 1}, "1 forced waits"),
+        ({"is_reliable": False}, "reliable"),
+        ({"is_reliable": None}, "reliable"),
+        ({"polling_share": 0.01}, "polling_share"),
+        ({"polling_share": None}, "polling_share"),
+    ],
+)
+def test_each_rule_is_looked_at(change: dict[str, Any], fault: str | None) -> None:
+    good = dict.fromkeys(Processors, GOOD)
+    found = faults(good | {Processors.TWO: replace(GOOD, **change)}, good)
+    assert any(fault in one for one in found) if fault else not found
+
+
+@pytest.mark.parametrize("case", parameters(HELD))
+def test_waiting_takes_the_time_of_what_is_waited_for(case: Case, bench: Bench) -> None:
+    found = faults(bench.recordings(case), bench.reference(case))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("case", parameters(WORKED))
+def test_what_a_count_or_a_clock_ends_is_work(case: Case, bench: Bench) -> None:
+    worked = bench.worked(case)
+    assert worked.instructions >= worked.instructions_min
+    assert worked.events <= NOT_WAITING
+
+
+@pytest.mark.parametrize("case", parameters(POLLED))
+def test_polling_that_is_replayed_is_said(case: Case, bench: Bench) -> None:
+    polled = bench.polled(case)
+    assert polled.share_of_record is not None and polled.share_of_record > 0.5
+    assert polled.share_of_run is not None and polled.share_of_run > 0.5
+    assert any("poll" in warning for warning in polled.warnings)
+
+
+@pytest.mark.parametrize("case", parameters(PERSISTED))
+def test_inserted_persists_do_not_depend_on_how_barriers_wait(case: Case, bench: Bench) -> None:
+    assert case.reference is not None
+    expected = bench.persisted(case.reference, Processors.TWO)
+    for one in (bench.persisted(case, processors) for processors in Processors):
+        assert one.persists == pytest.approx(expected.persists, rel=0.05)
+        assert one.simulated_ns == pytest.approx(expected.simulated_ns, rel=0.1)
+        assert one.speedup == pytest.approx(expected.speedup, rel=0.05)
