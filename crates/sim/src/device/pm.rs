@@ -258,7 +258,10 @@ impl Pm {
 
     /// Everything counted up to `now`, as a tree.
     pub fn stats(&self, now: Time) -> StatsNode {
-        let still_to_come = self.banks.iter().map(|bank| bank.free.since(now)).sum();
+        let still_to_come = match &self.handed_over {
+            Some(handed_over) => handed_over.still_to_come(now, self.write),
+            None => self.banks.iter().map(|bank| bank.free.since(now)).sum(),
+        };
         let mut nodes = self.stats.nodes(now, still_to_come);
         nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
         nodes.push(("banks".to_owned(), StatsNode::Level(self.banks.len() as u64)));

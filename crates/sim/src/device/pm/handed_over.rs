@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::{Completion, Pm, WaitingRead};
-use crate::kernel::Time;
+use crate::kernel::{Duration, Time};
 use crate::message::LINE_BYTES;
 
 /// What has been handed over to the banks.
@@ -16,12 +16,22 @@ use crate::message::LINE_BYTES;
 pub(super) struct HandedOver {
     /// Writes that may be.
     writes_max: usize,
-    /// Reads in the order they came, each with the time at which its bank has the line.
-    reads: VecDeque<(Time, WaitingRead)>,
+    /// Reads in the order they came.
+    reads: VecDeque<HandedRead>,
     /// When each write will be done, and by which bank.
     written: BinaryHeap<Reverse<(Time, usize)>>,
     /// When the bus takes the next line.
     bus_free: Time,
+}
+
+/// A read that its bank got.
+#[derive(Clone, Debug)]
+struct HandedRead {
+    /// When the bank begins.
+    from: Time,
+    /// When it has the line.
+    there: Time,
+    read: WaitingRead,
 }
 
 impl HandedOver {
@@ -36,7 +46,14 @@ impl HandedOver {
     }
 
     fn first_there(&self, now: Time) -> Option<usize> {
-        self.reads.iter().position(|(there, _)| *there <= now)
+        self.reads.iter().position(|read| read.there <= now)
+    }
+
+    /// How long banks will be busy after `now` with what they got, summed over banks; a write takes them `write`.
+    pub fn still_to_come(&self, now: Time, write: Duration) -> Duration {
+        let reads = self.reads.iter().map(|read| read.there.since(read.from.max(now)));
+        let writes = self.written.iter().map(|Reverse((done, _))| done.since(now).min(write));
+        reads.chain(writes).sum()
     }
 }
 
@@ -49,7 +66,7 @@ impl Pm {
         self.stats.reads += 1;
         self.stats.read_wait_ps += from.since(now).as_ps();
         self.stats.bank_busy_ps += there.since(from).as_ps();
-        self.handed_over().reads.push_back((there, read));
+        self.handed_over().reads.push_back(HandedRead { from, there, read });
     }
 
     /// As [`Pm::advance`].
@@ -72,7 +89,7 @@ impl Pm {
         let has_more = self.reads_waiting > 0 || self.drain.would_write_when_idle(self.writes.waiting());
         let handed_over = self.handed_over();
         let written = handed_over.written.peek().map(|Reverse((done, _))| *done);
-        let there = handed_over.reads.iter().map(|(there, _)| *there).min();
+        let there = handed_over.reads.iter().map(|read| read.there).min();
         let bus = if handed_over.bus_free > now { has_more.then_some(handed_over.bus_free) } else { there };
         [written, bus].into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
@@ -105,7 +122,7 @@ impl Pm {
     fn fetch(&mut self, index: usize, now: Time, completions: &mut Vec<Completion>) {
         let end = now + self.burst;
         let handed_over = self.handed_over();
-        let (_, read) = handed_over.reads.remove(index).expect("there is such a read");
+        let HandedRead { read, .. } = handed_over.reads.remove(index).expect("there is such a read");
         handed_over.bus_free = end;
         let data_end = end + self.send;
         let begun = data_end.since(read.queued).as_ps().min((self.read + self.send + self.burst).as_ps());

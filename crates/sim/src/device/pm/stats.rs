@@ -21,7 +21,7 @@ pub struct PmStats {
     pub read_wait_ps: u64,
     /// Reads that found their bank writing.
     pub reads_behind_write: u64,
-    /// Time banks were busy, summed over banks, in ps; counted when a bank begins.
+    /// Time banks were busy, summed over banks, in ps; counted when a bank is given something.
     pub bank_busy_ps: u64,
     /// From entering the read queue to the data.
     pub read_latency_ps: Histogram,

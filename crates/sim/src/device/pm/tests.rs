@@ -311,6 +311,23 @@ fn writes_that_were_handed_over_leave_their_queue_but_no_more_than_may_be() {
 }
 
 #[test]
+fn a_bank_is_not_busy_while_what_it_was_handed_is_under_way_to_it() {
+    let config = PmConfig { handed_over_writes: 4, banks: 1, burst_ns: 50.0, ..nvm(AckAt::Queue) };
+    let mut bench = Bench::new(config);
+    let busy_ns_at = |bench: &mut Bench, at| {
+        bench.run_before(ns(at + 1));
+        bench.pm.stats(ns(at)).to_json()["bank_busy_ps"].as_u64().expect("it is a counter") / 1000
+    };
+    // The write is at the bank at 50 ns.
+    bench.offer(0, write(0, 1));
+    assert_eq!([20, 100].map(|at| busy_ns_at(&mut bench, at)), [0, 50]);
+    bench.offer(110, read(4));
+    assert_eq!([200, 300, 400].map(|at| busy_ns_at(&mut bench, at)), [150, 250, 300]);
+    bench.offer(410, write(0, 2));
+    assert_eq!([420, 470, 700].map(|at| busy_ns_at(&mut bench, at)), [300, 310, 500]);
+}
+
+#[test]
 fn a_line_that_was_handed_over_is_read_in_its_newest_version() {
     let mut bench = Bench::new(PmConfig { handed_over_writes: 4, row_buffer: true, ..nvm(AckAt::Queue) });
     bench.offer(0, write(0, 1));
