@@ -43,6 +43,11 @@ def unnamed_spin_wait(word: int, iterations: int) -> bytes:
     return bytes([21]) + varint(0) + varint(word) + varint(iterations)
 
 
+def spin_wait_without_end(word: int, iterations: int) -> bytes:
+    """The event since version 3, of a wait of which the recorder did not see what ended it."""
+    return bytes([38]) + varint(0) + varint(word) + varint(0) + varint(iterations)
+
+
 class CraftedRecord:
     """A record in the making, of any version of the format."""
 

@@ -100,6 +100,14 @@ def test_a_machine_file_of_millions_of_lines_is_read(
     assert memory < 1500 * MIB, f"{memory // MIB} MiB"
 
 
+def test_a_record_in_the_place_of_the_machine_is_recognised(
+    tmp_path: Path, fft_record: Path
+) -> None:
+    done = bounded("run", fft_record)[0]
+    assert done.returncode == 2
+    assert "it is a record, and a machine comes first" in done.stderr
+
+
 def test_a_machine_file_that_is_far_too_long_is_refused(tmp_path: Path) -> None:
     machine = tmp_path / "m.toml"
     with machine.open("wb") as file:

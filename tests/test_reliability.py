@@ -14,6 +14,7 @@ from crafted_records import (
     CraftedRecord,
     block,
     thread_start,
+    spin_wait_without_end,
     unnamed_spin_wait,
     varint,
 )
@@ -240,3 +241,16 @@ def test_an_older_record_with_a_waiting_loop_is_not_reliable(
         "1 wait was for a store that the record does not name: records of its format version do "
         "not, so record the program again"
     ) in run["unreliable_because"]
+
+
+def test_a_wait_for_a_store_that_the_recorder_did_not_see_is_said(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    record = CraftedRecord(3)
+    record.code([block(0x400000, NO_OPERATION)])
+    events = thread_start() + spin_wait_without_end(0x1000, 5)
+    record.trace(0, 1, varint(0) * 5 + varint(1), events=events)
+    record.write(tmp_path / "new")
+    fencepost("run", "pcs-table1", "new", "--scheme", "nopb", "--json", "r.json")
+    [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert any("for a store that the recorder did not see" in text for text in run["warnings"])

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fencepost_sim::config::{Machine, SourceText, json_schema};
+use fencepost_sim::record::RECORD_MAGIC;
 use pyo3::prelude::*;
 
 use crate::faults::{caught, input};
@@ -75,11 +76,22 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
 const MACHINE_BYTES_MAX: u64 = 16 << 20;
 
 fn read(path: &Path) -> io::Result<SourceText> {
-    let file = ordinary_file::open(path)?;
+    let mut file = ordinary_file::open(path)?;
     let bytes = file.metadata()?.len();
     if bytes > MACHINE_BYTES_MAX {
         let message = format!("it has {bytes} bytes, and a machine file at most {MACHINE_BYTES_MAX}");
         return Err(io::Error::other(message));
     }
-    Ok(SourceText { name: path.display().to_string(), text: io::read_to_string(file)? })
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let text = String::from_utf8(text).map_err(|error| io::Error::other(not_text(error.as_bytes())))?;
+    Ok(SourceText { name: path.display().to_string(), text })
+}
+
+/// What is wrong with a file of these `bytes`, which are no text.
+fn not_text(bytes: &[u8]) -> &'static str {
+    match bytes.starts_with(&RECORD_MAGIC) {
+        true => "it is a record, and a machine comes first: a name from machines/, or a file NAME.toml",
+        false => "it is not UTF-8 text",
+    }
 }

@@ -670,21 +670,30 @@ impl Simulation {
             sample,
             forced_waits,
             polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
-            unreliable_because: unreliable_because(forced_waits, self.unnamed_waits_of_old_records()),
+            unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
             warnings,
             stats,
         })
     }
 
-    /// Waits at words of which nothing says what ended them, in records of versions that do not say so.
-    fn unnamed_waits_of_old_records(&self) -> u64 {
-        self.system.hosts().filter(|host| !host.names_spin_waits()).map(Host::unnamed_waits).sum()
+    /// Waits at words of which nothing says what ended them, in records of versions that say so, or of those that do not.
+    fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
+        let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
+        hosts.map(Host::unnamed_waits).sum()
     }
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.has_regions && self.intervals.is_empty() {
             warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
+        }
+        let unnamed = self.unnamed_waits(true);
+        if unnamed > 0 {
+            warnings.push(format!(
+                "{} at a polled word for a store that the recorder did not see: {} with the next store there, which may be another one",
+                waits(unnamed),
+                if unnamed == 1 { "it ends" } else { "they end" }
+            ));
         }
         warnings
     }
@@ -697,7 +706,6 @@ impl Simulation {
 
 /// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program that was recorded; empty if it is.
 fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
-    let waits = |count: u64| if count == 1 { "1 wait was".to_owned() } else { format!("{count} waits were") };
     let mut reasons = Vec::new();
     if forced_waits > 0 {
         reasons.push(format!(
@@ -712,6 +720,10 @@ fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
         ));
     }
     reasons
+}
+
+fn waits(count: u64) -> String {
+    if count == 1 { "1 wait was".to_owned() } else { format!("{count} waits were") }
 }
 
 /// What `host` runs, with the frames of PM that are its own.

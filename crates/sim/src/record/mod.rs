@@ -34,7 +34,7 @@ pub use address_ranges::{AddressRange, AddressRanges};
 pub use code::{Block, Marker, Program, Slot, SlotKind};
 pub use error::{FramePlace, Problem, RecordError};
 pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId};
-pub use frame::{Codec, VERSION, VERSION_OLDEST, VERSION_WITH_ORDER};
+pub use frame::{Codec, MAGIC as RECORD_MAGIC, VERSION, VERSION_OLDEST, VERSION_WITH_ORDER};
 pub use info::{ISA_X86_64, Info, RecordingOptions};
 pub use memory_map::{LoadedModule, Mapping, MemoryMap};
 pub use persist_instruction::PersistInstruction;
