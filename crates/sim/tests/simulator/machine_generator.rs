@@ -191,7 +191,7 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
         let row_bytes = &mut machine[memory]["row_bytes"];
         *row_bytes = json!((whole(row_bytes) / 64 * 64).max(64));
     }
-    if random.once_in(8) {
+    if random.once_in(4) {
         // So short that long links wait for it.
         machine["link"]["retry_buffer_flits"] = json!(8);
     }

@@ -82,9 +82,9 @@ fn check_all(machines: u64) -> Counters {
     counted.into_inner().expect("no check holds it")
 }
 
-/// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist, or what counts faults
-/// and what only happens after a power cut.
-const SILENT: [&str; 9] = [
+/// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist, or what counts faults,
+/// what only happens after a power cut, and what is only followed between the intervals of a sample.
+const SILENT: [&str; 10] = [
     ".parts_ps.",
     ".credit_",
     ".messages.",
@@ -94,6 +94,7 @@ const SILENT: [&str; 9] = [
     ".forced_waits",
     ".persist_buffer.acknowledgements_ignored",
     ".persist_buffer.recovery_drains",
+    ".functional.page_walks",
 ];
 
 /// The sums of all counters of all replays, by their paths without the numbers of components.
