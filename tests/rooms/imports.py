@@ -68,13 +68,16 @@ class RustHouse(House):
     """The modules of a crate."""
 
     def _files(self) -> Iterator[Path]:
-        for path in self.folder.rglob("*.rs"):
-            parts = path.relative_to(self.folder).parts
-            if path.name not in ("tests.rs", "lib.rs") and "tests" not in parts:
+        files = [path for path in self.folder.rglob("*.rs") if path.name != "lib.rs"]
+        left_out = {module for path in files for module in _test_modules(path)}
+        for path in files:
+            if left_out.isdisjoint([path.with_suffix(""), *path.parents]):
                 yield path
 
     def _used(self, path: Path) -> Iterator[tuple[str, int]]:
         text = _RUST_NOISE.sub(_blank, path.read_text())
+        text = re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", text)[0]
+        text = re.sub(r"#\[cfg\((?:test|doc)\)\]\s*use [^;]*;", _blank, text)
         own = [part.removesuffix(".rs") for part in path.relative_to(self.folder).parts]
         if own[-1] == "mod":
             own.pop()
@@ -86,6 +89,15 @@ class RustHouse(House):
             for name in _names(text, found.end()):
                 if name in rooms:
                     yield name, _line_of(text, found.start())
+
+
+def _test_modules(path: Path) -> Iterator[Path]:
+    """Modules that a file declares for tests alone, without a suffix."""
+    is_root = path.stem in ("mod", "lib")
+    below = path.parent if is_root else path.with_suffix("")
+    declared = r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod (\w+);"
+    for name in re.findall(declared, path.read_text()):
+        yield below / name
 
 
 def _names(text: str, place: int) -> Iterator[str]:

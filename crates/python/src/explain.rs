@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
-use fencepost_sim::core::micro_op::Operation;
-use fencepost_sim::core::persist_sites::{PersistSite, SiteId, SiteKey};
+use fencepost_sim::cache::persist_sites::{PersistSite, SiteId, SiteKey};
+use fencepost_sim::isa::micro_op::Operation;
 use fencepost_sim::message::Stage;
 use fencepost_sim::record::RecordError;
+use fencepost_sim::replay::simulation::{HostProgram, Program, Simulation};
 use fencepost_sim::results::measure;
-use fencepost_sim::simulation::{HostProgram, Program, Simulation};
 use fencepost_sim::stats::{Histogram, LatencySum};
 use serde_json::{Map, Value, json};
 

@@ -4,12 +4,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fencepost_sim::config::Machine;
-use fencepost_sim::global_flush::FlushLimits;
-use fencepost_sim::kernel::Duration as SimulatedDuration;
-use fencepost_sim::power::EVENTS_BETWEEN_CHECKPOINTS;
+use fencepost_sim::error::SimulationError;
+use fencepost_sim::replay::global_flush::FlushLimits;
+use fencepost_sim::replay::power::EVENTS_BETWEEN_CHECKPOINTS;
+use fencepost_sim::replay::simulation::{self, HostProgram, Outcome, Program, Progress, Simulation};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{self, HostProgram, Outcome, Program, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
+use fencepost_sim::time::Duration as SimulatedDuration;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

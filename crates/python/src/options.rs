@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::sample_plan::SamplePlan;
 use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
-use fencepost_sim::sampling::SamplePlan;
 use fencepost_sim::switch::Scheme;
 use pyo3::prelude::*;
 use serde::Deserialize;

@@ -6,8 +6,8 @@ use fencepost_sim::device::dram::{BankId, Command};
 use fencepost_sim::device::probe::{ProbeOutcome, ProbeRequest, probe};
 use fencepost_sim::device::{DramConfig, Medium, MediumConfig};
 use fencepost_sim::host_bridge::Interleave;
-use fencepost_sim::kernel::Time;
-use fencepost_sim::message::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_sim::line::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_sim::time::Time;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

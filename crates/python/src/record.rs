@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary, escaped};
-use fencepost_sim::simulation::Program;
+use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Estimates that need the intervals of two runs.
 
-use fencepost_sim::sampling::estimate;
-use fencepost_sim::sampling::regression::Total;
+use fencepost_sim::replay::sampling::estimate;
+use fencepost_sim::replay::sampling::regression::Total;
 use pyo3::prelude::*;
 
 /// The ratio of two totals that were estimated from the same intervals, and half the width of its 95 % confidence interval. Each total has what every

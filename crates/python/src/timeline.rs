@@ -1,7 +1,7 @@
 //! Which requests a timeline is to follow, as Python says it.
 
-use fencepost_sim::kernel::Time;
 use fencepost_sim::kernel::trace::{Selection, Trace};
+use fencepost_sim::time::Time;
 use pyo3::prelude::*;
 use serde::Deserialize;
 

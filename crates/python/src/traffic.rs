@@ -1,8 +1,9 @@
 //! Synthetic traffic on a machine, run on a thread of Python's with the interpreter's lock released.
 
 use fencepost_sim::config::topology::HostId;
-use fencepost_sim::simulation::SimulationError;
-use fencepost_sim::traffic::{Experiment, footprint};
+use fencepost_sim::error::SimulationError;
+use fencepost_sim::traffic::footprint;
+use fencepost_sim::traffic_experiment::Experiment;
 use pyo3::prelude::*;
 
 use crate::faults::{InternalError, caught, input};

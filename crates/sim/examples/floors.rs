@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fencepost_sim::cache::array::{CacheArray, Line};
-use fencepost_sim::core::decode::decode_program;
-use fencepost_sim::core::micro_op::{DecodedBlock, Operation, Register};
-use fencepost_sim::message::LineAddress;
+use fencepost_sim::isa::micro_op::{DecodedBlock, Operation, Register};
+use fencepost_sim::isa::x86_64::decode_program;
+use fencepost_sim::line::LineAddress;
 use fencepost_sim::record::{Bytes, CutPolicy, Frame, Record, RecordError, ThreadId};
 
 /// How often each measurement is made; the fastest counts.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use fencepost_sim::config::{Machine, SourceText};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::record::{CutPolicy, PmSelector, Record, Source};
-use fencepost_sim::simulation::{HostProgram, Options, Program, Progress, Simulation};
+use fencepost_sim::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
 
 struct RecordFile {
     name: String,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::stats::StatsNode;
-use fencepost_sim::traffic::Experiment;
+use fencepost_sim::traffic_experiment::Experiment;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

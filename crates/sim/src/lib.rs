@@ -9,24 +9,26 @@
 //!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
+pub mod address_map;
 pub mod cache;
 pub mod config;
 pub mod core;
 pub mod device;
-pub mod global_flush;
+pub mod error;
 pub mod host;
 pub mod host_bridge;
+pub mod isa;
 pub mod kernel;
-pub mod livelock;
+pub mod line;
 pub mod message;
-pub mod power;
 pub mod record;
+pub mod replay;
 pub mod results;
-pub mod sampling;
-pub mod simulation;
 pub mod sparse_table;
 pub mod stats;
 pub mod switch;
 pub mod system;
+pub mod time;
 pub mod timeline;
 pub mod traffic;
+pub mod traffic_experiment;

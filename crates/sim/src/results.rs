@@ -4,13 +4,13 @@ mod sample;
 
 use serde_json::{Map, Value, json};
 
-use crate::kernel::Duration;
 use crate::message::Stage;
-use crate::sampling::measure::{Measured, RATES};
-use crate::simulation::{Interval, Outcome, Simulation};
+use crate::replay::sampling::{Measured, RATES};
+use crate::replay::simulation::{Interval, Outcome, Simulation};
 use crate::stats::{Histogram, Series, StatsNode};
 use crate::switch::Scheme;
 use crate::system::LinkEnd;
+use crate::time::Duration;
 
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {

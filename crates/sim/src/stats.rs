@@ -8,8 +8,8 @@ mod series;
 use hdrhistogram::Histogram as HdrHistogram;
 use serde_json::{Map, Value, json};
 
-use crate::kernel::time::Duration;
 use crate::message::{LatencyStack, Stage};
+use crate::time::Duration;
 
 pub use series::{LevelOverTime, Series};
 

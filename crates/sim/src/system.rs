@@ -2,22 +2,24 @@
 
 use std::ops::Range;
 
+use crate::address_map::PM_BASE;
 use crate::config::topology::{
     Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, SwitchNode, Topology, Vertex,
 };
 use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
-use crate::core::micro_op::Operation;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, RegionBoundary, Workload};
-use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PM_BASE, PortDescription};
+use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PortDescription};
+use crate::isa::micro_op::Operation;
+use crate::kernel::HostActivity;
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::trace::Trace;
-use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
-use crate::livelock::HostActivity;
-use crate::message::{LineAddress, Version};
+use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
+use crate::line::{LineAddress, Version};
 use crate::stats::StatsNode;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
+use crate::time::{Duration, Time};
 use crate::traffic::{Generator, Keys, StreamConfig, footprint};
 
 /// Every kind of component there is.
@@ -35,7 +37,7 @@ pub enum AnyComponent {
     Device(Box<Device>),
     /// Something that does what no component may do.
     #[cfg(test)]
-    Broken(crate::livelock::broken::Broken),
+    Broken(crate::kernel::broken::Broken),
 }
 
 impl AnyComponent {
@@ -178,13 +180,13 @@ impl System {
 
     /// Puts something broken in the place of the component `name`; there is none under way yet.
     #[cfg(test)]
-    pub fn break_component(&mut self, name: &str, fault: crate::livelock::broken::Fault) {
+    pub fn break_component(&mut self, name: &str, fault: crate::kernel::broken::Fault) {
         let index = self.names.iter().position(|own| own == name).expect("there is such a component");
         let id = ComponentId(index as u32);
         let is_host = self.hosts.contains(&id) || self.generators.contains(&id);
         self.hosts.retain(|host| *host != id);
         self.generators.retain(|generator| *generator != id);
-        self.components[index] = AnyComponent::Broken(crate::livelock::broken::Broken::new(fault, is_host));
+        self.components[index] = AnyComponent::Broken(crate::kernel::broken::Broken::new(fault, is_host));
         Context::new(self.now, id, &mut self.queue, &self.wires).wake_at(self.now, 0);
     }
 

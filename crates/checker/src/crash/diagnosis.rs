@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use fencepost_sim::core::micro_op::Operation;
+use fencepost_sim::isa::micro_op::Operation;
 use serde::Serialize;
 
 use super::content_hash::LINE;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use fencepost_sim::core::events::{Access, Meaning, meaning};
-use fencepost_sim::core::micro_op::{DecodedBlock, MicroOp, Operation};
+use fencepost_sim::isa::micro_op::{DecodedBlock, MicroOp, Operation};
 use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
-use fencepost_sim::simulation::Program;
+use fencepost_sim::replay::simulation::Program;
 
 use super::CrashError;
 use super::content_hash::LINE;

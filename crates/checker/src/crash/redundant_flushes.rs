@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_sim::simulation::{Program, Progress};
+use fencepost_sim::replay::simulation::{Program, Progress};
 use serde::Serialize;
 
 use super::CrashError;

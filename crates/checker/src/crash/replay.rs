@@ -9,12 +9,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::config::WHOLE_VECTORS;
 use fencepost_sim::core::store_log::{LoggedStore, Performed};
+use fencepost_sim::error::SimulationError;
 use fencepost_sim::host::Host;
-use fencepost_sim::kernel::Time;
-use fencepost_sim::message::LineAddress;
+use fencepost_sim::line::LineAddress;
 use fencepost_sim::record::AddressRanges;
-use fencepost_sim::simulation::{HostProgram, Options, Outcome, Program, Progress, Simulation, SimulationError};
+use fencepost_sim::replay::simulation::{HostProgram, Options, Outcome, Program, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
+use fencepost_sim::time::Time;
 
 use super::CrashError;
 use super::content_hash::LINE;

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use fencepost_sim::core::micro_op::Exit;
-use fencepost_sim::simulation::Program;
+use fencepost_sim::isa::micro_op::Exit;
+use fencepost_sim::replay::simulation::Program;
 
 /// Number of a site among [`Sites`].
 pub type SiteId = u32;

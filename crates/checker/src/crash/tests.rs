@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencepost_sim::kernel::{Duration, Time};
-use fencepost_sim::message::LineAddress;
+use fencepost_sim::line::LineAddress;
+use fencepost_sim::time::{Duration, Time};
 
 use super::Exploration;
 use super::content_hash::LINE;

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use fencepost_sim::message::LINE_BYTES;
+use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, Info, Record, SlotKind, ThreadId, Writer,
     WriterOptions,
 };
-use fencepost_sim::simulation::{HostProgram, Program};
+use fencepost_sim::replay::simulation::{HostProgram, Program};
 
 use super::litmus_test::{Fence, Flush, LineNumber, LitmusTest, Location, Statement};
 use super::variation::{Preparation, Variation};

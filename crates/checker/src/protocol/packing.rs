@@ -4,7 +4,7 @@
 //!
 //! One description of the fields serves both ways: writing gives the field back as it is, reading gives what was written.
 
-use fencepost_sim::message::{LineAddress, Version};
+use fencepost_sim::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{Read, RequestId, Write};
 use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operation, Phase, Slot, SlotIndex};
 use fencepost_sim::switch::persist_buffer::{DrainId, Packet, State};

@@ -1,7 +1,7 @@
 //! The set-associative array of one cache: which lines it holds, in which state, in which version.
 
 use super::lru::Lru;
-use crate::message::{LineAddress, Version};
+use crate::line::{LineAddress, Version};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -81,7 +81,7 @@ impl CacheArray {
     /// # Panics
     /// If the number of sets is not a power of two; the configuration is checked for that.
     pub fn new(size_bytes: u64, ways: usize) -> CacheArray {
-        let lines = (size_bytes / crate::message::LINE_BYTES) as usize;
+        let lines = (size_bytes / crate::line::LINE_BYTES) as usize;
         let sets = lines / ways;
         assert!(sets.is_power_of_two() && sets * ways == lines, "{lines} lines do not make a power of two of sets");
         CacheArray {

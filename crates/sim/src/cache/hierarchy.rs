@@ -24,12 +24,13 @@ use super::config::CacheConfig;
 use super::mshr::{MshrFile, Room, Waiters};
 use super::persist_log::{PersistLog, Promise};
 use super::stats::{HierarchyStats, LevelStats};
-use crate::core::persist_sites::{self, PersistSites};
-use crate::host_bridge::address_map::is_pm;
-use crate::kernel::{Duration, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
+use crate::address_map::is_pm;
+use crate::cache::persist_sites::{self, PersistSites};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, Stage, Tag};
 use crate::sparse_table::SparseTable;
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ pub mod lru;
 pub mod mshr;
 pub mod observation_log;
 pub mod persist_log;
+pub mod persist_sites;
 pub mod prefetcher;
 pub mod stats;
 

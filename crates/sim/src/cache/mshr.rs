@@ -1,6 +1,6 @@
 //! Miss-status holding registers: which lines are missing, and who waits for them.
 
-use crate::message::LineAddress;
+use crate::line::LineAddress;
 
 /// A line that is missing, with those who wait for it.
 #[derive(Clone, Debug)]

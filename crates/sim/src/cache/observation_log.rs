@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::host_bridge::address_map::is_pm;
-use crate::kernel::{Duration, Time};
-use crate::message::{LineAddress, Version};
+use crate::address_map::is_pm;
+use crate::line::{LineAddress, Version};
+use crate::time::{Duration, Time};
 
 /// How a core came by a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! every flush and non-temporal store, which version its core may believe durable once it is acknowledged.
 
 use super::hierarchy::Requester;
-use crate::kernel::Time;
-use crate::message::{LineAddress, Version};
+use crate::line::{LineAddress, Version};
+use crate::time::Time;
 
 /// A version of a line at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! What caches count, and the distributions measured at the border of the last level.
 
 use super::hierarchy::Request;
-use crate::host_bridge::address_map::is_pm;
-use crate::message::{Cause, LineAddress, Message, Stage};
+use crate::address_map::is_pm;
+use crate::line::LineAddress;
+use crate::message::{Cause, Message, Stage};
 use crate::stats::{LatencySum, StatsNode};
 
 /// Hits and misses of one level behind the first.

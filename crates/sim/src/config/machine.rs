@@ -19,9 +19,9 @@ use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
 use crate::host_bridge::HostBridgeConfig;
-use crate::kernel::Duration;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
+use crate::time::Duration;
 
 /// A simulated machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::fabric::InterleaveConfig;
 use super::topology::{DecoderEntry, DeviceId, EdgeId, HostId, MemoryRange, SwitchId, Topology, Vertex};
 use super::wiring::Wiring;
+use crate::address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE};
+use crate::host_bridge::Interleave;
 use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
-use crate::host_bridge::{ADDRESS_END, EXPANDER_BASE, Interleave, PM_BASE};
 
 /// Fills in the ranges, PM before expanders, each in the order of devices (a set has the place of its first device), and the decoders that lead there.
 pub(super) fn lay_out(wiring: &mut Wiring<'_>, topology: &mut Topology) {

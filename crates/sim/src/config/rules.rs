@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::check::Faults;
 use super::schema::join;
 use super::tree::Node;
+use crate::address_map::PM_BASE;
 use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
-use crate::host_bridge::PM_BASE;
 use crate::host_bridge::decoder::HDM_ALIGNMENT;
-use crate::message::LINE_BYTES;
+use crate::line::LINE_BYTES;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use super::fabric::PmSharing;
+use crate::address_map::EXPANDER_BASE;
 use crate::core::page_table::PAGE_SHIFT;
 use crate::device::MediumConfig;
-use crate::host_bridge::EXPANDER_BASE;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
 use crate::switch::{Scheme, SwitchConfig};
@@ -180,7 +180,7 @@ pub struct Topology {
     pub devices: Vec<DeviceNode>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
-    /// By ascending address: PM without gaps from [`PM_BASE`](crate::host_bridge::PM_BASE) on, then expanders without gaps from [`EXPANDER_BASE`] on.
+    /// By ascending address: PM without gaps from [`PM_BASE`](crate::address_map::PM_BASE) on, then expanders without gaps from [`EXPANDER_BASE`] on.
     pub ranges: Vec<MemoryRange>,
     /// The switches that `fabric.persist_points` names, if it is there.
     pub(super) persist_points: Option<Vec<SwitchId>>,

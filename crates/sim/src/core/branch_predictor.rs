@@ -2,7 +2,7 @@
 //! targets and a return address stack.
 
 use super::config::BranchPredictorConfig;
-use super::micro_op::{DecodedBlock, Exit};
+use crate::isa::micro_op::{DecodedBlock, Exit};
 
 /// The predictor of one core.
 #[derive(Clone, Debug)]

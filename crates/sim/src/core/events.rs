@@ -1,12 +1,12 @@
 //! What a core does when its thread comes to an event of the record.
 
-use super::micro_op::{MicroOp, Operation, Register};
 use super::page_table::PageTable;
 use super::pipeline::{Core, Environment, Pause, Progress};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
-use crate::kernel::Duration;
+use crate::isa::micro_op::{MicroOp, Operation, Register};
 use crate::record::{Event, RecordError, SpinReleaseKind};
+use crate::time::Duration;
 
 /// What an event means for the core that comes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::config::CoreConfig;
 use super::departures::Departures;
-use super::micro_op::Operation;
+use crate::isa::micro_op::Operation;
 
 const CYCLES: usize = 4096;
 

@@ -1,6 +1,5 @@
 //! Loads and address translation: from issue to data.
 
-use super::micro_op::{DecodedBlock, MicroOp, Operation, Register};
 use super::page_table::{PAGE_SHIFT, lines_of_access};
 use super::pipeline::{Core, CoreRequest, Environment};
 use super::reorder_buffer::UNKNOWN;
@@ -10,7 +9,9 @@ use super::translation::Translation;
 use crate::cache::hierarchy::{Served, Side, Want};
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
-use crate::message::{Cause, LINE_BYTES, LineAddress};
+use crate::isa::micro_op::{DecodedBlock, MicroOp, Operation, Register};
+use crate::line::{LINE_BYTES, LineAddress};
+use crate::message::Cause;
 
 /// Who waits for a line at the first-level data cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,15 +9,13 @@
 
 pub mod branch_predictor;
 pub mod config;
-pub mod decode;
 mod departures;
 pub mod events;
 pub mod issue;
 pub mod memory;
-pub mod micro_op;
 pub mod page_table;
 pub mod persist;
-pub mod persist_sites;
+mod persist_site;
 pub mod pipeline;
 pub mod reorder_buffer;
 pub mod split;

@@ -7,7 +7,7 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use crate::message::{LINE_BYTES, LineAddress};
+use crate::line::{LINE_BYTES, LineAddress};
 use crate::sparse_table::SparseTable;
 
 /// log2 of the size of a page.
@@ -216,7 +216,7 @@ impl PageTable {
 #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of them with one")]
 mod tests {
     use super::*;
-    use crate::host_bridge::address_map::PM_BASE;
+    use crate::address_map::PM_BASE;
 
     const PAGE: u64 = 1 << PAGE_SHIFT;
 

@@ -1,9 +1,9 @@
 //! Persists that the program does not make itself, for programs that were not written for persistent memory.
 
-use super::micro_op::{MicroOp, Operation, Register};
 use super::page_table::PageTable;
 use super::thread::{Extra, Thread};
-use crate::message::LINE_BYTES;
+use crate::isa::micro_op::{MicroOp, Operation, Register};
+use crate::line::LINE_BYTES;
 
 /// When persists are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

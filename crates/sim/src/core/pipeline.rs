@@ -6,10 +6,9 @@ use super::branch_predictor::BranchPredictor;
 use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig, Vdso};
 use super::issue::{IssueCalendar, Unit};
 use super::memory::{LoadQueue, Waiter};
-use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
 use super::page_table::PageTable;
 use super::persist::PersistPolicy;
-use super::persist_sites::PersistSites;
+use super::persist_site;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_log::{LoggedStore, Performed, StoreLog};
@@ -20,17 +19,20 @@ use super::thread::{Extra, Step, Thread};
 use super::translation::Tlb;
 use super::warm::{INITIAL_PACE, Pace};
 use super::write_order::{WriteOrder, Writes};
+use crate::address_map::is_pm;
 use crate::cache::array::CacheArray;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Side, Want};
 use crate::cache::mshr::MshrFile;
 use crate::cache::observation_log::{Access, ObservationLog};
+use crate::cache::persist_sites::PersistSites;
 use crate::cache::prefetcher::StridePrefetcher;
-use crate::host_bridge::address_map::is_pm;
-use crate::kernel::{Duration, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Version};
+use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::Cause;
 use crate::record::RecordError;
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// What a core asks of the caches behind its own, at a cycle to come.
 #[derive(Clone, Copy, Debug)]
@@ -735,7 +737,8 @@ impl Core {
     #[inline(never)]
     fn note_site(&mut self, index: u32, operation: Operation, env: &mut Environment<'_>) {
         if let Some(sites) = &mut env.sites {
-            self.stores.entry_mut(index).instruction = sites.site(env.core, env.thread, env.blocks, operation);
+            self.stores.entry_mut(index).instruction =
+                persist_site::site(sites, env.core, env.thread, env.blocks, operation);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The reorder buffer: micro-operations in program order, who waits for whom, and when each completes and commits.
 
-use super::micro_op::{Operation, Register};
+use crate::isa::micro_op::{Operation, Register};
 
 /// A cycle that is not known yet.
 pub const UNKNOWN: u64 = u64::MAX;

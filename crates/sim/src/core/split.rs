@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::config::{CoreConfig, OperandOperations};
-use super::micro_op::{Aside, DecodedBlock, MicroOp, Operation, Register, WarmBlock};
+use crate::isa::micro_op::{Aside, DecodedBlock, MicroOp, Operation, Register, WarmBlock};
 
 /// Bytes of the narrowest vector register.
 const NARROWEST: u16 = 16;

@@ -3,9 +3,9 @@
 //! It is kept only where it is asked for, in the order in which cores let stores take effect. What leaves a core under a number of its own (flushes,
 //! combined non-temporal stores) is found again by that number in what the caches log, `cache/persist_log.rs`.
 
-use crate::kernel::Time;
-use crate::message::{LineAddress, Version};
+use crate::line::{LineAddress, Version};
 use crate::record::ThreadId;
+use crate::time::Time;
 
 /// What a core did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

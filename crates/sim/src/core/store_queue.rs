@@ -1,8 +1,8 @@
 //! The store queue: stores, flushes and fences in program order, from dispatch until they have taken effect.
 
-use super::micro_op::Operation;
 use super::reorder_buffer::UNKNOWN;
 use super::store_sets::StoreSets;
+use crate::isa::micro_op::Operation;
 
 const FILTER: usize = 256;
 

@@ -7,9 +7,7 @@
 use super::config::{ClflushOrder, CoreConfig, SfenceOrder};
 use super::issue::Unit;
 use super::memory::Waiter;
-use super::micro_op::Operation;
 use super::page_table::lines_of_access;
-use super::persist_sites::FenceWait;
 use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
 use super::store_log::Performed;
@@ -18,8 +16,11 @@ use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
-use crate::kernel::Time;
-use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
+use crate::cache::persist_sites::FenceWait;
+use crate::isa::micro_op::Operation;
+use crate::line::{ByteMask, LINE_BYTES, LineAddress};
+use crate::message::Cause;
+use crate::time::Time;
 
 /// Non-temporal stores to one line, being combined.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@
 use super::config::TlbConfig;
 use super::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
-use crate::message::LineAddress;
+use crate::line::LineAddress;
 
 /// Where page-table entries lie in DRAM, far above any frame: 8 bytes for each virtual page.
 const PAGE_TABLE_BASE: u64 = 1 << 39;
@@ -43,7 +43,7 @@ pub struct Tlb {
 impl Tlb {
     /// An empty TLB.
     pub fn new(config: &TlbConfig) -> Tlb {
-        let lines = |entries: u64| entries * crate::message::LINE_BYTES;
+        let lines = |entries: u64| entries * crate::line::LINE_BYTES;
         Tlb {
             is_enabled: config.enabled,
             entries: CacheArray::new(lines(u64::from(config.entries)), usize::from(config.ways)),

@@ -6,7 +6,6 @@
 //! what an interval finds is to be what it would have found in full detail. Most blocks go the short way: only what accesses memory is looked at.
 
 use super::events::{Meaning, meaning};
-use super::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
 use super::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
 use super::persist::{PersistMode, PersistPolicy};
 use super::pipeline::{Core, Pause};
@@ -14,7 +13,9 @@ use super::stores::bytes_of_line;
 use super::thread::{EventPhase, Extra, Step, Thread};
 use super::translation::Translation;
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
-use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress};
+use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use crate::line::{ByteMask, LINE_BYTES, LineAddress};
+use crate::message::Cause;
 use crate::record::RecordError;
 
 /// How long an instruction takes that only warms, in 1/256 of a cycle.

@@ -25,9 +25,10 @@ use super::pm::{AckAt, PmConfig};
 use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::trace::MediaWrite;
-use crate::kernel::{Duration, Time};
-use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Version};
+use crate::line::{LINE_BYTES, LineAddress, Version};
+use crate::message::{Message, MessageClass, Stage};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 use read_buffer::ReadBuffer;
 use write_buffer::{BufferedBlock, BufferedLine, WriteBuffer};
 

@@ -10,10 +10,13 @@ use super::medium::{Completion, Medium, MediumConfig};
 use super::port::Port;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
-use crate::kernel::trace::{Place, RequestName};
-use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
-use crate::message::{LINE_BYTES, LineAddress, Message, MessageClass, Stage, Tag, Version};
+use crate::kernel::trace::Place;
+use crate::kernel::{Component, Context, Event, PortId};
+use crate::line::{LINE_BYTES, LineAddress, Version};
+use crate::message::RequestName;
+use crate::message::{Message, MessageClass, Stage, Tag};
 use crate::stats::{Histogram, StatsNode};
+use crate::time::{Duration, Time};
 
 /// The first port to the fabric or the host bridge; others have the numbers that follow.
 pub const DEVICE_PORT: PortId = PortId(0);

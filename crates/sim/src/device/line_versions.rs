@@ -1,6 +1,6 @@
 //! What a medium holds: the version of each line.
 
-use crate::message::Version;
+use crate::line::Version;
 use crate::sparse_table::SparseTable;
 
 /// The version of each line of a device, by the line's number in the device. Lines never written have version 0.

@@ -7,10 +7,11 @@ use super::block_pm::BlockPm;
 use super::dram::{Dram, DramChannels, DramConfig};
 use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
-use crate::kernel::Time;
 use crate::kernel::trace::MediaWrite;
-use crate::message::{LineAddress, Message, MessageClass, Version};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, MessageClass};
 use crate::stats::StatsNode;
+use crate::time::Time;
 
 /// The configuration of a medium.
 #[derive(Clone, Debug, PartialEq)]

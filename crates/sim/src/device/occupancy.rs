@@ -1,7 +1,7 @@
 //! How full a queue is over time.
 
-use crate::kernel::Time;
 use crate::stats::StatsNode;
+use crate::time::Time;
 
 /// The number of occupied places of a queue, weighted with time.
 #[derive(Clone, Debug, Default)]

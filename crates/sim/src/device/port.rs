@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::kernel::PortId;
 use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::kernel::{Duration, PortId, Time};
-use crate::message::{LineAddress, Message};
+use crate::line::LineAddress;
+use crate::message::Message;
+use crate::time::{Duration, Time};
 
 /// One end of a link.
 #[derive(Clone, Debug)]

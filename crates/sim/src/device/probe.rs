@@ -6,8 +6,9 @@
 
 use super::dram::Command;
 use super::medium::{Completion, Medium};
-use crate::kernel::Time;
-use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Tag, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, MessageClass, Tag};
+use crate::time::Time;
 
 /// A request of a script.
 #[derive(Clone, Copy, Debug)]

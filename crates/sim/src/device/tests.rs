@@ -7,8 +7,10 @@ use super::*;
 use crate::device::write_drain::WriteTurns;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::{FlitFormat, LinkConfig};
-use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Time, Wires};
-use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Stage, Tag, Version};
+use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, MessageClass, Stage, Tag};
+use crate::time::Time;
 
 const DEVICE: ComponentId = ComponentId(0);
 const NEIGHBOUR: ComponentId = ComponentId(1);

@@ -8,6 +8,7 @@
 pub(crate) mod bench;
 mod recorded_order;
 mod regions;
+pub mod sample_plan;
 mod sampling;
 mod scheduler;
 mod spin;
@@ -29,24 +30,26 @@ use crate::cache::hierarchy::{
     Acknowledged, Departure, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side,
 };
 use crate::cache::observation_log::{Access, ObservationLog};
+use crate::cache::persist_sites::PersistSites;
 use crate::core::config::{
     BranchPredictorConfig, CleanedLine, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig,
 };
-use crate::core::micro_op::{DecodedBlock, Operation};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
-use crate::core::persist_sites::PersistSites;
 use crate::core::store_log::{Performed, StoreLog};
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::write_order::WriteOrder;
 use crate::core::{Core, CoreRequest, Environment, Pause};
-use crate::kernel::{Component, Context, Divisor, Duration, Event, PortId, Time};
-use crate::livelock::HostActivity;
-use crate::message::{LineAddress, Message, Opcode, Version};
+use crate::isa::micro_op::{DecodedBlock, Operation};
+use crate::kernel::HostActivity;
+use crate::kernel::{Component, Context, Divisor, Event, PortId};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, Opcode};
 use crate::record::{Record, RecordError, ThreadId};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 pub use self::regions::RegionBoundary;
 pub use self::sampling::SampleBoundary;

@@ -3,8 +3,8 @@
 //! Hosts that share a fabric time their regions together: one that comes to the beginning of a region waits there until all others have come to the
 //! beginning of one or to their end, so that nobody has the fabric for himself because others still warm up. See `simulation.rs`.
 
-use crate::kernel::Time;
 use crate::record::Marker;
+use crate::time::Time;
 
 /// A region has begun or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

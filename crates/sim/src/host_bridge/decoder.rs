@@ -7,7 +7,7 @@
 use thiserror::Error;
 
 use crate::kernel::PortId;
-use crate::message::{LINE_BYTES, LineAddress};
+use crate::line::{LINE_BYTES, LineAddress};
 
 /// Ranges begin at a multiple of this, and each way of a range holds a multiple of it.
 pub const HDM_ALIGNMENT: u64 = 256 << 20;
@@ -270,7 +270,7 @@ impl HdmDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_bridge::PM_BASE;
+    use crate::address_map::PM_BASE;
     use proptest::prelude::*;
 
     const MIB: u64 = 1 << 20;

@@ -4,7 +4,6 @@
 //! local connection to a memory controller. It guarantees that no request overtakes a write to the same line, which a local memory
 //! controller does and CXL.mem does not, and that tags are unique on each link. Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
 
-pub mod address_map;
 pub mod config;
 pub mod decoder;
 mod stats;
@@ -16,15 +15,16 @@ mod tests;
 
 use std::collections::VecDeque;
 
-pub use address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE, is_pm};
 pub use config::{HostBridgeConfig, PortDescription};
 pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
 pub use stats::HostBridgeStats;
 
 use crate::kernel::link::Transmitter;
-use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
-use crate::message::{LineAddress, Message, MessageClass, Stage};
+use crate::kernel::{Component, Context, Event, PortId};
+use crate::line::LineAddress;
+use crate::message::{Message, MessageClass, Stage};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 use tags::TagTable;
 use write_order::WriteOrder;
 

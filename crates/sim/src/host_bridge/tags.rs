@@ -1,6 +1,7 @@
 //! The requests that have left through one port and have no answer yet, by the tag they left with.
 
-use crate::message::{LineAddress, Message, MessageClass, Tag};
+use crate::line::LineAddress;
+use crate::message::{Message, MessageClass, Tag};
 
 /// What has to be remembered of a request, because its answer does not bring it (an NDR carries nothing but the tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +69,9 @@ impl TagTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Time;
-    use crate::message::{Cause, Version};
+    use crate::line::Version;
+    use crate::message::Cause;
+    use crate::time::Time;
 
     fn read(line: u64, tag: u32) -> Message {
         Message::read(LineAddress(line), Tag(tag), Cause::DemandRead, Time::ZERO)

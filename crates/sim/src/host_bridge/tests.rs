@@ -1,9 +1,11 @@
 //! A host bridge between a mock last-level cache and mock memory behind two ports.
 
 use super::*;
+use crate::address_map::PM_BASE;
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{ComponentId, EventQueue, Wires};
-use crate::message::{ByteMask, Cause, LineAddress, Opcode, Tag, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Opcode, Tag};
 
 const BRIDGE: ComponentId = ComponentId(0);
 const HOST: ComponentId = ComponentId(1);

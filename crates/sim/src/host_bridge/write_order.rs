@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::kernel::Time;
-use crate::message::{LineAddress, Message};
+use crate::line::LineAddress;
+use crate::message::Message;
+use crate::time::Time;
 
 /// The lines whose write has no `Cmp` yet, and what waits behind it.
 #[derive(Clone, Debug, Default)]

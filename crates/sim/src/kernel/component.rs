@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::events::EventQueue;
-use super::time::Time;
-use super::trace::{MediaWrite, Place, RequestName, Trace};
-use crate::message::{Message, MessageClass};
+use super::trace::{MediaWrite, Place, Trace};
+use crate::message::{Message, MessageClass, RequestName};
 use crate::stats::StatsNode;
+use crate::time::Time;
 
 /// Names one component of a system; an index into its list of components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::component::{ComponentId, Event, PortId};
 use super::credits::{Credits, Due};
 use super::heap::{Heap, Key};
-use super::time::Time;
 use crate::message::MessageClass;
+use crate::time::Time;
 
 /// Bits of a key that hold the slot.
 const SLOT_BITS: u32 = 24;

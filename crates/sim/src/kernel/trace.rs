@@ -7,18 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::component::{ComponentId, PortId};
-use super::time::Time;
-use crate::host_bridge::address_map::is_pm;
-use crate::message::{Cause, LineAddress, Message, Stage, Version};
-
-/// Names a traced request in all its messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestName(pub u32);
-
-impl RequestName {
-    /// Of a request that is not traced.
-    pub const NONE: RequestName = RequestName(0);
-}
+use crate::address_map::is_pm;
+use crate::line::{LineAddress, Version};
+use crate::message::{Cause, Message, RequestName, Stage};
+use crate::time::Time;
 
 /// Which requests are traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +226,7 @@ impl Trace {
             Stage::ALL.into_iter().zip(message.stack.parts_ps().iter().copied().zip(request.seen_ps))
         {
             if part > seen {
-                let until = from + super::Duration::from_ps(part - seen);
+                let until = from + crate::time::Duration::from_ps(part - seen);
                 self.slices.push(Slice { request: name, component, place, doing: Doing::Stage(stage), from, until });
                 from = until;
             }

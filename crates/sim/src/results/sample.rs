@@ -6,10 +6,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{CLASSES, Counted};
-use crate::sampling::estimate::{Estimate, Pair, ratio, share};
-use crate::sampling::measure::{MEASURES, RATES, Sample, known_of};
-use crate::sampling::regression::Total;
-use crate::simulation::{Interval, Outcome};
+use crate::replay::sampling::estimate::{Estimate, Pair, ratio, share};
+use crate::replay::sampling::regression::Total;
+use crate::replay::sampling::{MEASURES, RATES, Sample, known_of};
+use crate::replay::simulation::{Interval, Outcome};
 
 /// Counters of cores that do not depend on time.
 const COUNTERS: [&str; 7] =

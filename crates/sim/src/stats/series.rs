@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kernel::time::{Duration, Time};
+use crate::time::{Duration, Time};
 
 /// When they would be more, intervals become twice as long.
 const INTERVALS_MAX: usize = 256;

@@ -8,8 +8,9 @@ use super::port::{Buffered, Destination, HeadOfLine};
 use super::tags::Requester;
 use super::{STAGES_FROM_ALLOCATION, Switch, WAKE_CONTROLLER, WAKE_PORT};
 use crate::kernel::trace::Place;
-use crate::kernel::{Context, Duration, PortId, Time};
+use crate::kernel::{Context, PortId};
 use crate::message::{Message, MessageClass, Opcode, Stage};
+use crate::time::{Duration, Time};
 
 /// What the allocator of a port finds.
 enum Choice {

@@ -31,9 +31,11 @@ pub use scheme::Scheme;
 pub use stats::SwitchStats;
 
 use crate::kernel::trace::Place;
-use crate::kernel::{Component, Context, Duration, Event, PortId, Time};
-use crate::message::{LineAddress, Message, MessageClass, Opcode, Stage, Version};
+use crate::kernel::{Component, Context, Event, PortId};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, MessageClass, Opcode, Stage};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 use arbitration::Arbiter;
 use persist_buffer::PersistBuffer;
 use pipeline::Pipeline;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::Time;
+use crate::time::Time;
 
 /// The heads that are still in the first two stages.
 #[derive(Clone, Debug, Default)]

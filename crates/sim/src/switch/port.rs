@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::kernel::PortId;
 use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::kernel::{Duration, PortId, Time};
 use crate::message::{Message, MessageClass};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// Which way a port looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +232,8 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Cause, LineAddress, Tag};
+    use crate::line::LineAddress;
+    use crate::message::{Cause, Tag};
 
     fn buffered(destination: u16, ready: u64) -> Buffered {
         let message = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, Time::ZERO);

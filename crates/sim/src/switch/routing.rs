@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::host_bridge::decoder::HdmDecoder;
 use crate::kernel::PortId;
-use crate::message::LineAddress;
+use crate::line::LineAddress;
 
 /// Where requests go. Answers are routed by their tags, never by an address.
 #[derive(Clone, Debug, Default)]

@@ -9,10 +9,12 @@ mod protobuf;
 
 use serde_json::{Value, json};
 
-use crate::host_bridge::address_map::is_pm;
-use crate::kernel::trace::{Doing, Place, RequestName, Slice, Trace, TracedRequest};
-use crate::kernel::{ComponentId, Time, Wires};
+use crate::address_map::is_pm;
+use crate::kernel::trace::{Doing, Place, Slice, Trace, TracedRequest};
+use crate::kernel::{ComponentId, Wires};
+use crate::message::RequestName;
 use crate::message::{Cause, Stage};
+use crate::time::Time;
 
 /// A trace with the names of what it speaks of.
 #[derive(Clone, Debug)]

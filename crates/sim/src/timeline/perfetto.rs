@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use super::protobuf::Buffer;
 use super::{Timeline, cause, doing};
+use crate::kernel::ComponentId;
 use crate::kernel::trace::{Doing, Slice, TracedRequest};
-use crate::kernel::{ComponentId, Time};
 use crate::message::Stage;
+use crate::time::Time;
 
 const TRACE_PACKET: u32 = 1;
 

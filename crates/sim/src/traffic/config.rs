@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::LINE_BYTES;
+use crate::line::LINE_BYTES;
 
 /// The largest request, in bytes.
 pub const REQUEST_BYTES_MAX: u32 = 4096;

@@ -6,7 +6,7 @@ use super::config::{SharedBy, StreamConfig};
 use crate::config::topology::{DeviceId, HostId, MemoryRange, Topology};
 use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
-use crate::message::{LINE_BYTES, LineAddress};
+use crate::line::{LINE_BYTES, LineAddress};
 
 const MIB: u64 = 1 << 20;
 

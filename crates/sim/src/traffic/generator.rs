@@ -5,10 +5,11 @@ use super::footprint::Footprint;
 use super::keys::Keys;
 use super::random::Random;
 use super::stream::{self, Shared, Stream, named_by};
-use crate::kernel::{Component, Context, Duration, Event, Time};
-use crate::livelock::HostActivity;
-use crate::message::Version;
+use crate::kernel::HostActivity;
+use crate::kernel::{Component, Context, Event};
+use crate::line::Version;
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// The traffic generator of one host.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::kernel::{ComponentId, Time};
-use crate::message::{LineAddress, Version};
+use crate::kernel::ComponentId;
+use crate::line::{LineAddress, Version};
+use crate::time::Time;
 
 /// Who waits for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

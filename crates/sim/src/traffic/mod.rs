@@ -9,7 +9,6 @@
 //! is over when its persist is, and a get that sees less than was acknowledged before it is counted as stale.
 
 pub mod config;
-mod experiment;
 pub mod footprint;
 mod generator;
 mod keys;
@@ -22,9 +21,8 @@ mod zipf;
 mod tests;
 
 pub use config::{Pattern, SharedBy, StreamConfig};
-pub use experiment::{Experiment, Measurement};
 pub use footprint::Footprint;
 pub use generator::Generator;
-pub use keys::{Keys, StaleRead};
+pub use keys::{Keys, Member, StaleRead};
 pub use random::Random;
 pub use stats::StreamStats;

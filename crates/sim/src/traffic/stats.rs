@@ -1,6 +1,7 @@
 //! What a stream counted.
 
-use crate::message::{LINE_BYTES, LatencyStack, Stage};
+use crate::line::LINE_BYTES;
+use crate::message::{LatencyStack, Stage};
 use crate::stats::{Histogram, StatsNode};
 
 /// What a stream counted, reads and writes apart.

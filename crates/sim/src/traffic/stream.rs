@@ -8,8 +8,10 @@ use super::keys::{Client, Keys, Member, Put, StaleRead};
 use super::random::Random;
 use super::stats::StreamStats;
 use super::zipf::Zipf;
-use crate::kernel::{Context, Duration, PortId, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Stage, Tag, Version};
+use crate::kernel::{Context, PortId};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, Stage, Tag};
+use crate::time::{Duration, Time};
 
 /// The port to the host bridge.
 pub(super) const BRIDGE: PortId = PortId(0);

@@ -1,10 +1,10 @@
 //! Fabrics of every shape, and those that cannot be.
 
+use fencepost_sim::address_map::{EXPANDER_BASE, PM_BASE};
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::{DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, Topology};
 use fencepost_sim::device::{DramConfig, MediumConfig};
-use fencepost_sim::host_bridge::{EXPANDER_BASE, PM_BASE};
-use fencepost_sim::message::LineAddress;
+use fencepost_sim::line::LineAddress;
 use fencepost_sim::switch::Scheme;
 
 use super::changed;

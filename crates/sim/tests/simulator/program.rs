@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::message::LINE_BYTES;
+use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, Clock, CutPolicy, Event, Info, Record, SlotKind, ThreadId,
     Writer, WriterOptions,
 };
-use fencepost_sim::simulation::{HostProgram, Options, Program};
+use fencepost_sim::replay::simulation::{HostProgram, Options, Program};
 
 /// Where the programs have their code.
 const CODE: u64 = 0x40_0000;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fencepost_sim::record::{Clock, Event};
+use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 use serde_json::{Value as Json, json};
 

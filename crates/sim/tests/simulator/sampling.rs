@@ -1,9 +1,10 @@
 //! A sample of a program, replayed in detail, against the whole of it.
 
 use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::error::SimulationError;
 use fencepost_sim::record::{Event, ThreadId};
+use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{Options, Progress, Simulation, SimulationError};
 use fencepost_sim::switch::Scheme;
 use serde_json::Value as Json;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::host::Host;
-use fencepost_sim::kernel::Time;
+use fencepost_sim::replay::simulation::{Ended, HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::simulation::{Ended, HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
+use fencepost_sim::time::Time;
 
 use super::machine::machine;
 use super::program::{Instruction, ProgramBuilder, VOLATILE, options, persistent_line};
@@ -158,7 +158,7 @@ fn regions_of_all_hosts_begin_together_and_end_with_the_last() {
         assert_eq!((outcome.ended, outcome.intervals.len(), outcome.has_regions), (Ended::Complete, 1, true));
         let interval = &outcome.intervals[0];
         assert!(
-            interval.start >= Time::ZERO + fencepost_sim::kernel::Duration::from_ns(5000.0 / 4.0),
+            interval.start >= Time::ZERO + fencepost_sim::time::Duration::from_ns(5000.0 / 4.0),
             "{:?}",
             interval.start
         );
@@ -200,7 +200,7 @@ fn hosts_with_different_numbers_of_regions_come_to_their_end() {
     for scheme in Scheme::ALL {
         let outcome = replay(&one_switch(3), scheme, &programs, options());
         assert_eq!(outcome.ended, Ended::Complete);
-        let persists = |interval: &fencepost_sim::simulation::Interval| {
+        let persists = |interval: &fencepost_sim::replay::simulation::Interval| {
             let of = |host: &str| {
                 interval.stats.get(&format!("{host}.memory_border")).map_or(0, |border| border.counter("pm_writes"))
             };

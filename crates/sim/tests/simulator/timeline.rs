@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fencepost_sim::kernel::Time;
-use fencepost_sim::kernel::trace::{Doing, Place, RequestName, Selection, Slice, Trace};
+use fencepost_sim::kernel::trace::{Doing, Place, Selection, Slice, Trace};
+use fencepost_sim::message::RequestName;
 use fencepost_sim::message::{Cause, Stage};
-use fencepost_sim::simulation::{Progress, Simulation};
+use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;
+use fencepost_sim::time::Time;
 use fencepost_sim::timeline::Timeline;
 
 use super::machine::machine;

@@ -2,7 +2,7 @@
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::array::{Line, State};
-use crate::message::{LineAddress, Version};
+use crate::line::{LineAddress, Version};
 
 /// A modified line that had to leave all caches, and is to be written to memory.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,10 @@
 
 use super::coherence::Victim;
 use super::{Hierarchy, Request, Side, Want};
+use crate::address_map::is_pm;
 use crate::cache::array::State;
-use crate::host_bridge::address_map::is_pm;
-use crate::message::{Cause, LineAddress, Version};
+use crate::line::{LineAddress, Version};
+use crate::message::Cause;
 
 impl Hierarchy {
     /// Performs an access at once and without time: to warm the caches up.

@@ -4,9 +4,10 @@
 //! on: reads that waited are forgotten, the lines of flushes that waited are written back with all others, and no core is told of anything any more.
 
 use super::{BlockedWrite, Hierarchy, SharedLevel, Way, WriteAround};
+use crate::address_map::is_pm;
 use crate::cache::array::State;
-use crate::host_bridge::address_map::is_pm;
-use crate::message::{ByteMask, Cause, LineAddress, Message, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message};
 
 /// How far the caches' part is.
 #[derive(Clone, Debug, Default)]

@@ -14,9 +14,10 @@ use std::collections::HashMap;
 use super::array::{Line, State};
 use super::config::{CacheConfig, PrefetcherKind};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
-use crate::host_bridge::address_map::PM_BASE_LINE;
-use crate::kernel::{Duration, Time};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Opcode, Version};
+use crate::address_map::PM_BASE_LINE;
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, Opcode};
+use crate::time::{Duration, Time};
 
 /// Latency of the first shared level.
 const L2: u64 = 10;

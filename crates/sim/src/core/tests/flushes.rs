@@ -5,7 +5,8 @@ use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, MISS, PM, WAY_BACK, WAY_OUT, WRITE};
-use crate::message::{ByteMask, Cause, Opcode};
+use crate::line::ByteMask;
+use crate::message::{Cause, Opcode};
 
 /// From a flush's turn in the store queue to its acknowledgement.
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;

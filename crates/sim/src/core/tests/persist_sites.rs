@@ -2,11 +2,11 @@
 
 use super::{FIRST_TURN, core};
 use crate::cache::hierarchy::Want;
-use crate::core::micro_op::Operation;
+use crate::cache::persist_sites::PersistSite;
 use crate::core::persist::PersistMode;
-use crate::core::persist_sites::PersistSite;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup, WAY_BACK, WAY_OUT, WRITE};
+use crate::isa::micro_op::Operation;
 use crate::record::Event;
 
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;

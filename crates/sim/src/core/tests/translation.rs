@@ -1,11 +1,11 @@
 //! 8xx: the TLB and its walker.
 
 use super::core_with;
+use crate::address_map::PM_BASE;
 use crate::cache::hierarchy::Want;
 use crate::core::page_table::PageTable;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, READ, Script, Setup, WAY_BACK, WAY_OUT};
-use crate::host_bridge::PM_BASE;
 use crate::message::Cause;
 
 const PAGE: u64 = 4096;

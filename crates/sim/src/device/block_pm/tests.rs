@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::device::pm::tests::nvm;
-use crate::message::{ByteMask, Cause, Tag};
+use crate::line::ByteMask;
+use crate::message::{Cause, Tag};
 
 /// Blocks of four lines, 100 and 200 ns, four banks, room for eight blocks; 10 ns from a buffer and 30 ns to find a block.
 fn xpoint(ack_at: AckAt) -> PmConfig {

@@ -3,7 +3,7 @@
 use super::channel::BankId;
 use super::config::{AddressMapping, DramConfig};
 use crate::kernel::Divisor;
-use crate::message::LINE_BYTES;
+use crate::line::LINE_BYTES;
 
 /// Finds bank and row of a line.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 use super::{Dram, DramConfig};
 use crate::device::medium::Completion;
 use crate::host_bridge::Interleave;
-use crate::kernel::Time;
-use crate::message::{LineAddress, Message, MessageClass, Version};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, MessageClass};
 use crate::stats::StatsNode;
+use crate::time::Time;
 
 /// Bytes that lie in one channel before the next one follows.
 const BLOCK_BYTES: u64 = 256;

@@ -4,7 +4,7 @@
 //! turns within tREFI. No event is spent on an idle channel: what was missed is made up for, at the times at which it would have happened.
 
 use super::channel::{Channel, Command};
-use crate::kernel::{Duration, Time};
+use crate::time::{Duration, Time};
 
 /// When each rank is due.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! A queue of the DRAM controller: what the scheduler looks at again and again lies close together, the rest apart.
 
 use super::channel::BankId;
-use crate::kernel::Time;
-use crate::message::{ByteMask, LineAddress, Message};
+use crate::line::{ByteMask, LineAddress};
+use crate::message::Message;
+use crate::time::Time;
 
 /// What the scheduler has to know of a queued request.
 #[derive(Clone, Copy, Debug)]

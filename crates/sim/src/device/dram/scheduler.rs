@@ -11,7 +11,7 @@
 use super::channel::{BankId, Channel, Command};
 use super::refresh::Refresh;
 use super::request_queue::Pending;
-use crate::kernel::Time;
+use crate::time::Time;
 
 /// Where a request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::device::write_drain::WriteTurns;
-use crate::message::{ByteMask, Cause, Tag};
+use crate::line::ByteMask;
+use crate::message::{Cause, Tag};
 
 /// 100 and 200 ns, four banks, a queue of eight, no bus.
 pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {

@@ -4,8 +4,9 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::Time;
-use crate::message::{ByteMask, LineAddress, Message, Stage, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Message, Stage};
+use crate::time::Time;
 
 /// A line in the write queue.
 #[derive(Clone, Debug)]

@@ -3,9 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host_bridge::{
-    HOST_PORT, HdmDecoder, HdmRange, HostBridge, HostBridgeConfig, PM_BASE, PortDescription, is_pm,
-};
+use crate::address_map::{PM_BASE, is_pm};
+use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, HostBridgeConfig, PortDescription};
 
 const BRIDGE: ComponentId = ComponentId(0);
 const DRAM: ComponentId = ComponentId(1);

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::kernel::{Context, Duration, Event, PortId};
-use crate::message::{ByteMask, Cause, LineAddress, Message, Opcode, Stage, Version};
+use crate::kernel::{Context, Event, PortId};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, Opcode, Stage};
+use crate::time::Duration;
 
 /// A message that the host sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,19 +12,21 @@ pub use self::memory::{Memory, Sent};
 pub use self::script::{CODE, DRAM, PM, Script};
 
 use super::{Host, HostConfig, RegionBoundary, Workload};
+use crate::address_map::{PM_BASE, is_pm};
 use crate::cache::array::{Line, State};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
 use crate::config::{Machine, SourceText};
-use crate::core::decode::decode_program;
 use crate::core::page_table::PageTable;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::split::split;
 use crate::core::stats::CoreStats;
-use crate::host_bridge::{PM_BASE, is_pm};
-use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Time, Wires};
-use crate::message::{Cause, LineAddress, Opcode};
+use crate::isa::x86_64::decode_program;
+use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Wires};
+use crate::line::LineAddress;
+use crate::message::{Cause, Opcode};
 use crate::stats::StatsNode;
 use crate::system::persist_policy;
+use crate::time::Time;
 
 /// Cycles from a miss's lookup in L1 to its departure from the last level: L1 1, L2 10.
 pub const WAY_OUT: u64 = 11;
@@ -141,7 +143,7 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         l1d: levels.l1d.clone(),
         levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
         simulation: machine.simulation.clone(),
-        bus_round_trip: crate::kernel::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+        bus_round_trip: crate::time::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kernel::Component;
-use crate::message::LineAddress;
+use crate::line::LineAddress;
 
 /// What happens next in a random program.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +184,7 @@ fn program(steps: &[(u32, Step)], threads_in_all: u32) -> Program {
 fn account(bench: &Bench) -> (String, usize, Vec<u64>) {
     let sent = format!("{:?}", bench.sent());
     (
-        bench.host().stats(crate::kernel::Time::NEVER).to_json().to_string() + &sent,
+        bench.host().stats(crate::time::Time::NEVER).to_json().to_string() + &sent,
         bench.sent().len(),
         bench.host().positions(),
     )

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flit::FlitFormat;
-use crate::kernel::time::Duration;
 use crate::message::MessageClass;
+use crate::time::Duration;
 
 /// A link, both directions alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]

@@ -4,8 +4,8 @@ use super::flit::FlitFormat;
 use super::packing_68::Packing68;
 use super::packing_256::Packing256;
 use super::schedule::{Flit, Schedule};
-use crate::kernel::time::Time;
 use crate::message::{MessageClass, Opcode};
+use crate::time::Time;
 
 /// The slots of data of a message. The byte enables of a `MemWrPtl` take one more: after the data with 68 bytes, as a trailer with 256.
 pub(super) fn data_slots(opcode: Opcode) -> u64 {

@@ -13,8 +13,8 @@
 
 use super::packing::{Placement, SharedSlot, data_slots};
 use super::schedule::{Flit, Schedule};
-use crate::kernel::time::Time;
 use crate::message::{MessageClass, Opcode};
+use crate::time::Time;
 
 const SLOTS: u8 = 15;
 const SLOTS_PER_QUARTER: u8 = 4;

@@ -12,8 +12,8 @@
 
 use super::packing::{Placement, SharedSlot, data_slots};
 use super::schedule::{Flit, Schedule};
-use crate::kernel::time::Time;
 use crate::message::{MessageClass, Opcode};
+use crate::time::Time;
 
 const SLOTS: u8 = 4;
 /// Headers that a flit takes at most, by class.

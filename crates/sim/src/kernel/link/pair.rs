@@ -8,9 +8,10 @@ use super::config::LinkConfig;
 use super::transmitter::Transmitter;
 use crate::kernel::component::{ComponentId, Context, Event, PortId, Wires};
 use crate::kernel::events::EventQueue;
-use crate::kernel::time::{Duration, Time};
-use crate::message::{ByteMask, Cause, LINE_BYTES, LineAddress, Message, MessageClass, Opcode, Tag, Version};
+use crate::line::{ByteMask, LINE_BYTES, LineAddress, Version};
+use crate::message::{Cause, Message, MessageClass, Opcode, Tag};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 const PORT: PortId = PortId(0);
 /// Turns in which nothing was sent or received, after which an end gives up: something it waits for is lost.

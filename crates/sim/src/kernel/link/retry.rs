@@ -9,7 +9,7 @@
 //! since it is dropped anyway.
 
 use super::config::LinkConfig;
-use crate::kernel::time::{Duration, Time};
+use crate::time::{Duration, Time};
 
 /// Errors of one direction of a link, and the flits that are kept for them.
 #[derive(Clone, Debug)]

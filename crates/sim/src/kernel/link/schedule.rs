@@ -6,8 +6,8 @@
 use super::config::LinkConfig;
 use super::flit::FlitFormat;
 use super::retry::Retry;
-use crate::kernel::time::{Duration, Time};
 use crate::message::MessageClass;
+use crate::time::{Duration, Time};
 
 /// A flit that carries messages.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,8 +3,9 @@
 use super::*;
 use crate::kernel::component::{ComponentId, Context, Event, PortId, Wires};
 use crate::kernel::events::EventQueue;
-use crate::kernel::time::Time;
-use crate::message::{ByteMask, Cause, LineAddress, Message, MessageClass, Stage, Tag, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Message, MessageClass, Stage, Tag};
+use crate::time::Time;
 
 mod credits;
 mod packing;

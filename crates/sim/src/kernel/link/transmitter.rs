@@ -7,9 +7,9 @@ use super::packing::Packing;
 use super::retry::Retry;
 use super::schedule::Schedule;
 use crate::kernel::component::{Context, PortId};
-use crate::kernel::time::Time;
 use crate::message::{Message, MessageClass, Stage};
 use crate::stats::StatsNode;
+use crate::time::Time;
 
 /// What a transmitter counted.
 #[derive(Clone, Debug, Default)]

@@ -18,13 +18,15 @@ use super::rules::Sound;
 use super::selector;
 use super::state::{EntryState, LineData, Operation, Phase, State};
 use super::transition::transition;
-use crate::kernel::{Duration, PortId, Time};
-use crate::message::{ByteMask, Cause, LatencyStack, LineAddress, Message, MessageClass, Opcode, Stage, Tag, Version};
+use crate::kernel::PortId;
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, LatencyStack, Message, MessageClass, Opcode, Stage, Tag};
 use crate::stats::StatsNode;
 use crate::switch::config::PersistBufferConfig;
 use crate::switch::port::HeadOfLine;
 use crate::switch::scheme::Scheme;
 use crate::switch::tags::Requester;
+use crate::time::{Duration, Time};
 
 /// 256 entries and the slot for merging.
 const SLOTS_MAX: usize = 257;

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::forecast::{DRAIN_TIME_RISES, MOST_PLACES, REFILLS};
-use crate::message::LINE_BYTES;
+use crate::line::LINE_BYTES;
 use crate::switch::scheme::Scheme;
 
 /// A physical address has 52 bits (CXL 3.1: host physical addresses), of which a line needs all but the lowest 6.

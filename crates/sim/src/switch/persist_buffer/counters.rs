@@ -1,8 +1,8 @@
 //! What a persist buffer counts.
 
-use crate::kernel::{Duration, Time};
 use crate::message::Cause;
 use crate::stats::{LatencySum, LevelOverTime, StatsNode};
+use crate::time::{Duration, Time};
 
 /// Counters of a persist buffer.
 #[derive(Clone, Debug, Default)]

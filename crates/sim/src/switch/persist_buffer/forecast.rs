@@ -21,7 +21,7 @@
 //! say anything at any time.
 
 use super::packet::Action;
-use crate::kernel::{Duration, Time};
+use crate::time::{Duration, Time};
 
 /// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the device's controller.
 const FIRST_DRAIN: Duration = Duration::from_ps(100_000);

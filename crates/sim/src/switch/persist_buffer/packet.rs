@@ -1,7 +1,8 @@
 //! What goes into the persist buffer's logic and what comes out of it.
 
 use super::state::{LineData, SlotIndex};
-use crate::message::{ByteMask, LineAddress, MessageClass, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::MessageClass;
 
 /// Names a read or write that waits for its answer; whoever offers it chooses the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,7 +10,8 @@ use super::*;
 use crate::host_bridge::decoder::{HdmDecoder, HdmRange};
 use crate::kernel::link::{FlitFormat, LinkConfig, Transmitter};
 use crate::kernel::{ComponentId, EventQueue, Wires};
-use crate::message::{ByteMask, Cause, LineAddress, Tag, Version};
+use crate::line::{ByteMask, LineAddress, Version};
+use crate::message::{Cause, Tag};
 
 const SWITCH: ComponentId = ComponentId(0);
 const MIB: u64 = 1 << 20;

@@ -1,12 +1,13 @@
 //! Streams on whole machines: times that can be computed by hand, laws that hold for any queue, and what is refused.
 
-use super::super::{Experiment, Measurement, Pattern, StreamConfig};
+use super::super::{Pattern, StreamConfig};
 use super::reads;
 use crate::config::{Machine, SourceText};
 use crate::kernel::trace::{Selection, Trace};
 use crate::message::Stage;
 use crate::switch::Scheme;
 use crate::system::Stepped;
+use crate::traffic_experiment::{Experiment, Measurement};
 
 fn machine(sets: &[&str]) -> Machine {
     let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();

@@ -2,9 +2,11 @@
 
 use super::super::{Footprint, Generator, StreamConfig};
 use super::reads;
-use crate::kernel::{Component, ComponentId, Context, Duration, Event, EventQueue, PortId, Time, Wires};
-use crate::message::{LineAddress, Message, Stage, Version};
+use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, Stage};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 use crate::traffic::Pattern;
 
 const GENERATOR: ComponentId = ComponentId(0);

@@ -1,12 +1,13 @@
 //! Keys that streams share on whole machines: nothing is stale where the persist point is shared, or where hosts keep to lines of their own; what the
 //! first switch acknowledges unsafely is, and the oracle sees it.
 
-use super::super::{Experiment, Measurement, Pattern, SharedBy, StreamConfig};
+use super::super::{Pattern, SharedBy, StreamConfig};
 use super::reads;
 use crate::config::{Machine, SourceText};
-use crate::kernel::{Duration, Time};
 use crate::switch::Scheme;
 use crate::system::{Stepped, System};
+use crate::time::{Duration, Time};
+use crate::traffic_experiment::{Experiment, Measurement};
 
 /// Two hosts, each at a leaf of its own, below a root with the PM.
 fn tree(sets: &[&str]) -> Machine {

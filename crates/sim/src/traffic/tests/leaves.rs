@@ -1,9 +1,10 @@
 //! Hosts and devices at the same leaf switches: what is near costs one switch, what is far three, and a link carries both directions of requests.
 
-use super::super::{Experiment, Measurement, StreamConfig};
+use super::super::StreamConfig;
 use super::reads;
 use crate::config::{Machine, SourceText};
 use crate::switch::Scheme;
+use crate::traffic_experiment::{Experiment, Measurement};
 
 /// Two leaves with a host and a device each, below one root, with `sets` on top.
 fn leaves(sets: &[&str]) -> Machine {

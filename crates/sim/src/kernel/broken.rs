@@ -1,8 +1,8 @@
 //! Components that do what none may do, for tests of what is said about it.
 
-use super::HostActivity;
-use crate::kernel::{Component, Context, Duration, Event, Time};
+use crate::kernel::{Component, Context, Event, HostActivity};
 use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// What one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,17 +2,18 @@
 //!
 //! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to event ([`DirtyLines`]). The replay then
 //! goes once more from the last checkpoint before, up to the event after which the most was volatile or buffered, and a [Global Persistent
-//! Flush](crate::global_flush) there says how long a hold-up source has to last.
+//! Flush](crate::replay::global_flush) there says how long a hold-up source has to last.
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::global_flush::{self, FlushLimits, FlushReport};
+use crate::error::SimulationError;
 use crate::host::{DirtyLineChange, Host};
-use crate::message::{LINE_BYTES, LineAddress, Version};
-use crate::simulation::{Outcome, Progress, Simulation, SimulationError};
+use crate::line::{LINE_BYTES, LineAddress, Version};
+use crate::replay::global_flush::{self, FlushLimits, FlushReport};
+use crate::replay::simulation::{Outcome, Progress, Simulation};
 use crate::system::System;
 
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.

@@ -12,11 +12,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::host::Host;
-use crate::kernel::{Duration, Time};
-use crate::message::LINE_BYTES;
-use crate::simulation::Simulation;
+use crate::line::LINE_BYTES;
+use crate::replay::simulation::Simulation;
 use crate::switch::Switch;
 use crate::system::{Stepped, System};
+use crate::time::{Duration, Time};
 
 /// How long each phase may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

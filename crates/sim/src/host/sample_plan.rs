@@ -3,10 +3,6 @@
 //! [`SamplePlan`] says where in the program the intervals lie; the host follows it (`host/sampling.rs`), the simulation measures what lies in an
 //! interval, and [`estimate`] makes figures of the whole program from that, each with its confidence interval.
 
-pub mod estimate;
-pub mod measure;
-pub mod regression;
-
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,23 +1,25 @@
 //! Whole systems in which one component does what none may do: each ends in a report that names who waits for whom.
 
 use super::LivelockWatch;
-use super::broken::Fault;
 use crate::config::{Machine, SourceText};
 use crate::core::persist::PersistMode;
+use crate::error::SimulationError;
 use crate::host::bench::assembler::{RAX, RBX, clwb, sfence, store};
 use crate::host::bench::{PM, Script};
+use crate::kernel::broken::Fault;
 use crate::kernel::trace::{Selection, Trace};
-use crate::kernel::{Duration, Time};
 use crate::record::{AddressRange, AddressRanges};
-use crate::simulation::{HostProgram, Options, Program, Progress, Simulation, SimulationError};
+use crate::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
 use crate::switch::Scheme;
-use crate::traffic::{Experiment, Pattern, SharedBy, StreamConfig};
+use crate::time::{Duration, Time};
+use crate::traffic::{Pattern, SharedBy, StreamConfig};
+use crate::traffic_experiment::Experiment;
 
 const TWO_HOSTS: [&str; 2] =
     [r#"fabric.hosts=["host0","host1"]"#, r#"fabric.edges=["host0 -> switch0","host1 -> switch0","switch0 -> pm0"]"#];
 
 fn machine(sets: &[&str]) -> Machine {
-    let text = include_str!("../../../../machines/pcs-table1.toml").to_owned();
+    let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let source = SourceText { name: "pcs-table1".to_owned(), text };
     Machine::resolve(source, &|_| None, &sets).unwrap_or_else(|errors| panic!("{errors}"))
@@ -97,7 +99,7 @@ fn a_device_that_keeps_a_persist_is_reported_from_the_core_to_the_device() {
     let report = error.to_string();
     println!("{report}");
     // docs/deadlocks.md shows it.
-    let page = include_str!("../../../../docs/deadlocks.md");
+    let page = include_str!("../../../../../docs/deadlocks.md");
     for line in report.lines() {
         assert!(page.lines().any(|shown| shown == line), "docs/deadlocks.md has no line:\n{line}");
     }

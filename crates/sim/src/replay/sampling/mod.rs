@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::SamplePlan;
-use super::estimate::Pair;
-use super::regression::{self, Observation, Total};
+pub mod estimate;
+pub mod regression;
+
+use self::estimate::Pair;
+use self::regression::{Observation, Total};
+use crate::error::SimulationError;
 use crate::host::SampleBoundary;
-use crate::kernel::{Duration, Time};
-use crate::simulation::{HostProgram, Options, SimulationError};
+use crate::host::sample_plan::SamplePlan;
+use crate::replay::simulation::{HostProgram, Options};
 use crate::stats::{Histogram, StatsNode};
 use crate::system::System;
+use crate::time::{Duration, Time};
 
 /// One measured interval.
 #[derive(Clone, Debug, PartialEq)]

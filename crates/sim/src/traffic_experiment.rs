@@ -3,17 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::config::StreamConfig;
-use super::keys::{Member, StaleRead};
 use crate::config::Machine;
-use crate::kernel::{Duration, Time};
-use crate::livelock::{self, LivelockWatch};
+use crate::error::SimulationError;
 use crate::message::Stage;
+use crate::replay::livelock::{self, LivelockWatch};
 use crate::results;
-use crate::simulation::SimulationError;
 use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, System};
+use crate::time::{Duration, Time};
+use crate::traffic::{Member, StaleRead, StreamConfig};
 
 #[cfg(doc)]
 use crate::config::topology::Topology;

@@ -8,12 +8,11 @@
 //! its own events only: a host that wakes itself for ever is found beside others that go on. A host that waits for what never comes has no events; it
 //! is found when nothing else can go on, as a deadlock.
 
-use crate::kernel::Time;
-use crate::simulation::SimulationError;
+use crate::error::SimulationError;
+use crate::kernel::HostActivity;
 use crate::system::System;
+use crate::time::Time;
 
-#[cfg(test)]
-pub mod broken;
 #[cfg(test)]
 mod tests;
 
@@ -30,17 +29,6 @@ const EVENTS_PER_COMPONENT: u64 = 100_000;
 const EVENTS_OF_HOST: u64 = 1_000_000;
 /// … and for each of its cores or streams: hundreds of entries of queues that may all drain while no other core comes on, likewise.
 const EVENTS_OF_CORE: u64 = 100_000;
-
-/// What a host, or the traffic in its place, has done so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostActivity {
-    /// Grows with everything that comes of what it does.
-    pub progress: u64,
-    /// Events that it has handled.
-    pub events: u64,
-    /// How many cores or streams it has, which may all have something under way.
-    pub cores: u64,
-}
 
 /// Since when a number has stood still.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::micro_op::{DecodedBlock, Operation};
-use super::thread::Thread;
-use crate::host_bridge::address_map::is_pm;
-use crate::kernel::Duration;
-use crate::message::{LatencyStack, LineAddress, Stage};
+use crate::address_map::is_pm;
+use crate::isa::micro_op::Operation;
+use crate::line::LineAddress;
+use crate::message::{LatencyStack, Stage};
 use crate::stats::{Histogram, LatencySum};
+use crate::time::Duration;
 
 /// Number of a site among those of one host, in the order in which they came up.
 pub type SiteId = u32;
@@ -87,8 +87,20 @@ struct CoreSites {
     holds: VecDeque<(u64, u64, SiteId)>,
     /// Up to which cycle fences have been charged.
     charged_until: u64,
-    /// Of the thread that looked for its caller last: its number, the number of its frame, its step, and what was found.
-    caller: (u32, u64, usize, u32),
+    caller: FoundCaller,
+}
+
+/// What a thread found when it looked for its caller last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoundCaller {
+    /// The number of the thread.
+    pub thread: u32,
+    /// The number of its frame.
+    pub frame: u64,
+    /// How many steps of the frame it had begun.
+    pub step: usize,
+    /// The caller's block.
+    pub block: u32,
 }
 
 /// All sites of one host.
@@ -149,32 +161,8 @@ impl PersistSites {
         self.is_counting = counts;
     }
 
-    /// The site of what `thread` dispatches on `core`.
-    pub(super) fn site(
-        &mut self,
-        core: usize,
-        thread: &Thread,
-        blocks: &[DecodedBlock],
-        operation: Operation,
-    ) -> SiteId {
-        let is_inserted = !thread.extra.is_empty();
-        let key = match (thread.block, is_inserted) {
-            (0, _) => {
-                let block = match thread.caller(blocks, None) {
-                    0 => thread.last_block(),
-                    caller => caller,
-                };
-                let decoded = &blocks[block as usize];
-                let micro_op = decoded.unsplit_number((decoded.micro_ops.len() as u32).saturating_sub(1));
-                SiteKey { block, micro_op, caller: 0, operation, is_inserted }
-            }
-            (block, _) => {
-                let at = if is_inserted { thread.persists_at } else { thread.micro_op };
-                let micro_op = blocks[block as usize].unsplit_number(at);
-                let caller = self.caller(core, thread, blocks);
-                SiteKey { block, micro_op, caller, operation, is_inserted }
-            }
-        };
+    /// The number of the site `key`.
+    pub fn number(&mut self, key: SiteKey) -> SiteId {
         let sites = &mut self.sites;
         *self.numbers.entry(key).or_insert_with(|| {
             sites.push(PersistSite::new(key));
@@ -182,23 +170,18 @@ impl PersistSites {
         })
     }
 
-    /// The block that called the function in which `thread` is in a block; 0 if its frame does not show that. What was walked through before is not
-    /// walked through again.
-    fn caller(&mut self, core: usize, thread: &Thread, blocks: &[DecodedBlock]) -> u32 {
-        let (walked, frame, step, found) = self.cores[core].caller;
-        let known = (walked == thread.id.0 && frame == thread.frame_number).then_some((step, found));
-        let caller = thread.caller(blocks, known);
-        self.cores[core].caller = (thread.id.0, thread.frame_number, thread.step(), caller);
-        caller
+    /// What was found last of the caller on `core`.
+    pub fn last_caller(&mut self, core: usize) -> &mut FoundCaller {
+        &mut self.cores[core].caller
     }
 
     /// A flush or a closed combining buffer leaves `core` under the number `id`.
-    pub(super) fn sent(&mut self, core: usize, id: u32, site: SiteId) {
+    pub fn sent(&mut self, core: usize, id: u32, site: SiteId) {
         self.cores[core].sent.push((id, site));
     }
 
     /// A non-temporal store goes into the combining buffer of `line`.
-    pub(super) fn combined(&mut self, core: usize, line: LineAddress, site: SiteId) {
+    pub fn combined(&mut self, core: usize, line: LineAddress, site: SiteId) {
         let combining = &mut self.cores[core].combining;
         match combining.iter_mut().find(|(open, _)| *open == line) {
             Some(open) => open.1 = site,
@@ -207,7 +190,7 @@ impl PersistSites {
     }
 
     /// The combining buffer of `line` leaves `core` under the number `id`.
-    pub(super) fn sent_combined(&mut self, core: usize, id: u32, line: LineAddress) {
+    pub fn sent_combined(&mut self, core: usize, id: u32, line: LineAddress) {
         let combining = &mut self.cores[core].combining;
         if let Some(index) = combining.iter().position(|(open, _)| *open == line) {
             let (_, site) = combining.swap_remove(index);
@@ -216,7 +199,7 @@ impl PersistSites {
     }
 
     /// A site had the store queue of `core` wait for it.
-    pub(super) fn held(&mut self, core: usize, site: SiteId, from: u64, until: u64) {
+    pub fn held(&mut self, core: usize, site: SiteId, from: u64, until: u64) {
         let holds = &mut self.cores[core].holds;
         if holds.len() == self.holds_max {
             holds.pop_front();
@@ -273,7 +256,7 @@ impl PersistSites {
 
     /// A fence of `core` goes on. What it waited for held the store queue before its turn; after that it is the flush or non-temporal store whose
     /// acknowledgement came last; what is left is for stores.
-    pub(super) fn fence(&mut self, core: usize, fence: SiteId, wait: FenceWait) {
+    pub fn fence(&mut self, core: usize, fence: SiteId, wait: FenceWait) {
         let FenceWait { alone, turn, ends } = wait;
         let own = &mut self.cores[core];
         let from = alone.max(own.charged_until);

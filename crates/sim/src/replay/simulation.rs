@@ -9,22 +9,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Machine;
 use crate::config::topology::HostId;
-use crate::core::decode::decode_program;
-use crate::core::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
 use crate::core::split::split;
+use crate::error::SimulationError;
+use crate::host::sample_plan::SamplePlan;
 use crate::host::{Host, RegionBoundary, Workload};
+use crate::isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
+use crate::isa::x86_64::decode_program;
 use crate::kernel::trace::Trace;
-use crate::kernel::{Duration, Time};
-use crate::livelock::{self, LivelockWatch};
-use crate::message::{LineAddress, Version};
+use crate::line::{LineAddress, Version};
 use crate::record::{AddressRanges, Record, RecordError};
-use crate::sampling::SamplePlan;
-use crate::sampling::measure::{Sample, Sampling, refuse_sampling};
+use crate::replay::livelock::{self, LivelockWatch};
+use crate::replay::sampling::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, Stepped, System, persist_policy};
+use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
 
 #[cfg(doc)]
@@ -133,36 +134,6 @@ impl Progress {
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
-}
-
-/// Why a replay did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum SimulationError {
-    /// The machine cannot run this.
-    #[error("{0}")]
-    Impossible(String),
-    /// The record cannot be read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// Somebody asked for that.
-    #[error("cancelled")]
-    Cancelled,
-    /// Events follow each other and nothing comes of them; says who waits for whom.
-    #[error("at {time} events follow each other and nothing comes of them:\n{}", .waiting.join("\n"))]
-    Livelock {
-        /// When.
-        time: Time,
-        /// Who waits for what.
-        waiting: Vec<String>,
-    },
-    /// Nothing can go on any more; says who waits for whom.
-    #[error("at {time} nothing can go on any more:\n{}", .waiting.join("\n"))]
-    Deadlock {
-        /// When.
-        time: Time,
-        /// Who waits for what.
-        waiting: Vec<String>,
-    },
 }
 
 /// How a replay ended.

@@ -2,7 +2,7 @@
 //!
 //! Which port leads to which part of a region is the business of the [decoder](super::decoder); this file says only what is what.
 
-use crate::message::{LINE_BYTES, LineAddress};
+use crate::line::{LINE_BYTES, LineAddress};
 
 /// The lowest physical address of persistent memory. Everything below is the host's own DRAM.
 pub const PM_BASE: u64 = 1 << 40;
