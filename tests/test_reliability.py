@@ -13,8 +13,8 @@ from crafted_records import (
     NO_OPERATION,
     CraftedRecord,
     block,
-    thread_start,
     spin_wait_without_end,
+    thread_start,
     unnamed_spin_wait,
     varint,
 )

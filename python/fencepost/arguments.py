@@ -10,6 +10,8 @@ from fencepost._core import InputError
 
 # The largest count: what the core counts with is 64 bits wide.
 COUNT_MAX = (1 << 64) - 1
+# The plan of a sample where nobody says which.
+DEFAULT_SAMPLE = "1M:30k:120k"
 
 
 def whole_number(name: str, value: object, least: int) -> None:

@@ -1,4 +1,11 @@
+import sys
+
+from . import picture
 from .imports import HOUSES, arrows, circles
+
+if sys.argv[1:] == ["--write"]:
+    picture.PAGE.write_text(picture.renewed(picture.PAGE.read_text()))
+    sys.exit()
 
 for house in HOUSES:
     print(house.name)
@@ -6,7 +13,7 @@ for house in HOUSES:
     for room, used in found.items():
         print(f"  {room}: {', '.join(sorted(used))}")
     for circle in circles(found):
-        print("  CIRCLE", ", ".join(circle))
+        print("  in a circle:", ", ".join(circle))
         for one in house.imports():
-            if one.of in circle and one.to in circle:
-                print(f"      {one.of} -> {one.to}  {one.file}:{one.line}")
+            if {one.of, one.to} <= set(circle):
+                print(f"      {one.file}:{one.line}: {one.of} uses {one.to}")

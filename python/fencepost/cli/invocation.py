@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typer import Context
 
 from fencepost._core import InputError
+from fencepost.arguments import DEFAULT_SAMPLE
 
 TAKES_A_PROGRAM = ("record", "run", "compare", "explain", "whatif", "crash")
 
-# Where --sample is given without a plan.
-DEFAULT_SAMPLE = "1M:30k:120k"
 # A plan, or what was meant as one: a number alone is for the option to refuse.
 PLAN_LIKE = re.compile(r"[^/]*:|\d+[kMG]?$")
 

@@ -11,11 +11,12 @@ import typer
 
 from fencepost import _core, documents, hold_up, machines, recording, reliability, report, table
 from fencepost._core import InputError
+from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
-from fencepost.cli.invocation import DEFAULT_SAMPLE, program_of
+from fencepost.cli.invocation import program_of
 from fencepost.cli.numbers import COUNT_MAX
 from fencepost.experiment import Experiment, keys_of, options, schemes_in
 from fencepost.experiment import resolved as resolved_options

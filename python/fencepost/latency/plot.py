@@ -1,14 +1,14 @@
 """Latency against bandwidth as a picture, a line for each mix of reads and writes."""
 
+from fencepost import plots
 from fencepost.latency import Document
 from fencepost.latency.text import traffic_type
-from fencepost.validation import pictures
 
 
 def svg(document: Document) -> str:
     """The picture; points without a read that was measured are left out."""
     [name] = document["provenance"]["machines"]
-    figure = pictures.new_figure()
+    figure = plots.new_figure()
     axes = figure.subplots()
     for curve in document["curves"]:
         points = [point for point in curve["points"] if point["latency_ns"]["mean"] is not None]
@@ -24,4 +24,4 @@ def svg(document: Document) -> str:
         xlim=(0, None),
     )
     axes.legend()
-    return pictures.svg(figure)
+    return plots.svg(figure)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fencepost.figures import Value, formatted, ratio
+from fencepost.plots import new_figure, svg
 from fencepost.reproduce import chains
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.replays import Cell
@@ -22,7 +23,6 @@ from fencepost.reproduce.study import (
     own_entries,
 )
 from fencepost.reproduce.study import SCHEMES as STUDIED
-from fencepost.validation.pictures import new_figure, svg
 
 SCHEME = "pb_adaptive"
 SCHEMES = (*STUDIED, SCHEME)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.figures import Value, formatted
+from fencepost.plots import new_figure, svg
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.replays import MACHINE, Cell
 from fencepost.reproduce.study import BASELINE, PERSIST_LATENCY, READ_LATENCY, Study
-from fencepost.validation.pictures import new_figure, svg
 
 PROGRAMS = ("fft", "lu_non", "radiosity")
 CHAINS = {1: MACHINE, 2: "pcs-table1-2sw", 3: "pcs-table1-3sw", 4: "pcs-table1-4sw"}

@@ -24,13 +24,13 @@ from typing import Any
 from fencepost import documents, machines
 from fencepost.confidence import half_width
 from fencepost.figures import Value, ratio, with_error
+from fencepost.plots import new_figure, svg
 from fencepost.reproduce.adaptive import SIZED
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.records import Progress
 from fencepost.reproduce.replays import MACHINE, simulator
 from fencepost.reproduce.study import BASELINE
 from fencepost.traffic import Machine, Result, Stream
-from fencepost.validation.pictures import new_figure, svg
 
 HOSTS = (2, 4, 8, 16)
 

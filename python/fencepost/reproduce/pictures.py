@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fencepost.plots import new_figure, svg
 from fencepost.reproduce.claims import MEASURES, Claim
 from fencepost.reproduce.study import AVERAGE, BASELINE, ENTRIES, SWITCHES_PROGRAM, Study, average
-from fencepost.validation.pictures import new_figure, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

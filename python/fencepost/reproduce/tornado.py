@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fencepost.figures import Value, formatted
+from fencepost.plots import new_figure, svg
 from fencepost.reproduce.assumptions import (
     ASSUMPTIONS,
     CHANGES,
@@ -21,7 +22,6 @@ from fencepost.reproduce.assumptions import (
 from fencepost.reproduce.claims import Claim, claims
 from fencepost.reproduce.pictures import COLOURS
 from fencepost.reproduce.study import SWITCHES_PROGRAM, Study, average
-from fencepost.validation.pictures import new_figure, svg
 
 Figure = Callable[[Study], Value]
 

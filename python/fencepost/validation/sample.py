@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import figures, machines, recording
-from fencepost.cli.invocation import DEFAULT_SAMPLE
+from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.experiment import options
 from fencepost.tree import WORKLOADS
 from fencepost.validation import FULL_DETAIL, Comparison, Findings, Row, Work

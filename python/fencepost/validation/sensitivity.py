@@ -4,9 +4,8 @@ share a port."""
 
 from typing import TYPE_CHECKING, Any
 
-from fencepost import traffic
+from fencepost import plots, traffic
 from fencepost.traffic import Machine
-from fencepost.validation import pictures as drawing
 from fencepost.validation.latencies import machine, published
 
 if TYPE_CHECKING:
@@ -74,14 +73,14 @@ def _by_outstanding() -> str:
     lines = [cores * loaded.FILL_BUFFERS for cores in CORES]
     latencies = [traffic.latency(port.measure(loaded.saturating(cores)), 0) for cores in CORES]
     shares = [loaded.shared(port, count) for count in lines]
-    figure = drawing.new_figure(9.0, 3.6)
+    figure = plots.new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(lines, latencies, marker="o", markersize=3)
     left.axhline(published("one x8 port idle -> saturated by reads")[1], **MARK)
     left.set(xlabel="lines that readers have under way", ylabel="read latency (ns)", ylim=(0, None))
     _shares(right, lines, shares)
     right.set(xlabel="lines that the 4 KB stream has under way")
-    return drawing.svg(figure)
+    return plots.svg(figure)
 
 
 def _by_credits() -> str:
@@ -94,7 +93,7 @@ def _by_credits() -> str:
         traffic.bandwidth(_with_credits(credits).measure(loaded.saturating()))
         for credits in CREDITS
     ]
-    figure = drawing.new_figure(9.0, 3.6)
+    figure = plots.new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(CREDITS, full, marker="o", markersize=3)
     left.set(xscale="log", ylim=(0, None), ylabel="saturated bandwidth (GB/s)")
@@ -110,7 +109,7 @@ def _by_credits() -> str:
         axes.set(xlabel="credits of each class")
         axes.set_xticks(CREDITS, [str(credits) for credits in CREDITS])
         axes.minorticks_off()
-    return drawing.svg(figure)
+    return plots.svg(figure)
 
 
 def _apart(credits: int) -> float:
@@ -128,7 +127,7 @@ def _by_request_size(idle: float) -> str:
     from fencepost.validation import loaded
 
     port = machine(loaded.PORT)
-    figure = drawing.new_figure()
+    figure = plots.new_figure()
     axes = figure.subplots()
     for size in REQUEST_BYTES:
         curve = list(loaded.partial_load(port, size))
@@ -144,7 +143,7 @@ def _by_request_size(idle: float) -> str:
         ylim=(0, 4 * idle),
     )
     axes.legend(title="size of the requests that make the load", fontsize="small")
-    return drawing.svg(figure)
+    return plots.svg(figure)
 
 
 def _shares(axes: "Axes", lines: list[int], shares: list[tuple[float, float]]) -> None:

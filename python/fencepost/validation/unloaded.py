@@ -1,9 +1,9 @@
 """Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
 
-from fencepost import latency
+from fencepost import latency, plots
 from fencepost.latency import Document
 from fencepost.traffic import Machine
-from fencepost.validation import Comparison, Findings, Row, Work, pictures
+from fencepost.validation import Comparison, Findings, Row, Work
 from fencepost.validation.latencies import machine, published
 
 PART = 0.10
@@ -91,7 +91,7 @@ def _parts_table(measured: dict[tuple[str, str], Document]) -> str:
 
 def _picture(measured: dict[tuple[str, str], Document]) -> str:
     """The parts as bars, with what was published of each as marks."""
-    figure = pictures.new_figure(8.0, 4.4)
+    figure = plots.new_figure(8.0, 4.4)
     axes = figure.subplots()
     bars = list(measured)
     left = [0.0] * len(bars)
@@ -106,7 +106,7 @@ def _picture(measured: dict[tuple[str, str], Document]) -> str:
     axes.set_yticks(range(len(bars)), [", ".join(bar) for bar in bars])
     axes.invert_yaxis()
     axes.legend(fontsize="small")
-    return pictures.svg(figure)
+    return plots.svg(figure)
 
 
 UNLOADED = Comparison(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from fencepost import figures
-from fencepost.validation import pictures
+from fencepost import figures, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)))
 def svg(document: Document) -> str:
     """A row for each sweep: the curves with their knees, and the Pareto front if cost varies."""
     sweeps, schemes = document["sweeps"], document["provenance"]["options"]["schemes"]
-    figure = pictures.new_figure(9.6, 3.6 * len(sweeps))
+    figure = plots.new_figure(9.6, 3.6 * len(sweeps))
     rows = figure.subplots(len(sweeps), 2, squeeze=False)
     colours = {scheme: COLOURS[place % len(COLOURS)] for place, scheme in enumerate(schemes)}
     key, label = _measure(document)
@@ -31,7 +30,7 @@ def svg(document: Document) -> str:
         left.set(xlabel=sweep["keys"][0], ylabel=label)
         _front(right, sweep, colours, key)
         right.set(xlabel="persist buffers, KiB of storage", ylabel=label)
-    return pictures.svg(figure)
+    return plots.svg(figure)
 
 
 def _measure(document: Document) -> tuple[str, str]:

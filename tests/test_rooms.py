@@ -1,0 +1,50 @@
+"""The rooms of the code: imports run one way."""
+
+from __future__ import annotations
+
+import pytest
+
+from rooms import picture
+from rooms.imports import HOUSES, House, arrows, circles
+
+
+@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
+def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
+    found = circles(arrows(house))
+    ways = [
+        f"{one.file}:{one.line}: {one.of} uses {one.to}"
+        for circle in found
+        for one in house.imports()
+        if {one.of, one.to} <= set(circle)
+    ]
+    assert found == [], "\n".join(ways)
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert circles({"a": {"b"}, "b": set()}) == []
+
+
+@pytest.mark.parametrize(
+    ("house", "of", "to"),
+    [
+        ("simulator", "core", "cache"),  # crate::cache::{…}
+        ("simulator", "host", "core"),
+        ("python", "reproduce", "validation"),
+        ("recorder", "client", "format"),  # found through the folders that headers are searched in
+    ],
+)
+def test_imports_that_are_there_are_found(house: str, of: str, to: str) -> None:
+    [own] = [each for each in HOUSES if each.name == house]
+    assert to in arrows(own)[of]
+
+
+def test_the_picture_in_the_architecture_is_that_of_the_imports() -> None:
+    page = picture.PAGE.read_text()
+    again = ".venv/bin/python -m tests.rooms --write"
+    assert picture.renewed(page) == page, f"renew it: {again}"
+
+
+def test_an_arrow_that_others_imply_is_not_drawn() -> None:
+    reduced = picture.without_implied({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+    assert reduced == {"a": {"b"}, "b": {"c"}, "c": set()}
