@@ -83,6 +83,7 @@ impl CrashStates {
                 persist: options.persist,
                 pm_writes_limit: None,
                 instructions_limit: None,
+                threads: options.threads,
                 seed: options.seed,
                 sample: None,
             },

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fencepost_sim::config::Machine;
+use fencepost_sim::config::topology::HostId;
 use fencepost_sim::error::SimulationError;
 use fencepost_sim::replay::global_flush::FlushLimits;
 use fencepost_sim::replay::power::EVENTS_BETWEEN_CHECKPOINTS;
@@ -56,11 +57,16 @@ impl Job {
         let decode_time = records.iter().map(|record| record.decode_time()).sum();
         let records: Vec<Program> = records.iter().map(|record| record.program().clone()).collect();
         let prepare = || {
-            let (programs, warnings) = hosted(&records, &options, &stop_at)?;
+            options
+                .threads
+                .check(usize::from(machine.core.count))
+                .map_err(|error| input(format!("{machine_name}: {error}")))?;
+            let (programs, warnings) = hosted(&records, &options, &machine, &stop_at)?;
             let options = simulation::Options {
                 persist: options.persist,
                 pm_writes_limit: options.limit_pm_writes,
                 instructions_limit: options.limit_instructions,
+                threads: options.threads.clone(),
                 seed: options.seed,
                 sample: options.sample,
             };
@@ -203,15 +209,20 @@ impl Job {
 }
 
 /// What each host replays, and what a reader has to know about it.
-fn hosted(records: &[Program], options: &Options, stop_at: &[Vec<u64>]) -> PyResult<(Vec<HostProgram>, Vec<String>)> {
+fn hosted(
+    records: &[Program],
+    options: &Options,
+    machine: &Machine,
+    stop_at: &[Vec<u64>],
+) -> PyResult<(Vec<HostProgram>, Vec<String>)> {
     let (mut programs, mut warnings) = (Vec::new(), Vec::new());
     for (host, program) in records.iter().enumerate() {
-        let (persistent, mut said) = options.persistent(program.record()).map_err(input)?;
+        let (placement, mut said) = options.placement(program.record(), machine, HostId(host as u32))?;
         said.extend(program.record().warnings());
         let place = if records.len() == 1 { String::new() } else { format!("host {host}: ") };
         warnings.extend(said.into_iter().map(|warning| format!("{place}{warning}")));
         let thread_limits = stop_at.get(host).cloned().unwrap_or_default();
-        programs.push(HostProgram { program: program.clone(), persistent, thread_limits });
+        programs.push(HostProgram { program: program.clone(), placement, thread_limits });
     }
     Ok((programs, warnings))
 }

@@ -2,7 +2,11 @@
 
 use std::str::FromStr;
 
+use fencepost_sim::address_space::{Part, Placement, Rule};
+use fencepost_sim::config::Machine;
+use fencepost_sim::config::topology::HostId;
 use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::host::sample_plan::SamplePlan;
 use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
 use fencepost_sim::switch::Scheme;
@@ -16,6 +20,10 @@ use crate::faults::input;
 pub struct Options {
     /// What is PM.
     pub pm: Vec<PmSelector>,
+    /// Where the program's memory lies, besides.
+    pub place: Vec<Rule>,
+    /// On which cores threads run.
+    pub threads: ThreadPlacement,
     /// What is persisted.
     pub persist: PersistMode,
     /// Writes to PM after which a replay ends.
@@ -33,6 +41,10 @@ pub struct Options {
 struct Document {
     schemes: Vec<String>,
     pm: Vec<String>,
+    #[serde(default)]
+    place: Vec<String>,
+    #[serde(default)]
+    threads: Option<String>,
     persist: String,
     limit_pm_writes: Option<u64>,
     limit_instructions: Option<u64>,
@@ -62,6 +74,8 @@ pub fn options_resolve(options: &str) -> PyResult<String> {
     let read = Options::read(options)?;
     let mut json: Value = serde_json::from_str(options).map_err(input)?;
     json["sample"] = json!(read.sample);
+    json["place"] = json!(read.place.iter().map(Rule::to_string).collect::<Vec<_>>());
+    json["threads"] = json!(read.threads.to_string());
     Ok(json.to_string())
 }
 
@@ -78,12 +92,30 @@ impl Options {
         let selectors: Result<Vec<PmSelector>, _> = document.pm.iter().map(|text| text.parse()).collect();
         Ok(Options {
             pm: selectors.map_err(input)?,
+            place: document.place.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(input)?,
+            threads: document.threads.as_deref().map_or(Ok(ThreadPlacement::default()), str::parse).map_err(input)?,
             persist: persist_of(&document.persist)?,
             limit_pm_writes: document.limit_pm_writes,
             limit_instructions: document.limit_instructions,
             seed: document.seed,
             sample: document.sample.as_deref().map(str::parse).transpose().map_err(input)?,
         })
+    }
+
+    /// Where the memory of `record` lies on `host` of that machine, and what a reader has to know about it.
+    pub fn placement(&self, record: &Record, machine: &Machine, host: HostId) -> PyResult<(Placement, Vec<String>)> {
+        let own = self.pm.iter().cloned().map(Rule::in_pm).chain(self.place.iter().cloned()).collect::<Vec<_>>();
+        let is_replaced = |rule: &Rule| own.iter().any(|other| other.part == rule.part);
+        let of_machine = machine.placement_rules().into_iter().filter(|rule| !is_replaced(rule));
+        let rules: Vec<Rule> = of_machine.chain(own.iter().cloned()).collect();
+        let (placement, unmatched) =
+            Placement::resolve(&rules, record.memory_map().map_err(input)?, &machine.nodes_of(host)).map_err(input)?;
+        let warning = |part: &Part| {
+            let is_pm = self.pm.iter().any(|selector| Part::Selected(selector.clone()) == *part);
+            let option = if is_pm { format!("--pm {part}") } else { format!("--place {part}=…") };
+            format!("{option} matches nothing in this record")
+        };
+        Ok((placement, unmatched.iter().map(warning).collect()))
     }
 
     /// The addresses of `record` that are PM, and what a reader has to know about them.

@@ -9,8 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fencepost_sim::address_space::Placement;
 use fencepost_sim::config::{Machine, SourceText};
 use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::record::{CutPolicy, PmSelector, Record, Source};
 use fencepost_sim::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
 
@@ -56,9 +58,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(other) => PersistMode::Every(other.parse()?),
     };
     let sample = more.get(2).map(|text| text.parse()).transpose()?;
-    let options = Options { persist, pm_writes_limit: None, seed: 0, instructions_limit: None, sample };
+    let options = Options {
+        persist,
+        pm_writes_limit: None,
+        seed: 0,
+        threads: ThreadPlacement::default(),
+        instructions_limit: None,
+        sample,
+    };
     let persistent = record.memory_map()?.select(&selector);
-    let program = HostProgram { program: Program::new(record), persistent, thread_limits: Vec::new() };
+    let program = HostProgram {
+        program: Program::new(record),
+        placement: Placement::in_dram_and_pm(&persistent),
+        thread_limits: Vec::new(),
+    };
     let start = Instant::now();
     let outcome = Simulation::new(&machine, scheme.parse()?, &[program], options)?.run(&Progress::default())?;
     let seconds = start.elapsed().as_secs_f64();

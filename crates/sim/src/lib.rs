@@ -10,6 +10,7 @@
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
 pub mod address_map;
+pub mod address_space;
 pub mod cache;
 pub mod config;
 pub mod core;

@@ -37,6 +37,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("simulated_ns".into(), json!(total.time.as_ns()));
     entry.extend(total.figures());
     entry.insert("hosts".into(), hosts(outcome, &total.stats));
+    entry.insert("placement".into(), placement(outcome, &total.stats));
     entry.insert("explanation".into(), total.explanation());
     entry.insert("links".into(), links(&outcome.links, &total.stats, total.counted));
     entry.insert("latency_stacks".into(), total.latency_stacks());
@@ -301,6 +302,33 @@ fn hosts(outcome: &Outcome, stats: &StatsNode) -> Value {
         })
     });
     entries.collect()
+}
+
+/// How many pages each memory node has, and what of the last-level caches' requests went there: of all hosts together.
+fn placement(outcome: &Outcome, stats: &StatsNode) -> Value {
+    let mut nodes: Vec<(&str, u64, [u64; 3])> = Vec::new();
+    for host in &outcome.hosts {
+        let counted = stats.get(&format!("{host}_bridge.nodes")).map_or(&[][..], StatsNode::children);
+        for (name, node) in counted {
+            let pages = stats.counter(&format!("{host}.pages.by_node.{name}"));
+            let counts = ["reads", "writes", "read_ps"].map(|count| node.counter(count));
+            match nodes.iter_mut().find(|(other, ..)| other == name) {
+                Some((_, all_pages, all)) => {
+                    *all_pages += pages;
+                    all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+                }
+                None => nodes.push((name, pages, counts)),
+            }
+        }
+    }
+    let entry = |(name, pages, [reads, writes, read_ps]): &(&str, u64, [u64; 3])| {
+        let read_latency = (*reads > 0).then(|| Duration::from_ps(read_ps / reads).as_ns());
+        json!({
+            "node": name, "pages": pages, "accesses": reads + writes, "reads": reads, "writes": writes,
+            "read_latency_ns": read_latency,
+        })
+    };
+    nodes.iter().map(entry).collect()
 }
 
 fn regions(outcome: &Outcome) -> Value {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::address_map::PM_BASE;
+use crate::address_space::OWN_DRAM;
 use crate::config::topology::{
     Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, SwitchNode, Topology, Vertex,
 };
@@ -10,7 +11,7 @@ use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, RegionBoundary, Workload};
-use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, PortDescription};
+use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
 use crate::isa::micro_op::Operation;
 use crate::kernel::HostActivity;
 use crate::kernel::link::{FlitFormat, LinkConfig};
@@ -660,13 +661,22 @@ impl Builder<'_> {
             let mut ranges = vec![HdmRange::new(0, PM_BASE, 256, vec![PortId(1)]).map_err(|error| error.to_string())?];
             ranges.extend(hdm_ranges(&node.decoders, port_of)?);
             let decoder = HdmDecoder::new(ranges).map_err(|error| error.to_string())?;
-            let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports);
+            let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports).counting(self.counted_nodes());
             self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
             let interleave = Interleave::new(0, 256, 1).map_err(|error| error.to_string())?;
             let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &[dram_link], interleave);
             self.system.add(format!("{}_dram", node.name), AnyComponent::Device(Box::new(dram)));
         }
         Ok(())
+    }
+
+    /// The memory nodes, by which bridges count.
+    fn counted_nodes(&self) -> Vec<NodeCounts> {
+        let own = NodeCounts::new(OWN_DRAM, LineAddress::containing(PM_BASE));
+        let others = self.topology.ranges.iter();
+        let others =
+            others.map(|range| NodeCounts::new(&range.name, LineAddress::containing(range.base + range.bytes)));
+        std::iter::once(own).chain(others).collect()
     }
 
     fn add_switches(&mut self) -> Result<(), String> {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use fencepost_sim::address_space::Placement;
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::config::WHOLE_VECTORS;
 use fencepost_sim::core::store_log::{LoggedStore, Performed};
@@ -119,7 +120,11 @@ impl Setting<'_> {
         let mut machine = self.machine.clone();
         machine.core.widest_operation_bytes = WHOLE_VECTORS;
         let persistent = self.persistent.clone();
-        let programs = [HostProgram { program: program.clone(), persistent, thread_limits: Vec::new() }];
+        let programs = [HostProgram {
+            program: program.clone(),
+            placement: Placement::in_dram_and_pm(&persistent),
+            thread_limits: Vec::new(),
+        }];
         let mut simulation = Simulation::new(&machine, self.scheme, &programs, self.options.clone())?;
         simulation.ignore_regions();
         simulation.keep_recorded_order(&programs)?;

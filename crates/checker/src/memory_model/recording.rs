@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use fencepost_sim::address_space::Placement;
 use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, Info, Record, SlotKind, ThreadId, Writer,
@@ -160,7 +161,7 @@ impl Recording {
         let range = AddressRange { start: PERSISTENT, end: PERSISTENT + PERSISTENT_BYTES };
         HostProgram {
             program: Program::new(record.expect("it was just written")),
-            persistent: AddressRanges::union([range]),
+            placement: Placement::in_dram_and_pm(&AddressRanges::union([range])),
             thread_limits: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ use fencepost_sim::cache::observation_log::Access;
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::Host;
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::line::Version;
 use fencepost_sim::replay::simulation::{HostProgram, Options, Simulation};
 use fencepost_sim::switch::Scheme;
@@ -64,6 +65,7 @@ pub fn run(test: &LitmusTest, machine: &Machine, scheme: Scheme, seed: u64) -> R
 /// A replay that takes down what loads observe, about to start.
 pub(super) fn simulation(machine: &Machine, scheme: Scheme, program: HostProgram) -> Result<Simulation, String> {
     let options = Options {
+        threads: ThreadPlacement::default(),
         persist: PersistMode::Program,
         pm_writes_limit: None,
         seed: 0,

@@ -11,10 +11,12 @@ use super::fabric::{FabricConfig, Overrides};
 use super::hold_up::HoldUpConfig;
 use super::layers::{Layers, SourceText};
 use super::persist::PersistConfig;
+use super::placement::PlacementConfig;
 use super::sections::{section, typed};
-use super::topology::Topology;
+use super::topology::{HostId, Topology};
 use super::tree::{Node, Origin};
 use super::{assignments, rules, wiring};
+use crate::address_space::{MemoryNode, Rule};
 use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
@@ -59,6 +61,9 @@ pub struct Machine {
     pub hold_up: Option<HoldUpConfig>,
     /// Hosts, switches and PM devices, and what connects them.
     pub fabric: FabricConfig,
+    /// Where the memory of programs lies. A `--place` for the same part replaces a rule.
+    #[serde(default, skip_serializing_if = "PlacementConfig::is_empty")]
+    pub placement: PlacementConfig,
     /// What is inserted into programs that persist nothing themselves.
     #[serde(default)]
     pub persist: PersistConfig,
@@ -154,6 +159,17 @@ impl Machine {
         &self.topology
     }
 
+    /// The memory nodes of `host`: its own DRAM first.
+    pub fn nodes_of(&self, host: HostId) -> Vec<MemoryNode> {
+        self.topology.nodes_of(host, self.dram.capacity_mib << 20)
+    }
+
+    /// What `placement` says.
+    pub fn placement_rules(&self) -> Vec<Rule> {
+        let rules = self.placement.0.iter().map(|(part, place)| format!("{part}={place}").parse());
+        rules.map(|rule| rule.expect("it was checked when the machine was read")).collect()
+    }
+
     /// The caches from the core outwards.
     pub fn cache_levels(&self) -> CacheLevels<'_> {
         // Level numbers have one digit, so the order of names is that of levels.
@@ -192,6 +208,8 @@ impl Machine {
         let is_readable = !faults.concern("fabric.interleave");
         let fabric = tree.entry("fabric").filter(|_| is_readable);
         let fabric = fabric.and_then(|fabric| typed::<FabricConfig>(fabric, "fabric", faults));
+        let placement =
+            tree.entry("placement").and_then(|placement| typed::<PlacementConfig>(placement, "placement", faults));
         let persist = section(tree, "persist", faults);
         let simulation = section(tree, "simulation", faults);
 
@@ -200,6 +218,9 @@ impl Machine {
         rules::check_capacities(tree, dram.as_ref(), pm.as_ref(), faults);
         rules::check_expander_capacity(tree, faults);
         let topology = fabric.as_ref().and_then(|fabric| wiring::topology(fabric, tree, faults));
+        if let (Some(topology), Some(placement)) = (&topology, &placement) {
+            rules::check_placement(tree, placement, topology, faults);
+        }
 
         Some(Machine {
             description: tree.entry("description").and_then(Node::text)?.to_owned(),
@@ -215,6 +236,7 @@ impl Machine {
             expander,
             hold_up,
             fabric: fabric?,
+            placement: placement.unwrap_or_default(),
             persist: persist.unwrap_or_default(),
             simulation: simulation?,
             topology: topology?,

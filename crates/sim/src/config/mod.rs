@@ -14,6 +14,7 @@ mod machine;
 mod nearest;
 mod persist;
 mod persist_points;
+mod placement;
 mod ranges;
 mod routes;
 mod rules;

@@ -28,10 +28,10 @@ fn lay_out_kind(
 ) {
     let mut base = space.start;
     for device in devices.clone().map(|index| DeviceId(index as u32)) {
-        let (targets, granularity_bytes) = match sets.iter().find(|set| set.targets.contains(&device)) {
-            None => (vec![device], None),
+        let (name, targets, granularity_bytes) = match sets.iter().find(|set| set.targets.contains(&device)) {
+            None => (topology.devices[device.0 as usize].name.clone(), vec![device], None),
             Some(set) if set.targets.iter().min() != Some(&device) => continue,
-            Some(set) => (set.targets.clone(), Some(set.granularity_bytes)),
+            Some(set) => (set.name.clone(), set.targets.clone(), Some(set.granularity_bytes)),
         };
         let bytes = targets.iter().map(|target| capacity_bytes(topology, *target)).sum();
         let interleave = match granularity_bytes {
@@ -40,7 +40,7 @@ fn lay_out_kind(
         };
         // Capacities that are no multiples of 256 MiB have been reported where they are written.
         let Ok(interleave) = interleave else { return };
-        topology.ranges.push(MemoryRange { base, bytes, targets, interleave });
+        topology.ranges.push(MemoryRange { name, base, bytes, targets, interleave });
         base += bytes;
         if base > space.end {
             let name = &topology.devices[device.0 as usize].name;

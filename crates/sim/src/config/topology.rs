@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::fabric::PmSharing;
 use crate::address_map::EXPANDER_BASE;
-use crate::core::page_table::PAGE_SHIFT;
+use crate::address_space::{MemoryNode, OWN_DRAM, PAGE_SHIFT};
 use crate::device::MediumConfig;
 use crate::host_bridge::Interleave;
 use crate::kernel::link::LinkConfig;
@@ -139,6 +139,8 @@ pub struct Route {
 /// A range of physical addresses that belongs to one device, or to several block by block in turn. All hosts agree on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryRange {
+    /// What the machine file calls the device, or the interleaved set.
+    pub name: String,
     /// The first physical address, in bytes.
     pub base: u64,
     /// Its size in bytes, all devices together.
@@ -255,15 +257,24 @@ impl Topology {
     }
 
     fn shares_of(&self, host: HostId, is_wanted: impl Fn(&MemoryRange) -> bool) -> Vec<Range<u64>> {
-        let ranges = self.ranges.iter().filter(|range| is_wanted(range));
-        ranges
-            .filter_map(|range| {
-                let sharing = &self.devices[range.targets[0].0 as usize].hosts;
-                let before = sharing.binary_search(&host).ok()? as u64;
-                let part = (range.bytes / sharing.len() as u64) >> PAGE_SHIFT << PAGE_SHIFT;
-                Some(range.base + before * part..range.base + (before + 1) * part)
-            })
-            .collect()
+        self.ranges.iter().filter(|range| is_wanted(range)).filter_map(|range| self.share_of(host, range)).collect()
+    }
+
+    fn share_of(&self, host: HostId, range: &MemoryRange) -> Option<Range<u64>> {
+        let sharing = &self.devices[range.targets[0].0 as usize].hosts;
+        let before = sharing.binary_search(&host).ok()? as u64;
+        let part = (range.bytes / sharing.len() as u64) >> PAGE_SHIFT << PAGE_SHIFT;
+        Some(range.base + before * part..range.base + (before + 1) * part)
+    }
+
+    /// The memory nodes of `host`: its own DRAM of so many bytes, then the PM and the expanders that it reaches, in the order of their addresses.
+    pub fn nodes_of(&self, host: HostId, dram_bytes: u64) -> Vec<MemoryNode> {
+        let own = MemoryNode { name: OWN_DRAM.to_owned(), is_pm: false, frames: 0..dram_bytes };
+        let reached = self.ranges.iter().filter_map(|range| {
+            let frames = self.share_of(host, range)?;
+            Some(MemoryNode { name: range.name.clone(), is_pm: range.is_pm(), frames })
+        });
+        std::iter::once(own).chain(reached).collect()
     }
 
     /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.

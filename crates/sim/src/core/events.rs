@@ -1,9 +1,9 @@
 //! What a core does when its thread comes to an event of the record.
 
-use super::page_table::PageTable;
 use super::pipeline::{Core, Environment, Pause, Progress};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
+use crate::address_space::page_table::PageTable;
 use crate::isa::micro_op::{MicroOp, Operation, Register};
 use crate::record::{Event, RecordError, SpinReleaseKind};
 use crate::time::Duration;

@@ -1,11 +1,11 @@
 //! Loads and address translation: from issue to data.
 
-use super::page_table::{PAGE_SHIFT, lines_of_access};
 use super::pipeline::{Core, CoreRequest, Environment};
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
 use super::thread::{Extra, Thread};
 use super::translation::Translation;
+use crate::address_space::page_table::{PAGE_SHIFT, lines_of_access};
 use crate::cache::hierarchy::{Served, Side, Want};
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;

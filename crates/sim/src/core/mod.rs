@@ -13,7 +13,7 @@ mod departures;
 pub mod events;
 pub mod issue;
 pub mod memory;
-pub mod page_table;
+
 pub mod persist;
 mod persist_site;
 pub mod pipeline;

@@ -1,7 +1,7 @@
 //! Persists that the program does not make itself, for programs that were not written for persistent memory.
 
-use super::page_table::PageTable;
 use super::thread::{Extra, Thread};
+use crate::address_space::page_table::PageTable;
 use crate::isa::micro_op::{MicroOp, Operation, Register};
 use crate::line::LINE_BYTES;
 

@@ -7,11 +7,11 @@
 use super::config::{ClflushOrder, CoreConfig, SfenceOrder};
 use super::issue::Unit;
 use super::memory::Waiter;
-use super::page_table::lines_of_access;
 use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
 use super::reorder_buffer::UNKNOWN;
 use super::store_log::Performed;
 use super::store_queue::StoreEntry;
+use crate::address_space::page_table::lines_of_access;
 use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;

@@ -3,7 +3,7 @@
 //! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
 
 use super::config::TlbConfig;
-use super::page_table::{PAGE_SHIFT, PageTable};
+use crate::address_space::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
 use crate::line::LineAddress;
 

@@ -6,12 +6,12 @@
 //! what an interval finds is to be what it would have found in full detail. Most blocks go the short way: only what accesses memory is looked at.
 
 use super::events::{Meaning, meaning};
-use super::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
 use super::persist::{PersistMode, PersistPolicy};
 use super::pipeline::{Core, Pause};
 use super::stores::bytes_of_line;
 use super::thread::{EventPhase, Extra, Step, Thread};
 use super::translation::Translation;
+use crate::address_space::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
 use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
 use crate::line::{ByteMask, LINE_BYTES, LineAddress};

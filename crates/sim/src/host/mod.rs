@@ -14,6 +14,7 @@ mod scheduler;
 mod spin;
 #[cfg(test)]
 mod tests;
+mod thread_placement;
 mod waiting_frames;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use self::sampling::Sampler;
 use self::scheduler::{CoreState, ThreadState};
 use self::spin::SpinWatch;
 use self::waiting_frames::WaitingFrames;
+use crate::address_space::page_table::PageTable;
 use crate::cache::array::State;
 use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{
@@ -34,7 +36,6 @@ use crate::cache::persist_sites::PersistSites;
 use crate::core::config::{
     BranchPredictorConfig, CleanedLine, CoreConfig, FlushAcknowledgement, SimulationConfig, TlbConfig,
 };
-use crate::core::page_table::PageTable;
 use crate::core::persist::PersistPolicy;
 use crate::core::store_log::{Performed, StoreLog};
 use crate::core::synchronisation::Synchronisation;
@@ -53,6 +54,7 @@ use crate::time::{Duration, Time};
 
 pub use self::regions::RegionBoundary;
 pub use self::sampling::SampleBoundary;
+pub use self::thread_placement::ThreadPlacement;
 
 const BRIDGE: PortId = PortId(0);
 
@@ -87,6 +89,8 @@ pub struct Workload {
     pub table: PageTable,
     /// What is persisted beyond its own flushes.
     pub persist: PersistPolicy,
+    /// On which core each thread runs, thread after thread and then from the start again; empty if it runs where there is room.
+    pub pins: Vec<usize>,
     /// Instructions after which each thread stops; empty if none does.
     pub limits: Vec<u64>,
     /// Writes to PM after which all threads stop where they are.
@@ -121,6 +125,7 @@ pub struct Host {
     /// Cycles by which each thread starts late.
     start_delays: Vec<u64>,
     ready: std::collections::VecDeque<usize>,
+    pins: Vec<usize>,
     caches: Hierarchy,
     table: PageTable,
     synchronisation: Synchronisation,
@@ -243,6 +248,7 @@ impl Host {
             start_delays: scheduler::start_delays(workload.seed, threads.len(), cycles(config.core.start_jitter_ns)),
             threads,
             ready: std::collections::VecDeque::new(),
+            pins: workload.pins,
             caches,
             table: workload.table,
             synchronisation: Synchronisation::default(),
@@ -455,8 +461,8 @@ impl Host {
         self.unnamed_waits
     }
 
-    /// The kind of memory of which the program touches more than the machine has.
-    pub fn exhausted_memory(&self) -> Option<&'static str> {
+    /// The memory of which the program touches more than the machine has.
+    pub fn exhausted_memory(&self) -> Option<&str> {
         self.table.exhausted()
     }
 
@@ -699,7 +705,7 @@ impl Host {
 
     fn environment(&mut self, core: usize, thread: usize) -> (&mut Core, Environment<'_>) {
         if let Some(order) = &mut self.write_order {
-            order.is_core_wanted = !self.ready.is_empty();
+            order.is_core_wanted = self.ready.iter().any(|&ready| scheduler::may_run(&self.pins, ready, core));
         }
         let env = Environment {
             thread: &mut self.threads[thread],
@@ -919,8 +925,13 @@ impl Component for Host {
                 ("unnamed_waits", StatsNode::Counter(self.unnamed_waits)),
             ]),
         ));
-        nodes
-            .push(("pages".into(), StatsNode::group([("dram", StatsNode::Level(dram)), ("pm", StatsNode::Level(pm))])));
+        let by_node = self.table.nodes().map(|(node, pages)| (node.name.clone(), StatsNode::Level(pages)));
+        let pages = [
+            ("dram".to_owned(), StatsNode::Level(dram)),
+            ("pm".to_owned(), StatsNode::Level(pm)),
+            ("by_node".to_owned(), StatsNode::group(by_node)),
+        ];
+        nodes.push(("pages".into(), StatsNode::group(pages)));
         StatsNode::group(nodes)
     }
 }

@@ -62,6 +62,11 @@ fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// Whether `thread` may run on `core`, as [`Workload::pins`](super::Workload::pins) says.
+pub fn may_run(pins: &[usize], thread: usize, core: usize) -> bool {
+    pins.is_empty() || pins[thread % pins.len()] == core
+}
+
 impl Host {
     /// `thread` may go on from `cycle` on.
     pub(super) fn make_ready(&mut self, thread: usize, cycle: u64, context: &mut Context<'_>) {
@@ -72,10 +77,16 @@ impl Host {
         let is_new = self.thread_states[thread] == ThreadState::Unstarted;
         let cycle = if is_new { cycle + self.start_delays[thread] } else { cycle };
         self.thread_states[thread] = ThreadState::Ready;
-        let idle = |state: &CoreState| state.thread.is_none();
-        let own = self.core_states.iter().position(|state| idle(state) && state.last_thread == Some(thread));
-        let unused = || self.core_states.iter().position(|state| idle(state) && state.last_thread.is_none());
-        let any = || self.core_states.iter().position(idle);
+        let pins = &self.pins;
+        let core_where = |is_right: &dyn Fn(&CoreState) -> bool| {
+            let mut states = self.core_states.iter().enumerate();
+            let found =
+                states.find(|(core, state)| state.thread.is_none() && may_run(pins, thread, *core) && is_right(state));
+            found.map(|(core, _)| core)
+        };
+        let own = core_where(&|state| state.last_thread == Some(thread));
+        let unused = || core_where(&|state| state.last_thread.is_none());
+        let any = || core_where(&|_| true);
         match own.or_else(unused).or_else(any) {
             Some(core) => self.assign(core, thread, cycle, context),
             None => {
@@ -85,9 +96,10 @@ impl Host {
         }
     }
 
-    /// Gives `core` to the next thread that is ready, if there is one.
+    /// Gives `core` to the next thread that is ready for it, if there is one.
     fn assign_next(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
-        if let Some(thread) = self.ready.pop_front() {
+        let next = self.ready.iter().position(|&thread| may_run(&self.pins, thread, core));
+        if let Some(thread) = next.and_then(|next| self.ready.remove(next)) {
             self.assign(core, thread, cycle, context);
         }
     }
@@ -127,7 +139,8 @@ impl Host {
         let state = &self.core_states[core];
         let has_executed =
             state.thread.is_some_and(|thread| self.threads[thread].instructions > state.slice_instructions);
-        !self.ready.is_empty() && has_executed && self.cores[core].cycle() >= state.slice_start + self.time_slice
+        let is_wanted = || self.ready.iter().any(|&ready| may_run(&self.pins, ready, core));
+        has_executed && self.cores[core].cycle() >= state.slice_start + self.time_slice && is_wanted()
     }
 
     fn note_core_time(&mut self, core: usize, cycle: u64) {

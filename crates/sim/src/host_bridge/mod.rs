@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 pub use config::{HostBridgeConfig, PortDescription};
 pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
-pub use stats::HostBridgeStats;
+pub use stats::{HostBridgeStats, NodeCounts};
 
 use crate::kernel::link::Transmitter;
 use crate::kernel::{Component, Context, Event, PortId};
@@ -70,6 +70,13 @@ impl HostBridge {
             write_order: WriteOrder::default(),
             stats: HostBridgeStats::default(),
         }
+    }
+
+    /// The same, which counts by these memory nodes, in the order of their addresses.
+    #[must_use]
+    pub fn counting(mut self, nodes: Vec<NodeCounts>) -> HostBridge {
+        self.stats.nodes = nodes;
+        self
     }
 
     /// Everything counted so far, without the ports.
@@ -128,7 +135,7 @@ impl HostBridge {
         let outstanding = memory_port.tags.answered(&mut answer);
         let at_host = context.now() + self.latency;
         answer.stack.charge(Stage::HostBridge, at_host);
-        self.stats.answers += 1;
+        self.stats.count_answer(&answer);
         context.send(HOST_PORT, answer, at_host);
         if outstanding.is_watched {
             for held in self.write_order.finished(outstanding.line) {
@@ -196,7 +203,7 @@ impl Component for HostBridge {
     }
 
     fn stats(&self, now: Time) -> StatsNode {
-        let mut nodes = self.stats.nodes();
+        let mut nodes = self.stats.to_nodes();
         for (index, port) in self.memory_ports.iter().enumerate() {
             nodes.push((format!("port{}", index + 1), port.transmitter.stats(now)));
         }

@@ -1,6 +1,7 @@
 //! What a host bridge counts.
 
-use crate::message::{Cause, Message, Opcode};
+use crate::line::LineAddress;
+use crate::message::{Cause, Message, Opcode, Stage};
 use crate::stats::StatsNode;
 
 /// The requests, in the order of their indices, with their names in statistics.
@@ -32,6 +33,23 @@ pub struct HostBridgeStats {
     pub held_ps: u64,
     /// The most that waited at a time.
     pub held_max: u64,
+    /// By memory node, in the order of their addresses.
+    pub nodes: Vec<NodeCounts>,
+}
+
+/// What went to one memory node.
+#[derive(Clone, Debug)]
+pub struct NodeCounts {
+    /// Its name.
+    pub name: String,
+    /// The first line behind it.
+    pub end: LineAddress,
+    /// Reads of the last-level cache.
+    pub reads: u64,
+    /// Writes of it.
+    pub writes: u64,
+    /// Time reads took from the last level on until their answer was back there, summed over those that were answered, in ps.
+    pub read_ps: u64,
 }
 
 impl HostBridgeStats {
@@ -41,10 +59,27 @@ impl HostBridgeStats {
         let cause = CAUSES.iter().position(|(cause, _)| *cause == message.cause);
         let request = request.unwrap_or_else(|| panic!("{:?} is no request", message.opcode));
         self.requests[request][cause.expect("every cause has a name")] += 1;
+        if let Some(node) = self.node_of(message.line) {
+            *(if message.is_write() { &mut node.writes } else { &mut node.reads }) += 1;
+        }
+    }
+
+    /// Counts an answer, which is back at the last-level cache when its stack ends.
+    pub fn count_answer(&mut self, answer: &Message) {
+        self.answers += 1;
+        if answer.opcode == Opcode::MemData
+            && let Some(node) = self.node_of(answer.line)
+        {
+            node.read_ps += answer.stack.total_without(&[Stage::Core]).as_ps();
+        }
+    }
+
+    fn node_of(&mut self, line: LineAddress) -> Option<&mut NodeCounts> {
+        self.nodes.iter_mut().find(|node| line < node.end)
     }
 
     /// As children of a node.
-    pub fn nodes(&self) -> Vec<(String, StatsNode)> {
+    pub fn to_nodes(&self) -> Vec<(String, StatsNode)> {
         let by_cause = |counts: &[u64; CAUSES.len()]| {
             StatsNode::group(CAUSES.iter().zip(counts).map(|((_, name), count)| (*name, StatsNode::Counter(*count))))
         };
@@ -56,6 +91,19 @@ impl HostBridgeStats {
             ("held".to_owned(), StatsNode::Counter(self.held)),
             ("held_ps".to_owned(), StatsNode::Counter(self.held_ps)),
             ("held_max".to_owned(), StatsNode::Level(self.held_max)),
+            ("nodes".to_owned(), StatsNode::group(self.nodes.iter().map(NodeCounts::to_node))),
         ]
+    }
+}
+
+impl NodeCounts {
+    /// The node `name` whose last line is before `end`, and after those of the node before it.
+    pub fn new(name: &str, end: LineAddress) -> NodeCounts {
+        NodeCounts { name: name.to_owned(), end, reads: 0, writes: 0, read_ps: 0 }
+    }
+
+    fn to_node(&self) -> (String, StatsNode) {
+        let counts = [("reads", self.reads), ("writes", self.writes), ("read_ps", self.read_ps)];
+        (self.name.clone(), StatsNode::group(counts.map(|(name, count)| (name, StatsNode::Counter(count)))))
     }
 }

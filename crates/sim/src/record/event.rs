@@ -19,6 +19,11 @@ pub struct Clock(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Protection(pub u8);
 
+impl Protection {
+    /// What may be written.
+    pub const WRITE: u8 = 2;
+}
+
 /// What lies behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

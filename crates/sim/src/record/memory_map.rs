@@ -95,6 +95,18 @@ impl MemoryMap {
         AddressRanges::union(mapped.map(|mapping| mapping.range).chain(self.stacks.iter().copied()))
     }
 
+    /// All addresses inside of executables and libraries that could ever be written to.
+    #[must_use]
+    pub fn data(&self) -> AddressRanges {
+        let is_inside = |mapping: &Mapping| {
+            let module = |module: &LoadedModule| {
+                module.range.start <= mapping.range.start && mapping.range.end <= module.range.end
+            };
+            mapping.protection.0 & Protection::WRITE != 0 && self.modules.iter().any(module)
+        };
+        self.ranges(is_inside)
+    }
+
     fn ranges(&self, is_meant: impl Fn(&Mapping) -> bool) -> AddressRanges {
         AddressRanges::union(self.mappings.iter().filter(|mapping| is_meant(mapping)).map(|mapping| mapping.range))
     }

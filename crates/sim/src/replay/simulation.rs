@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::address_space::{PageTable, Placement};
 use crate::config::Machine;
 use crate::config::topology::HostId;
-use crate::core::page_table::PageTable;
 use crate::core::persist::PersistMode;
 use crate::core::split::split;
 use crate::error::SimulationError;
 use crate::host::sample_plan::SamplePlan;
-use crate::host::{Host, RegionBoundary, Workload};
+use crate::host::{Host, RegionBoundary, ThreadPlacement, Workload};
 use crate::isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
 use crate::isa::x86_64::decode_program;
 use crate::kernel::trace::Trace;
@@ -40,6 +40,8 @@ pub struct Options {
     pub pm_writes_limit: Option<u64>,
     /// Instructions of all hosts together after which every thread stops at the end of the block that it is in; warming counts.
     pub instructions_limit: Option<u64>,
+    /// On which cores threads run.
+    pub threads: ThreadPlacement,
     /// Which start times threads get; with 0 none starts late.
     pub seed: u64,
     /// Which parts are replayed in detail; all if there is none.
@@ -105,8 +107,8 @@ impl Program {
 pub struct HostProgram {
     /// The program.
     pub program: Program,
-    /// Which of its virtual addresses are PM.
-    pub persistent: AddressRanges,
+    /// Where its memory lies.
+    pub placement: Placement,
     /// Instructions after which each of its threads stops; empty if none does.
     pub thread_limits: Vec<u64>,
 }
@@ -704,13 +706,12 @@ fn workload(
     host: HostId,
     options: &Options,
 ) -> Result<Workload, RecordError> {
-    let HostProgram { program, persistent, thread_limits } = program;
+    let HostProgram { program, placement, thread_limits } = program;
     let bytes =
         |ranges: &AddressRanges| ranges.as_slice().iter().map(|range| range.start..range.end).collect::<Vec<_>>();
     let mapped = program.record.memory_map()?.mappings().iter().map(|mapping| mapping.range);
     let mapped = bytes(&AddressRanges::union(mapped));
-    let dram_bytes = machine.dram.capacity_mib << 20;
-    let table = PageTable::new(bytes(persistent), &mapped, dram_bytes, &machine.topology().frames_of(host))
+    let table = PageTable::new(placement, &mapped, machine.nodes_of(host))
         .with_vdso(bytes(&program.record.memory_map()?.vdso()));
     let is_alone = machine.topology().hosts.len() == 1;
     // Hosts with equal records are not to start alike.
@@ -720,6 +721,7 @@ fn workload(
         blocks: split(&program.blocks, &machine.core),
         table,
         persist: persist_policy(machine, options.persist),
+        pins: options.threads.pins(usize::from(machine.core.count)),
         limits: thread_limits.clone(),
         pm_writes_limit: options.pm_writes_limit.filter(|_| is_alone),
         seed,

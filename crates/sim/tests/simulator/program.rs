@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use fencepost_sim::address_space::Placement;
 use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, Clock, CutPolicy, Event, Info, Record, SlotKind, ThreadId,
@@ -244,13 +246,24 @@ impl LittleProgram {
     pub fn on_host(&self) -> HostProgram {
         let range = AddressRange { start: PERSISTENT, end: PERSISTENT + PERSISTENT_BYTES };
         let persistent = AddressRanges::union([range]);
-        HostProgram { program: self.program.clone(), persistent, thread_limits: Vec::new() }
+        HostProgram {
+            program: self.program.clone(),
+            placement: Placement::in_dram_and_pm(&persistent),
+            thread_limits: Vec::new(),
+        }
     }
 }
 
 /// The options under which the program's own flushes are all that is persisted.
 pub fn options() -> Options {
-    Options { persist: PersistMode::Program, pm_writes_limit: None, seed: 0, instructions_limit: None, sample: None }
+    Options {
+        persist: PersistMode::Program,
+        pm_writes_limit: None,
+        seed: 0,
+        threads: ThreadPlacement::default(),
+        instructions_limit: None,
+        sample: None,
+    }
 }
 
 /// Line `number` of persistent memory, by its virtual address.

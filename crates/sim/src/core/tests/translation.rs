@@ -2,8 +2,8 @@
 
 use super::core_with;
 use crate::address_map::PM_BASE;
+use crate::address_space::page_table::PageTable;
 use crate::cache::hierarchy::Want;
-use crate::core::page_table::PageTable;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, READ, Script, Setup, WAY_BACK, WAY_OUT};
 use crate::message::Cause;
@@ -132,7 +132,8 @@ fn s811_a_load_that_walks_is_waited_for_by_an_mfence() {
 #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
 #[test]
 fn s812_a_page_of_which_pm_has_a_part_is_pm() {
-    let table = PageTable::new(vec![0x1800..0x1900, 0x5fff..0x6001], &[], 1 << 20, &[PM_BASE..PM_BASE + (1 << 20)]);
+    let table =
+        PageTable::in_dram_and_pm(&[0x1800..0x1900, 0x5fff..0x6001], &[], 1 << 20, &[PM_BASE..PM_BASE + (1 << 20)]);
     let persistent: Vec<u64> = (0..8).filter(|page| table.is_persistent(page << 12)).collect();
     assert_eq!(persistent, [1, 5, 6]);
 }

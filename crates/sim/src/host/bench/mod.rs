@@ -13,10 +13,10 @@ pub use self::script::{CODE, DRAM, PM, Script};
 
 use super::{Host, HostConfig, RegionBoundary, Workload};
 use crate::address_map::{PM_BASE, is_pm};
+use crate::address_space::page_table::PageTable;
 use crate::cache::array::{Line, State};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
 use crate::config::{Machine, SourceText};
-use crate::core::page_table::PageTable;
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::split::split;
 use crate::core::stats::CoreStats;
@@ -47,6 +47,7 @@ const MEMORY: ComponentId = ComponentId(1);
 pub struct Setup {
     sets: Vec<String>,
     persist: Option<PersistMode>,
+    pins: Vec<usize>,
     limits: Vec<u64>,
     pm_writes_limit: Option<u64>,
     seed: u64,
@@ -68,6 +69,11 @@ impl Setup {
     }
 
     /// Each thread stops after so many instructions.
+    pub fn pins(mut self, pins: &[usize]) -> Setup {
+        self.pins = pins.to_vec();
+        self
+    }
+
     pub fn limits(mut self, limits: &[u64]) -> Setup {
         self.limits = limits.to_vec();
         self
@@ -160,10 +166,10 @@ impl Bench {
         let workload = Workload {
             blocks: split(&decode_program(record.program()).into(), &machine.core),
             record: record.clone(),
-            #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
-            table: PageTable::new(vec![PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
+            table: PageTable::in_dram_and_pm(&[PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
                 .with_vdso(setup.vdso.into_iter().collect()),
             persist,
+            pins: setup.pins,
             limits: setup.limits,
             pm_writes_limit: setup.pm_writes_limit,
             seed: setup.seed,

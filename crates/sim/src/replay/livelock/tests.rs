@@ -1,9 +1,11 @@
 //! Whole systems in which one component does what none may do: each ends in a report that names who waits for whom.
 
 use super::LivelockWatch;
+use crate::address_space::Placement;
 use crate::config::{Machine, SourceText};
 use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
+use crate::host::ThreadPlacement;
 use crate::host::bench::assembler::{RAX, RBX, clwb, sfence, store};
 use crate::host::bench::{PM, Script};
 use crate::kernel::broken::Fault;
@@ -53,12 +55,17 @@ fn persists(lines: u64) -> HostProgram {
         script.run(0, &[store(RBX, RAX, PM + 64 * line), clwb(RBX, PM + 64 * line), sfence()]);
     }
     let persistent = AddressRanges::union([AddressRange { start: PM, end: PM + (1 << 24) }]);
-    HostProgram { program: Program::new(script.record()), persistent, thread_limits: Vec::new() }
+    HostProgram {
+        program: Program::new(script.record()),
+        placement: Placement::in_dram_and_pm(&persistent),
+        thread_limits: Vec::new(),
+    }
 }
 
 /// Each host of `machine` persists so many lines.
 fn replay(machine: &Machine, scheme: Scheme, lines: &[u64]) -> Simulation {
     let options = Options {
+        threads: ThreadPlacement::default(),
         persist: PersistMode::Program,
         pm_writes_limit: None,
         instructions_limit: None,
