@@ -51,7 +51,7 @@ def spin_wait_without_end(word: int, iterations: int) -> bytes:
 class CraftedRecord:
     """A record in the making, of any version of the format."""
 
-    def __init__(self, version: int = 1) -> None:
+    def __init__(self, version: int = 1, isa: str = "x86-64") -> None:
         self._version = version
         self._file = bytearray()
         self._index: list[tuple[int, int, int, int]] = []
@@ -59,7 +59,7 @@ class CraftedRecord:
         self._code_frames, self._blocks = 0, 1
         info = {
             "format_version": version,
-            "isa": "x86-64",
+            "isa": isa,
             "recorder": "by hand",
             "engine": "none",
             "program": "crafted",

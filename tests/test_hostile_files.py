@@ -108,6 +108,42 @@ def test_a_record_in_the_place_of_the_machine_is_recognised(
     assert "it is a record, and a machine comes first" in done.stderr
 
 
+REPLAYS = {
+    "run": ["run", "pcs-table1", "RECORD", "--scheme", "nopb"],
+    "compare": ["compare", "pcs-table1", "RECORD"],
+    "explain": ["explain", "pcs-table1", "RECORD"],
+    "whatif": ["whatif", "pcs-table1", "RECORD", "link.latency_ns=10,20"],
+    "power": ["power", "pcs-table1", "RECORD"],
+    "crash": ["crash", "pcs-table1", "RECORD", "--pm", "file:pool", "--check", "true {image}"],
+}
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sound record of another processor."""
+    record = CraftedRecord(version=3, isa="aarch64")
+    record.code([block(0x400000, b"\x1f\x20\x03\xd5")])
+    record.trace(0, 1, varint(0) * 3 + varint(1), events=thread_start())
+    return record.write(tmp_path_factory.mktemp("foreign") / "foreign.fencepost")
+
+
+@pytest.mark.parametrize("command", REPLAYS.values(), ids=REPLAYS)
+def test_a_record_of_another_instruction_set_is_not_replayed(
+    command: list[str], foreign: Path
+) -> None:
+    done, _ = bounded(*(foreign if word == "RECORD" else word for word in command))
+    assert done.returncode == 2, done.stdout
+    message = "foreign.fencepost: its instruction set is `aarch64`, and this version replays x86-64"
+    assert message in "".join(done.stderr.splitlines())
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_a_record_of_another_instruction_set_is_shown(foreign: Path) -> None:
+    done, _ = bounded("info", foreign)
+    assert done.returncode == 0, done.stderr
+    assert "aarch64" in done.stdout
+
+
 def test_a_machine_file_that_is_far_too_long_is_refused(tmp_path: Path) -> None:
     machine = tmp_path / "m.toml"
     with machine.open("wb") as file:

@@ -32,7 +32,8 @@ fuzz_target!(|input: &[u8]| {
     let selector: PmSelector = "file:pool".parse().expect("it is a selector");
     let Ok(file) = PoolFile::of_record(&record, &selector) else { return };
     let Ok(persistent) = record.memory_map().and_then(|map| Ok(map.select(&selector))) else { return };
-    let Ok(recorded) = RecordedStores::read(&Program::new(record), &persistent) else { return };
+    let Ok(program) = Program::new(record) else { return };
+    let Ok(recorded) = RecordedStores::read(&program, &persistent) else { return };
     for lost in 0..recorded.stores.len().min(STORES_MAX) as StoreId {
         diagnose(&recorded, lost, lost.checked_sub(1));
     }

@@ -68,10 +68,10 @@ impl OpenRecord {
         let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
         let decode = |record| {
             let start = Instant::now();
-            let program = Program::new(record);
-            Self { program, decode_time: start.elapsed() }
+            let program = Program::new(record)?;
+            Ok(Self { program, decode_time: start.elapsed() })
         };
-        let open = || py.detach(|| Record::open(source, cut).map(decode)).map_err(input);
+        let open = || py.detach(|| Record::open(source, cut).and_then(decode)).map_err(input);
         caught(|| shown(&path), open)
     }
 

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let persistent = record.memory_map()?.select(&selector);
     let program = HostProgram {
-        program: Program::new(record),
+        program: Program::new(record)?,
         placement: Placement::in_dram_and_pm(&persistent),
         thread_limits: Vec::new(),
     };

@@ -443,7 +443,8 @@ mod tests {
         let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, wake: None, iterations: 9 };
         writer.event(ThreadId(1), &spin).expect("a vector takes everything");
         let file = writer.seal("exit 0").expect("a vector takes everything");
-        Program::new(Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse).expect("it is sound"))
+        let record = Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse);
+        record.and_then(Program::new).expect("it is sound")
     }
 
     #[test]

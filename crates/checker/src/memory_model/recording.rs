@@ -160,7 +160,7 @@ impl Recording {
         let record = Record::open(Arc::new(Bytes::new("litmus.fencepost", bytes)), CutPolicy::Refuse);
         let range = AddressRange { start: PERSISTENT, end: PERSISTENT + PERSISTENT_BYTES };
         HostProgram {
-            program: Program::new(record.expect("it was just written")),
+            program: record.and_then(Program::new).expect("it was just written"),
             placement: Placement::in_dram_and_pm(&AddressRanges::union([range])),
             thread_limits: Vec::new(),
         }

@@ -84,6 +84,14 @@ pub enum Problem {
     /// The information about the recording does not parse.
     #[error("the frame breaks the format: its JSON does not parse: {0}")]
     Json(String),
+    /// Its instructions are of a processor that the simulator does not know. The record itself may be sound.
+    #[error("its instruction set is `{found}`, and this version replays {}", .replayable.join(", "))]
+    OtherInstructionSet {
+        /// That of the record.
+        found: String,
+        /// Those that can be replayed.
+        replayable: &'static [&'static str],
+    },
     /// The source failed.
     #[error("reading failed: {0}")]
     Io(String),

@@ -16,10 +16,10 @@ use crate::error::SimulationError;
 use crate::host::sample_plan::SamplePlan;
 use crate::host::{Host, RegionBoundary, ThreadPlacement, Workload};
 use crate::isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
-use crate::isa::x86_64::decode_program;
+use crate::isa::x86_64::{INSTRUCTION_SETS, decode_program};
 use crate::kernel::trace::Trace;
 use crate::line::{LineAddress, Version};
-use crate::record::{AddressRanges, Record, RecordError};
+use crate::record::{AddressRanges, Problem, Record, RecordError};
 use crate::replay::livelock::{self, LivelockWatch};
 use crate::replay::sampling::{Sample, Sampling, refuse_sampling};
 use crate::stats::StatsNode;
@@ -56,10 +56,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes the code of `record`.
-    pub fn new(record: Record) -> Program {
+    /// Decodes the code of `record`; refuses one of an instruction set that cannot be decoded.
+    pub fn new(record: Record) -> Result<Program, RecordError> {
+        let found = &record.info().isa;
+        if !INSTRUCTION_SETS.contains(&found.as_str()) {
+            let problem = Problem::OtherInstructionSet { found: found.clone(), replayable: INSTRUCTION_SETS };
+            return Err(RecordError { record: record.source().name().to_owned(), frame: None, problem });
+        }
         let blocks = decode_program(record.program()).into();
-        Program { record, blocks }
+        Ok(Program { record, blocks })
     }
 
     /// Its record.

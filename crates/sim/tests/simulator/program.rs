@@ -193,7 +193,7 @@ impl ProgramBuilder {
     pub fn finish(self) -> LittleProgram {
         let bytes = self.writer.seal("exit 0").expect("memory takes everything");
         let record = Record::open(Arc::new(Bytes::new("little.fencepost", bytes)), CutPolicy::Refuse);
-        LittleProgram { program: Program::new(record.expect("it was just written")), writes: self.writes }
+        LittleProgram { program: record.and_then(Program::new).expect("it was just written"), writes: self.writes }
     }
 
     fn block(&mut self, instructions: Vec<Instruction>) -> u32 {

@@ -8,9 +8,12 @@ use iced_x86::{
 };
 
 use super::micro_op::{Aside, DecodedBlock, Exit, MicroOp, Operation, Register, StringOperands, WarmBlock};
-use crate::record::{Block, Marker, Program, Slot, SlotKind};
+use crate::record::{Block, ISA_X86_64, Marker, Program, Slot, SlotKind};
 
-/// Decodes every block of a program; the result is indexed by block id.
+/// The instruction sets that are decoded, by their names in records.
+pub const INSTRUCTION_SETS: &[&str] = &[ISA_X86_64];
+
+/// Decodes every block of a program, whose instruction set has to be one of [`INSTRUCTION_SETS`]; the result is indexed by block id.
 pub fn decode_program(program: &Program) -> Vec<DecodedBlock> {
     let mut info = InstructionInfoFactory::new();
     program.blocks.iter().map(|block| decode_block(block, &mut info)).collect()

@@ -56,7 +56,7 @@ fn persists(lines: u64) -> HostProgram {
     }
     let persistent = AddressRanges::union([AddressRange { start: PM, end: PM + (1 << 24) }]);
     HostProgram {
-        program: Program::new(script.record()),
+        program: Program::new(script.record()).expect("it is x86-64"),
         placement: Placement::in_dram_and_pm(&persistent),
         thread_limits: Vec::new(),
     }

@@ -1,0 +1,24 @@
+//! Which records can be replayed.
+
+use std::sync::Arc;
+
+use fencepost_sim::core::decode::INSTRUCTION_SETS;
+use fencepost_sim::record::{Bytes, CutPolicy, ISA_X86_64, Info, Problem, Record, RecordError, Writer, WriterOptions};
+use fencepost_sim::simulation::Program;
+
+fn program(isa: &str) -> Result<Program, RecordError> {
+    let info = Info { isa: isa.into(), ..Info::default() };
+    let writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("memory takes everything");
+    let bytes = writer.seal("exit 0").expect("memory takes everything");
+    Program::new(Record::open(Arc::new(Bytes::new("foreign.fencepost", bytes)), CutPolicy::Refuse)?)
+}
+
+#[test]
+fn a_record_of_another_instruction_set_is_refused() {
+    assert!(program(ISA_X86_64).is_ok());
+    let error = program("aarch64").err().expect("its code cannot be decoded");
+    let problem = Problem::OtherInstructionSet { found: "aarch64".into(), replayable: INSTRUCTION_SETS };
+    assert_eq!((&error.problem, error.frame), (&problem, None));
+    let message = "foreign.fencepost: its instruction set is `aarch64`, and this version replays x86-64";
+    assert_eq!(error.to_string(), message);
+}
