@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from fencepost.validation import Work, host_programs, persist
-from fencepost.validation.recordings import fingerprint
 from installed import FENCEPOST, FFT, ROOT, Fencepost
 
 Result = dict[str, Any]
@@ -52,29 +50,3 @@ def fft_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [FENCEPOST, "record", "-o", record, "--", *FFT]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return record
-
-
-@pytest.fixture(scope="session")
-def recorded_work(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    """Where the programs of experiments/ are recorded once for all tests."""
-    return Work(tmp_path_factory.mktemp("work"), lambda _: None, quick=False)
-
-
-@pytest.fixture(scope="session")
-def is_recorded_as_published(recorded_work: Work) -> bool:
-    """Whether what is recorded here is what docs/validation.md was made from.
-
-    It is not with another compiler or C library, nor always on another processor or kernel, and
-    then rows differ a little.
-    """
-    page = (ROOT / "docs" / "validation.md").read_text()
-    records = host_programs.records(recorded_work, tuple(host_programs.ARGUMENTS))
-    records += persist.records(recorded_work)
-    return all(fingerprint(record) in page for record in records)
-
-
-@pytest.fixture(scope="session")
-def as_published(is_recorded_as_published: bool) -> None:
-    """Skips what is only true of the records that the page was made from."""
-    if not is_recorded_as_published:
-        pytest.skip("the programs are recorded otherwise here than for docs/validation.md")

@@ -12,7 +12,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.tree import ROOT
+from fencepost.tree import RECORDS, ROOT
 from fencepost.validation import Comparison, Findings, Row, Work, last_line, misses, page
 from fencepost.validation.flits import FLITS
 from fencepost.validation.host import HOST
@@ -37,6 +37,15 @@ def validate(
     quick: Annotated[
         bool, typer.Option("--quick", help="A representative part of the points, in seconds.")
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record",
+            metavar="FOLDER",
+            help="Record the programs of experiments/ anew into FOLDER, and replay those records "
+            "in place of experiments/records.",
+        ),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
     docs: Annotated[
         Path | None,
@@ -55,10 +64,14 @@ def validate(
     if docs is not None and (quick or name):
         part = "--quick" if quick else f"`{name}` alone"
         raise InputError(f"--docs writes the whole page; it cannot be made from {part}")
+    if docs is not None and record is not None and record.resolve() != RECORDS:
+        raise InputError(f"--docs writes the page of the committed records: --record {RECORDS}")
     outputs.check({"--json": json_file})
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
     work = Work(FOLDER, console.messages().print, quick)
+    if record is not None:
+        work = _recorded_anew(replace(work, records=record), chosen)
     known = misses.known_misses()
     done: list[tuple[Comparison, Findings]] = []
     faults: list[str] = []
@@ -89,6 +102,19 @@ def validate(
         raise typer.Exit(CHECK_FAILED)
     if faults:
         raise typer.Exit(FAULT)
+
+
+def _recorded_anew(work: Work, chosen: list[Comparison]) -> Work:
+    """`work`, in whose folder of records are now those that the comparisons replay."""
+    recorders = [comparison.record for comparison in chosen if comparison.record]
+    if not recorders:
+        names = ", ".join(name for name, comparison in COMPARISONS.items() if comparison.record)
+        message = f"`{chosen[0].name}` replays no committed record; --record belongs to: {names}"
+        raise InputError(message)
+    work.records.mkdir(parents=True, exist_ok=True)
+    for recorder in recorders:
+        recorder(work)
+    return work
 
 
 def _explained(findings: Findings, known: dict[misses.Key, misses.KnownMiss]) -> Findings:

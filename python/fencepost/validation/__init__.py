@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fencepost.tree import RECORDS
+
 Log = Callable[[str], None]
 
 # Whose figure a row is compared with.
@@ -70,6 +72,7 @@ class Work:
     folder: Path
     log: Log
     quick: bool  # a representative part of the points, in seconds
+    records: Path = RECORDS  # of the programs of experiments/
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A named set of rows, and how to make them."""
+    """A named set of rows, and how to make them; `record` makes the records that it replays."""
 
     name: str
     title: str
     description: str
     run: Callable[[Work], Findings]
+    record: Callable[[Work], None] | None = None
 
 
 def last_line(rows: list[Row]) -> str:

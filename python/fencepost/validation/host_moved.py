@@ -4,8 +4,8 @@ The environment of the programs grows, so that their stack moves down; nothing e
 """
 
 from fencepost.validation import Row, Work, page
+from fencepost.validation.host_programs import MOVED_BYTES
 
-MOVED_BYTES = (0, 512, 1024, 1536, 2048, 2560, 3072, 3584)
 SHOWN_FROM = 0.02  # part of the lowest; and more than SHOWN_COUNT of a count
 SHOWN_COUNT = 2
 

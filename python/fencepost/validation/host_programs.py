@@ -1,6 +1,7 @@
-"""The programs with known answers (`experiments/host`): recording them, replaying their points.
+"""The programs with known answers (`experiments/host`): their records, and replays of their points.
 
-Each program is recorded once; each of its measured points is a region of interest.
+Each of a program's measured points is a region of interest. The records are committed
+(`experiments/records`), one for each place of the stack (`MOVED_BYTES`); `record` makes them anew.
 """
 
 import csv
@@ -13,7 +14,7 @@ from fencepost import machines
 from fencepost.experiment import options
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Log, Work
-from fencepost.validation.recordings import recorded
+from fencepost.validation.recordings import record_alike
 from fencepost.validation.replays import replayed
 
 MACHINE = "gem5-o3"
@@ -29,6 +30,8 @@ ARGUMENTS = {
     "mb_persist": ["512"],
     "mb_queue": ["500"],
 }
+# By how much the stack lies lower: rows are of the first place, host_moved.py compares all.
+MOVED_BYTES = (0, 512, 1024, 1536, 2048, 2560, 3072, 3584)
 MEMORIES = {"dram": NOTHING, "pm": ARENA}
 
 Resolved = dict[str, dict[str, Any]]  # machines by name
@@ -62,11 +65,19 @@ def points_on(
 
 def records(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Path]:
     """The record of each program, whose stack lies `moved_bytes` lower."""
+    moved = f"-{moved_bytes}" if moved_bytes else ""
+    return [work.records / f"{program}{moved}.fencepost" for program in programs]
+
+
+def record(work: Work) -> None:
+    """Makes every program's records anew, in `work.records`."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    return [
-        recorded(work, BUILD / "host" / program, ARGUMENTS[program], moved_bytes)
-        for program in programs
-    ]
+    programs = tuple(ARGUMENTS)
+    for moved_bytes in MOVED_BYTES:
+        for program, made in zip(programs, records(work, programs, moved_bytes), strict=True):
+            work.log(f"recording {made.stem}")
+            binary = BUILD / "host" / program
+            record_alike(made, binary, ARGUMENTS[program], work.folder, moved_bytes)
 
 
 def _replay(record: Path, resolved: Resolved, work: Work) -> dict[str, dict[str, Any]]:

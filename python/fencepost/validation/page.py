@@ -1,7 +1,6 @@
 """docs/validation.md: every row of every comparison, its tables and its pictures."""
 
 from fencepost.validation import REFERENCES, Comparison, Findings, Row, last_line
-from fencepost.validation.recordings import sources_fingerprint, toolchain
 
 _INTRODUCTION = """Made by `make validate`. Every point, *compared with | ours | difference*. What \
 a row is compared with is of several kinds, which no count mixes:
@@ -17,6 +16,11 @@ a row is compared with is of several kinds, which no count mixes:
 Misses are shown as misses. Why, as far as it is known, and how large a difference that explains, \
 is in [`experiments/misses.csv`](../experiments/misses.csv); what misses by more or less counts as \
 unexplained.
+
+The programs of `experiments/` are not recorded here: their records are committed, in \
+[`experiments/records`](../experiments/records), so their rows are the same on every machine \
+([how they were made](../experiments/host/README.md#the-records)). Only *A sample against full \
+detail* records its programs each time.
 """
 
 
@@ -26,7 +30,6 @@ def markdown(comparisons: list[tuple[Comparison, Findings]]) -> str:
     parts = [
         "# Validation\n",
         _INTRODUCTION,
-        made_with(),
         f"{last_line(everything)}\n",
         _counts(everything),
     ]
@@ -39,16 +42,6 @@ def markdown(comparisons: list[tuple[Comparison, Findings]]) -> str:
         if not all(row.holds for row in findings.rows):
             parts += ["### Misses\n", reasons(findings.rows)]
     return "\n".join(parts)
-
-
-def made_with() -> str:
-    """What was recorded, and with what it was compiled."""
-    return (
-        f"The sources of the recorded programs have the fingerprint {sources_fingerprint()}; they "
-        f"were compiled with {toolchain()}. How the C library starts depends on the processor and "
-        "the kernel as well. Where the records have other fingerprints than those below, the rows "
-        "of recorded programs come out a little different.\n"
-    )
 
 
 def figure_text(value: float, unit: str) -> str:

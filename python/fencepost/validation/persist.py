@@ -1,7 +1,8 @@
 """The comparison `persist`: {store, flush, fence} loops against ordering rules, and one module.
 
-Two programs of experiments/persist are recorded once and replayed on machines with PM as local
-memory, behind a switch under every scheme, and like a 3D XPoint module.
+The records of two programs of experiments/persist, which are committed (`experiments/records`), are
+replayed on machines with PM as local memory, behind a switch under every scheme, and like a
+3D XPoint module.
 """
 
 import subprocess
@@ -17,7 +18,7 @@ from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import PARAMETERS, RULES, Comparison, Findings, Log, Row, Work
 from fencepost.validation.latencies import published
 from fencepost.validation.persist_rules import path, repetition_ns
-from fencepost.validation.recordings import named, recorded
+from fencepost.validation.recordings import record_alike
 from fencepost.validation.replays import replayed
 
 PROGRAMS = EXPERIMENTS / "persist" / "programs"
@@ -65,7 +66,7 @@ class Point:
 
 
 def compare(work: Work) -> Findings:
-    """Records and replays; rows of every point, and a table for each instruction."""
+    """Replays; rows of every point, and a table for each instruction."""
     loops, chase = records(work)
     chosen = {name: SCHEMES[name] for name in (QUICK if work.quick else SCHEMES)}
     points = [
@@ -77,14 +78,20 @@ def compare(work: Work) -> Findings:
     rows = [*_latency_rows(points), *_module_rows(points, chase, work.log)]
     rows += [_rule_row(point) for point in points]
     tables = [_table(instruction, points) for instruction in INSTRUCTIONS]
-    return Findings(rows, [named([loops, chase]), *tables])
+    return Findings(rows, tables)
 
 
 def records(work: Work) -> list[Path]:
     """Of the loops, and of the reads."""
+    return [work.records / f"{name}.fencepost" for name in ("persist_loops", "read_chase")]
+
+
+def record(work: Work) -> None:
+    """Makes the records anew, in `work.records`."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    names = ("persist_loops", "read_chase")
-    return [recorded(work, BUILD / "persist" / name, []) for name in names]
+    for made in records(work):
+        work.log(f"recording {made.stem}")
+        record_alike(made, BUILD / "persist" / made.stem, [], work.folder)
 
 
 def _runs(record: Path, machine: str, schemes: list[str], log: Log) -> list[dict[str, Any]]:
@@ -193,4 +200,5 @@ PERSIST = Comparison(
     "`core.flushes_in_flight`, the latencies along the path, the entries of the persist buffer. "
     "They hold within 10 %. Published of a real module: three latencies, each marked **set**.",
     compare,
+    record,
 )
