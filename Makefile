@@ -2,6 +2,7 @@
 #   make setup   everything that the others need, once; needs no network the second time
 #   make profile counts anew what the compiler optimises the simulator by, and builds it by that (PROFILE=no: without)
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
+#   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    the tests, but for those that take long
 #   make slow-tests  those
@@ -12,7 +13,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup profile demo reproduce test rust-tests python-tests recorder-tests slow-tests lint fuzz bench validate clean workloads
+.PHONY: setup profile demo reproduce test rust-tests python-tests recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -147,6 +148,11 @@ bench: setup
 
 validate: setup
 	$(BIN)/fencepost validate --docs docs --json out/validate.json
+
+# --- compare-results -----------------------------------------------------------------------
+
+compare-results: setup
+	@$(BIN)/python -m tests.compare_results "$(BASE)"
 
 # --- reproduce -----------------------------------------------------------------------------
 
