@@ -28,8 +28,10 @@ Key = tuple[str, str]  # machine and scheme
 def options(schemes: list[str] | None, pm: list[str] | None = None, **changes: Any) -> Document:
     """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
     usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
-    usual |= {"power": False, **dict.fromkeys(LIMITS)}
-    return {"schemes": schemes, "pm": pm or ["heap"], **usual, **changes}
+    usual |= {"power": False, "place": [], "threads": "free", **dict.fromkeys(LIMITS)}
+    # Where somebody says where the heap lies, it is not PM unless that says so.
+    is_placed = any(rule.startswith(("heap=", "all=")) for rule in changes.get("place", []))
+    return {"schemes": schemes, "pm": pm or ([] if is_placed else ["heap"]), **usual, **changes}
 
 
 def resolved(chosen: Document) -> Document:

@@ -104,9 +104,14 @@ impl Options {
 
     /// Where the memory of `record` lies on `host` of that machine, and what a reader has to know about it.
     pub fn placement(&self, record: &Record, machine: &Machine, host: HostId) -> PyResult<(Placement, Vec<String>)> {
-        let own = self.pm.iter().cloned().map(Rule::in_pm).chain(self.place.iter().cloned()).collect::<Vec<_>>();
+        let rules_of_machine = machine.placement_rules();
+        // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces it.
+        let heap = Part::Selected(PmSelector::Heap);
+        let places_heap = rules_of_machine.iter().any(|rule| rule.part == heap || rule.part == Part::All);
+        let pm = self.pm.iter().filter(|selector| !(places_heap && **selector == PmSelector::Heap));
+        let own: Vec<Rule> = pm.cloned().map(Rule::in_pm).chain(self.place.iter().cloned()).collect();
         let is_replaced = |rule: &Rule| own.iter().any(|other| other.part == rule.part);
-        let of_machine = machine.placement_rules().into_iter().filter(|rule| !is_replaced(rule));
+        let of_machine = rules_of_machine.into_iter().filter(|rule| !is_replaced(rule));
         let rules: Vec<Rule> = of_machine.chain(own.iter().cloned()).collect();
         let (placement, unmatched) =
             Placement::resolve(&rules, record.memory_map().map_err(input)?, &machine.nodes_of(host)).map_err(input)?;

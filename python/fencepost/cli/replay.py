@@ -32,6 +32,19 @@ Pm = Annotated[
         help="What is PM: heap, file:PATTERN, range:LO-HI (default heap).",
     ),
 ]
+Place = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--place",
+        metavar="PART=NODE[:POLICY]",
+        help="Where heap, stack, data, file:PATTERN, range:LO-HI or all lies: dram0 or a device; "
+        "bind, interleave=W1/W2, preferred=SIZE. Repeatable.",
+    ),
+]
+Threads = Annotated[
+    str,
+    typer.Option(metavar="HOW", help="Threads on cores: free, close, spread, or a list as 0,2,4."),
+]
 Persist = Annotated[
     str, typer.Option(metavar="HOW", help="What is persisted: program, sync, every:N.")
 ]
@@ -131,6 +144,8 @@ def run(
     ] = None,
     hosts: Hosts = None,
     pm: Pm = None,
+    place: Place = None,
+    threads: Threads = "free",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Json = None,
@@ -151,6 +166,8 @@ def run(
     chosen = options(
         [scheme],
         pm,
+        place=place or [],
+        threads=threads,
         persist=persist,
         set=sets or [],
         seed=seed,
@@ -177,6 +194,8 @@ def compare(
     schemes: Schemes = None,
     hosts: Hosts = None,
     pm: Pm = None,
+    place: Place = None,
+    threads: Threads = "free",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Json = None,
@@ -195,6 +214,8 @@ def compare(
     chosen = options(
         schemes_of(schemes),
         pm,
+        place=place or [],
+        threads=threads,
         persist=persist,
         set=sets or [],
         seed=seed,

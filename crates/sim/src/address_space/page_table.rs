@@ -327,7 +327,9 @@ fn memory_name(node: &MemoryNode) -> String {
 #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of them with one")]
 mod tests {
     use super::*;
-    use crate::address_map::PM_BASE;
+    use crate::address_map::EXPANDER_BASE;
+    use crate::address_space::Rule;
+    use crate::record::MemoryMap;
 
     const PAGE: u64 = 1 << PAGE_SHIFT;
 
@@ -382,5 +384,64 @@ mod tests {
         assert_eq!(table.exhausted(), None);
         table.frame(2);
         assert_eq!(table.exhausted(), Some("PM"));
+    }
+
+    /// Own DRAM, PM, and two expanders of so many pages each.
+    fn nodes(pages: u64) -> Vec<MemoryNode> {
+        let names = [("dram0", false, 0), ("pm0", true, PM_BASE), ("far0", false, EXPANDER_BASE)];
+        let node = |(name, is_pm, base): (&str, bool, u64)| MemoryNode {
+            name: name.to_owned(),
+            is_pm,
+            frames: base..base + pages * PAGE,
+        };
+        let mut nodes: Vec<MemoryNode> = names.into_iter().map(node).collect();
+        nodes.push(node(("far1", false, EXPANDER_BASE + (1 << 40))));
+        nodes
+    }
+
+    /// In which node each of the pages 0, 1, 2 and so on lies, touched in that order, under rules for `range:`s and `all`.
+    fn placed(rules: &[&str], node_pages: u64, touched: u64) -> (Vec<String>, PageTable) {
+        let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().expect("it is a rule")).collect();
+        let nodes = nodes(node_pages);
+        let (placement, _) = Placement::resolve(&rules, &MemoryMap::default(), &nodes).expect("nothing contradicts");
+        let mut table = PageTable::new(&placement, &[], nodes.clone());
+        let node_of = |page| {
+            let address = table.frame(page) * PAGE;
+            nodes.iter().find(|node| node.frames.contains(&address)).expect("it lies in a node").name.clone()
+        };
+        ((0..touched).map(node_of).collect(), table)
+    }
+
+    #[test]
+    fn pages_lie_where_rules_place_them_the_more_exact_one_first() {
+        let (found, table) = placed(&["all=far0", "range:0x1000-0x3000=pm0"], 100, 4);
+        assert_eq!(found, ["far0", "pm0", "pm0", "far0"]);
+        assert_eq!(table.nodes().map(|(_, pages)| pages).collect::<Vec<_>>(), [0, 2, 2, 0]);
+        assert_eq!([0, 1, 2, 3].map(|page| table.is_persistent(page * PAGE)), [false, true, true, false]);
+    }
+
+    #[test]
+    fn pages_are_dealt_out_by_weight_and_a_full_node_is_left_out() {
+        assert_eq!(
+            placed(&["all=dram0/far1:interleave=2/1"], 100, 6).0,
+            ["dram0", "dram0", "far1", "dram0", "dram0", "far1"]
+        );
+        assert_eq!(
+            placed(&["all=dram0/far1:interleave=2/1"], 3, 6).0,
+            ["dram0", "dram0", "far1", "dram0", "far1", "far1"]
+        );
+        assert_eq!(placed(&["all=far0:interleave=1/1"], 100, 3).0, ["far0", "far1", "far0"], "the nodes behind it");
+    }
+
+    #[test]
+    fn a_preferred_node_takes_its_share_and_the_next_one_the_rest() {
+        assert_eq!(placed(&["all=dram0/far1:preferred=8K"], 100, 4).0, ["dram0", "dram0", "far1", "far1"]);
+        assert_eq!(placed(&["all=dram0/far1:preferred=1G"], 2, 4).0, ["dram0", "dram0", "far1", "far1"]);
+    }
+
+    #[test]
+    fn a_bound_part_that_is_too_large_names_its_node() {
+        let (_, table) = placed(&["all=far0"], 2, 3);
+        assert_eq!(table.exhausted(), Some("far0"));
     }
 }

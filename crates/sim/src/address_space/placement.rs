@@ -377,3 +377,59 @@ impl Placement {
         Ok((Placement { regions: joined, places, elsewhere }, unmatched))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes() -> Vec<MemoryNode> {
+        let node =
+            |name: &str, is_pm, start: u64| MemoryNode { name: name.to_owned(), is_pm, frames: start..start + 4096 };
+        vec![node("dram0", false, 0), node("pm0", true, 1 << 40), node("pool", false, 1 << 51)]
+    }
+
+    fn resolve(rules: &[&str]) -> Result<Placement, String> {
+        let rules: Result<Vec<Rule>, _> = rules.iter().map(|rule| rule.parse()).collect();
+        let resolved = Placement::resolve(&rules.map_err(|error| error.to_string())?, &MemoryMap::default(), &nodes());
+        resolved.map(|(placement, _)| placement).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rules_read_as_they_print() {
+        for text in ["heap=pool", "stack=dram0", "file:a=b*.pool=pm0", "range:0x1000-0x2000=dram0/pool:interleave=3/1"]
+        {
+            assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!("all=pool:preferred=64M".parse::<Rule>().unwrap().policy, Policy::Preferred(64 << 20));
+        assert_eq!("all=pool:bind".parse::<Rule>(), "all=pool".parse());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let cases: [(&[&str], &str); 13] = [
+            (&["heap"], "it has to be PART=NODE"),
+            (&["head=pool"], "`head` is no part of a program"),
+            (&["heap="], "a node is missing"),
+            (&["heap=far"], "this machine has no memory node `far`; it has dram0, pm0, pool"),
+            (&["heap=dram0/pool"], "several nodes need a policy"),
+            (&["heap=dram0/dram0:interleave=1/1"], "dram0 is named twice"),
+            (&["heap=dram0:interleave=0/1"], "a weight of at least 1"),
+            (&["heap=pool:interleave=1/1"], "it needs 2 nodes, and none follows pool"),
+            (&["heap=dram0:preferred=1"], "at least one page"),
+            (&["heap=dram0:first_touch"], "first_touch chooses among sockets"),
+            (&["heap=dram0/pm0:interleave=1/1"], "dram0 and pm0 are not both PM"),
+            (&["heap=pool", "heap=dram0"], "it contradicts heap=pool"),
+            (&["range:0-0x2000=pool", "range:0x1000-0x3000=dram0"], "both mean addresses from 0x0 on"),
+        ];
+        for (rules, problem) in cases {
+            let message = resolve(rules).unwrap_err();
+            assert!(message.contains(problem), "{rules:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_same_rule_twice_and_neighbours_in_one_node_are_one_region() {
+        let placement = resolve(&["range:0-0x1000=pool", "range:0x1000-0x2000=pool", "range:0-0x1000=pool"]).unwrap();
+        assert_eq!(placement.regions, [(AddressRange { start: 0, end: 0x2000 }, 1)]);
+    }
+}

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fencepost_sim::core::decode::INSTRUCTION_SETS;
+use fencepost_sim::isa::x86_64::INSTRUCTION_SETS;
 use fencepost_sim::record::{Bytes, CutPolicy, ISA_X86_64, Info, Problem, Record, RecordError, Writer, WriterOptions};
-use fencepost_sim::simulation::Program;
+use fencepost_sim::replay::simulation::Program;
 
 fn program(isa: &str) -> Result<Program, RecordError> {
     let info = Info { isa: isa.into(), ..Info::default() };
