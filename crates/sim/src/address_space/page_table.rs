@@ -111,7 +111,8 @@ impl PageTable {
             }
         }
         if places[placement.elsewhere].is_pm {
-            persistent = vec![0..u64::MAX];
+            persistent.clear();
+            persistent.push(0..u64::MAX);
         }
         let is_named = |dealing: &Dealing| dealing.is_pm && dealing.place != Place::AllPm;
         let in_pm: Vec<Range<u64>> = nodes.iter().filter(|node| node.is_pm).map(|node| node.frames.clone()).collect();

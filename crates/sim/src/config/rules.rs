@@ -8,7 +8,7 @@ use super::schema::join;
 use super::topology::{HostId, Topology};
 use super::tree::Node;
 use crate::address_map::PM_BASE;
-use crate::address_space::{PlacementError, Rule};
+use crate::address_space::Rule;
 use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
@@ -167,8 +167,8 @@ pub(super) fn check_capacities(machine: &Node, dram: Option<&DramConfig>, pm: Op
 pub(super) fn check_placement(machine: &Node, placement: &PlacementConfig, topology: &Topology, faults: &mut Faults) {
     for (part, place) in &placement.0 {
         let checked = format!("{part}={place}").parse().and_then(|rule: Rule| {
-            let hosts = (0..topology.hosts.len() as u32).map(HostId);
-            hosts.map(|host| rule.check(&topology.nodes_of(host, PM_BASE))).collect::<Result<(), PlacementError>>()
+            let mut hosts = (0..topology.hosts.len() as u32).map(HostId);
+            hosts.try_for_each(|host| rule.check(&topology.nodes_of(host, PM_BASE)))
         });
         if let Err(error) = checked {
             faults.add(machine.origin_of(&["placement", part]), format!("placement.{part}"), error.problem);

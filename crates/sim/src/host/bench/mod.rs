@@ -166,6 +166,7 @@ impl Bench {
         let workload = Workload {
             blocks: split(&decode_program(record.program()).into(), &machine.core),
             record: record.clone(),
+            #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges with one")]
             table: PageTable::in_dram_and_pm(&[PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
                 .with_vdso(setup.vdso.into_iter().collect()),
             persist,
