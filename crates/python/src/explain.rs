@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
 use fencepost_sim::cache::persist_sites::{PersistSite, SiteId, SiteKey};
+use fencepost_sim::isa::InstructionSet;
 use fencepost_sim::isa::micro_op::Operation;
 use fencepost_sim::message::Stage;
 use fencepost_sim::record::RecordError;
@@ -168,6 +169,7 @@ fn fence_line((number, line): (usize, &Line)) -> Value {
 
 /// Where the instructions of one program come from.
 struct Places {
+    instruction_set: InstructionSet,
     /// By block and micro-operation.
     found: HashMap<(u32, u32), SourcePlace>,
     /// The last instruction of a block that calls.
@@ -186,6 +188,7 @@ impl Places {
             _ => program.instruction_of(block, micro_op).map_or_else(SourcePlace::default, |at| sources.place(at)),
         };
         let mut places = Places {
+            instruction_set: program.instruction_set(),
             found: HashMap::new(),
             callers: HashMap::new(),
             many_callers: HashSet::new(),
@@ -213,25 +216,19 @@ impl Places {
         let place = self.found[&at].clone();
         // Where a function has one caller, that says nothing; where a frame does not show which of several it was, nobody knows.
         let caller = self.many_callers.contains(&at).then(|| self.callers.get(&key.caller).cloned()).flatten();
-        let (kind, is_inserted) = kind_of(key);
+        let (kind, is_inserted) = kind_of(key, self.instruction_set);
         let key = LineKey { kind, is_inserted, place: Place::of(&place), caller: caller.as_ref().map(Place::of) };
         Line { key, place, caller, counts: Counts::default() }
     }
 }
 
-/// What an instruction is called, and whether the program does not have it.
-fn kind_of(key: &SiteKey) -> (&'static str, bool) {
+/// What an instruction is called, and whether it was inserted rather than in the program.
+fn kind_of(key: &SiteKey, set: InstructionSet) -> (&'static str, bool) {
     let kind = match key.operation {
-        Operation::Clflush => "clflush",
-        Operation::Clflushopt => "clflushopt",
-        Operation::Clwb => "clwb",
-        Operation::NonTemporalStore => "non_temporal_store",
-        Operation::Sfence => "sfence",
-        Operation::Mfence => "mfence",
         // The access to its object that the replay makes in the place of a call.
         Operation::Atomic if key.is_inserted => return ("synchronisation", false),
         Operation::Atomic => "locked",
-        other => unreachable!("{other:?} does not wait in the store queue for anything but its line"),
+        other => set.name_of(other).expect("only flushes, fences and non-temporal stores of the set persist or wait"),
     };
     (kind, key.is_inserted)
 }

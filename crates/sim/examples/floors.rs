@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fencepost_sim::cache::array::{CacheArray, Line};
+use fencepost_sim::isa::InstructionSet;
 use fencepost_sim::isa::micro_op::{DecodedBlock, Operation, Register};
-use fencepost_sim::isa::x86_64::decode_program;
 use fencepost_sim::line::LineAddress;
 use fencepost_sim::record::{Bytes, CutPolicy, Frame, Record, RecordError, ThreadId};
 
@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ns per instruction:   decode  + L1 lookups  + dataflow   (million micro-operations a second)");
     for path in std::env::args().skip(1) {
         let record = Record::open(Arc::new(Bytes::new(&path, fs::read(&path)?)), CutPolicy::Refuse)?;
-        let blocks = decode_program(record.program());
+        let blocks = InstructionSet::X86_64.decode(record.program());
         let nanoseconds = |seconds: f64| 1e9 * seconds / record.instructions() as f64;
         let (decoded, _) = fastest(|| Ok((over_frames(&record, |frame| assert!(!frame.steps.is_empty()))?, 0)))?;
         let (looked_up, _) = fastest(|| lookups(&record, &blocks))?;

@@ -12,7 +12,7 @@ use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, RegionBoundary, Workload};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
-use crate::isa::micro_op::Operation;
+use crate::isa::micro_op::{Fence, Flush};
 use crate::kernel::HostActivity;
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::trace::Trace;
@@ -571,13 +571,13 @@ impl System {
 /// What a machine says about inserted persists.
 pub fn persist_policy(machine: &Machine, mode: PersistMode) -> PersistPolicy {
     let flush = match machine.persist.flush {
-        InsertedFlush::Clflush => Operation::Clflush,
-        InsertedFlush::Clflushopt => Operation::Clflushopt,
-        InsertedFlush::Clwb => Operation::Clwb,
+        InsertedFlush::Clflush => Flush::CLFLUSH,
+        InsertedFlush::Clflushopt => Flush::CLFLUSHOPT,
+        InsertedFlush::Clwb => Flush::CLWB,
     };
     let fence = match machine.persist.fence {
-        InsertedFence::Mfence => Operation::Mfence,
-        InsertedFence::Sfence => Operation::Sfence,
+        InsertedFence::Mfence => Fence::MFENCE,
+        InsertedFence::Sfence => Fence::SFENCE,
     };
     PersistPolicy { mode, flush, fence }
 }

@@ -78,7 +78,7 @@ impl View<'_> {
 
     /// Whether somebody wrote a fence there; locked instructions and locks order too, and are there for something else.
     fn is_fence_instruction(&self, act: Act) -> bool {
-        matches!(act, Act::Fence { operation: Operation::Sfence | Operation::Mfence } | Act::Sync { .. })
+        matches!(act, Act::Fence { operation: Operation::Fence(_) } | Act::Sync { .. })
     }
 
     /// A flush of what was in the line before the store at `place`, with nothing between them that it was for.
@@ -142,6 +142,8 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
 
 #[cfg(test)]
 mod tests {
+    use fencepost_sim::isa::micro_op::{Fence, Flush};
+
     use super::super::recorded_stores::RecordedStore;
     use super::super::sites::CallStack;
     use super::*;
@@ -158,8 +160,8 @@ mod tests {
                         recorded.stores.push(RecordedStore::plain(thread as u32, place as u32, address, 8));
                         Act::Store(recorded.stores.len() as StoreId - 1)
                     }
-                    "f" => Act::Flush { address, operation: Operation::Clwb },
-                    "F" => Act::Fence { operation: Operation::Sfence },
+                    "f" => Act::Flush { address, operation: Operation::Flush(Flush::CLWB) },
+                    "F" => Act::Fence { operation: Operation::Fence(Fence::SFENCE) },
                     _ => Act::Fence { operation: Operation::Atomic },
                 };
                 let site = recorded.sites.number(100 + place as u64, &mut CallStack::default());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use fencepost_sim::core::events::{Access, Meaning, meaning};
-use fencepost_sim::isa::micro_op::{DecodedBlock, MicroOp, Operation};
+use fencepost_sim::isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation, Reach};
 use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::replay::simulation::Program;
 
@@ -217,7 +217,7 @@ impl RelevantOperation {
         let mut index = 0;
         let mut relevant = Vec::new();
         for micro_op in &decoded.micro_ops {
-            let is_string = micro_op.operation == Operation::String && micro_op.string.writes;
+            let is_string = micro_op.operation == Operation::String && micro_op.string.access.writes();
             if micro_op.operation.uses_store_queue() || is_string {
                 let instruction = addresses[index as usize];
                 relevant.push(RelevantOperation { micro_op: *micro_op, index, instruction });
@@ -333,14 +333,19 @@ impl Walk<'_> {
             let slot = first_slot + usize::from(micro_op.slot);
             let address = || frame.slots[slot];
             match operation {
-                Operation::Clflush | Operation::Clflushopt | Operation::Clwb => {
-                    if self.persistent.contains(address()) {
+                Operation::Flush(flush) => {
+                    if flush.reaches() == Reach::Persistence && self.persistent.contains(address()) {
                         self.act(thread, Act::Flush { address: address(), operation }, instruction);
                     }
                 }
-                Operation::Sfence | Operation::Mfence => self.act(thread, Act::Fence { operation }, instruction),
+                // What only orders makes nothing durable.
+                Operation::Fence(fence) => {
+                    if fence.awaits() == Awaited::Completion {
+                        self.act(thread, Act::Fence { operation }, instruction);
+                    }
+                }
                 Operation::String => {
-                    let slot = slot + if micro_op.string.source { 2 } else { 0 };
+                    let slot = slot + if micro_op.string.access.has_source() { 2 } else { 0 };
                     let (before, after) = (frame.slots[slot], frame.slots[slot + 1]);
                     let start = if after >= before { before } else { after + u64::from(micro_op.size) };
                     if before != after {

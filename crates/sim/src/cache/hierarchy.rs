@@ -26,6 +26,7 @@ use super::persist_log::{PersistLog, Promise};
 use super::stats::{HierarchyStats, LevelStats};
 use crate::address_map::is_pm;
 use crate::cache::persist_sites::{self, PersistSites};
+use crate::isa::micro_op::{Flush, Reach};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Stage, Tag};
 use crate::sparse_table::SparseTable;
@@ -43,7 +44,7 @@ struct BlockedRead {
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]
 enum BlockedWrite {
-    Flush { by: Requester, line: LineAddress, keep: bool, arrived: u64 },
+    Flush { by: Requester, line: LineAddress, flush: Flush, arrived: u64 },
     NonTemporal(WriteAround),
 }
 
@@ -108,10 +109,12 @@ pub struct HierarchyConfig {
     pub l1d: CacheConfig,
     /// The levels below, nearest first; the last one is shared and inclusive.
     pub levels: Vec<(String, CacheConfig)>,
-    /// Cycles from the last level to the memory bus and back, if a flush is complete when that bus has ordered it, and not when its write's
-    /// completion returns.
-    pub acknowledge_at_bus: Option<u64>,
-    /// The state of a core's copy that was dirty and is written back by `clwb`.
+    /// Cycles from the last level to the memory bus, the point of coherence, and back.
+    pub bus_round_trip: u64,
+    /// Whether every flush is complete when that bus has ordered it. Otherwise only flushes that reach no further are; the others are complete when
+    /// their write's completion returns.
+    pub flushes_end_at_bus: bool,
+    /// The state of a core's dirty copy after a flush that does not invalidate.
     pub cleaned: State,
 }
 
@@ -132,7 +135,8 @@ pub struct Hierarchy {
     level_names: Vec<String>,
     snoop: u64,
     write_buffers: usize,
-    acknowledge_at_bus: Option<u64>,
+    bus_round_trip: u64,
+    flushes_end_at_bus: bool,
     cleaned: State,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
@@ -194,7 +198,8 @@ impl Hierarchy {
             level_names: config.levels.iter().map(|(name, _)| name.clone()).collect(),
             snoop: u64::from(last.snoop_cycles),
             write_buffers: usize::from(last.write_buffers),
-            acknowledge_at_bus: config.acknowledge_at_bus,
+            bus_round_trip: config.bus_round_trip,
+            flushes_end_at_bus: config.flushes_end_at_bus,
             cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),
@@ -341,8 +346,8 @@ impl Hierarchy {
             && let Some(blocked) = self.blocked_writes.pop_front()
         {
             let done = match blocked {
-                BlockedWrite::Flush { by, line, keep, arrived } => {
-                    self.flush_since(by, line, keep, arrived, now).map(|cycle| (by, cycle))
+                BlockedWrite::Flush { by, line, flush, arrived } => {
+                    self.flush_since(by, line, flush, arrived, now).map(|cycle| (by, cycle))
                 }
                 BlockedWrite::NonTemporal(write) => {
                     self.write_around_since(write, now);
@@ -355,24 +360,26 @@ impl Hierarchy {
     }
 
     /// Flushes `line` out of every cache: gives the cycle at which it is complete if that is known, else
-    /// [`Hierarchy::write_completed`] will tell. With `keep` clean copies stay (`clwb`).
-    pub fn flush(&mut self, by: Requester, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
-        self.flush_since(by, line, keep, now, now)
+    /// [`Hierarchy::write_completed`] will tell.
+    pub fn flush(&mut self, by: Requester, line: LineAddress, flush: Flush, now: u64) -> Option<u64> {
+        self.flush_since(by, line, flush, now, now)
     }
 
     /// The same for a flush that came in cycle `arrived` and may have had to wait.
-    fn flush_since(&mut self, by: Requester, line: LineAddress, keep: bool, arrived: u64, now: u64) -> Option<u64> {
+    fn flush_since(&mut self, by: Requester, line: LineAddress, flush: Flush, arrived: u64, now: u64) -> Option<u64> {
         let lookup: u64 = self.private.iter().map(|level| level.latency).sum::<u64>()
             + self.shared.iter().map(|level| level.latency).sum::<u64>();
         if self.writes_under_way >= self.write_buffers {
             self.stats.write_buffer_full += 1;
-            self.blocked_writes.push_back(BlockedWrite::Flush { by, line, keep, arrived });
+            self.blocked_writes.push_back(BlockedWrite::Flush { by, line, flush, arrived });
             return None;
         }
-        let (newest, snooped) = self.collect(line, Some(by.core), keep);
+        let (newest, snooped) = self.collect(line, Some(by.core), !flush.invalidates());
+        let ends_at_bus = self.flushes_end_at_bus || flush.reaches() == Reach::Coherence;
+        let bus = ends_at_bus.then_some(self.bus_round_trip);
         let stored = newest.map_or(0, |(_, stored)| stored);
         let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };
-        if self.acknowledge_at_bus.is_none() {
+        if bus.is_none() {
             self.log_promise(by, line, newest.map(|(version, _)| version), cycle);
         }
         match newest {
@@ -380,7 +387,7 @@ impl Hierarchy {
                 let way = Way { begun: by.issued, looked_up: arrived + lookup };
                 let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, way, cycle);
                 self.note_served(by, line, persist_sites::Served::Sent(slot));
-                if let Some(bus) = self.acknowledge_at_bus {
+                if let Some(bus) = bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }
                 self.writes[slot].as_mut().expect("just made").acknowledge.add(by);
@@ -391,7 +398,7 @@ impl Hierarchy {
                 // Writes of a line are completed in order, so the youngest stands for all.
                 let same_line = self.writes.iter_mut().flatten().filter(|write| write.line == line);
                 match same_line.max_by_key(|write| write.sequence) {
-                    Some(write) if self.acknowledge_at_bus.is_none() => {
+                    Some(write) if bus.is_none() => {
                         self.stats.flushes_behind_writes += 1;
                         write.acknowledge.add(by);
                         self.note_served(by, line, persist_sites::Served::Clean { waits: true });
@@ -400,7 +407,7 @@ impl Hierarchy {
                     _ => {
                         self.log_kept(by, now);
                         self.note_served(by, line, persist_sites::Served::Clean { waits: false });
-                        Some(cycle + self.acknowledge_at_bus.unwrap_or(0) + self.acknowledge_latency())
+                        Some(cycle + bus.unwrap_or(0) + self.acknowledge_latency())
                     }
                 }
             }

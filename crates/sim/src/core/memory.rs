@@ -156,7 +156,7 @@ impl Core {
     pub(super) fn translate_store(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let entry = self.rob.entry(slot);
         let (address, queue_index) = (entry.address, entry.queue_index);
-        if matches!(entry.operation, Operation::Mfence | Operation::Sfence) || address == 0 {
+        if matches!(entry.operation, Operation::Fence(_)) || address == 0 {
             return Some(cycle);
         }
         let (physical, cost) = self.translate(address, env);
@@ -382,13 +382,16 @@ impl Core {
 }
 
 impl Thread {
-    /// Turns a `rep` string instruction into loads and stores of up to a line each, to be dispatched next.
+    /// Turns a repeated string instruction into loads and stores of up to a line each, to be dispatched next.
     pub(super) fn push_string(&mut self, block: &DecodedBlock, micro_op: &MicroOp) {
         debug_assert_eq!(block.micro_ops[self.micro_op as usize], *micro_op, "the instruction that comes next");
         let operands = micro_op.string;
+        let [source_pointer, destination_pointer, ..] = micro_op.sources;
         let pair = |first: u16| (self.slot(first), self.slot(first + 1));
-        let source = operands.source.then(|| pair(micro_op.slot));
-        let destination = operands.destination.then(|| pair(micro_op.slot + if operands.source { 2 } else { 0 }));
+        let access = operands.access;
+        let source = access.has_source().then(|| pair(micro_op.slot));
+        let destination =
+            access.has_destination().then(|| pair(micro_op.slot + if access.has_source() { 2 } else { 0 }));
         let (before, after) = destination.or(source).expect("a string instruction has an operand");
         let bytes = before.abs_diff(after);
         let start =
@@ -401,20 +404,16 @@ impl Thread {
             let mut part = MicroOp { size: chunk as u16, ..MicroOp::default() };
             if let Some(source) = source {
                 part.operation = Operation::Load;
-                part.sources[..3].copy_from_slice(&[
-                    Register::BARRIER,
-                    Register::SOURCE_POINTER,
-                    Register::REPETITIONS,
-                ]);
+                part.sources[..3].copy_from_slice(&[Register::BARRIER, source_pointer, operands.count]);
                 part.destinations[0] = Register::FIRST_LOADED;
                 self.extra.push_back(Extra { micro_op: part, address: source + done });
             }
             if let Some(destination) = destination {
-                let data = if operands.source { Register::FIRST_LOADED } else { Register::ACCUMULATOR };
-                part.operation = if operands.writes { Operation::Store } else { Operation::Load };
-                part.sources[0] = if operands.writes { data } else { Register::BARRIER };
-                part.sources[1..3].copy_from_slice(&[Register::DESTINATION_POINTER, Register::REPETITIONS]);
-                part.destinations[0] = if operands.writes { Register::NONE } else { Register::FIRST_LOADED };
+                let data = if access.has_source() { Register::FIRST_LOADED } else { operands.value };
+                part.operation = if access.writes() { Operation::Store } else { Operation::Load };
+                part.sources[0] = if access.writes() { data } else { Register::BARRIER };
+                part.sources[1..3].copy_from_slice(&[destination_pointer, operands.count]);
+                part.destinations[0] = if access.writes() { Register::NONE } else { Register::FIRST_LOADED };
                 self.extra.push_back(Extra { micro_op: part, address: destination + done });
             }
             done += chunk;
@@ -422,11 +421,11 @@ impl Thread {
         self.push_string_result(micro_op);
     }
 
-    /// The pointers and the count behind a string instruction; where it compares, they depend on what was read.
+    /// The pointers and the count after a string instruction; if it compares, they depend on what was read.
     fn push_string_result(&mut self, micro_op: &MicroOp) {
         let mut result = *micro_op;
         result.operation = Operation::Integer;
-        if !micro_op.string.writes {
+        if !micro_op.string.access.writes() {
             result.sources[3] = Register::FIRST_LOADED;
         }
         self.extra.push_back(Extra { micro_op: result, address: 0 });

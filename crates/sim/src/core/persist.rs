@@ -2,7 +2,7 @@
 
 use super::thread::{Extra, Thread};
 use crate::address_space::page_table::PageTable;
-use crate::isa::micro_op::{MicroOp, Operation, Register};
+use crate::isa::micro_op::{Fence, Flush, MicroOp, Operation, Register};
 use crate::line::LINE_BYTES;
 
 /// When persists are inserted.
@@ -21,10 +21,10 @@ pub enum PersistMode {
 pub struct PersistPolicy {
     /// When.
     pub mode: PersistMode,
-    /// The flush instruction.
-    pub flush: Operation,
-    /// The fence behind the flushes.
-    pub fence: Operation,
+    /// The flush of each line.
+    pub flush: Flush,
+    /// The fence after the flushes.
+    pub fence: Fence,
 }
 
 impl PersistPolicy {
@@ -66,14 +66,12 @@ impl PersistPolicy {
             return false;
         }
         thread.persists_at = at;
-        let mut flush = MicroOp { operation: self.flush, size: LINE_BYTES as u16, ..MicroOp::default() };
-        let mut fence = MicroOp { operation: self.fence, ..MicroOp::default() };
-        if self.flush == Operation::Clflush {
-            flush.destinations[0] = Register::BARRIER;
-        }
-        if self.fence == Operation::Mfence {
-            fence.destinations[0] = Register::BARRIER;
-        }
+        let inserted = |operation: Operation, size| {
+            let barrier = if operation.holds_back_loads() { Register::BARRIER } else { Register::NONE };
+            MicroOp { operation, size, destinations: [barrier, Register::NONE], ..MicroOp::default() }
+        };
+        let flush = inserted(Operation::Flush(self.flush), LINE_BYTES as u16);
+        let fence = inserted(Operation::Fence(self.fence), 0);
         let flushes = lines.into_iter().map(|line| Extra { micro_op: flush, address: line * LINE_BYTES });
         thread.extra.extend(flushes);
         thread.extra.push_back(Extra { micro_op: fence, address: 0 });

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::branch_predictor::BranchPredictor;
-use super::config::{BranchPredictorConfig, ClflushOrder, CoreConfig, SfenceOrder, TlbConfig, Vdso};
+use super::config::{BranchPredictorConfig, CoreConfig, SfenceOrder, TlbConfig, Vdso};
 use super::issue::{IssueCalendar, Unit};
 use super::memory::{LoadQueue, Waiter};
 use super::persist::PersistPolicy;
@@ -27,7 +27,7 @@ use crate::cache::mshr::MshrFile;
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::cache::persist_sites::PersistSites;
 use crate::cache::prefetcher::StridePrefetcher;
-use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use crate::isa::micro_op::{DecodedBlock, Exit, Flush, MicroOp, Operation, Ordered};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::Cause;
 use crate::record::RecordError;
@@ -54,8 +54,8 @@ pub enum CoreRequest {
     Flush {
         /// The line.
         line: LineAddress,
-        /// Whether clean copies stay.
-        keep: bool,
+        /// Which.
+        flush: Flush,
         /// The core's name for it.
         id: u32,
         /// The cycle in which it was its turn.
@@ -197,8 +197,8 @@ pub struct Core {
     pub(super) load_pipeline: u64,
     l1i_latency: u64,
     pub(super) walk_cycles: u64,
-    /// How each operation is executed that accesses no memory, by its number.
-    executions: [Execution; Operation::COUNT],
+    /// Unit and latency of each operation that accesses no memory, by its kind.
+    executions: [Execution; Operation::KINDS],
     pub(super) rob: ReorderBuffer,
     pub(super) issue: IssueCalendar,
     pub(super) loads: LoadQueue,
@@ -273,7 +273,7 @@ impl Core {
             load_pipeline: u64::from(config.load_pipeline_cycles),
             l1i_latency: u64::from(l1i.latency_cycles),
             walk_cycles: u64::from(tlb.walk_cycles),
-            executions: Operation::ALL.map(|operation| Execution::of(operation, config)),
+            executions: Operation::OF_EACH_KIND.map(|operation| Execution::of(operation, config)),
             rob: ReorderBuffer::new(usize::from(config.rob_entries)),
             issue: IssueCalendar::new(config),
             loads: LoadQueue::new(usize::from(config.load_queue_entries)),
@@ -633,7 +633,7 @@ impl Core {
                     }
                     return Ok(Progress::Dispatched);
                 }
-                Operation::Lfence => {
+                Operation::Drain => {
                     if !self.rob.is_drained() {
                         return Ok(Progress::Blocked);
                     }
@@ -725,8 +725,8 @@ impl Core {
         } else {
             self.issue.wait();
         }
-        // A `clflush` that is no fence must not stand between later loads and an earlier fence.
-        if operation != Operation::Clflush || self.config.clflush_order == ClflushOrder::FullFence {
+        // A flush that is no fence must not take the barrier of an earlier fence from later loads.
+        if !matches!(operation, Operation::Flush(flush) if !self.is_full_fence(flush)) {
             self.rob.write_destinations(slot, &micro_op.destinations);
         }
         Ok(())
@@ -785,7 +785,7 @@ impl Core {
     /// Executes what accesses no memory as soon as its sources are there, at `ready`; gives when its result is.
     #[inline(always)]
     fn compute(&mut self, operation: Operation, ready: u64) -> u64 {
-        let Execution { unit, latency, busy } = self.executions[operation as usize];
+        let Execution { unit, latency, busy } = self.executions[operation.kind()];
         let cycle = self.issue.issue(unit, ready, u64::from(busy));
         self.completions += 1;
         cycle + u64::from(latency)
@@ -808,18 +808,16 @@ impl Core {
                 self.prefetch(self.rob.entry(slot).address, cycle, env);
                 self.complete(slot, cycle + 1);
             }
-            Operation::Store | Operation::NonTemporalStore | Operation::Clflushopt | Operation::Clwb => {
-                self.execute_store(slot, unit, env);
-            }
-            Operation::Clflush if self.config.clflush_order == ClflushOrder::Stores => {
-                self.execute_store(slot, unit, env);
-            }
-            Operation::Sfence if self.config.sfence_order == SfenceOrder::StoreQueue => {
+            Operation::Store | Operation::NonTemporalStore => self.execute_store(slot, unit, env),
+            Operation::Flush(flush) if !self.is_full_fence(flush) => self.execute_store(slot, unit, env),
+            Operation::Fence(fence)
+                if fence.orders() == Ordered::Stores && self.config.sfence_order == SfenceOrder::StoreQueue =>
+            {
                 let cycle = self.issue.issue(unit, ready, 1);
                 self.complete(slot, cycle + u64::from(self.config.latency.integer));
             }
             // These wait until they are the oldest; the store queue completes them.
-            Operation::Atomic | Operation::Mfence | Operation::Sfence | Operation::Clflush => {
+            Operation::Atomic | Operation::Fence(_) | Operation::Flush(_) => {
                 let cycle = self.issue.issue(unit, ready, 1);
                 let translated = self.translate_store(slot, cycle, env);
                 let entry = self.rob.entry_mut(slot);

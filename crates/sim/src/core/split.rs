@@ -103,9 +103,9 @@ fn part_of(micro_op: &MicroOp, part: u16, count: u16, widest: u16, in_parts: &[R
 mod tests {
     use super::*;
 
-    const XMM0: Register = Register(18);
-    const XMM1: Register = Register(19);
-    const RAX: Register = Register(1);
+    const XMM0: Register = Register::vector(0);
+    const XMM1: Register = Register::vector(1);
+    const RAX: Register = Register::general(0);
 
     fn block(micro_ops: &[MicroOp]) -> Arc<[DecodedBlock]> {
         let warm = WarmBlock::of(micro_ops);

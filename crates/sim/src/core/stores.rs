@@ -1,8 +1,9 @@
 //! Stores, flushes and fences taking effect, in the order of the store queue (x86-TSO with its persistency extensions).
 //!
-//! A store takes effect when its core owns the line, and not before simulated time has come near the cycle of that: others see it then. `clflush` holds the queue until it is complete; `clflushopt` and `clwb` leave it when they
-//! are sent; a fence leaves it when every flush and non-temporal store before it is complete. A locked instruction waits for all of that and
-//! then reads and writes as one.
+//! A store takes effect when its core owns the line, and not before simulated time has come near that cycle: others see it then. A flush that is ordered
+//! with stores holds the queue until it is complete; one that is ordered with fences alone leaves it when it is sent. A fence leaves it when what it
+//! waits for is complete: every earlier flush and non-temporal store, unless it only orders. A locked instruction waits for all of that and then reads
+//! and writes atomically.
 
 use super::config::{ClflushOrder, CoreConfig, SfenceOrder};
 use super::issue::Unit;
@@ -17,7 +18,7 @@ use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
 use crate::cache::persist_sites::FenceWait;
-use crate::isa::micro_op::Operation;
+use crate::isa::micro_op::{Awaited, Fence, Flush, FlushOrder, Operation, Ordered};
 use crate::line::{ByteMask, LINE_BYTES, LineAddress};
 use crate::message::Cause;
 use crate::time::Time;
@@ -140,8 +141,8 @@ impl Core {
         let entry = *self.rob.entry(slot);
         let physical = self.stores.entry_mut(entry.queue_index).physical;
         let waits_for_its_turn = match entry.operation {
-            Operation::Atomic | Operation::Mfence => true,
-            Operation::Clflush => self.config.clflush_order == ClflushOrder::FullFence,
+            Operation::Atomic => true,
+            Operation::Flush(flush) => self.is_full_fence(flush),
             _ => false,
         };
         if waits_for_its_turn {
@@ -232,10 +233,11 @@ impl Core {
             let done = match entry.operation {
                 Operation::Store => self.perform_store(&entry, env),
                 Operation::NonTemporalStore => self.perform_non_temporal(&entry, env),
-                Operation::Clflush => self.perform_clflush(&entry, env),
-                Operation::Clflushopt | Operation::Clwb => self.perform_weak_flush(&entry, env),
-                Operation::Sfence => self.perform_sfence(&entry, env),
-                Operation::Mfence => self.perform_mfence(&entry, env),
+                Operation::Flush(flush) => match flush.order() {
+                    FlushOrder::Stores => self.perform_ordered_flush(&entry, flush, env),
+                    FlushOrder::Fences => self.perform_weak_flush(&entry, flush, env),
+                },
+                Operation::Fence(fence) => self.perform_fence(&entry, fence, env),
                 Operation::Atomic => self.perform_atomic(&entry, env),
                 other => unreachable!("{other:?} does not use the store queue"),
             };
@@ -427,11 +429,17 @@ impl Core {
         Some(turn.max(self.combining.last_complete))
     }
 
-    fn perform_clflush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        let is_fence = self.config.clflush_order == ClflushOrder::FullFence;
+    /// Whether `flush` waits until it is the oldest, and holds back loads as a full fence does.
+    #[inline]
+    pub(super) fn is_full_fence(&self, flush: Flush) -> bool {
+        flush.order() == FlushOrder::Stores && self.config.clflush_order == ClflushOrder::FullFence
+    }
+
+    fn perform_ordered_flush(&mut self, entry: &StoreEntry, flush: Flush, env: &mut Environment<'_>) -> Option<u64> {
+        let is_fence = self.is_full_fence(flush);
         let turn = if is_fence { self.turn_of_oldest(entry)? } else { self.turn(entry)? };
         if !entry.is_issued {
-            self.send_holding_flush(entry, turn, false, env)?;
+            self.send_holding_flush(entry, turn, flush, env)?;
             return None;
         }
         let complete = self.combining.holding_complete?;
@@ -451,16 +459,15 @@ impl Core {
         Some(cycle)
     }
 
-    fn perform_weak_flush(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+    fn perform_weak_flush(&mut self, entry: &StoreEntry, flush: Flush, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn(entry)?;
-        let keep = entry.operation == Operation::Clwb;
         if !self.config.flush_holds_stores {
-            let cycle = self.send_flush(entry, turn, keep, env)?;
+            let cycle = self.send_flush(entry, turn, flush, env)?;
             self.note_hold(entry, turn, cycle, env);
             return Some(cycle);
         }
         if !entry.is_issued {
-            self.send_holding_flush(entry, turn, keep, env)?;
+            self.send_holding_flush(entry, turn, flush, env)?;
             return None;
         }
         let complete = self.combining.holding_complete?;
@@ -474,10 +481,10 @@ impl Core {
         &mut self,
         entry: &StoreEntry,
         turn: u64,
-        keep: bool,
+        flush: Flush,
         env: &mut Environment<'_>,
     ) -> Option<()> {
-        self.send_flush(entry, turn, keep, env)?;
+        self.send_flush(entry, turn, flush, env)?;
         self.combining.holding = Some(self.combining.next_id);
         self.combining.holding_complete = None;
         self.stores.head().expect("it is the head").is_issued = true;
@@ -485,7 +492,7 @@ impl Core {
     }
 
     /// Sends a flush as soon as the limit of flushes in flight allows from `turn` on: gives that cycle, if it is known.
-    fn send_flush(&mut self, entry: &StoreEntry, turn: u64, keep: bool, env: &mut Environment<'_>) -> Option<u64> {
+    fn send_flush(&mut self, entry: &StoreEntry, turn: u64, flush: Flush, env: &mut Environment<'_>) -> Option<u64> {
         let cycle = self.combining.room_at(turn)?;
         let line = LineAddress::containing(entry.physical);
         let reaches = cycle + self.l1_latency;
@@ -495,29 +502,39 @@ impl Core {
         if let Some(sites) = &mut env.sites {
             sites.sent(env.core, id, entry.instruction);
         }
-        env.requests.push((reaches, CoreRequest::Flush { line, keep, id, issued: turn }));
+        env.requests.push((reaches, CoreRequest::Flush { line, flush, id, issued: turn }));
         Some(cycle)
     }
 
-    fn perform_sfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
-        if self.config.sfence_order == SfenceOrder::Oldest {
-            return self.perform_mfence(entry, env);
+    fn perform_fence(&mut self, entry: &StoreEntry, fence: Fence, env: &mut Environment<'_>) -> Option<u64> {
+        if fence.orders() == Ordered::LoadsAndStores || self.config.sfence_order == SfenceOrder::Oldest {
+            return self.perform_oldest_fence(entry, fence, env);
         }
         let turn = self.turn(entry)?;
-        let cycle = self.when_flushed(turn, env)?;
+        let cycle = self.when_awaited(fence, turn, env)?;
         self.stats.fences += 1;
         self.count_fence_stall(entry, FenceWait { alone: entry.committed + 1, turn, ends: cycle }, env);
         Some(cycle)
     }
 
-    fn perform_mfence(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+    /// A fence that completes as the oldest micro-operation, so that nothing after it commits before.
+    fn perform_oldest_fence(&mut self, entry: &StoreEntry, fence: Fence, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
-        let cycle = self.when_flushed(turn, env)? + u64::from(self.config.fence_cycles);
+        let cycle = self.when_awaited(fence, turn, env)? + u64::from(self.config.fence_cycles);
         let alone = self.commit_cycle.max(self.rob.entry(entry.slot).ready) + 1;
         self.stats.fences += 1;
         self.count_fence_stall(entry, FenceWait { alone, turn, ends: cycle }, env);
         self.complete(entry.slot, cycle);
         Some(cycle)
+    }
+
+    /// The cycle, from `turn` on, at which `fence` has nothing left to wait for; `None` while unknown.
+    fn when_awaited(&mut self, fence: Fence, turn: u64, env: &mut Environment<'_>) -> Option<u64> {
+        match fence.awaits() {
+            Awaited::Completion => self.when_flushed(turn, env),
+            // What is being combined must not be joined by younger stores.
+            Awaited::Nothing => self.close_combining(turn, env).then_some(turn),
+        }
     }
 
     /// A fence or locked instruction goes on.

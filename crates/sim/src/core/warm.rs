@@ -294,8 +294,8 @@ impl Core {
             Operation::Store => self.stats.stores += 1,
             Operation::NonTemporalStore => self.stats.non_temporal_stores += 1,
             Operation::Atomic => self.stats.atomics += 1,
-            Operation::Sfence | Operation::Mfence => self.stats.fences += 1,
-            operation if operation.is_flush() => self.stats.flushes += 1,
+            Operation::Fence(_) => self.stats.fences += 1,
+            Operation::Flush(_) => self.stats.flushes += 1,
             _ => {}
         }
     }
@@ -311,7 +311,7 @@ impl Core {
         env: &mut WarmEnvironment<'_>,
     ) {
         match operation {
-            Operation::Sfence | Operation::Mfence => self.send_warm_combined(env.caches),
+            Operation::Fence(_) => self.send_warm_combined(env.caches),
             _ if address == 0 => {}
             Operation::Load => {
                 self.warm_access(address, size, Want::Read, env);
@@ -326,9 +326,9 @@ impl Core {
                 self.send_warm_combined(env.caches);
                 self.warm_access(address, size, Want::Own, env);
             }
-            Operation::Clflush | Operation::Clflushopt | Operation::Clwb => {
+            Operation::Flush(flush) => {
                 let physical = self.warm_translate(address, env);
-                env.caches.flush_functionally(LineAddress::containing(physical), operation == Operation::Clwb);
+                env.caches.flush_functionally(LineAddress::containing(physical), flush);
             }
             Operation::NonTemporalStore => self.warm_non_temporal(address, size, env),
             _ => {}

@@ -209,8 +209,8 @@ impl Host {
             l1i: config.l1i.clone(),
             l1d: config.l1d.clone(),
             levels: config.levels.clone(),
-            acknowledge_at_bus: (config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus)
-                .then(|| config.bus_round_trip.as_ps().div_ceil(period.as_ps())),
+            bus_round_trip: config.bus_round_trip.as_ps().div_ceil(period.as_ps()),
+            flushes_end_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
             cleaned: match config.core.clwb_leaves {
                 CleanedLine::Exclusive => State::Exclusive,
                 CleanedLine::Shared => State::Shared,
@@ -757,8 +757,8 @@ impl Host {
                     self.deliver(&served, now, context);
                 }
             }
-            CoreRequest::Flush { line, keep, id, issued } => {
-                if let Some(cycle) = self.caches.flush(Requester { core, id, issued }, line, keep, now) {
+            CoreRequest::Flush { line, flush, id, issued } => {
+                if let Some(cycle) = self.caches.flush(Requester { core, id, issued }, line, flush, now) {
                     self.write_acknowledged(core, id, cycle);
                     self.run_core(core, now, context);
                 }

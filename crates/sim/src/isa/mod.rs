@@ -1,4 +1,75 @@
-//! Instruction sets: from the bytes that a record has of an instruction to micro-operations, which is all that cores know.
+//! Instruction sets: from the bytes that a record holds of each instruction to micro-operations, which are all that cores know.
+//!
+//! Each set is a room of its own with its decoder, its list of the instructions that make stores durable, and its markers. Adding one means a variant of
+//! [`InstructionSet`] and a room; core, cache and host stay as they are.
 
 pub mod micro_op;
-pub mod x86_64;
+mod x86_64;
+
+use self::micro_op::{DecodedBlock, Operation};
+use crate::record::{ISA_X86_64, Marker, Noted, Program};
+
+/// An instruction set whose programs can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// 64-bit x86.
+    X86_64,
+}
+
+impl InstructionSet {
+    /// All of them.
+    pub const ALL: [InstructionSet; 1] = [InstructionSet::X86_64];
+
+    /// Their names in records, in the same order.
+    pub const NAMES: &'static [&'static str] = &[InstructionSet::X86_64.name()];
+
+    /// The set that a record calls `name` ([`Info::isa`](crate::record::Info::isa)).
+    pub fn from_name(name: &str) -> Option<InstructionSet> {
+        Self::ALL.into_iter().find(|set| set.name() == name)
+    }
+
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InstructionSet::X86_64 => ISA_X86_64,
+        }
+    }
+
+    /// Decodes every block of a program; the result is indexed by block id.
+    pub fn decode(self, program: &Program) -> Vec<DecodedBlock> {
+        match self {
+            InstructionSet::X86_64 => x86_64::decode(program),
+        }
+    }
+
+    /// What this set calls a flush, fence or non-temporal store, in snake case; `None` for other operations and for those that it does not have.
+    pub fn name_of(self, operation: Operation) -> Option<&'static str> {
+        match self {
+            InstructionSet::X86_64 => x86_64::name_of(operation),
+        }
+    }
+
+    /// The flush, fence or non-temporal store that these bytes of an instruction are, if any.
+    pub fn persist_operation(self, bytes: &[u8]) -> Option<Operation> {
+        match self {
+            InstructionSet::X86_64 => x86_64::persist_operation(bytes),
+        }
+    }
+
+    /// The marker that these bytes of an instruction are, if any.
+    pub fn marker_of(self, bytes: &[u8]) -> Option<Marker> {
+        match self {
+            InstructionSet::X86_64 => x86_64::marker_of(bytes),
+        }
+    }
+}
+
+/// What a summary of a record counts of an instruction, by the name of its set and its bytes; nothing for a set that is not known.
+pub fn noted(isa: &str, bytes: &[u8]) -> Option<Noted> {
+    let set = InstructionSet::from_name(isa)?;
+    if set.marker_of(bytes) == Some(Marker::ROI_BEGIN) {
+        return Some(Noted::BeginsRegion);
+    }
+    let operation = set.persist_operation(bytes)?;
+    set.name_of(operation).map(Noted::Persists)
+}

@@ -85,7 +85,7 @@ pub(super) struct Shape {
     pub(super) first_slot: u32,
 }
 
-/// A point that the program itself marks, by a NOP that does nothing anywhere.
+/// A point that the program itself marks, by an instruction without effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Marker(pub u16);
 
@@ -94,15 +94,6 @@ impl Marker {
     pub const ROI_BEGIN: Self = Self(1);
     /// A region of interest ends.
     pub const ROI_END: Self = Self(2);
-
-    /// The marker that this instruction is, if it is one: `0F 1F 84 00` and `0x5043` over the code.
-    #[must_use]
-    pub fn of_instruction(bytes: &[u8]) -> Option<Self> {
-        match *bytes {
-            [0x0f, 0x1f, 0x84, 0x00, low, high, 0x43, 0x50] => Some(Self(u16::from_le_bytes([low, high]))),
-            _ => None,
-        }
-    }
 }
 
 impl SlotKind {

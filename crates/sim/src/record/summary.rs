@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use xxhash_rust::xxh64::{Xxh64, xxh64};
 
-use super::code::{Block, Marker};
+use super::code::Block;
 use super::error::{Problem, RecordError};
 use super::event::{Event, ThreadId};
 use super::info::Info;
 use super::memory_map::{LoadedModule, Mapping, MappingEvents};
-use super::persist_instruction::PersistInstruction;
 use super::reader::{Ended, Record};
 use super::source::Source;
 use super::trace::Frame;
@@ -45,8 +44,8 @@ pub struct Summary {
     pub polling_share: Option<f64>,
     /// Each thread, by its dense id.
     pub threads: Vec<ThreadSummary>,
-    /// Flushes, non-temporal stores and fences by kind.
-    pub persist_instructions: BTreeMap<PersistInstruction, u64>,
+    /// Flushes, non-temporal stores and fences by name.
+    pub persist_instructions: BTreeMap<&'static str, u64>,
     /// Regions of interest that were begun: by markers in the program and by `--roi`.
     pub regions_of_interest: u64,
     /// Synchronisation events by name.
@@ -58,6 +57,18 @@ pub struct Summary {
     /// Executables and libraries.
     pub modules: Vec<LoadedModule>,
 }
+
+/// What is counted of an instruction besides its execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// It is a flush, fence or non-temporal store of this name.
+    Persists(&'static str),
+    /// It is the marker that begins a region of interest.
+    BeginsRegion,
+}
+
+/// Tells what is counted of an instruction by the record's instruction set ([`Info::isa`]) and the bytes. A record's reader does not decode.
+pub type NotedBy = fn(isa: &str, bytes: &[u8]) -> Option<Noted>;
 
 /// How a record ends.
 #[derive(Clone, Debug, Serialize)]
@@ -84,13 +95,13 @@ pub struct ThreadSummary {
 }
 
 impl Summary {
-    /// Describes any record, also one that was cut off or is damaged.
+    /// Describes any record, even one that was cut off or is damaged.
     ///
     /// # Errors
     /// If not even its first frame can be read.
-    pub fn inspect(source: Arc<dyn Source>) -> Result<Self, RecordError> {
+    pub fn inspect(source: Arc<dyn Source>, noted_by: NotedBy) -> Result<Self, RecordError> {
         let (record, problem) = Record::open_up_to_problem(source)?;
-        let mut summary = Self::of(&record);
+        let mut summary = Self::of(&record, noted_by);
         if let Some(problem) = problem {
             summary.problem = Some(problem.to_string());
             summary.warnings.clear();
@@ -101,21 +112,21 @@ impl Summary {
 
     /// Describes an opened record. If a frame turns out to break the format, [`Summary::problem`] says so.
     #[must_use]
-    pub fn of(record: &Record) -> Self {
+    pub fn of(record: &Record, noted_by: NotedBy) -> Self {
         let mut counts = Counts::new(record);
         let mut frame = Frame::default();
         let result = record.visit_trace(|thread, decoder, predictors| {
             decoder.steps(predictors, &mut frame)?;
             counts.take_in(thread, &frame)
         });
-        let (persist_instructions, markers) = counts.of_code(record);
+        let (persist_instructions, markers) = counts.of_code(record, noted_by);
         counts.finish_paths();
         let map = counts.mapping_events.into_map();
         let (bytes, instructions) = (record.source().len(), record.instructions());
         let regions_of_interest = markers + counts.explicit_regions;
         let mut warnings = record.warnings();
         if regions_of_interest == 0 {
-            warnings.extend(never_reached(record));
+            warnings.extend(never_reached(record, noted_by));
         }
         Self {
             record: record.source().name().to_string(),
@@ -231,35 +242,36 @@ impl Counts {
         }
     }
 
-    /// Persist instructions by kind, and markers that begin a region of interest.
-    fn of_code(&self, record: &Record) -> (BTreeMap<PersistInstruction, u64>, u64) {
+    /// Persist instructions by name, and markers that begin a region of interest.
+    fn of_code(&self, record: &Record, noted_by: NotedBy) -> (BTreeMap<&'static str, u64>, u64) {
         let whole = self.executions.iter().enumerate().map(|(id, &count)| (id as u32, usize::MAX, count));
         let parts = self.interrupted.iter().map(|(&(id, instructions), &count)| (id, instructions as usize, count));
-        let (mut kinds, mut markers) = (BTreeMap::new(), 0);
+        let (mut persists, mut markers) = (BTreeMap::new(), 0);
         for (id, instructions, count) in whole.chain(parts).filter(|part| part.2 > 0) {
-            let block = record.program().block(id);
-            for kind in PersistInstruction::of_block(block, &record.info().isa, instructions) {
-                *kinds.entry(kind).or_default() += count;
+            for noted in noted_in(record, record.program().block(id), noted_by).take(instructions).flatten() {
+                match noted {
+                    Noted::Persists(name) => *persists.entry(name).or_default() += count,
+                    Noted::BeginsRegion => markers += count,
+                }
             }
-            markers += count * block.instructions().take(instructions).filter(begins_region).count() as u64;
         }
-        (kinds, markers)
+        (persists, markers)
     }
 }
 
-fn begins_region((_, bytes): &(u64, &[u8])) -> bool {
-    Marker::of_instruction(bytes) == Some(Marker::ROI_BEGIN)
+/// What is counted of each instruction of a block.
+fn noted_in(record: &Record, block: &Block, noted_by: NotedBy) -> impl Iterator<Item = Option<Noted>> {
+    block.instructions().map(move |(_, bytes)| noted_by(&record.info().isa, bytes))
 }
 
-/// What there is to say of a record without a region of interest, if one was asked for.
-fn never_reached(record: &Record) -> Option<String> {
-    let is_marked = |block: &Block| block.instructions().any(|instruction| begins_region(&instruction));
+/// Why a record in which regions of interest were expected has none.
+fn never_reached(record: &Record, noted_by: NotedBy) -> Option<String> {
     if let Some(roi) = &record.info().options.roi {
-        Some(format!("the region of interest was never reached (--roi {roi})"))
-    } else {
-        let marks = record.program().blocks.iter().any(is_marked);
-        marks.then(|| "the program marks regions of interest, but came to none".to_string())
+        return Some(format!("the region of interest was never reached (--roi {roi})"));
     }
+    let marks = |block| noted_in(record, block, noted_by).any(|noted| noted == Some(Noted::BeginsRegion));
+    let is_marked = record.program().blocks.iter().any(marks);
+    is_marked.then(|| "the program marks regions of interest, but came to none".to_string())
 }
 
 fn hash_of_block(block: &Block) -> [u8; 8] {

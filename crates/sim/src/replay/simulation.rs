@@ -15,8 +15,8 @@ use crate::core::split::split;
 use crate::error::SimulationError;
 use crate::host::sample_plan::SamplePlan;
 use crate::host::{Host, RegionBoundary, ThreadPlacement, Workload};
+use crate::isa::InstructionSet;
 use crate::isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
-use crate::isa::x86_64::{INSTRUCTION_SETS, decode_program};
 use crate::kernel::trace::Trace;
 use crate::line::{LineAddress, Version};
 use crate::record::{AddressRanges, Problem, Record, RecordError};
@@ -52,6 +52,7 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Program {
     record: Record,
+    instruction_set: InstructionSet,
     blocks: Arc<[DecodedBlock]>,
 }
 
@@ -59,12 +60,17 @@ impl Program {
     /// Decodes the code of `record`; refuses one of an instruction set that cannot be decoded.
     pub fn new(record: Record) -> Result<Program, RecordError> {
         let found = &record.info().isa;
-        if !INSTRUCTION_SETS.contains(&found.as_str()) {
-            let problem = Problem::OtherInstructionSet { found: found.clone(), replayable: INSTRUCTION_SETS };
+        let Some(instruction_set) = InstructionSet::from_name(found) else {
+            let problem = Problem::OtherInstructionSet { found: found.clone(), replayable: InstructionSet::NAMES };
             return Err(RecordError { record: record.source().name().to_owned(), frame: None, problem });
-        }
-        let blocks = decode_program(record.program()).into();
-        Ok(Program { record, blocks })
+        };
+        let blocks = instruction_set.decode(record.program()).into();
+        Ok(Program { record, instruction_set, blocks })
+    }
+
+    /// Its instruction set, which names its flushes and fences.
+    pub fn instruction_set(&self) -> InstructionSet {
+        self.instruction_set
     }
 
     /// Its record.
@@ -103,7 +109,7 @@ impl Program {
             }
             decoded.warm = WarmBlock::of(&decoded.micro_ops);
         }
-        Program { record: self.record.clone(), blocks: blocks.into() }
+        Program { blocks: blocks.into(), ..self.clone() }
     }
 }
 

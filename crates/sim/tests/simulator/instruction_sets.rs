@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fencepost_sim::isa::x86_64::INSTRUCTION_SETS;
+use fencepost_sim::isa::InstructionSet;
 use fencepost_sim::record::{Bytes, CutPolicy, ISA_X86_64, Info, Problem, Record, RecordError, Writer, WriterOptions};
 use fencepost_sim::replay::simulation::Program;
 
@@ -17,7 +17,7 @@ fn program(isa: &str) -> Result<Program, RecordError> {
 fn a_record_of_another_instruction_set_is_refused() {
     assert!(program(ISA_X86_64).is_ok());
     let error = program("aarch64").err().expect("its code cannot be decoded");
-    let problem = Problem::OtherInstructionSet { found: "aarch64".into(), replayable: INSTRUCTION_SETS };
+    let problem = Problem::OtherInstructionSet { found: "aarch64".into(), replayable: InstructionSet::NAMES };
     assert_eq!((&error.problem, error.frame), (&problem, None));
     let message = "foreign.fencepost: its instruction set is `aarch64`, and this version replays x86-64";
     assert_eq!(error.to_string(), message);

@@ -4,6 +4,7 @@ use super::coherence::Victim;
 use super::{Hierarchy, Request, Side, Want};
 use crate::address_map::is_pm;
 use crate::cache::array::State;
+use crate::isa::micro_op::Flush;
 use crate::line::{LineAddress, Version};
 use crate::message::Cause;
 
@@ -70,8 +71,8 @@ impl Hierarchy {
     }
 
     /// Flushes a line at once and without time.
-    pub fn flush_functionally(&mut self, line: LineAddress, keep: bool) {
-        if let (Some((version, _)), _) = self.collect(line, None, keep) {
+    pub fn flush_functionally(&mut self, line: LineAddress, flush: Flush) {
+        if let (Some((version, _)), _) = self.collect(line, None, !flush.invalidates()) {
             self.write_functionally(line, version, Cause::Flush, 0);
         }
     }

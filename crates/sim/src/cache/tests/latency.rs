@@ -81,7 +81,7 @@ fn c606_what_the_core_and_the_upper_levels_take_comes_before_the_latency() {
         Request { core: 0, line: pm(0), want: Want::Read, side: Side::Data, cause: Cause::PageWalk, issued: 60 };
     bench.write(0, pm(1), 0);
     assert_eq!(bench.caches.request(request, 100), Outcome::Pending);
-    bench.caches.flush(Requester { core: 0, id: 1, issued: 20 }, pm(1), false, 100);
+    bench.caches.flush(Requester { core: 0, id: 1, issued: 20 }, pm(1), Flush::CLFLUSHOPT, 100);
     bench.caches.write_around(Requester { core: 0, id: 2, issued: 90 }, pm(2), ByteMask::FULL, 100);
     let core = |departure: &Departure| {
         let period = Duration::from_ps(250).as_ps();

@@ -15,6 +15,7 @@ use super::array::{Line, State};
 use super::config::{CacheConfig, PrefetcherKind};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
 use crate::address_map::PM_BASE_LINE;
+use crate::isa::micro_op::{Flush, FlushOrder, Reach};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Opcode};
 use crate::time::{Duration, Time};
@@ -58,7 +59,8 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         l1i: first.clone(),
         l1d: first,
         levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
-        acknowledge_at_bus: None,
+        bus_round_trip: 0,
+        flushes_end_at_bus: false,
         cleaned: State::Exclusive,
     }
 }
@@ -151,8 +153,12 @@ impl Bench {
     }
 
     fn flush(&mut self, core: usize, line: LineAddress, keep: bool, now: u64) -> Option<u64> {
+        self.flush_by(if keep { Flush::CLWB } else { Flush::CLFLUSHOPT }, core, line, now)
+    }
+
+    fn flush_by(&mut self, flush: Flush, core: usize, line: LineAddress, now: u64) -> Option<u64> {
         self.next_id += 1;
-        let complete = self.caches.flush(Requester { core, id: self.next_id, issued: now }, line, keep, now);
+        let complete = self.caches.flush(Requester { core, id: self.next_id, issued: now }, line, flush, now);
         self.collect_departures();
         complete
     }

@@ -110,7 +110,7 @@ fn c308_non_temporal_stores_to_one_line_go_on_counting() {
 #[test]
 fn c309_a_flush_may_be_acknowledged_by_the_bus_that_orders_it() {
     let mut config = hierarchy(2, &[small_l2()]);
-    config.acknowledge_at_bus = Some(0);
+    config.flushes_end_at_bus = true;
     let mut bench = Bench::new(&config);
     bench.write(0, pm(0), 0);
     assert_eq!(bench.flush(0, pm(0), false, 100), Some(100 + L2 + BACK));
@@ -119,11 +119,25 @@ fn c309_a_flush_may_be_acknowledged_by_the_bus_that_orders_it() {
 }
 
 #[test]
+fn c309b_a_flush_to_the_point_of_coherence_ends_at_the_bus_and_promises_nothing() {
+    let mut config = hierarchy(1, &[small_l2()]);
+    config.bus_round_trip = 7;
+    let mut bench = Bench::new(&config);
+    bench.caches.log_persists();
+    bench.write(0, pm(0), 0);
+    let clean = Flush::new(Reach::Coherence, false, FlushOrder::Fences);
+    assert_eq!(bench.flush_by(clean, 0, pm(0), 100), Some(100 + L2 + 7 + BACK));
+    assert_eq!(bench.writes(), [(Cause::Flush, pm(0), 1)], "the data leave all the same");
+    assert!(bench.caches.persist_log().expect("it is kept").promises().is_empty());
+    assert_eq!(bench.flush(0, pm(0), true, 110), None, "one to the point of persistence waits for the write");
+}
+
+#[test]
 fn c310_warming_takes_nothing_that_is_on_its_way() {
     let mut bench = Bench::small(1);
     bench.write(0, pm(0), 0);
     // A flush and a read that have been decided, but not yet sent.
-    bench.caches.flush(Requester { core: 0, id: 9, issued: 100 }, pm(0), false, 100);
+    bench.caches.flush(Requester { core: 0, id: 9, issued: 100 }, pm(0), Flush::CLFLUSHOPT, 100);
     let request =
         Request { core: 0, line: pm(1), want: Want::Read, side: Side::Data, cause: Cause::DemandRead, issued: 0 };
     bench.caches.request(request, 100);

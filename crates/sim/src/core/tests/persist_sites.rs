@@ -6,7 +6,7 @@ use crate::cache::persist_sites::PersistSite;
 use crate::core::persist::PersistMode;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup, WAY_BACK, WAY_OUT, WRITE};
-use crate::isa::micro_op::Operation;
+use crate::isa::micro_op::{Fence, Flush, Operation};
 use crate::record::Event;
 
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;
@@ -166,8 +166,8 @@ fn s1110_an_inserted_persist_belongs_to_the_call_that_releases() {
     let (sites, _) = sites(Setup::machine(&[]).persist(PersistMode::Sync).run(script), 0);
     let keys: Vec<_> = sites.iter().map(|site| (site.key.block, site.key.operation, site.key.is_inserted)).collect();
     let [flush, fence, release] = keys[..] else { panic!("a flush, a fence and the access to the mutex: {keys:?}") };
-    assert_eq!(flush, (number, Operation::Clflush, true));
-    assert_eq!(fence, (number, Operation::Mfence, true));
+    assert_eq!(flush, (number, Operation::Flush(Flush::CLFLUSH), true));
+    assert_eq!(fence, (number, Operation::Fence(Fence::MFENCE), true));
     assert_eq!(release, (number, Operation::Atomic, true));
     assert_eq!(sites[0].persists.count(), 1);
     assert!(sites[0].fence_wait_ps > 0);
@@ -195,7 +195,7 @@ fn s1114_the_inside_of_a_synchronisation_function_does_not_hide_the_caller() {
     script.event(0, |_| Event::CallEnd);
     script.run(0, &[clwb(RBX, line(0))]);
     let (sites, _) = sites(Setup::machine(&[]).run(script), 0);
-    let flush = sites.iter().find(|site| site.key.operation == Operation::Clwb).expect("it flushes");
+    let flush = sites.iter().find(|site| site.key.operation == Operation::Flush(Flush::CLWB)).expect("it flushes");
     assert_eq!(flush.key.caller, number);
 }
 

@@ -20,10 +20,12 @@ use crate::config::{Machine, SourceText};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::split::split;
 use crate::core::stats::CoreStats;
-use crate::isa::x86_64::decode_program;
+use crate::isa::InstructionSet;
+use crate::isa::micro_op::DecodedBlock;
 use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Wires};
 use crate::line::LineAddress;
 use crate::message::{Cause, Opcode};
+use crate::record::Program;
 use crate::stats::StatsNode;
 use crate::system::persist_policy;
 use crate::time::Time;
@@ -54,7 +56,11 @@ pub struct Setup {
     is_code_cold: bool,
     keeps_recorded_order: bool,
     vdso: Option<std::ops::Range<u64>>,
+    decoder: Option<Decoder>,
 }
+
+/// Gives the blocks of a recorded program.
+pub type Decoder = fn(&Program) -> Vec<DecodedBlock>;
 
 impl Setup {
     /// One core of the machine `pcs-table1` whose translation costs nothing, nor the way from a first level's fill to the core, with each `PATH=VALUE` of `sets`.
@@ -100,6 +106,12 @@ impl Setup {
     /// Code at these addresses is the kernel's vDSO.
     pub fn vdso(mut self, range: std::ops::Range<u64>) -> Setup {
         self.vdso = Some(range);
+        self
+    }
+
+    /// The program is of an instruction set of the test's own.
+    pub fn decoded_by(mut self, decoder: Decoder) -> Setup {
+        self.decoder = Some(decoder);
         self
     }
 
@@ -163,8 +175,9 @@ impl Bench {
         let machine = machine(&setup.sets);
         let record = script.record();
         let persist: PersistPolicy = persist_policy(&machine, setup.persist.unwrap_or(PersistMode::Program));
+        let decode = setup.decoder.unwrap_or(|program| InstructionSet::X86_64.decode(program));
         let workload = Workload {
-            blocks: split(&decode_program(record.program()).into(), &machine.core),
+            blocks: split(&decode(record.program()).into(), &machine.core),
             record: record.clone(),
             #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges with one")]
             table: PageTable::in_dram_and_pm(&[PM..PM + (1 << 24)], &[], 1 << 30, &[PM_BASE..PM_BASE + (1 << 24)])
@@ -274,6 +287,11 @@ impl Bench {
     /// Takes down which versions loads observe and stores make.
     pub fn log_observations(&mut self) {
         self.host.log_observations();
+    }
+
+    /// Logs what the host is promised about PM.
+    pub fn log_persists(&mut self) {
+        self.host.log_persists();
     }
 
     /// Counts which instructions persist and which fences wait for them.

@@ -10,6 +10,7 @@ mod recorded_order;
 mod regions;
 mod run_ahead;
 mod scheduling;
+mod second_instruction_set;
 mod spinning;
 mod synchronisation;
 
