@@ -242,7 +242,8 @@ fn h116_a_pinned_thread_runs_on_its_core_alone_though_others_are_idle() {
     for thread in 0..3 {
         script.run(thread, &repeated(10 * (thread as usize + 1), &nop()));
     }
-    let bench = Setup::machine(&["core.count=4"]).pins(&[3, 1]).run(script);
+    let mut bench = Setup::machine(&["core.count=4"]).pins(&[3, 1]).run(script);
+    bench.end();
     let instructions: Vec<u64> = (0..4).map(|core| bench.core(core).instructions).collect();
     assert_eq!(instructions, [0, 20, 0, 10 + 30], "the third thread begins from the start of the list");
 }
