@@ -1,6 +1,6 @@
 //! The physical address map of a host: its own DRAM from 0, persistent memory from [`PM_BASE`], memory expanders from [`EXPANDER_BASE`].
 //!
-//! Which port leads to which part of a region is the business of the [decoder](super::decoder); this file says only what is what.
+//! Which port leads to which part of a region is the business of the [decoder](crate::host_bridge::decoder); this file says only what is what.
 
 use crate::line::{LINE_BYTES, LineAddress};
 

@@ -1,7 +1,7 @@
 //! Sampled replay: periodic intervals in detail, and in between only what keeps the machine's state warm.
 //!
 //! [`SamplePlan`] says where in the program the intervals lie; the host follows it (`host/sampling.rs`), the simulation measures what lies in an
-//! interval, and [`estimate`] makes figures of the whole program from that, each with its confidence interval.
+//! interval, and [`estimate`](crate::replay::sampling::estimate) makes figures of the whole program from that, each with its confidence interval.
 
 use std::fmt;
 use std::str::FromStr;
