@@ -202,10 +202,10 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             use MappingKind::{Anonymous, Break, File, Special, Stack};
             let kind = [Anonymous, File, Stack, Break, Special][c as usize % 5];
             let protection = Protection(d as u8 % 8);
-            Event::Map { clock, start: b, length: c, protection, kind, offset: d, name }
+            Event::Map { clock, start: b, length: c.min(!b), protection, kind, offset: d, name }
         }
-        24 => Event::Unmap { clock, start: b, length: c },
-        25 => Event::Module { clock, base: b, length: c, build_id: bytes, path: name },
+        24 => Event::Unmap { clock, start: b, length: c.min(!b) },
+        25 => Event::Module { clock, base: b, length: c.min(!b), build_id: bytes, path: name },
         26 => Event::Roi { begin: a % 2 == 0 },
         28 => Event::Signal { number: a },
         29 => Event::Exec { clock, path: name },
@@ -213,7 +213,12 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         31 => Event::KernelWrite { address: a, bytes },
         32 => {
             use PersistCall::{Fdatasync, Fsync, Msync, Truncate};
-            Event::PersistCall { clock, call: [Msync, Fsync, Fdatasync, Truncate][d as usize % 4], start: b, length: c }
+            Event::PersistCall {
+                clock,
+                call: [Msync, Fsync, Fdatasync, Truncate][d as usize % 4],
+                start: b,
+                length: c.min(!b),
+            }
         }
         33 => Event::InitialBytes { address: a, bytes },
         34 => Event::Order { thread, writes: b },
