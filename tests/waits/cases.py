@@ -144,27 +144,6 @@ def every_case(programs: Iterable[Program]) -> Iterator[Case]:
                     yield Case(program, wait, compiler, level)
 
 
-def drawn(programs: Iterable[Program] = PROGRAMS) -> list[Case]:
-    """A part of the matrix: each program in each of its ways of waiting, or, where it has one only,
-    at each level. With eight programs, each way of waiting meets each compiler at each level.
-    """
-    waiting = [program for program in programs if program.waits]
-    others = [program for program in programs if not program.waits]
-    builds = [(compiler, level) for level in LEVELS for compiler in COMPILERS]
-    return [
-        *(
-            Case(program, wait, *builds[(first + i) % len(builds)])
-            for first, program in enumerate(waiting)
-            for i, wait in enumerate(program.waits)
-        ),
-        *(
-            Case(program, None, COMPILERS[(first + i) % len(COMPILERS)], level)
-            for first, program in enumerate(others)
-            for i, level in enumerate(LEVELS)
-        ),
-    ]
-
-
 def matching(patterns: list[str], programs: Iterable[Program] = PROGRAMS) -> list[Case]:
     """The cases of these programs whose name matches one of the patterns, as a shell's."""
     return [c for c in every_case(programs) if any(fnmatch(c.name, p) for p in patterns)]

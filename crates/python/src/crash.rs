@@ -70,7 +70,7 @@ impl CrashStates {
         let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
         let program = record.program().clone();
         let [selector] = &options.pm[..] else { return Err(input("one --pm file:PATTERN is needed")) };
-        let (persistent, _) = options.persistent(program.record()).map_err(input)?;
+        let persistent = options.persistent(program.record()).map_err(input)?;
         if !program.record().info().options.values {
             let name = program.record().source().name();
             return Err(input(format!("{name}: it has no values; record with --values --pm {selector}")));

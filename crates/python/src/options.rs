@@ -123,15 +123,11 @@ impl Options {
         Ok((placement, unmatched.iter().map(warning).collect()))
     }
 
-    /// The addresses of `record` that are PM, and what a reader has to know about them.
-    pub fn persistent(&self, record: &Record) -> Result<(AddressRanges, Vec<String>), RecordError> {
+    /// The addresses of `record` that `--pm` means.
+    pub fn persistent(&self, record: &Record) -> Result<AddressRanges, RecordError> {
         let map = record.memory_map()?;
         let selected: Vec<AddressRanges> = self.pm.iter().map(|selector| map.select(selector)).collect();
-        let unmatched = self.pm.iter().zip(&selected).filter(|(_, ranges)| ranges.is_empty());
-        let warnings =
-            unmatched.map(|(selector, _)| format!("--pm {selector} matches nothing in this record")).collect();
-        let all = selected.iter().flat_map(|ranges| ranges.as_slice().iter().copied());
-        Ok((AddressRanges::union(all), warnings))
+        Ok(AddressRanges::union(selected.iter().flat_map(|ranges| ranges.as_slice().iter().copied())))
     }
 }
 

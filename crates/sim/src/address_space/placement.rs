@@ -195,7 +195,7 @@ impl Rule {
 
     /// The nodes that it deals pages out to.
     fn place(&self, nodes: &[MemoryNode]) -> Result<Place, PlacementError> {
-        if self.nodes == [ALL_PM] && !nodes.iter().any(|node| node.name == ALL_PM) {
+        if self.nodes == [ALL_PM] {
             return match self.policy {
                 Policy::Bind => Ok(Place::AllPm),
                 _ => Err(self.wrong(format!("`{ALL_PM}` is all PM together; a policy chooses among nodes by name"))),
@@ -254,7 +254,7 @@ impl Rule {
     }
 }
 
-/// The name of all PM together.
+/// The name of all PM together, whatever its devices are called.
 const ALL_PM: &str = "pm";
 
 /// How the pages of a part get their frames.

@@ -15,6 +15,7 @@ use super::topology::{
 };
 use super::tree::Node;
 use super::{persist_points, ranges, routes, rules};
+use crate::address_space::OWN_DRAM;
 use crate::device::{DramConfig, MediumConfig, PmConfig};
 
 /// Most hosts, switches and devices: port-based routing tells so many apart by 12 bits (CXL 3.1 specification, PBR).
@@ -120,6 +121,8 @@ impl Wiring<'_> {
                         index,
                         format!("{name:?} is not a name: a letter, then letters, digits and `_`"),
                     );
+                } else if name == OWN_DRAM {
+                    self.fault_at(list, index, format!("{name:?} is the name of each host's own DRAM"));
                 } else if seen.contains(&name.as_str()) {
                     self.fault_at(list, index, format!("the name {name:?} is given twice"));
                 }

@@ -42,7 +42,7 @@ pub struct HostBridgeStats {
 pub struct NodeCounts {
     /// Its name.
     pub name: String,
-    /// The first line behind it.
+    /// The first line above it; it begins where the node before it ends.
     pub end: LineAddress,
     /// Reads of the last-level cache.
     pub reads: u64,
@@ -97,7 +97,7 @@ impl HostBridgeStats {
 }
 
 impl NodeCounts {
-    /// The node `name` whose last line is before `end`, and after those of the node before it.
+    /// Nothing yet, of the node `name` that ends below the line `end`.
     pub fn new(name: &str, end: LineAddress) -> NodeCounts {
         NodeCounts { name: name.to_owned(), end, reads: 0, writes: 0, read_ps: 0 }
     }
