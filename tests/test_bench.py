@@ -8,7 +8,7 @@ import pytest
 from fencepost.bench import history, page, repeated, study
 from fencepost.bench.rooms import costs
 from fencepost.bench.targets import Target, targets
-from fencepost.reproduce import pcs
+from fencepost.studies.pcs import pcs
 
 
 def test_a_figure_shows_its_repetitions_and_their_spread():

@@ -11,8 +11,8 @@ import pytest
 from fencepost import _core, machines
 from fencepost.api import Explanation, Machine, explain
 from fencepost.cli import main
-from fencepost.experiment import Experiment, options
 from fencepost.explain import causes, document, text
+from fencepost.runs.experiment import Experiment, options
 from installed import FENCEPOST, on_terminal
 
 Document = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 
 from fencepost import _core, doctor
 from fencepost.cli import main
-from fencepost.reproduce import replays
+from fencepost.studies.pcs import replays
 from installed import WORKLOADS
 
 FAULT = 125

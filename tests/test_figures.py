@@ -3,31 +3,52 @@
 import pytest
 
 from fencepost import figures
+from fencepost._core import InputError
+from fencepost.runs.axes import Baseline, Key, baseline_name, baseline_run
 
 
 def figure(key):
     return next(figure for figure in figures.HEADLINE if figure.key == key)
 
 
-def test_ratios_are_to_nopb_on_the_same_machine(result):
+def test_ratios_are_over_the_first_run_unless_a_baseline_is_named(result):
     other = dict(result["runs"][0], machine="other", simulated_ns=1.0)
-    runs = [other, *result["runs"]]
-    pb = next(run for run in runs if run["scheme"] == "pb")
-    baseline = figures.baseline_of(pb, runs)
+    result["runs"].insert(0, other)
+    pb = next(run for run in result["runs"] if run["scheme"] == "pb")
+    assert baseline_run(pb, result) is other
+    assert baseline_name(result) == "other nopb"
+    result["provenance"]["baseline"] = "scheme=nopb"
+    baseline = baseline_run(pb, result)
     assert baseline["machine"] == pb["machine"] == "fixture-machine"
     assert figure("speedup").value(pb, baseline) == pytest.approx(1843211.25 / 1402877.5)
+    assert figure("speedup").label_over(baseline_name(result)) == "speedup over nopb"
+
+
+def test_a_baseline_differs_in_its_axis_alone(result):
+    near, far = ({"scheme": "pb", "placement": f"heap={node}"} for node in ("dram0", "pool"))
+    runs = [{"machine": "m", **axes, "axes": axes} for axes in (near, far)]
+    document = {"provenance": {"baseline": "placement=heap=dram0"}, "runs": runs}
+    assert baseline_run(runs[1], document) is runs[0]
+    document["provenance"]["baseline"] = "scheme=nopb"
+    assert baseline_run(runs[1], document) is None
+
+
+@pytest.mark.parametrize("text", ["nopb", "machine=m", "scheme", "scheme=pb_rf"])
+def test_a_baseline_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match=f"--baseline {text}"):
+        Baseline.read(text).check([Key("m", "nopb"), Key("m", "pb")])
 
 
 def test_without_a_baseline_there_is_no_ratio(result):
     pb = result["runs"][1]
-    assert figures.baseline_of(pb, [pb]) is None
     assert figure("speedup").value(pb, None) is None
     assert figure("persist_ratio").value(pb, None) is None
 
 
 def test_a_failed_baseline_is_none(result):
     failed = {"scheme": "nopb", "machine": "fixture-machine", "error": "a fault"}
-    assert figures.baseline_of(result["runs"][1], [failed, result["runs"][1]]) is None
+    document = {"provenance": {}, "runs": [failed, result["runs"][1]]}
+    assert baseline_run(result["runs"][1], document) is None
 
 
 def test_write_backs_are_a_row_beside_the_persists(result):

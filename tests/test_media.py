@@ -4,8 +4,11 @@ import json
 
 import pytest
 
-from fencepost import _core, machines
-from fencepost.validation import Work, media_dram, misses
+from fencepost import _core
+from fencepost.api import Machine
+from fencepost.evidence import misses
+from fencepost.evidence.lab import Lab
+from fencepost.validation import media_dram
 from fencepost.validation.media import MEDIA
 from fencepost.validation.persist import PERSIST
 
@@ -49,26 +52,24 @@ GATES = "rcd cl cwl rp ras rrd_s rrd_l faw ccd_s ccd_l cs wtr_s wtr_l rtw rtp wr
 
 
 @pytest.mark.parametrize("gate", GATES.split())
-def test_what_is_measured_follows_each_parameter(gate, tmp_path):
+def test_what_is_measured_follows_each_parameter(gate):
     """No gate is measured by way of another one: all rows hold after any one has grown."""
-    grown = machines.resolve("pcs-table1", [])["dram"][f"t_{gate}_ns"] + 7
-    machine = tmp_path / "grown.toml"
-    text = 'extends = "pcs-table1"\ndescription = "d"\n'
-    machine.write_text(f"{text}[dram]\nt_{gate}_ns = {grown}\n")
-    usual = {row.metric: row for row in media_dram.rows("pcs-table1", "d", quick=True)}
-    rows = media_dram.rows(str(machine), "d", quick=True)
+    machine = Machine.load("pcs-table1")
+    grown = machine.set(f"dram.t_{gate}_ns", machine.document["dram"][f"t_{gate}_ns"] + 7)
+    usual = {row.metric: row for row in media_dram.rows(machine, "DDR4-2400", quick=True)}
+    rows = media_dram.rows(grown, "DDR4-2400", quick=True)
     assert [row for row in rows if not row.holds] == []
     assert any(row.ours != usual[row.metric].ours for row in rows)
 
 
 def test_every_row_of_media_holds(tmp_path):
-    findings = MEDIA.run(Work(tmp_path, lambda _: None, quick=True))
+    findings = MEDIA.run(Lab(tmp_path, lambda _: None, quick=True))
     assert [row for row in findings.rows if not row.holds] == []
-    assert len({(row.point, row.metric) for row in findings.rows}) == len(findings.rows)
+    assert len({(row.condition, row.metric) for row in findings.rows}) == len(findings.rows)
 
 
 def test_persists_follow_the_rules_or_say_why_not(tmp_path):
-    findings = PERSIST.run(Work(tmp_path, lambda _: None, quick=True))
+    findings = PERSIST.run(Lab(tmp_path, lambda _: None, quick=True))
     rows = misses.explained(findings.rows, misses.known_misses())
     assert [row for row in rows if row.is_unexplained] == []
     assert {row.metric for row in rows if not row.holds} == {

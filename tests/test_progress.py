@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from fencepost import api, progress
-from fencepost.experiment import Replay
 from fencepost.progress import Watch
+from fencepost.runs.schedule import Replay
 
 
 def test_a_limited_comparison_shows_what_is_to_come_from_the_start(fft_record: Path) -> None:

@@ -14,7 +14,10 @@ import pytest
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
-from fencepost.reproduce import (
+from fencepost.evidence import page as evidence_page
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import counted
+from fencepost.studies.pcs import (
     claims,
     page,
     pcs,
@@ -24,11 +27,10 @@ from fencepost.reproduce import (
     report,
     study,
 )
-from fencepost.reproduce.claims import Claim
-from fencepost.reproduce.replays import Cell, Replays
-from fencepost.reproduce.study import Study
+from fencepost.studies.pcs.claims import Claim
+from fencepost.studies.pcs.replays import Cell, Replays
+from fencepost.studies.pcs.study import Study
 from fencepost.tree import WORKLOADS
-from fencepost.validation import Work
 
 LIST = f"""
 [[program]]
@@ -50,12 +52,12 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept(listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Replays:
-    work = Work(tmp_path_factory.mktemp("study"), lambda text: None, False)
-    return Replays(work, programs.read(listed), False, 2)
+    lab = Lab(tmp_path_factory.mktemp("study"), lambda text: None, jobs=2)
+    return Replays(lab, programs.read(listed), False)
 
 
 def claim(relation: str, published: float | str, ours: float | str | None) -> Claim:
-    return Claim("speedup", "fft", "pb", relation, published, ours, "ratio", "")
+    return Claim.of("speedup", "fft", "pb", relation, published, ours, unit="ratio")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_an_estimate_on_both_sides_of_the_limit_is_undecided(
     relation: str, published: float, ours: float | None, half_width: float | None, shown: str
 ) -> None:
     found = replace(claim(relation, published, ours), half_width=half_width)
-    assert page.holds_text(found) == shown
+    assert evidence_page.holds_text(found) == shown
     entry = found.entry()
     assert (entry["holds"], entry["undecided"]) == (shown == "yes", shown == "undecided")
     assert found.misses is (shown == "no")
@@ -110,8 +112,9 @@ def test_an_estimate_on_both_sides_of_the_limit_is_undecided(
 def test_undecided_claims_are_counted_apart() -> None:
     held, missed = claim("<", 1.0, 0.9), claim("<", 1.0, 1.1)
     open_ = replace(held, half_width=0.2)
-    assert claims.counted([held, missed, claim("<", 1.0, None)]) == "1 of 2 hold"
-    assert claims.counted([held, missed, open_]) == "1 of 3 hold, 1 undecided"
+    counts = "0 undecided, held out 1 of 2"
+    assert counted([held, missed, claim("<", 1.0, None)]) == f"1 of 2 hold, {counts}"
+    assert counted([held, missed, open_]) == "1 of 3 hold, 1 undecided, held out 1 of 3"
 
 
 @pytest.mark.parametrize(
@@ -198,9 +201,8 @@ def test_what_is_done_is_not_done_again(kept: Replays, monkeypatch: pytest.Monke
     cells = [Cell("map", programs.AS_GIVEN, scheme) for scheme in study.SCHEMES]
     kept.run(cells, lambda progress: None)
     first = {cell: kept[cell] for cell in cells}
-    [other] = kept._work.folder.glob("replays/map-pb-*.json")
-    other.unlink()
-    again = Replays(kept._work, list(kept._programs.values()), False, 2)
+    (kept.store.folder / f"{kept.identity(cells[1])}.json").unlink()
+    again = Replays(kept.lab, list(kept._programs.values()), False)
     done: list[Any] = []
     keep = Replays.keep
     monkeypatch.setattr(Replays, "keep", lambda *said: (done.append(said[1]), keep(*said)))
@@ -212,7 +214,7 @@ def test_what_is_done_is_not_done_again(kept: Replays, monkeypatch: pytest.Monke
 
 def test_records_of_all_variants_are_kept(tmp_path: Path) -> None:
     program = programs.Program("queue", ("queue", "-t1", "-c1", "-n5", "--flush", "{flush}"))
-    work = Work(tmp_path, lambda text: None, False)
+    work = Lab(tmp_path, lambda text: None, False)
     variants = (programs.AS_GIVEN, programs.SYNC)
     first = [programs.record(program, variant, work, True) for variant in variants]
     made = [path.stat().st_mtime_ns for path in first]
@@ -225,7 +227,7 @@ def test_a_region_of_interest_can_be_given_for_a_program(tmp_path: Path) -> None
     entries = [f'[[program]]\nname = "{name}"\n' + command for name in ("marked", "given")]
     (tmp_path / "list.toml").write_text(entries[0] + entries[1] + 'roi = "20000:30000"\n')
     listed = programs.read(tmp_path / "list.toml")
-    kept = Replays(Work(tmp_path, lambda text: None, False), listed, False, 2)
+    kept = Replays(Lab(tmp_path, lambda text: None, jobs=2), listed, False)
     cells = [Cell(program.name, programs.AS_GIVEN, "nopb") for program in listed]
     kept.run(cells, lambda progress: None)
     told = [
@@ -331,7 +333,7 @@ def test_a_mean_is_as_sure_as_the_programs_that_it_is_of():
 def test_a_quick_study_says_how_sure_it_is(kept: Replays, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "QUICK_INSTRUCTIONS", 0)
     monkeypatch.setattr(replays, "QUICK_PLAN", "4000:1000:500")
-    quick = Replays(kept._work, list(kept._programs.values())[1:], False, 2, is_quick=True)
+    quick = Replays(replace(kept.lab, quick=True), list(kept._programs.values())[1:], False)
     sampled = Study(list(quick._programs.values()), quick, study.SCHEMES)
     quick.run(sampled.headline(), lambda progress: None)
     by_key = {
@@ -366,7 +368,7 @@ def test_a_quick_study_ends_where_nopb_has_executed_so_much(
     kept: Replays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A little less than the whole program: most of it lies before the region of interest.
-    quick = Replays(kept._work, list(kept._programs.values())[1:], False, 2, is_quick=True)
+    quick = Replays(replace(kept.lab, quick=True), list(kept._programs.values())[1:], False)
     executed = quick.records.instructions(("map", programs.AS_GIVEN))
     monkeypatch.setattr(study, "QUICK_LIMIT", executed * 9 // 10)
     short = Study(list(quick._programs.values()), quick, study.SCHEMES)

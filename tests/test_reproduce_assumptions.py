@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fencepost.cli import main
-from fencepost.reproduce import (
+from fencepost.evidence.lab import Lab
+from fencepost.studies.pcs import (
     adaptive,
     assumptions,
     claims,
@@ -19,11 +20,10 @@ from fencepost.reproduce import (
     study,
     tornado,
 )
-from fencepost.reproduce.assumptions import Assumption
-from fencepost.reproduce.replays import Cell, Replays
-from fencepost.reproduce.study import ENTRIES, ENTRIES_KEY, Study
+from fencepost.studies.pcs.assumptions import Assumption
+from fencepost.studies.pcs.replays import Cell, Replays
+from fencepost.studies.pcs.study import ENTRIES, ENTRIES_KEY, Study
 from fencepost.tree import WORKLOADS
-from fencepost.validation import Work
 
 LIST = f"""
 [[program]]
@@ -42,7 +42,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("assumptions")
     (folder / "list.toml").write_text(LIST)
     listed = programs.read(folder / "list.toml")
-    kept = Replays(Work(folder, lambda text: None, False), listed, False, 2)
+    kept = Replays(Lab(folder, lambda text: None, jobs=2), listed, False)
     found = Study(listed, kept, adaptive.SCHEMES)
     with pytest.MonkeyPatch.context() as patch:
         _few(patch)
@@ -100,7 +100,7 @@ def test_a_slow_controller_moves_what_it_serves_and_decides_claims(measured: Stu
 def made_up(relation: str, published: float, *ours: float) -> list[claims.Claim]:
     """A claim with these values of ours."""
     return [
-        claims.Claim("speedup", relation, "pb", relation, published, value, "ratio", "")
+        claims.Claim.of("speedup", relation, "pb", relation, published, value, unit="ratio")
         for value in ours
     ]
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from fencepost import _core
+from fencepost import _core, machines
 from fencepost.cli import main
-from fencepost.reproduce import chains, key_values, programs
-from fencepost.reproduce.key_values import (
+from fencepost.evidence.lab import Lab
+from fencepost.studies.pcs import chains, key_values, programs
+from fencepost.studies.pcs.key_values import (
     LEAF,
     LINE_BYTES,
     PRIVATE,
@@ -18,11 +19,10 @@ from fencepost.reproduce.key_values import (
     KeyValues,
     Setting,
 )
-from fencepost.reproduce.records import Progress
-from fencepost.reproduce.replays import Replays
-from fencepost.reproduce.study import BASELINE, PERSIST_LATENCY, SCHEMES, Study
+from fencepost.studies.pcs.records import Progress
+from fencepost.studies.pcs.replays import Replays
+from fencepost.studies.pcs.study import BASELINE, PERSIST_LATENCY, SCHEMES, Study
 from fencepost.tree import WORKLOADS
-from fencepost.validation import Work
 
 LIST = f"""
 [[program]]
@@ -36,7 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("chains")
     (folder / "list.toml").write_text(LIST)
     listed = programs.read(folder / "list.toml")
-    kept = Replays(Work(folder, lambda text: None, False), listed, False, 2)
+    kept = Replays(Lab(folder, lambda text: None, jobs=2), listed, False)
     found = Study(listed, kept, SCHEMES)
     found.replay([chains.cells], lambda progress: None)
     return found
@@ -173,7 +173,9 @@ def test_the_part_stands_beside_what_was_published(
 
 
 def test_a_machine_on_which_leaves_are_unsafe_has_to_say_so() -> None:
-    document = key_values.machine(Setting(2, "A", SHARED, "pb", LEAF))
+    document = key_values.machine(
+        Setting(2, "A", SHARED, "pb", LEAF), machines.resolve("pcs-table1", [])
+    )
     assert document["fabric"].pop("pm_sharing") == "shared_unsafe"
     with pytest.raises(_core.InputError, match="host0 would read stale data"):
         _core.traffic_footprint_max("m", json.dumps(document), 0, "pm")

@@ -10,7 +10,7 @@ import pytest
 from fencepost import _core, hold_up
 from fencepost.cli import main
 from fencepost.cli import reproduce as cli_reproduce
-from fencepost.reproduce import claims, key_values, markdown, page, pcs, study
+from fencepost.studies.pcs import claims, key_values, markdown, page, pcs, study
 from fencepost.tree import WORKLOADS
 from pages import Page, needs_browser, printed_pages, show
 

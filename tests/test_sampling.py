@@ -7,7 +7,7 @@ import pytest
 
 from fencepost import _core, difference, figures, table
 from fencepost.cli.invocation import DEFAULT_SAMPLE, split
-from fencepost.experiment import options
+from fencepost.runs.experiment import options
 
 
 def resolved(sample):

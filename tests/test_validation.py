@@ -7,20 +7,11 @@ import pytest
 
 from fencepost import _core
 from fencepost._core import InputError
-from fencepost.cli.validate import COMPARISONS
+from fencepost.evidence import Lab, last_line, misses, near, pictures
+from fencepost.evidence.page import figure_text
 from fencepost.tree import RECORDS
-from fencepost.validation import (
-    Findings,
-    Row,
-    Work,
-    host,
-    host_programs,
-    last_line,
-    misses,
-    page,
-    persist,
-    pictures,
-)
+from fencepost.validation import Findings, host, host_programs, page, persist
+from fencepost.validation.comparisons import COMPARISONS
 from fencepost.validation.host import HOST
 from fencepost.validation.host_programs import ARGUMENTS, measured_points
 from fencepost.validation.persist import PERSIST
@@ -30,16 +21,16 @@ MIXES = ("1:1", "2:1")
 
 
 def row(**changes):
-    values = {"comparison": "host", "point": "p, dram, 1", "metric": "cycles", "published": 100.0}
-    values |= {"ours": 105.0, "allowed": 10.0, "sets_a_parameter": False, "reason": ""}
-    return Row(**(values | changes))
+    values = {"study": "host", "condition": "p, dram, 1", "metric": "cycles", "expected": 100.0}
+    values |= {"ours": 105.0, "within": 10.0}
+    return near(**(values | changes))
 
 
 def test_a_row_holds_up_to_what_is_allowed():
     assert row(ours=110.0).holds and row(ours=90.0).holds
     assert not row(ours=110.5).holds
     assert row(ours=105.0).difference == pytest.approx(0.05)
-    assert row(published=0.0, ours=3.0).difference is None
+    assert row(expected=0.0, ours=3.0).difference is None
 
 
 def known(tmp_path, *lines):
@@ -57,11 +48,11 @@ def test_a_reason_explains_a_miss_within_its_range_and_no_other(tmp_path):
         row(ours=50.0),
         row(ours=39.0),  # more than is explained
         row(ours=150.0),  # the other way
-        row(ours=50.0, point="p, pm, 1"),
-        row(ours=50.0, comparison="media"),
-        row(ours=50.0, sets_a_parameter=True),
+        row(ours=50.0, condition="p, pm, 1"),
+        row(ours=50.0, study="media"),
+        row(ours=50.0, is_set=True),
         row(metric="l2_misses", ours=115.0),
-        row(metric="l2_misses", published=0.0, ours=15.0),
+        row(metric="l2_misses", expected=0.0, ours=15.0),
     ]
     done = misses.explained(rows, reasons)
     assert [line.reason for line in done] == ["why", "", "", "", "", "", "why", "why"]
@@ -79,8 +70,8 @@ def test_a_reason_that_no_row_needs_is_a_fault(tmp_path):
     for rows, whole, expected in (
         ([row(ours=50.0)], True, []),
         ([row()], False, [key]),  # it holds
-        ([row(point="q")], True, [key]),  # there is no such row
-        ([row(point="q")], False, []),  # there may be one in the whole
+        ([row(condition="q")], True, [key]),  # there is no such row
+        ([row(condition="q")], False, []),  # there may be one in the whole
     ):
         assert misses.not_needed(rows, reasons, {"host"}, whole=whole) == expected
     assert misses.not_needed([], reasons, {"media"}, whole=True) == []
@@ -88,16 +79,19 @@ def test_a_reason_that_no_row_needs_is_a_fault(tmp_path):
         known(tmp_path, HOST_LINE, HOST_LINE)
 
 
+LAST_LINE = "validate: 2 of 4 hold, 0 undecided, held out 1 of 2"
+
+
 def test_the_page_shows_every_row_and_marks_misses():
     rows = [
         row(),
         row(ours=150.0),
         row(metric="l2_misses", ours=0.0, reason="known why", follows="a choice"),
-        row(metric="ns", reference="rules"),
+        row(metric="ns", quality="rules"),
     ]
     text = page.markdown([(HOST, Findings(rows, ["a table"], {"p.svg": "<svg/>"}))])
-    assert last_line(rows) == "validate: 2 of 4 hold"
-    assert "validate: 2 of 4 hold" in text
+    assert last_line("validate", rows) == LAST_LINE
+    assert LAST_LINE in text
     assert "| published | 1 | 3 |" in text and "| ... of these held out | 1 | 2 |" in text
     assert "| rules | 1 | 1 |" in text
     assert "| p, dram, 1 | cycles | 100 | 150 | +50.0% | 10 | **miss, unexplained** |" in text
@@ -108,15 +102,15 @@ def test_the_page_shows_every_row_and_marks_misses():
 
 
 def test_figures_have_units_and_the_digits_that_matter():
-    assert page.figure_text(12345.6, "") == "12,346"
-    assert page.figure_text(3.3324, "ns") == "3.332 ns"
-    assert page.figure_text(100.0, "ns") == "100 ns"
+    assert figure_text(12345.6, "") == "12,346"
+    assert figure_text(3.3324, "ns") == "3.332 ns"
+    assert figure_text(100.0, "ns") == "100 ns"
 
 
 def test_a_picture_is_the_same_each_time_and_counts_what_holds():
     rows = [row(), row(ours=150.0)]
-    picture = pictures.ours_against_published(rows, "cycles")
-    assert picture == pictures.ours_against_published(rows, "cycles")
+    picture = pictures.ours_against_expected(rows, "cycles")
+    assert picture == pictures.ours_against_expected(rows, "cycles")
     assert "holds (1)" in picture and "misses (1)" in picture
 
 
@@ -152,15 +146,15 @@ MISSING_QUICK = {
 def test_every_comparison_has_a_quick_form_without_an_unexplained_miss(fencepost, tmp_path):
     done = fencepost("validate", "--quick", "--json", "v.json")
     rows = json.loads((tmp_path / "v.json").read_text())["rows"]
-    assert {row["comparison"] for row in rows} == set(COMPARISONS)
-    assert not any(row["reason"] for row in rows if row["holds"] or row["sets_a_parameter"])
-    missing = {key(row) for row in rows if not row["holds"] and row["comparison"] != "sample"}
+    assert {row["study"] for row in rows} == set(COMPARISONS)
+    assert not any(row["reason"] for row in rows if row["holds"] or row["role"] == "set")
+    missing = {key(row) for row in rows if not row["holds"] and row["study"] != "sample"}
     assert missing == MISSING_QUICK
     assert done.returncode == 0, done.stdout
 
 
 def key(row):
-    return row["comparison"], row["point"], row["metric"]
+    return row["study"], row["condition"], row["metric"]
 
 
 PROGRAMS = ("mb_persist", "mb_queue")
@@ -175,7 +169,7 @@ def two_places(monkeypatch):
 def recorded_anew(folder):
     """Where the programs of experiments/ are recorded here and now."""
     folder.mkdir()
-    work = Work(folder, lambda _: None, quick=True, records=folder)
+    work = Lab(folder, lambda _: None, quick=True, records=folder)
     host_programs.record(work)
     persist.record(work)
     return work
@@ -204,7 +198,7 @@ COUNT_PART, COUNT_FEW = 0.01, 50
 
 
 def test_every_record_that_is_replayed_is_committed_and_no_other(tmp_path):
-    work = Work(tmp_path, lambda _: None, quick=False)
+    work = Lab(tmp_path, lambda _: None, quick=False)
     replayed = persist.records(work)
     for moved_bytes in host_programs.MOVED_BYTES:
         replayed += host_programs.records(work, tuple(ARGUMENTS), moved_bytes)
@@ -227,7 +221,7 @@ def test_the_committed_records_are_of_these_programs(tmp_path):
     counts = [host.rows(work, PROGRAMS) for work in (anew, committed)]
     for ours, theirs in zip(*counts, strict=True):
         if ours.metric != "cycles":
-            assert ours.ours == close_to(theirs.ours), (ours.point, ours.metric)
+            assert ours.ours == close_to(theirs.ours), (ours.condition, ours.metric)
 
 
 def close_to(count):
@@ -278,9 +272,9 @@ MISSING = {
 
 
 def test_the_host_does_what_the_reference_does(tmp_path):
-    work = Work(tmp_path, lambda _: None, quick=False)
+    work = Lab(tmp_path, lambda _: None, quick=False)
     rows = misses.explained(host.rows(work, tuple(ARGUMENTS)), misses.known_misses())
     assert len(rows) == 5 * 98
-    assert {(row.point, row.metric) for row in rows if not row.holds} == MISSING
+    assert {(row.condition, row.metric) for row in rows if not row.holds} == MISSING
     assert not [row for row in rows if row.is_unexplained]
     assert misses.not_needed(rows, misses.known_misses(), {"host"}, whole=True) == []

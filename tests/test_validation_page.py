@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from fencepost.evidence import misses, page
+from fencepost.evidence.lab import Lab
 from fencepost.tree import MACHINES, ROOT
-from fencepost.validation import Work, host, misses, page, unloaded
+from fencepost.validation import host, unloaded
 from fencepost.validation.host_programs import ARGUMENTS
 from fencepost.validation.loaded import LOADED
 from fencepost.validation.media import MEDIA
@@ -29,17 +31,17 @@ def assert_on_page(rows):
     ids=lambda one: one.name,
 )
 def test_the_page_has_every_row_that_is_computed(comparison, tmp_path):
-    rows = comparison.run(Work(tmp_path, lambda _: None, quick=False)).rows
+    rows = comparison.run(Lab(tmp_path, lambda _: None, quick=False)).rows
     assert_on_page(rows)
-    assert sum(f"| {row.point} | {row.metric} |" in PAGE for row in rows) == len(rows)
+    assert sum(f"| {row.condition} | {row.metric} |" in PAGE for row in rows) == len(rows)
 
 
 def test_the_page_has_the_quick_rows_of_loaded_links(tmp_path):
-    assert_on_page(LOADED.run(Work(tmp_path, lambda _: None, quick=True)).rows)
+    assert_on_page(LOADED.run(Lab(tmp_path, lambda _: None, quick=True)).rows)
 
 
 def test_the_page_has_the_rows_of_recorded_programs(tmp_path):
-    work = Work(tmp_path, lambda _: None, quick=False)
+    work = Lab(tmp_path, lambda _: None, quick=False)
     assert_on_page(PERSIST.run(work).rows)
     assert_on_page(host.rows(work, tuple(ARGUMENTS)))
 
@@ -87,13 +89,13 @@ def rows_that_set_a_key(tmp_path):
     for _, _, quantity, number, sets in unloaded.POINTS:
         if sets:
             yield "unloaded", f"{quantity}, number {number}" if number else quantity
-    work = Work(tmp_path, lambda _: None, quick=True)
+    work = Lab(tmp_path, lambda _: None, quick=True)
     for comparison in (UNLOADED, PERSIST, MEDIA):
         for row in comparison.run(work).rows:
             # Published parameters of a DRAM are keys themselves.
             is_key = row.metric.startswith("parameter t")
-            if row.sets_a_parameter and not is_key and row.metric != unloaded.METRIC:
-                yield comparison.name, row.point if "hop" in row.point else row.metric
+            if row.is_set and not is_key and row.metric != unloaded.METRIC:
+                yield comparison.name, row.condition if "hop" in row.condition else row.metric
 
 
 def test_a_row_is_marked_as_set_where_a_machine_file_says_so_and_only_there(tmp_path):

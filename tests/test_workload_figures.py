@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from fencepost.reproduce import programs
-from fencepost.reproduce.programs import Program
+from fencepost.studies.pcs import programs
+from fencepost.studies.pcs.programs import Program
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "workloads" / "README.md"

@@ -16,8 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost.reproduce import programs
-from fencepost.reproduce.programs import Program
+from fencepost.studies.pcs import programs
+from fencepost.studies.pcs.programs import Program
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parents[1] / "workloads"

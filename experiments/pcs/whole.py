@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import fencepost as fp
-from fencepost.reproduce import programs
-from fencepost.reproduce.programs import Program
-from fencepost.reproduce.replays import MACHINE
-from fencepost.reproduce.study import PM_WRITES
+from fencepost.studies.pcs import programs
+from fencepost.studies.pcs.programs import Program
+from fencepost.studies.pcs.replays import MACHINE
+from fencepost.studies.pcs.study import PM_WRITES
 from fencepost.tree import WORKLOADS
 
 COLUMNS = {

@@ -1,8 +1,9 @@
 """What a persist costs on CXL memory that you do not own yet: the face of the simulator.
 
-`cli` is the command line, `recording` starts the recorder, `experiment` replays a record on
-machines under schemes and makes the result document, and everything a person reads is made
-from that document: `figures` (what is compared), `table` and `report`. The simulator itself
+`cli` is the command line, `recording` starts the recorder, `runs` replays records on machines and
+makes the result document, and everything a person reads is made from that document: `figures`
+(what is compared), `table` and `report`. `evidence` is what the simulator is compared with,
+`studies` and `validation` are where its rows come from. The simulator itself
 is the compiled module `_core`, which takes and gives JSON. What programs import is in `api`.
 """
 
@@ -11,6 +12,7 @@ is the compiled module `_core`, which takes and gives JSON. What programs import
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from fencepost import evidence
     from fencepost._core import InputError, InternalError, __version__
     from fencepost.api import Machine, Record, Result, compare, record
 
@@ -22,6 +24,7 @@ __all__ = [
     "Result",
     "__version__",
     "compare",
+    "evidence",
     "record",
 ]
 
@@ -38,6 +41,10 @@ def __getattr__(name: str) -> object:
         from fencepost import _core
 
         return getattr(_core, name)
+    if name == "evidence":
+        import importlib
+
+        return importlib.import_module("fencepost.evidence")
     from fencepost import api
 
     return getattr(api, name)

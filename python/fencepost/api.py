@@ -17,7 +17,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,16 +35,10 @@ from fencepost import (
     table,
 )
 from fencepost.arguments import one_or_more, path_of, texts, whole_number
-from fencepost.experiment import (
-    Document,
-    Experiment,
-    Replay,
-    keys_of,
-    options,
-    resolved,
-    schemes_in,
-)
 from fencepost.plural import many
+from fencepost.runs.axes import Baseline, baseline_run, key_of
+from fencepost.runs.experiment import Document, Experiment, keys_of, options, resolved, schemes_in
+from fencepost.runs.schedule import Watch, unwatched
 from fencepost.shown_name import shown_name
 
 if TYPE_CHECKING:
@@ -51,7 +46,6 @@ if TYPE_CHECKING:
     import polars
 
 Value = bool | int | float | str
-Watch = Callable[[list[Replay]], None]
 
 MACHINE_WANTED = 'a Machine, or a name such as "pcs-table1"'
 
@@ -163,18 +157,19 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """One flat row for each run: machine, scheme, and every figure of the comparison by key.
 
-        Times in ns, ratios over `nopb` on the same machine, rates from 0 to 1; None where there is
-        no data.
+        Times in ns, ratios over the baseline (`compare`), rates from 0 to 1; None where there is no
+        data.
         """
         return [
             {
                 "machine": run["machine"],
                 "scheme": run["scheme"],
+                "placement": key_of(run).placement,
                 "error": run.get("error"),
                 "reliable": None if "error" in run else reliability.is_reliable(run),
                 "instructions": run.get("instructions"),
                 **{
-                    figure.key: figure.value(run, figures.baseline_of(run, self.runs))
+                    figure.key: figure.value(run, baseline_run(run, self.document))
                     for figure in figures.HEADLINE
                 },
             }
@@ -227,16 +222,21 @@ def compare(
     limit_instructions: int | None = None,
     sample: str | None = None,
     power: bool = False,
+    placements: Sequence[str] = ("",),
+    baseline: str | None = None,
     jobs: int | None = None,
+    executor: Executor | None = None,
     watch: Watch | None = None,
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
     The options mean what they do on the command line (`schemes`: all that each machine can run
     unless some are named); with `power` each run says what a power cut at its worst instant leaves
-    to save; `jobs` replays run at once (default: one per processor), `watch` is called with them
-    ten times a second. Whether what came of it can be used is in `Result.is_reliable`. Raises
-    `InputError`.
+    to save. Each of the `placements` (rules of `--place` with spaces between them) is a run of its
+    own; ratios are over the run that differs in the axis of `baseline` (`"scheme=nopb"`) alone,
+    otherwise over the first run. `jobs` replays run at once (default: one per processor) in threads
+    unless an `executor` takes them; `watch` is called with them ten times a second. Whether what
+    came of it can be used is in `Result.is_reliable`. Raises `InputError`.
     """
     several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
     asked = [_machine(one) for one in several]
@@ -247,7 +247,11 @@ def compare(
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
     records = _records(record)
     resolved_machines = {one.label: one.document for one in asked}
-    keys = keys_of(resolved_machines, _schemes(schemes))
+    keys = keys_of(
+        resolved_machines, _schemes(schemes), texts("placements", placements, '["heap=dram0"]')
+    )
+    if baseline is not None:
+        Baseline.read(baseline).check(keys)
     chosen = options(
         schemes_in(keys),
         texts("pm", pm, '["heap"]'),
@@ -264,8 +268,9 @@ def compare(
         resolved_machines,
         resolved(chosen),
         keys,
+        baseline,
     )
-    return Result(hold_up.of_options(experiment, _at_once(jobs), watch or _unwatched))
+    return Result(hold_up.of_options(experiment, _at_once(jobs), watch or unwatched, executor))
 
 
 @dataclass(frozen=True)
@@ -392,7 +397,7 @@ def explain(
         {asked.label: asked.document},
         resolved(chosen),
     )
-    return Explanation(of_experiment(experiment, _at_once(jobs), watch or _unwatched))
+    return Explanation(of_experiment(experiment, _at_once(jobs), watch or unwatched))
 
 
 def whatif(
@@ -432,7 +437,7 @@ def whatif(
     planned = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
     study = replace(planned, machine=asked.label)
     opened, names = [one.opened for one in records], [shown_name(one.path.name) for one in records]
-    return Sensitivity(study.run(opened, names, _at_once(jobs), watch or _unwatched))
+    return Sensitivity(study.run(opened, names, _at_once(jobs), watch or unwatched))
 
 
 def _machine(one: Machine | str) -> Machine:
@@ -474,10 +479,6 @@ def _some(names: list[str]) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= CHARACTERS_SHOWN else f"{text[: CHARACTERS_SHOWN - 1]}…"
-
-
-def _unwatched(_: list[Replay]) -> None:
-    """Nobody looks at replays while they go."""
 
 
 def _innermost(place: Document) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from fencepost import figures, reliability, terminal
+from fencepost.runs.axes import baseline_name, baseline_run, key_of
 
 Document = dict[str, Any]
 
@@ -19,8 +20,9 @@ def between(a: Document, b: Document) -> Document:
     """
     runs_a, runs_b = _by_key(a), _by_key(b)
     if len(a["provenance"]["machines"]) == len(b["provenance"]["machines"]) == 1:
-        runs_a = {scheme: run for (_, scheme), run in runs_a.items()}
-        runs_b = {scheme: run for (_, scheme), run in runs_b.items()}
+        # Where each has one machine, it may be called differently.
+        runs_a = {key._replace(machine=""): run for key, run in runs_a.items()}
+        runs_b = {key._replace(machine=""): run for key, run in runs_b.items()}
     shared = [key for key in runs_a if key in runs_b]
     return {
         "provenance": _leaves_that_differ(a["provenance"], b["provenance"]),
@@ -30,7 +32,8 @@ def between(a: Document, b: Document) -> Document:
                 "machine": _both(runs_a[key]["machine"], runs_b[key]["machine"]),
                 "scheme": runs_a[key]["scheme"],
                 "reliable": [reliability.is_reliable(of[key]) for of in (runs_a, runs_b)],
-                "figures": _figures(runs_a[key], a["runs"], runs_b[key], b["runs"]),
+                "axes": key.axes,
+                "figures": _figures(runs_a[key], a, runs_b[key], b),
             }
             for key in shared
         ],
@@ -64,7 +67,7 @@ def show(found: Document, output: Console, messages: Console) -> None:
     for heading in ("A", "B", "B to A"):
         table.add_column(heading, justify="right")
     for run in found["runs"]:
-        name = f"{run['machine']} {run['scheme']}"
+        name = " ".join(filter(None, (run["machine"], *run["axes"].values())))
         for entry in run["figures"]:
             unit = entry["unit"]
             a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
@@ -84,11 +87,11 @@ def _is_sampled(document: Document) -> bool:
 
 
 def _by_key(document: Document) -> dict[Any, figures.Run]:
-    return {(run["machine"], run["scheme"]): run for run in document["runs"]}
+    return {key_of(run): run for run in document["runs"]}
 
 
 def _name(run: figures.Run) -> str:
-    return f"{run['machine']} {run['scheme']}"
+    return " ".join(filter(None, key_of(run)))
 
 
 def _both(a: str, b: str) -> str:
@@ -96,16 +99,17 @@ def _both(a: str, b: str) -> str:
 
 
 def _figures(
-    a: figures.Run, runs_a: list[figures.Run], b: figures.Run, runs_b: list[figures.Run]
+    a: figures.Run, result_a: Document, b: figures.Run, result_b: Document
 ) -> list[Document]:
     found = []
+    over = _both(baseline_name(result_a), baseline_name(result_b))
     for figure in figures.HEADLINE:
-        value_a = figure.value(a, figures.baseline_of(a, runs_a))
-        value_b = figure.value(b, figures.baseline_of(b, runs_b))
+        value_a = figure.value(a, baseline_run(a, result_a))
+        value_b = figure.value(b, baseline_run(b, result_b))
         found.append(
             {
                 "key": figure.key,
-                "label": figure.label,
+                "label": figure.label_over(over),
                 "unit": figure.unit,
                 "a": value_a,
                 "b": value_b,

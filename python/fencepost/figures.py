@@ -4,7 +4,7 @@ Tables, reports and differences all show these, from a result document (docs/res
 figure without data is None and prints as –.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,10 @@ from fencepost import _core
 Run = dict[str, Any]
 Value = float | None
 
-BASELINE = "nopb"
-SCHEMES = (BASELINE, "pb", "pb_rf")  # those that were published
-EVERY_SCHEME = (*SCHEMES, "pb_adaptive")  # what is compared where nobody says what
-
 
 @dataclass(frozen=True)
 class Figure:
-    """One row of the comparison: a run, and the `nopb` run on the same machine, give a value."""
+    """One row of the comparison: a run, and the run that ratios are over, give a value."""
 
     key: str
     label: str
@@ -29,6 +25,10 @@ class Figure:
     value: Callable[[Run, Run | None], Value]
     # Half the width of the 95 % confidence interval, for figures that are estimated from a sample.
     half_width: Callable[[Run, Run | None], Value] = lambda run, baseline: None
+
+    def label_over(self, baseline: str) -> str:
+        """The label, with what a ratio is over."""
+        return self.label.format(baseline=baseline)
 
 
 def member(run: Run | None, path: str) -> Value:
@@ -44,14 +44,6 @@ def member(run: Run | None, path: str) -> Value:
 def ratio(numerator: Value, denominator: Value) -> Value:
     """None if either is missing or the denominator is zero."""
     return numerator / denominator if numerator is not None and denominator else None
-
-
-def baseline_of(run: Run, runs: Sequence[Run]) -> Run | None:
-    """The `nopb` run on the same machine, if there is one that did not fail."""
-    for other in runs:
-        if other["scheme"] == BASELINE and other["machine"] == run["machine"]:
-            return None if "error" in other else other
-    return None
 
 
 def _plain(path: str) -> Callable[[Run, Run | None], Value]:
@@ -101,7 +93,12 @@ HEADLINE: tuple[Figure, ...] = (
         _estimated("simulated_ns"),
     ),
     Figure(
-        "speedup", "speedup over nopb", "ratio", "run time of nopb over this", _speedup, _matched
+        "speedup",
+        "speedup over {baseline}",
+        "ratio",
+        "run time of the baseline over this",
+        _speedup,
+        _matched,
     ),
     Figure(
         "persist.count",
@@ -142,9 +139,9 @@ HEADLINE: tuple[Figure, ...] = (
     Figure("persist.latency_ns.max", "– longest", "ns", "", _plain("persist.latency_ns.max")),
     Figure(
         "persist_ratio",
-        "persist latency to nopb",
+        "persist latency to {baseline}",
         "ratio",
-        "mean persist latency over that of nopb",
+        "mean persist latency over that of the baseline",
         _relative("persist.latency_ns.mean"),
     ),
     Figure(

@@ -1,11 +1,13 @@
 """What a hold-up source has to have, so that what is volatile can be saved when power fails."""
 
 import dataclasses
-from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from fencepost import _core
-from fencepost.experiment import Experiment, Replay
+from fencepost.runs.experiment import Experiment
+from fencepost.runs.schedule import Watch
 
 # Energy to move a byte from the last-level cache to persistent memory: Alshboul et al., "BBB:
 # Simplifying Persistent Programming using Battery-Backed Buffers" (HPCA 2021); recalled. The same
@@ -40,8 +42,9 @@ class Budget:
 def of_experiment(
     experiment: Experiment,
     jobs: int,
-    watch: Callable[[list[Replay]], None],
+    watch: Watch,
     budget: Budget | None = None,
+    executor: Executor | None = None,
 ) -> Document:
     """The result document of an experiment, in which each run has `power` (docs/results.md).
 
@@ -49,10 +52,8 @@ def of_experiment(
     """
     asked = budget or Budget()
 
-    def replay(job: _core.Job) -> str:
-        return job.power(asked.phase_1_ns, asked.phase_2_ns)
-
-    result = experiment.run(jobs, watch, replay)
+    how = partial(_with_power, phase_1_ns=asked.phase_1_ns, phase_2_ns=asked.phase_2_ns)
+    result = experiment.run(jobs, watch, how, executor)
     for run in result["runs"]:
         if "error" not in run:
             energy_uj = asked.energy_uj
@@ -65,12 +66,16 @@ def of_experiment(
 
 
 def of_options(
-    experiment: Experiment, jobs: int, watch: Callable[[list[Replay]], None]
+    experiment: Experiment, jobs: int, watch: Watch, executor: Executor | None = None
 ) -> Document:
     """The result document of an experiment; with `power` in each run if its options say so."""
     if experiment.options["power"]:
-        return of_experiment(experiment, jobs, watch)
-    return experiment.run(jobs, watch)
+        return of_experiment(experiment, jobs, watch, executor=executor)
+    return experiment.run(jobs, watch, executor=executor)
+
+
+def _with_power(job: _core.Job, phase_1_ns: float | None, phase_2_ns: float | None) -> str:
+    return job.power(phase_1_ns, phase_2_ns)
 
 
 def judged(report: Document, errors: list[str], budget: Budget) -> Document:

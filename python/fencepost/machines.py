@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core
-from fencepost.figures import BASELINE, EVERY_SCHEME
 from fencepost.tree import MACHINES
 
 
@@ -29,13 +28,3 @@ def file_of(machine: str) -> Path:
 def name_of(machine: str) -> str:
     """What a machine is called in results: its name, or its file's name without the suffix."""
     return Path(machine).name.removesuffix(".toml")
-
-
-def possible_schemes(resolved: dict[str, Any]) -> tuple[str, ...]:
-    """The schemes that a machine can run: only a switch has a persist buffer."""
-    return EVERY_SCHEME if resolved["fabric"]["switches"] else (BASELINE,)
-
-
-def best_scheme(resolved: dict[str, Any]) -> str:
-    """The scheme that a machine runs where nobody says which."""
-    return "pb_rf" if "pb_rf" in possible_schemes(resolved) else BASELINE

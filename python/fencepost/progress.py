@@ -1,13 +1,14 @@
 """Live progress of replays on standard error: bars on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from fencepost.experiment import Replay
 from fencepost.plural import many
+from fencepost.runs.schedule import Replay
 
 LINE_INTERVAL_SECONDS = 5.0
 ALL = "in all"
@@ -45,7 +46,7 @@ class Watch:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, replays: list[Replay]) -> None:
+    def __call__(self, replays: Sequence[Replay]) -> None:
         share, in_all = whole_state(replays, time.monotonic() - self._started)
         if self._bars is not None:
             for replay in replays:
@@ -108,7 +109,7 @@ class WholeWatch:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, replays: list[Replay]) -> None:
+    def __call__(self, replays: Sequence[Replay]) -> None:
         if not self._quiet:
             self.show(*whole_state(replays, time.monotonic() - self._started))
 
@@ -123,7 +124,7 @@ class WholeWatch:
             self._console.print(text, soft_wrap=True)
 
 
-def whole_state(replays: list[Replay], seconds: float) -> tuple[float, str]:
+def whole_state(replays: Sequence[Replay], seconds: float) -> tuple[float, str]:
     """The part that is done, and that in words with the time that is left until all are."""
     done = sum(replay.ended is not None for replay in replays)
     shares = [1.0 if replay.ended else _share(replay) for replay in replays]

@@ -8,21 +8,22 @@ from rich.console import Console
 from rich.table import Table
 
 from fencepost import figures, reliability, terminal
+from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
 
 
 def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
-    """Figures down, some of the runs across; machines are named where there are several."""
+    """Figures down, some of the runs across, named by what differs between them."""
     all_runs = result["runs"]
-    several = len({run["machine"] for run in all_runs}) > 1
+    keys = list(map(key_of, all_runs))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("", no_wrap=True)
     for run in runs:
-        heading = f"{run['machine']}\n{run['scheme']}" if several else run["scheme"]
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("\n".join(parts(key_of(run), keys)), justify="right", no_wrap=True)
     if not all(map(reliability.is_reliable, all_runs)):
         table.add_row("reliable", *map(reliable_cell, runs))
+    over = baseline_name(result)
     for figure in figures.HEADLINE:
-        table.add_row(figure.label, *(cell(figure, run, all_runs) for run in runs))
+        table.add_row(figure.label_over(over), *(cell(figure, run, result) for run in runs))
     return table
 
 
@@ -44,11 +45,11 @@ def reliable_cell(run: figures.Run) -> str:
     return "yes" if reliability.is_reliable(run) else "no"
 
 
-def cell(figure: figures.Figure, run: figures.Run, runs: list[figures.Run]) -> str:
+def cell(figure: figures.Figure, run: figures.Run, result: dict[str, Any]) -> str:
     """A figure of a run, with its confidence interval if it is an estimate; – if it failed."""
     if "error" in run:
         return figures.shown(None, figure.unit)
-    baseline = figures.baseline_of(run, runs)
+    baseline = baseline_run(run, result)
     value, half_width = figure.value(run, baseline), figure.half_width(run, baseline)
     return figures.shown_with_error(value, half_width, figure.unit)
 
@@ -92,8 +93,8 @@ def hosts(result: dict[str, Any]) -> Table | None:
                 measured += [figures.shown(measure["count"], "count"), mean]
             instructions = figures.shown(host["instructions"], "count")
             finished = figures.shown(host["finished_ns"], "ns")
-            label = f"{run['machine']} {run['scheme']}"
-            table.add_row(label, host["name"], instructions, finished, *measured)
+            name = f"{run['machine']} {run['scheme']}"
+            table.add_row(name, host["name"], instructions, finished, *measured)
     return table if table.row_count else None
 
 
@@ -106,8 +107,8 @@ def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     each_host = hosts(result)
     if each_host is not None:
         terminal.print_table(output, each_host)
-    several = len(result["provenance"]["machines"]) > 1
     runs = result["runs"]
-    names = [f"{run['machine']} {run['scheme']}" if several else run["scheme"] for run in runs]
+    keys = list(map(key_of, runs))
+    names = [name_among(key, keys) for key in keys]
     for text in reliability.gathered(runs, names):
         terminal.print_line(messages, text)

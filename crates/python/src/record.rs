@@ -12,6 +12,7 @@ use fencepost_sim::isa;
 use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary, escaped};
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use serde_json::json;
 
 use crate::faults::{caught, input};
@@ -57,6 +58,8 @@ pub fn source(path: &Path) -> PyResult<Arc<dyn Source>> {
 /// A record that has been opened and checked, shared by all replays of it.
 #[pyclass(frozen, module = "fencepost._core", name = "Record")]
 pub struct OpenRecord {
+    path: PathBuf,
+    allow_cut: bool,
     program: Program,
     decode_time: Duration,
 }
@@ -70,10 +73,15 @@ impl OpenRecord {
         let decode = |record| {
             let start = Instant::now();
             let program = Program::new(record)?;
-            Ok(Self { program, decode_time: start.elapsed() })
+            Ok(Self { path: path.clone(), allow_cut, program, decode_time: start.elapsed() })
         };
         let open = || py.detach(|| Record::open(source, cut).and_then(decode)).map_err(input);
         caught(|| shown(&path), open)
+    }
+
+    /// Pickled as its path: whoever unpickles it opens the file again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (PathBuf, bool))> {
+        Ok((py.get_type::<Self>(), (std::path::absolute(&self.path)?, self.allow_cut)))
     }
 
     /// What a result says of the record it was made from, as JSON.

@@ -10,15 +10,16 @@ import statistics
 from pathlib import Path
 
 from fencepost.bench import REPETITIONS, Figures
-from fencepost.validation import Work, host_programs
+from fencepost.evidence.lab import Lab
+from fencepost.validation import host_programs
 
 SLOW_KIPS = 400.0  # the rows below it have a target of their own
 
 
 def measure(folder: Path) -> Figures:
     """The ratio of every row, the lowest of the slow and of the fast rows, and the mean."""
-    work = Work(folder, lambda _: None, quick=False)
-    runs = [_kips(work) for _ in range(REPETITIONS)]
+    lab = Lab(folder, lambda _: None, is_timed=True)
+    runs = [_kips(lab) for _ in range(REPETITIONS)]
     with host_programs.REFERENCE.open(encoding="utf-8") as file:
         published = list(csv.DictReader(file))
     rows: list[Figures] = []
@@ -45,9 +46,9 @@ def measure(folder: Path) -> Figures:
     return figures
 
 
-def _kips(work: Work) -> list[float]:
+def _kips(lab: Lab) -> list[float]:
     """One speed for each published row, in their order."""
     return [
         region["instructions"] / region["host_seconds"] / 1e3
-        for _, region in host_programs.measured_points(work, tuple(host_programs.ARGUMENTS))
+        for _, region in host_programs.measured_points(lab, tuple(host_programs.ARGUMENTS))
     ]

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from fencepost.bench import FENCEPOST, Figures, seconds
-from fencepost.reproduce.pcs import PARTS
-from fencepost.reproduce.replays import simulator
+from fencepost.runs.store import simulator
+from fencepost.studies.pcs.pcs import PARTS
 from fencepost.tree import ROOT
 
 WHOLE = ROOT / "out" / "reproduce" / "pcs.json"  # of `make reproduce`

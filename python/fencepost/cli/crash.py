@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, crash, documents, interruptions, machines
+from fencepost import _core, crash, documents, interruptions, machines, schemes
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -20,8 +20,8 @@ from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
 from fencepost.crash.violations import ORDER
-from fencepost.experiment import options
-from fencepost.experiment import resolved as resolved_options
+from fencepost.runs.experiment import options
+from fencepost.runs.experiment import resolved as resolved_options
 
 # The schemes that only a machine with a switch can run.
 BUFFERED = ("pb", "pb_rf", "pb_adaptive")
@@ -124,7 +124,7 @@ def crash_command(
     if (program is None) == (record is None):
         raise InputError("either a record or, behind --, a program is needed")
     resolved = machines.resolve(machine, sets or [])
-    best = machines.best_scheme(resolved)
+    best = schemes.best(resolved)
     _check_machine(machine, resolved, scheme or best)
     opened = None
     if program is not None:

@@ -27,10 +27,10 @@ from fencepost.cli.replay import (
     recorded,
     schemes_of,
 )
-from fencepost.experiment import Experiment, keys_of, options, schemes_in
-from fencepost.experiment import resolved as resolved_options
 from fencepost.explain import text
 from fencepost.progress import Watch
+from fencepost.runs.experiment import Experiment, keys_of, options, schemes_in
+from fencepost.runs.experiment import resolved as resolved_options
 
 
 @app.command("explain")

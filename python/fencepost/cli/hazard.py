@@ -9,9 +9,9 @@ from fencepost import documents
 from fencepost._core import InputError
 from fencepost.cli import outputs
 from fencepost.cli.application import app
-from fencepost.reproduce import hazard as live
-from fencepost.reproduce.adaptive import SIZED
-from fencepost.reproduce.key_values import HOSTS
+from fencepost.studies.pcs import hazard as live
+from fencepost.studies.pcs.adaptive import SIZED
+from fencepost.studies.pcs.key_values import HOSTS
 
 HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 

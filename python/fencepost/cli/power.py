@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, hold_up, machines, reliability
+from fencepost import _core, documents, hold_up, machines, reliability, schemes
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -14,10 +14,10 @@ from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_hosts, in_order, records_of
 from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
-from fencepost.experiment import Experiment, options
-from fencepost.experiment import resolved as resolved_options
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
 from fencepost.progress import Watch
+from fencepost.runs.experiment import Experiment, options
+from fencepost.runs.experiment import resolved as resolved_options
 from fencepost.shown_name import shown_name
 
 
@@ -95,7 +95,7 @@ def power(
         )
     outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
     name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
-    scheme = scheme or machines.best_scheme(resolved)
+    scheme = scheme or schemes.best(resolved)
     chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
     chosen["power"] = True
     chosen = resolved_options(chosen)

@@ -3,13 +3,24 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, hold_up, machines, recording, reliability, report, table
+from fencepost import (
+    _core,
+    documents,
+    hold_up,
+    machines,
+    recording,
+    reliability,
+    report,
+    schemes,
+    table,
+)
 from fencepost._core import InputError
 from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.cli import console, outputs
@@ -18,10 +29,11 @@ from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.numbers import COUNT_MAX
-from fencepost.experiment import Experiment, keys_of, options, schemes_in
-from fencepost.experiment import resolved as resolved_options
 from fencepost.figures import Run
 from fencepost.progress import Watch
+from fencepost.runs.axes import Baseline, values_of
+from fencepost.runs.experiment import Experiment, keys_of, options, schemes_in
+from fencepost.runs.experiment import resolved as resolved_options
 from fencepost.shown_name import shown_name
 
 Pm = Annotated[
@@ -117,6 +129,24 @@ Hosts = Annotated[
         help="What host N of the machine replays, counted from 0; once for each host.",
     ),
 ]
+Axis = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--axis",
+        metavar="AXIS=VALUE",
+        help="A value of scheme or placement to compare with the others; repeatable. A placement "
+        "is rules of --place with spaces between them.",
+    ),
+]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="AXIS=VALUE",
+        help="What ratios are over: the run that differs in this axis alone "
+        "(default: the first run).",
+    ),
+]
 AllowForcedWaits = Annotated[
     bool,
     typer.Option(
@@ -162,7 +192,7 @@ def run(
 ) -> None:
     """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
     machine, record = in_order(machine, record)
-    scheme = scheme or machines.best_scheme(machines.resolve(machine, sets or []))
+    scheme = scheme or schemes.best(machines.resolve(machine, sets or []))
     chosen = options(
         [scheme],
         pm,
@@ -192,6 +222,8 @@ def compare(
         ),
     ],
     schemes: Schemes = None,
+    axis: Axis = None,
+    baseline: BaselineOption = None,
     hosts: Hosts = None,
     pm: Pm = None,
     place: Place = None,
@@ -211,8 +243,13 @@ def compare(
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
+    values = values_of(axis or [])
+    if "scheme" in values and schemes is not None:
+        raise InputError("--schemes and --axis scheme=… say the same; give one of them")
+    if "placement" in values and (place or pm):
+        raise InputError("--axis placement=… replaces --place and --pm; give one of them")
     chosen = options(
-        schemes_of(schemes),
+        values.get("scheme", schemes_of(schemes)),
         pm,
         place=place or [],
         threads=threads,
@@ -233,8 +270,17 @@ def compare(
             names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    runs = _replay(context, names, records, chosen, jobs, quiet, json_file, report_file)
+    axes = _Axes(values.get("placement", [""]), baseline)
+    runs = _replay(context, names, records, chosen, jobs, quiet, json_file, report_file, axes)
     _end(runs, allow_forced_waits)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The placements to compare, and the run that ratios are over."""
+
+    placements: Sequence[str] = ("",)
+    baseline: str | None = None
 
 
 def _replay(
@@ -246,6 +292,7 @@ def _replay(
     quiet: bool,
     json_file: Path | None,
     report_file: Path | None,
+    axes: _Axes = _Axes(),
 ) -> list[Run]:
     """Replays and shows; gives the runs."""
     # Everything that can be wrong is looked at before a program is run or anything simulated.
@@ -256,7 +303,9 @@ def _replay(
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
-    keys = keys_of(resolved, chosen["schemes"])
+    keys = keys_of(resolved, chosen["schemes"], axes.placements)
+    if axes.baseline is not None:
+        Baseline.read(axes.baseline).check(keys)
     chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     for name, machine in resolved.items():
         check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
@@ -268,6 +317,7 @@ def _replay(
             resolved,
             chosen,
             keys,
+            axes.baseline,
         )
         with Watch(console.messages(), quiet) as watch:
             result = hold_up.of_options(experiment, jobs or os.cpu_count() or 1, watch)

@@ -1,6 +1,7 @@
 """`fencepost reproduce`: a published study, rebuilt from scratch and laid beside its figures."""
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -8,41 +9,40 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fencepost import documents, terminal
+from fencepost import documents, studies, terminal
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
+from fencepost.evidence import Lab, Row, last_line, page
 from fencepost.progress import WholeWatch
-from fencepost.reproduce import adaptive, elapsed, page, programs, replays, report
-from fencepost.reproduce.claims import Claim, counted
-from fencepost.reproduce.pcs import PARTS, QUICK_PARTS, Outcome
-from fencepost.reproduce.pcs import reproduce as reproduce_pcs
-from fencepost.reproduce.records import Progress
-from fencepost.reproduce.study import Study
+from fencepost.runs.progress import Progress
+from fencepost.studies.study import Asked, Outcome, Study
 from fencepost.tree import ROOT
-from fencepost.validation import Work
 
-STUDIES = ("pcs",)
 FOLDER = ROOT / "out" / "reproduce"
+
+
+def _help_of_parts() -> str:
+    of_studies = (
+        f"{study.name}: {', '.join(part.name for part in study.parts)}" for study in studies.STUDIES
+    )
+    return f"Only this part; repeatable. {'; '.join(of_studies)}."
 
 
 @app.command()
 def reproduce(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"Of {', '.join(STUDIES)}.")],
-    part: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help=f"Only this part; repeatable. Of {', '.join(part.name for part in PARTS)}.",
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY", help=f"Of {', '.join(study.name for study in studies.STUDIES)}."
         ),
-    ] = None,
+    ],
+    part: Annotated[list[str] | None, typer.Option(metavar="PART", help=_help_of_parts())] = None,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="In a minute: Figures 1 and 5 to 7; long programs in part, by a sample."
-        ),
+        typer.Option("--quick", help="In a minute: the main figures, long programs by a sample."),
     ] = False,
     programs_file: Annotated[
         Path | None,
@@ -58,84 +58,78 @@ def reproduce(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the rows and the data.")
     ] = None,
     docs: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write pcs.md and its pictures.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write STUDY.md and its pictures.")
     ] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Rebuild a study, and compare with what it published. An interrupted one goes on."""
-    if study not in STUDIES:
-        raise InputError(f"there is no study `{study}`; there are: {', '.join(STUDIES)}")
-    chosen = part or (QUICK_PARTS if quick else None)
-    parts = [one for one in PARTS if not chosen or one.name in chosen]
-    if unknown := set(part or []) - {one.name for one in PARTS}:
-        names = ", ".join(one.name for one in PARTS)
-        raise InputError(f"--part {min(unknown)}: there is no such part; there are: {names}")
+    chosen = studies.study(study)
+    asked = Asked(_parts(chosen, part, quick), programs_file)
+    if programs_file is not None and not chosen.takes_programs:
+        raise InputError(f"--programs: `{study}` has no programs that could be others")
     if docs is not None and (part or programs_file or quick):
         raise InputError("--docs writes the whole page of the study, from its own programs")
-    inputs = [programs_file] if programs_file else []
-    outputs.check({"--json": json_file}, inputs)
-    listed = programs.read(programs_file or programs.OWN_LIST)
-    programs.check(listed, programs_file is None)
+    outputs.check({"--json": json_file}, [programs_file] if programs_file else [])
+    chosen.check(asked)
     folder = out or FOLDER / study
     outputs.check_folder("--out", folder)
     outputs.check_folder("--docs", docs)
     messages = console.messages()
     log = (lambda text: None) if quiet else messages.print
-    kept = replays.Replays(
-        Work(folder, log, quick), listed, programs_file is None, jobs or os.cpu_count() or 1, quick
-    )
+    lab = Lab(folder, log, quick, jobs=jobs or os.cpu_count() or 1)
     with WholeWatch(messages, quiet) as watch:
-        outcome = reproduce_pcs(
-            Study(listed, kept, adaptive.SCHEMES),
-            kept,
-            parts,
-            partial(_show, watch=watch),
-            str(programs_file) if programs_file else None,
-        )
-    _write(outcome, folder, json_file, docs)
-    report_file = folder / "report.html"
-    documents.write_whole(report_file, report.html(outcome))
-    terminal.print_table(console.output(), _table(outcome.claims))
-    for row in outcome.elapsed:
-        took = elapsed.duration(row["seconds"])
-        print(f"{row['part']}: {row['replays']} replays, {row['records']} records, {took}")
+        outcome = chosen.run(lab, asked, partial(_show, watch=watch))
+    _write(chosen, outcome, folder, json_file, docs)
+    terminal.print_table(console.output(), _table(outcome.rows))
+    for line in outcome.elapsed:
+        print(line)
     for reason in outcome.unreliable:
         console.warn(reason)
     for failure in outcome.failures:
         messages.print(f"failed: {failure}", markup=False)
-    print(f"reproduce: {counted(outcome.claims)}; {report_file}")
+    if outcome.report is not None:
+        print(f"report: {folder / 'report.html'}")
+    print(last_line(study, outcome.rows))
     if outcome.has_forced_waits and not allow_forced_waits:
         raise typer.Exit(CHECK_FAILED)
     if outcome.failures:
         raise typer.Exit(FAULT)
 
 
-def _write(outcome: Outcome, folder: Path, json_file: Path | None, docs: Path | None) -> None:
+def _parts(study: Study, part: list[str] | None, quick: bool) -> tuple[str, ...]:
+    names = [one.name for one in study.parts]
+    if unknown := set(part or []) - set(names):
+        raise InputError(
+            f"--part {min(unknown)}: there is no such part; there are: {', '.join(names)}"
+        )
+    chosen = part or (study.quick_parts if quick else names)
+    return tuple(name for name in names if name in chosen)
+
+
+def _write(
+    study: Study, outcome: Outcome, folder: Path, json_file: Path | None, docs: Path | None
+) -> None:
     for name, picture in outcome.pictures.items():
         documents.write_whole(folder / f"{name}.svg", picture)
     if json_file is not None:
         documents.write_json(json_file, outcome.document)
     if docs is not None:
-        documents.write_whole(docs / "pcs.md", page.markdown(outcome))
+        documents.write_whole(docs / f"{study.name}.md", outcome.markdown)
         for name, picture in outcome.pictures.items():
-            documents.write_whole(docs / f"pcs-{name}.svg", picture)
+            documents.write_whole(docs / f"{study.name}-{name}.svg", picture)
+    if outcome.report is not None:
+        documents.write_whole(folder / "report.html", outcome.report)
 
 
-def _table(claims: list[Claim]) -> Table:
-    table = Table("metric", "program", "scheme", "published", "ours", "holds", box=None)
-    for column in table.columns[3:5]:
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table("metric", "condition", "expected", "ours", "difference", "holds", box=None)
+    for column in table.columns[2:5]:
         column.justify = "right"
-    for claim in claims:
-        table.add_row(
-            claim.metric,
-            claim.workload,
-            claim.scheme,
-            page.published_text(claim),
-            page.ours_text(claim),
-            page.holds_text(claim),
-        )
+    for row in rows:
+        condition, metric, expected, ours, difference, _, _ = page.cells(row)
+        table.add_row(metric, condition, expected, ours, difference, page.holds_text(row))
     return table
 
 

@@ -10,6 +10,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX, not_nan
+from fencepost.runs.axes import key_of
 
 SLICES_MAX = 10_000  # about a megabyte
 
@@ -106,9 +107,9 @@ def make_timeline(
     if not requests["requests"]:
         raise InputError(f"{result}: in {':'.join(key)} there is no such request to follow")
     if picture is not None:
-        documents.write_whole(picture, timeline.picture(requests, ":".join(key)))
+        documents.write_whole(picture, timeline.picture(requests, key.name))
     documents.write_whole(output, trace)
-    followed = next(run for run in document["runs"] if (run["machine"], run["scheme"]) == key)
+    followed = next(run for run in document["runs"] if key_of(run) == key)
     for note in reliability.notes(followed):
         console.warn(note)
     console.messages().print(

@@ -12,20 +12,12 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.evidence import Lab, Row, last_line, misses, page
 from fencepost.tree import RECORDS, ROOT
-from fencepost.validation import Comparison, Findings, Row, Work, last_line, misses, page
-from fencepost.validation.flits import FLITS
-from fencepost.validation.host import HOST
-from fencepost.validation.loaded import LOADED
-from fencepost.validation.media import MEDIA
-from fencepost.validation.persist import PERSIST
-from fencepost.validation.sample import SAMPLE
-from fencepost.validation.unloaded import UNLOADED
+from fencepost.validation import Comparison, Findings
+from fencepost.validation import page as validation_page
+from fencepost.validation.comparisons import COMPARISONS
 
-COMPARISONS = {
-    comparison.name: comparison
-    for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
-}
 FOLDER = ROOT / "out" / "validate"
 
 
@@ -69,21 +61,21 @@ def validate(
     outputs.check({"--json": json_file})
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
-    work = Work(FOLDER, console.messages().print, quick)
+    lab = Lab(FOLDER, console.messages().print, quick)
     if record is not None:
-        work = _recorded_anew(replace(work, records=record), chosen)
+        lab = _recorded_anew(replace(lab, records=record), chosen)
     known = misses.known_misses()
     done: list[tuple[Comparison, Findings]] = []
     faults: list[str] = []
     for comparison in chosen:
         try:
-            done.append((comparison, _explained(comparison.run(work), known)))
+            done.append((comparison, _explained(comparison.run(lab), known)))
         except InternalError as error:
             faults.append(f"{comparison.name}: {error}")
     rows = [row for _, findings in done for row in findings.rows]
     try:
         if json_file is not None:
-            documents.write_json(json_file, {"rows": [_entry(row) for row in rows]})
+            documents.write_json(json_file, {"rows": [row.entry() for row in rows]})
         if docs is not None and not faults:
             _write_page(docs, done)
     finally:  # a full disk costs files, and not what was found
@@ -97,24 +89,24 @@ def validate(
         print(fault)
     if docs is not None and faults:
         console.messages().print(f"{docs} stays as it is", markup=False, soft_wrap=True)
-    print(last_line(rows))
+    print(last_line("validate", rows))
     if not_needed or any(row.is_unexplained for row in rows):
         raise typer.Exit(CHECK_FAILED)
     if faults:
         raise typer.Exit(FAULT)
 
 
-def _recorded_anew(work: Work, chosen: list[Comparison]) -> Work:
-    """`work`, in whose folder of records are now those that the comparisons replay."""
+def _recorded_anew(lab: Lab, chosen: list[Comparison]) -> Lab:
+    """`lab`, in whose folder of records are now those that the comparisons replay."""
     recorders = [comparison.record for comparison in chosen if comparison.record]
     if not recorders:
         names = ", ".join(name for name, comparison in COMPARISONS.items() if comparison.record)
         message = f"`{chosen[0].name}` replays no committed record; --record belongs to: {names}"
         raise InputError(message)
-    work.records.mkdir(parents=True, exist_ok=True)
+    lab.records.mkdir(parents=True, exist_ok=True)
     for recorder in recorders:
-        recorder(work)
-    return work
+        recorder(lab)
+    return lab
 
 
 def _explained(findings: Findings, known: dict[misses.Key, misses.KnownMiss]) -> Findings:
@@ -122,22 +114,17 @@ def _explained(findings: Findings, known: dict[misses.Key, misses.KnownMiss]) ->
 
 
 def _table(rows: list[Row]) -> Table:
-    table = Table("point", "metric", "compared with", "ours", "difference", "", box=None)
+    table = Table("condition", "metric", "expected", "ours", "difference", "", box=None)
     for column in table.columns[2:5]:
         column.justify = "right"
     for row in rows:
-        figures = [page.figure_text(value, row.unit) for value in (row.published, row.ours)]
-        table.add_row(row.point, row.metric, *figures, page.difference_text(row), page.marks(row))
+        *texts, _, mark = page.cells(row)
+        table.add_row(*texts, mark)
     return table
 
 
-def _entry(row: Row) -> dict[str, object]:
-    properties = {"difference": row.difference, "holds": row.holds, "held_out": row.is_held_out}
-    return {**row.__dict__, **properties}
-
-
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
-    documents.write_whole(folder / "validation.md", page.markdown(done))
+    documents.write_whole(folder / "validation.md", validation_page.markdown(done))
     for _, findings in done:
         for name, picture in findings.pictures.items():
             documents.write_whole(folder / name, picture)

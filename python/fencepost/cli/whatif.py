@@ -27,9 +27,9 @@ from fencepost.cli.replay import (
     recorded,
     schemes_of,
 )
-from fencepost.experiment import keys_of, options, schemes_in
-from fencepost.experiment import resolved as resolved_options
 from fencepost.progress import WholeWatch
+from fencepost.runs.experiment import keys_of, options, schemes_in
+from fencepost.runs.experiment import resolved as resolved_options
 from fencepost.whatif import plot, ranges, text
 from fencepost.whatif.study import Study
 

@@ -20,7 +20,7 @@ from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.violations import Unexplained, Violation, Violations
-from fencepost.experiment import options
+from fencepost.runs.experiment import options
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"

@@ -4,18 +4,16 @@ The simulator counts for each flush, non-temporal store and fence of the program
 of it (docs/explain.md); here the schemes are laid side by side.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from fencepost import _core
-from fencepost.experiment import Experiment, Replay
 from fencepost.explain.document import of_result
+from fencepost.runs.experiment import Experiment
+from fencepost.runs.schedule import Watch
 
 Document = dict[str, Any]
 
 
-def of_experiment(
-    experiment: Experiment, jobs: int, watch: Callable[[list[Replay]], None]
-) -> Document:
+def of_experiment(experiment: Experiment, jobs: int, watch: Watch) -> Document:
     """The document of docs/explain.md for an experiment with one machine."""
     return of_result(experiment.run(jobs, watch, _core.Job.explain))

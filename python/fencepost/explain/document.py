@@ -49,7 +49,7 @@ def of_result(result: Document) -> Document:
     return {
         "provenance": result["provenance"],
         "runs": [_run(run) for run in runs.values()],
-        "sites": [sites[number] | _best(sites[number]) for number in order],
+        "sites": [sites[number] | _best(sites[number], next(iter(runs))) for number in order],
         "fences": sorted(fences, key=_fence_weight, reverse=True),
     }
 
@@ -166,7 +166,7 @@ def _fence_weight(fence: Document) -> float:
     return max(float(of_scheme["waited_ns"]) for of_scheme in fence["schemes"].values())
 
 
-def _best(site: Document) -> Document:
+def _best(site: Document, baseline: str) -> Document:
     """The scheme that helps most there: the one under which it costs least waiting.
 
     Where two are alike in that, the one whose persists take less time in all; then the one that
@@ -181,8 +181,6 @@ def _best(site: Document) -> Document:
         for name, of in schemes.items()
         if all(of[key] <= schemes[best][key] * (1 + NEAR) for key in decides)
     ]
-    baseline = schemes.get(figures.BASELINE)
-    saves = None
-    if baseline is not None:
-        saves = round(baseline["wait_ns"] - schemes[best]["wait_ns"], 3)
+    over = schemes.get(baseline)
+    saves = None if over is None else round(over["wait_ns"] - schemes[best]["wait_ns"], 3)
     return {"best": best, "near_best": near, "best_saves_ns": saves}

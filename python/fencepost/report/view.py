@@ -13,6 +13,7 @@ from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
 from fencepost.report.occupancy import occupancy
+from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
 
 View = dict[str, Any]
 
@@ -74,19 +75,21 @@ EXPLANATION = (
 def view(result: dict[str, Any]) -> View:
     """Everything the page needs, by name."""
     runs = [run for run in result["runs"] if "error" not in run]
-    several = len(result["provenance"]["machines"]) > 1
-    names = [_name(run, several) for run in runs]
-    columns = columns_of(runs, several)
+    keys = list(map(key_of, result["runs"]))
+    names = [name_among(key_of(run), keys) for run in runs]
+    columns = columns_of(runs)
     return {
         "title": table.title(result),
-        "findings": _findings(runs, several),
+        "findings": _findings(result),
         "failures": [
-            f"{_name(run, several)}: {run['error']}" for run in result["runs"] if "error" in run
+            f"{name_among(key_of(run), keys)}: {run['error']}"
+            for run in result["runs"]
+            if "error" in run
         ],
         "unreliable": _gathered(runs, names, reliability.reasons),
         "warnings": _gathered(runs, names, reliability.remarks),
         "columns": columns,
-        "headline": _headline(runs),
+        "headline": _headline(runs, result),
         **drawn(runs, columns, result["provenance"]["machines"]),
         "explanation": _explanation(runs),
         "links": _links(runs),
@@ -120,27 +123,23 @@ def drawn(runs: list[Run], columns: list[View], machines: View) -> View:
     }
 
 
-def _name(run: Run, several: bool) -> str:
-    return f"{run['machine']} {run['scheme']}" if several else str(run["scheme"])
-
-
-def columns_of(runs: list[Run], several: bool = False) -> list[View]:
-    """How each run is named and drawn: a colour for each scheme, a dash for each machine."""
-    schemes = list(dict.fromkeys(run["scheme"] for run in runs))
-    machines = list(dict.fromkeys(run["machine"] for run in runs))
+def columns_of(runs: list[Run]) -> list[View]:
+    """How each run is named and drawn: a colour for each scheme, a dash for what else differs."""
+    keys = list(map(key_of, runs))
+    schemes = list(dict.fromkeys(key.scheme for key in keys))
+    others = [" ".join(part for part in parts(key, keys) if part != key.scheme) for key in keys]
+    # Where only the scheme differs, dashes help to tell the schemes apart.
+    dashed = others if len(set(others)) > 1 else [key.scheme for key in keys]
+    dashes = list(dict.fromkeys(dashed))
     return [
         {
-            "name": _name(run, several),
-            "machine": run["machine"] if several else "",
-            "scheme": run["scheme"],
-            "colour": schemes.index(run["scheme"]) % COLOURS,
-            # Where there is only one machine, dashes help to tell the schemes apart.
-            "dash": (machines if several else schemes).index(
-                run["machine"] if several else run["scheme"]
-            )
-            % COLOURS,
+            "name": name_among(key, keys),
+            "machine": other,
+            "scheme": key.scheme,
+            "colour": schemes.index(key.scheme) % COLOURS,
+            "dash": dashes.index(dash) % COLOURS,
         }
-        for run in runs
+        for key, other, dash in zip(keys, others, dashed, strict=True)
     ]
 
 
@@ -152,26 +151,29 @@ def _gathered(runs: list[Run], names: list[str], notes: Callable[[Run], list[str
     return [f"{text} ({', '.join(where)})" for text, where in said.items()]
 
 
-def _findings(runs: list[Run], several: bool) -> list[str]:
+def _findings(result: View) -> list[str]:
     by_key = {figure.key: figure for figure in figures.HEADLINE}
+    keys = list(map(key_of, result["runs"]))
     found = []
-    for run in runs:
-        baseline = figures.baseline_of(run, runs)
+    for run in result["runs"]:
+        baseline = baseline_run(run, result)
+        if baseline is None or baseline is run or "error" in run:
+            continue
         persist = by_key["persist_ratio"].value(run, baseline)
         speedup = by_key["speedup"].value(run, baseline)
-        if baseline is None or baseline is run or persist is None or speedup is None:
+        if persist is None or speedup is None:
             continue
         if not (reliability.is_reliable(run) and reliability.is_reliable(baseline)):
             continue
         found.append(
-            f"{'On ' + run['machine'] + ', under' if several else 'Under'} {run['scheme']} "
-            f"a persist takes {persist:.2f} times as long as under {figures.BASELINE}, "
+            f"Under {name_among(key_of(run), keys)} a persist takes {persist:.2f} times as long as "
+            f"under {name_among(key_of(baseline), keys)}, "
             f"and the program runs {speedup:.2f} times as fast."
         )
     return found
 
 
-def _headline(runs: list[Run]) -> list[View]:
+def _headline(runs: list[Run], result: View) -> list[View]:
     is_told = not all(map(reliability.is_reliable, runs))
     reliable = {
         "label": "reliable",
@@ -180,16 +182,17 @@ def _headline(runs: list[Run]) -> list[View]:
     }
     return [
         *([reliable] if is_told else []),
-        *_figures(runs),
+        *_figures(runs, result),
     ]
 
 
-def _figures(runs: list[Run]) -> list[View]:
+def _figures(runs: list[Run], result: View) -> list[View]:
+    over = baseline_name(result)
     return [
         {
-            "label": figure.label,
+            "label": figure.label_over(over),
             "explanation": figure.explanation,
-            "cells": [table.cell(figure, run, runs) for run in runs],
+            "cells": [table.cell(figure, run, result) for run in runs],
         }
         for figure in figures.HEADLINE
     ]

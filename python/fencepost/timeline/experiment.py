@@ -6,19 +6,20 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError
-from fencepost.experiment import Experiment, Key
+from fencepost.runs.axes import Key, key_of
+from fencepost.runs.experiment import Experiment
 
 
 def run_of(document: dict[str, Any], wanted: str | None) -> Key:
-    """Machine and scheme of the run `MACHINE:SCHEME` (or `SCHEME` alone); by default the last."""
-    keys = [(run["machine"], run["scheme"]) for run in document["runs"]]
+    """The run `MACHINE:SCHEME[:PLACEMENT]` (or `SCHEME` alone); by default the last."""
+    keys = list(map(key_of, document["runs"]))
     if not keys:
         raise InputError("the result has no runs")
     if wanted is None:
         return keys[-1]
-    found = [key for key in keys if wanted in (":".join(key), key[1])]
+    found = [key for key in keys if wanted in (key.name, key.scheme)]
     if len(found) != 1:
-        names = ", ".join(":".join(key) for key in keys)
+        names = ", ".join(key.name for key in keys)
         raise InputError(f"--run {wanted}: it has to be one of {names}")
     return found[0]
 
@@ -51,7 +52,8 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
             )
         chosen.append(opened[path])
     names = [record["name"] for record in made_from]
-    return Experiment(chosen, names, provenance["machines"], options)
+    keys = list(map(key_of, document["runs"]))
+    return Experiment(chosen, names, provenance["machines"], options, keys)
 
 
 def _made_from(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost import _core
-from fencepost.validation import SPECIFICATION, Comparison, Findings, Row, Work
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import SPECIFICATION, Row, near
+from fencepost.validation import Comparison, Findings
 
 LINE = 64
 GB_PER_S = 63.0
@@ -126,16 +128,16 @@ def flit_error_rate(flit_format: str, bit_errors: float) -> float:
     return 1 - good
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """Packing, retries, and credits."""
     rows: list[Row] = []
     for flit_format in BYTES:
-        work.log(f"saturating links with flits of the format {flit_format}")
-        rows += [_packing(flit_format, traffic, work.quick) for traffic in TRAFFIC]
-        rows += _retries(flit_format, work.quick)
+        lab.log(f"saturating links with flits of the format {flit_format}")
+        rows += [_packing(flit_format, traffic, lab.quick) for traffic in TRAFFIC]
+        rows += _retries(flit_format, lab.quick)
     for flit_format in BYTES:
-        messages = _soak_messages(flit_format, work.quick)
-        work.log(f"{messages:,} random messages, with errors, format {flit_format}")
+        messages = _soak_messages(flit_format, lab.quick)
+        lab.log(f"{messages:,} random messages, with errors, format {flit_format}")
         rows += _credits(flit_format, messages)
     return Findings(rows, [_table(rows)])
 
@@ -150,9 +152,9 @@ def _packing(flit_format: str, traffic: Traffic, quick: bool) -> Row:
         unit, per = "of the wire are lines", traffic.lines * LINE / BYTES[flit_format]
     bound = per / fewest
     metric = "packing efficiency"
-    return Row(
-        "flits", f"{flit_format}: {traffic.name}", metric, bound, per / ours, 0.02 * bound, False,
-        unit=unit, reference=SPECIFICATION,
+    return near(
+        "flits", f"{flit_format}: {traffic.name}", metric, bound, per / ours, 0.02 * bound,
+        unit=unit, quality=SPECIFICATION,
     )  # fmt: skip
 
 
@@ -171,15 +173,15 @@ def _retries(flit_format: str, quick: bool) -> list[Row]:
         # Four standard deviations of a count of rare events.
         spread = 4 * (expected * tries) ** 0.5
         rows.append(
-            Row("flits", point, "flits that arrive wrong", expected * tries, result["crc_errors"],
-                spread, False, reference=SPECIFICATION)
+            near("flits", point, "flits that arrive wrong", expected * tries, result["crc_errors"],
+                spread, quality=SPECIFICATION)
         )  # fmt: skip
         ours = result["time_ns"] / clean["time_ns"]
         measured = result["crc_errors"] / tries
         slower = slowdown_of_retries(flit_format, measured)
         rows.append(
-            Row("flits", point, "time, over that without errors", slower, ours, 0.01 * slower,
-                False, reference=SPECIFICATION)
+            near("flits", point, "time, over that without errors", slower, ours, 0.01 * slower,
+                quality=SPECIFICATION)
         )  # fmt: skip
     return rows
 
@@ -190,15 +192,15 @@ def _credits(flit_format: str, messages: int) -> list[Row]:
     point = (
         f"{flit_format}: {messages:,} random messages both ways, {result['crc_errors']:,} errors"
     )
-    expected = {
+    counts = {
         "messages that arrived": (messages, sum(result["arrived"])),
         "messages lost": (0, result["lost"]),
         "messages out of their class's order": (0, result["disordered"]),
         "credits that did not come back": (0, result["missing_credits"]),
     }
     return [
-        Row("flits", point, metric, published, ours, 0, False, reference=SPECIFICATION)
-        for metric, (published, ours) in expected.items()
+        near("flits", point, metric, expected, ours, 0, quality=SPECIFICATION)
+        for metric, (expected, ours) in counts.items()
     ]
 
 
@@ -248,8 +250,8 @@ def _counts(mix: dict[str, int]) -> dict[str, int]:
 def _table(rows: list[Row]) -> str:
     """Both directions of a link, format by format: what part of the wire carries lines."""
     lines = [row for row in rows if row.unit == "of the wire are lines"]
-    points = list(dict.fromkeys(row.point.partition(": ")[2] for row in lines))
-    ours = {row.point: row.ours for row in lines}
+    points = list(dict.fromkeys(row.condition.partition(": ")[2] for row in lines))
+    ours = {row.condition: row.ours for row in lines}
     head = "| lines on the wire | " + " | ".join(BYTES) + " |\n|---|" + "---:|" * len(BYTES)
     body = (
         f"| {point} | " + " | ".join(f"{ours[f'{form}: {point}']:.1%}" for form in BYTES) + " |"

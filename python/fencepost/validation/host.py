@@ -7,16 +7,17 @@ and again with real hardware's behaviour (`host_hardware`).
 from collections.abc import Iterable
 from typing import Any
 
-from fencepost.validation import (
-    Comparison,
-    Findings,
-    Row,
-    Work,
-    host_hardware,
-    host_moved,
-    pictures,
+from fencepost.evidence import pictures
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import Row, near
+from fencepost.validation import Comparison, Findings, host_hardware, host_moved
+from fencepost.validation.host_programs import (
+    ARGUMENTS,
+    MACHINE,
+    REFERENCE,
+    measured_points,
+    record,
 )
-from fencepost.validation.host_programs import ARGUMENTS, measured_points, record
 
 # All reads that miss the last level: the reference counts them together.
 READS = ("llc_read", "dram_read", "prefetch_read", "page_walk", "instruction_fetch")
@@ -37,26 +38,29 @@ CYCLES_PER_NS = 4
 Point = tuple[str, str, str]  # program, memory, point
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """Replays everything; rows in the order of the published table."""
-    programs = QUICK_PROGRAMS if work.quick else tuple(ARGUMENTS)
-    points = list(measured_points(work, programs))
+    programs = QUICK_PROGRAMS if lab.quick else tuple(ARGUMENTS)
+    if lab.conditions is not None:
+        wanted = {condition.split(",")[0] for condition in lab.conditions}
+        programs = tuple(program for program in programs if program in wanted)
+    points = list(measured_points(lab, programs))
     found = _all_rows(points)
     cycles = [row for row in found if row.metric == "cycles"]
-    picture = pictures.ours_against_published(cycles, "cycles")
+    picture = pictures.ours_against_expected(cycles, "cycles")
     tables = []
-    if not work.quick:
+    if lab.is_whole:
         tables = [
             _first_level_misses(points),
-            host_hardware.section(work),
-            host_moved.section(work, programs),
+            host_hardware.section(lab),
+            host_moved.section(lab, programs),
         ]
     return Findings(found, tables, {"validation-host.svg": picture})
 
 
-def rows(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Row]:
+def rows(lab: Lab, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Row]:
     """The rows of these programs, whose stack lies `moved_bytes` lower."""
-    return _all_rows(measured_points(work, programs, moved_bytes))
+    return _all_rows(measured_points(lab, programs, moved_bytes))
 
 
 def _all_rows(points: Iterable[tuple[dict[str, str], dict[str, Any]]]) -> list[Row]:
@@ -97,15 +101,20 @@ def compared(published: dict[str, str], region: dict[str, Any]) -> list[Row]:
         "memory_writes": float(published["dram_writes"]) + float(published["pm_writes"]),
     }
     name = ", ".join(point)
+    of: dict[str, Any] = {"machine": MACHINE, "source": REFERENCE.name}
     counted = [
-        Row("host", name, metric, value, counts[metric], _allowed(value), False)
+        near("host", name, metric, value, counts[metric], _allowed(value), **of)
         for metric, value in reference.items()
     ]
     cycles = float(published["cycles_4ghz"])
     ours = region["simulated_ns"] * CYCLES_PER_NS
     return [
         *counted,
-        Row("host", name, "cycles", cycles, ours, CYCLES_PART * cycles, point in SETS),
+        near(
+            *("host", name, "cycles", cycles, ours, CYCLES_PART * cycles),
+            is_set=point in SETS,
+            **of,
+        ),
     ]
 
 

@@ -6,9 +6,8 @@ Every rule in which the two differ is also switched alone, which says whose work
 
 from typing import Any
 
-from fencepost import machines
 from fencepost._core import InputError
-from fencepost.validation import Work
+from fencepost.evidence.lab import Lab
 from fencepost.validation.host_programs import ARGUMENTS, Resolved, points_on
 
 REFERENCE_MACHINE = "gem5-o3"
@@ -70,12 +69,12 @@ The ratios do not multiply: where a miss is hidden, what else was waited for bes
 """
 
 
-def section(work: Work) -> str:
+def section(lab: Lab) -> str:
     """Markdown: the table of what changes, and why."""
-    resolved = switched_machines()
+    resolved = switched_machines(lab)
     points: list[str] = []
     cycles: dict[str, list[float]] = {name: [] for name in resolved}
-    for published, regions in points_on(resolved, work, tuple(ARGUMENTS)):
+    for published, regions in points_on(resolved, lab, tuple(ARGUMENTS)):
         points.append(", ".join(published[key] for key in ("program", "memory", "point")))
         for name, region in regions.items():
             cycles[name].append(region["simulated_ns"] * resolved[name]["core"]["clock_ghz"])
@@ -92,13 +91,13 @@ def _changes(index: int, cycles: dict[str, list[float]]) -> bool:
     return any(abs(of[index] / reference - 1) >= CHANGES_FROM for of in cycles.values())
 
 
-def switched_machines() -> Resolved:
+def switched_machines(lab: Lab) -> Resolved:
     """By name: the reference machine, the hardware one, and the first with one rule of the second.
 
     Raises `InputError` if a key differs between the two that belongs to no rule.
     """
-    reference = machines.resolve(REFERENCE_MACHINE, [])
-    hardware = machines.resolve(HARDWARE_MACHINE, [])
+    reference = lab.resolved(REFERENCE_MACHINE)
+    hardware = lab.resolved(HARDWARE_MACHINE)
     values = _flat(hardware)
     differing = {key for key, value in _flat(reference).items() if values[key] != value}
     differing.discard("description")
@@ -110,7 +109,7 @@ def switched_machines() -> Resolved:
     resolved = {REFERENCE_MACHINE: reference, HARDWARE_MACHINE: hardware}
     for rule, keys in RULES.items():
         sets = [f"{key}={_toml(values[key])}" for key in keys]
-        resolved[rule] = machines.resolve(REFERENCE_MACHINE, sets)
+        resolved[rule] = lab.resolved(REFERENCE_MACHINE, *sets)
     return resolved
 
 

@@ -3,7 +3,9 @@
 The environment of the programs grows, so that their stack moves down; nothing else changes.
 """
 
-from fencepost.validation import Row, Work, page
+from fencepost.evidence import page
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import Row
 from fencepost.validation.host_programs import MOVED_BYTES
 
 SHOWN_FROM = 0.02  # part of the lowest; and more than SHOWN_COUNT of a count
@@ -18,11 +20,11 @@ of all other tables.
 """
 
 
-def section(work: Work, programs: tuple[str, ...]) -> str:
+def section(lab: Lab, programs: tuple[str, ...]) -> str:
     """Markdown: the rows that move."""
     from fencepost.validation import host
 
-    at_places = [host.rows(work, programs, moved) for moved in MOVED_BYTES]
+    at_places = [host.rows(lab, programs, moved) for moved in MOVED_BYTES]
     lines = [
         "| point | metric | published | ours | least | most | holds |",
         "|---|---|---|---|---|---|---|",
@@ -30,8 +32,8 @@ def section(work: Work, programs: tuple[str, ...]) -> str:
     for rows in zip(*at_places, strict=True):
         if _moves(rows):
             row, ours = rows[0], [each.ours for each in rows]
-            figures = [row.published, row.ours, min(ours), max(ours)]
-            cells = [row.point, row.metric, *(page.figure_text(value, "") for value in figures)]
+            figures = [row.expected, row.ours, min(ours), max(ours)]
+            cells = [row.condition, row.metric, *(page.figure_text(value, "") for value in figures)]
             holding = f"{sum(each.holds for each in rows)} of {len(rows)}"
             lines.append(f"| {' | '.join(cells)} | {holding} |")
     step = MOVED_BYTES[1] - MOVED_BYTES[0]
@@ -41,5 +43,5 @@ def section(work: Work, programs: tuple[str, ...]) -> str:
 
 
 def _moves(rows: tuple[Row, ...]) -> bool:
-    ours = [row.ours for row in rows]
+    ours = [row.number for row in rows]
     return max(ours) - min(ours) > max(SHOWN_FROM * min(ours), SHOWN_COUNT)

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fencepost import machines
-from fencepost.experiment import options
+from fencepost.evidence.lab import Lab
+from fencepost.recordings import record_alike
+from fencepost.runs.experiment import options, resolved
 from fencepost.tree import BUILD, EXPERIMENTS
-from fencepost.validation import Log, Work
-from fencepost.validation.recordings import record_alike
-from fencepost.validation.replays import replayed
 
 MACHINE = "gem5-o3"
 REFERENCE = EXPERIMENTS / "published" / "host_reference.csv"
@@ -39,57 +37,60 @@ Regions = list[dict[str, Any]]
 
 
 def measured_points(
-    work: Work, programs: tuple[str, ...], moved_bytes: int = 0
+    lab: Lab, programs: tuple[str, ...], moved_bytes: int = 0
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Each published row of `programs`, in order, with our region of the same point.
 
     The programs' stack lies `moved_bytes` lower.
     """
-    resolved = {MACHINE: machines.resolve(MACHINE, [])}
-    for published, regions in points_on(resolved, work, programs, moved_bytes):
+    resolved = {MACHINE: lab.resolved(MACHINE)}
+    for published, regions in points_on(resolved, lab, programs, moved_bytes):
         yield published, regions[MACHINE]
 
 
 def points_on(
-    resolved: Resolved, work: Work, programs: tuple[str, ...], moved_bytes: int = 0
+    resolved: Resolved, lab: Lab, programs: tuple[str, ...], moved_bytes: int = 0
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Each published row of `programs`, in order, with its region on each machine by name."""
-    made = zip(programs, records(work, programs, moved_bytes), strict=True)
-    ours = {program: _replay(record, resolved, work) for program, record in made}
+    """Each published row of `programs`, in order, with its region on each machine by name.
+
+    Those of a program and a memory that nobody wants are left out.
+    """
+    made = zip(programs, records(lab, programs, moved_bytes), strict=True)
+    ours = {program: _replay(record, resolved, lab) for program, record in made}
     with REFERENCE.open(encoding="utf-8") as file:
         for published in csv.DictReader(file):
-            if published["program"] in programs:
+            if published["program"] in ours:
                 regions = ours[published["program"]][published["memory"]]
                 yield published, {name: next(regions[name]) for name in resolved}
 
 
-def records(work: Work, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Path]:
+def records(lab: Lab, programs: tuple[str, ...], moved_bytes: int = 0) -> list[Path]:
     """The record of each program, whose stack lies `moved_bytes` lower."""
     moved = f"-{moved_bytes}" if moved_bytes else ""
-    return [work.records / f"{program}{moved}.fencepost" for program in programs]
+    return [lab.records / f"{program}{moved}.fencepost" for program in programs]
 
 
-def record(work: Work) -> None:
-    """Makes every program's records anew, in `work.records`."""
+def record(lab: Lab) -> None:
+    """Makes every program's records anew, in `lab.records`."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
     programs = tuple(ARGUMENTS)
     for moved_bytes in MOVED_BYTES:
-        for program, made in zip(programs, records(work, programs, moved_bytes), strict=True):
-            work.log(f"recording {made.stem}")
+        for program, made in zip(programs, records(lab, programs, moved_bytes), strict=True):
+            lab.log(f"recording {made.stem}")
             binary = BUILD / "host" / program
-            record_alike(made, binary, ARGUMENTS[program], work.folder, moved_bytes)
+            record_alike(made, binary, ARGUMENTS[program], lab.folder, moved_bytes)
 
 
-def _replay(record: Path, resolved: Resolved, work: Work) -> dict[str, dict[str, Any]]:
+def _replay(record: Path, resolved: Resolved, lab: Lab) -> dict[str, dict[str, Any]]:
     """By memory and machine the regions, in the order of the program's points."""
     regions = {}
     for memory, pm in MEMORIES.items():
-        on_machines = _regions_on(resolved, record, pm, work.log)
+        on_machines = _regions_on(resolved, record, pm, lab)
         regions[memory] = {name: iter(made) for name, made in on_machines.items()}
     return regions
 
 
-def _regions_on(resolved: Resolved, record: Path, pm: str, log: Log) -> dict[str, Regions]:
-    log(f"replaying {record.stem}, --pm {pm}, machines: {len(resolved)}")
-    runs = replayed(record, resolved, options(schemes=["nopb"], pm=[pm]))
+def _regions_on(machines: Resolved, record: Path, pm: str, lab: Lab) -> dict[str, Regions]:
+    lab.log(f"replaying {record.stem}, --pm {pm}, machines: {len(machines)}")
+    runs = lab.replayed(record, machines, ["nopb"], resolved(options(["nopb"], [pm])))
     return {run["machine"]: run["regions"] for run in runs}

@@ -3,7 +3,7 @@
 import csv
 import re
 
-from fencepost import machines
+from fencepost.evidence.lab import Lab
 from fencepost.traffic import Machine
 from fencepost.tree import EXPERIMENTS
 
@@ -19,6 +19,6 @@ def published(quantity: str) -> list[float]:
     raise KeyError(f"{PUBLISHED}: there is no quantity {quantity!r}")
 
 
-def machine(name: str, *sets: str) -> Machine:
-    """A machine that ships, with changes."""
-    return Machine(name, machines.resolve(name, list(sets)))
+def machine(lab: Lab, name: str, *sets: str) -> Machine:
+    """A machine that ships, with changes, as traffic measures it."""
+    return Machine(name, lab.resolved(name, *sets))

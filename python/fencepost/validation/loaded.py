@@ -5,13 +5,17 @@ arbiters on the way. What requesters have under way is not public; it is chosen 
 reason, and sensitivity.py shows how far the figures hang on it.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from fencepost import latency, traffic
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import Row, near
 from fencepost.traffic import Machine, Stream
-from fencepost.validation import Comparison, Findings, Row, Work, sensitivity
-from fencepost.validation.latencies import machine, published
+from fencepost.validation import Comparison, Findings, sensitivity
+from fencepost.validation.latencies import PUBLISHED, machine, published
 
 # One port of a switch, x8, with more memory behind it than it can carry.
 PORT = "xconn-x8"
@@ -55,24 +59,25 @@ FROM_LINES = "lines under way of the stream (as set) and of the small reads (cho
 FROM_SIZE = "size of the requests and the threshold, both chosen (see the picture)"
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """All rows; the pictures only where there is time for them."""
-    port = machine(PORT)
-    work.log(f"{PORT}: idle, saturated, and shared")
+    port = machine(lab, PORT)
+    lab.log(f"{PORT}: idle, saturated, and shared")
     idle = traffic.latency(port.measure([traffic.chase(MEMORY)]), 0)
     rows = [*_saturated(port), *_shared(port), *_even(port)]
-    work.log(f"{PORT}: under partial load")
+    lab.log(f"{PORT}: under partial load")
     rows.append(_degradation(partial_load(port, LARGE_BYTES), idle))
-    findings_tables = [_little(port, rows[0].ours)]
-    if not work.quick:
-        work.log("bandwidths of pools and expanders")
-        rows.append(_pool_bandwidth())
-        expander_rows, table = _expanders()
+    findings_tables = [_little(port, rows[0].number)]
+    if not lab.quick:
+        lab.log("bandwidths of pools and expanders")
+        rows.append(_pool_bandwidth(lab))
+        expander_rows, table = _expanders(lab)
         rows += expander_rows
         findings_tables.append(table)
-        work.log("sensitivity to what is not public")
-        findings_tables.append(sensitivity.table(port, idle))
-    pictures = {} if work.quick else sensitivity.pictures(idle)
+        if lab.is_whole:
+            lab.log("sensitivity to what is not public")
+            findings_tables.append(sensitivity.table(port, idle))
+    pictures = {} if not lab.is_whole else sensitivity.pictures(lab, idle)
     return Findings(rows, findings_tables, pictures)
 
 
@@ -120,7 +125,7 @@ def _saturated(port: Machine) -> list[Row]:
     ours = traffic.latency(port.measure(saturating()), 0)
     value = published("one x8 port idle -> saturated by reads")[1]
     point = f"{PORT}, {READER_CORES} readers"
-    return [Row("loaded", point, "latency", value, ours, PART * value, True, unit="ns")]
+    return [_row(point, "latency", value, ours, PART * value, is_set=True, unit="ns")]
 
 
 def _little(port: Machine, saturated: float) -> str:
@@ -148,38 +153,42 @@ def _shared(port: Machine) -> list[Row]:
     [percent] = published(names)
     point = f"{PORT}, 64 B reads beside a 4 KB stream"
     rows = [
-        Row("loaded", point, "slowdown", times, slowdown, PART * times, False, unit="times"),
-        Row("loaded", point, "stream's part", percent, 100 * part, POINTS, False, unit="%"),
+        _row(point, "slowdown", times, slowdown, PART * times, unit="times"),
+        _row(point, "stream's part", percent, 100 * part, POINTS, unit="%"),
     ]
     return [replace(row, follows=FROM_LINES) for row in rows]
+
+
+def _row(
+    condition: str, metric: str, expected: float, ours: float, within: float, **more: Any
+) -> Row:
+    machine = re.split("[,:]", condition)[0]
+    of = {"machine": machine, "source": PUBLISHED.name}
+    return near("loaded", condition, metric, expected, ours, within, **of, **more)
 
 
 def _even(port: Machine) -> list[Row]:
     result = port.measure([large(), large()])
     ours = 100 * traffic.bandwidth(result, 0) / traffic.bandwidth(result)
     [value] = published("one x8 port, two equal 4 KB streams: part of each")
-    return [
-        Row("loaded", f"{PORT}, two 4 KB streams", "part of one", value, ours, 2.0, False, unit="%")
-    ]
+    return [_row(f"{PORT}, two 4 KB streams", "part of one", value, ours, 2.0, unit="%")]
 
 
 def _degradation(curve: Iterable[tuple[float, float]], idle: float) -> Row:
     ours = 100 * begins_at(curve, idle)
     [value] = published("one x8 port, load from which on reads are slower")
     point = f"{PORT}, 4 KB reads as load: latency {DEGRADED - 1:.0%} above idle"
-    return Row("loaded", point, "load", value, ours, POINTS, False, unit="%", follows=FROM_SIZE)
+    return _row(point, "load", value, ours, POINTS, unit="%", follows=FROM_SIZE)
 
 
-def _pool_bandwidth() -> Row:
-    result = machine("xconn-pool").measure(saturating())
+def _pool_bandwidth(lab: Lab) -> Row:
+    result = machine(lab, "xconn-pool").measure(saturating())
     ours = traffic.bandwidth(result)
     [value] = published("XConn B2 Apollo pool (two x8 ports) bandwidth")
-    return Row(
-        "loaded", "xconn-pool, reads", "bandwidth", value, ours, PART * value, False, unit="GB/s"
-    )
+    return _row("xconn-pool, reads", "bandwidth", value, ours, PART * value, unit="GB/s")
 
 
-def _expanders() -> tuple[list[Row], str]:
+def _expanders(lab: Lab) -> tuple[list[Row], str]:
     """Bandwidth behind the port over local: what was published, and ours for several mixes."""
     lines = [
         "### Bandwidth of expanders over that of local DRAM\n",
@@ -191,7 +200,7 @@ def _expanders() -> tuple[list[Row], str]:
         ("asic-expander", "CXL ASIC bandwidth over local"),
         ("fpga-expander", "CXL FPGA bandwidth over local"),
     ):
-        expander = machine(name)
+        expander = machine(lab, name)
         for mix in latency.usual_load(expander).mixes:
             local, remote = (_bandwidth(expander, memory, mix) for memory in ("dram", MEMORY))
             part = 100 * remote / local
@@ -199,12 +208,9 @@ def _expanders() -> tuple[list[Row], str]:
             lines.append(f"| {' | '.join(cells)} |")
             if mix == (1, 0):
                 low, high = published(quantity)
-                middle, half = (low + high) / 2, (high - low) / 2
-                allowed = max(half, POINTS)
+                middle, allowed = (low + high) / 2, max((high - low) / 2, POINTS)
                 point = f"{name}, reads, over local ({low:g} to {high:g} %)"
-                rows.append(
-                    Row("loaded", point, "bandwidth", middle, part, allowed, False, unit="%")
-                )
+                rows.append(_row(point, "bandwidth", middle, part, allowed, unit="%"))
     return rows, "\n".join(lines) + "\n"
 
 

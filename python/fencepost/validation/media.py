@@ -6,14 +6,15 @@ figure. The probe is `_core.medium_probe`: a medium without host, links and cont
 
 import csv
 
+from fencepost.api import Machine
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import Row, near
 from fencepost.tree import EXPERIMENTS
-from fencepost.validation import Comparison, Findings, Row, Work, media_dram, media_pm
+from fencepost.validation import Comparison, Findings, media_dram, media_pm
 from fencepost.validation.media_dram import Clocks
 from fencepost.validation.medium import PS, Medium
 
 PUBLISHED = EXPERIMENTS / "published" / "latency_published.csv"
-
-DRAM = {"pcs-table1": "DDR4-2400", "ddr5-4400": "DDR5-4400"}
 
 # Rows of the published table, and the parameters that their values are, in order.
 PARAMETERS = {
@@ -26,20 +27,21 @@ PARAMETERS = {
 }
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """All media; tables of what no arithmetic gives."""
     rows: list[Row] = []
     tables: list[str] = []
-    for machine, label in DRAM.items():
-        work.log(f"probing {label} ({machine})")
-        rows += _parameters(machine, label)
-        rows += media_dram.rows(machine, label, work.quick)
-        tables.append(media_dram.table(machine, label, work.quick))
-    work.log("probing PM, line by line and in blocks")
-    return Findings(rows + media_pm.rows(work.quick), tables)
+    for label, machine in media_dram.MACHINES.items():
+        lab.log(f"probing {label} ({machine})")
+        own = lab.machine(machine)
+        rows += _parameters(own, label)
+        rows += media_dram.rows(own, label, lab.quick)
+        tables.append(media_dram.table(own, label, lab.quick))
+    lab.log("probing PM, line by line and in blocks")
+    return Findings(rows + media_pm.rows(lab), tables)
 
 
-def _parameters(machine: str, label: str) -> list[Row]:
+def _parameters(machine: Machine, label: str) -> list[Row]:
     """The published parameters beside what is simulated: the next whole number of clocks."""
     t = Clocks(Medium(machine, "dram"))
     rows: list[Row] = []
@@ -51,7 +53,13 @@ def _parameters(machine: str, label: str) -> list[Row]:
             for each in name.split():
                 ours, metric = t(each) / PS, f"parameter t{each.upper()}, in whole clocks"
                 rows.append(
-                    Row("media", label, metric, published, ours, t.ck / PS, True, unit="ns")
+                    near(
+                        *("media", label, metric, published, ours, t.ck / PS),
+                        is_set=True,
+                        unit="ns",
+                        machine=machine.label,
+                        source=PUBLISHED.name,
+                    )
                 )
     return rows
 

@@ -8,10 +8,13 @@ the rule of JESD79-4 (chapter 13.5).
 import random
 from dataclasses import dataclass
 
-from fencepost.validation import PARAMETERS, Row
+from fencepost.api import Machine
+from fencepost.evidence.row import PARAMETERS, Row, near
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, Place, rate_gb_per_s
 from fencepost.validation.medium import read as rd
 from fencepost.validation.medium import write as wr
+
+MACHINES = {"DDR4-2400": "pcs-table1", "DDR5-4400": "ddr5-4400"}  # by what their DRAM is called
 
 FORGIVEN = 974  # thousandths of a clock that are added before the fraction is cut off
 SETTLED = 1_000_000  # ps; what was opened at 0 holds nothing back any more
@@ -53,7 +56,7 @@ OTHER_GROUP: Place = (0, 1, 0, 0, 0)
 OTHER_RANK: Place = (1, 0, 0, 0, 0)
 
 
-def rows(machine: str, label: str, quick: bool) -> list[Row]:
+def rows(machine: Machine, label: str, quick: bool) -> list[Row]:
     """All rows of the DRAM of `machine`."""
     done = [*_gates(machine, label), *_refresh(machine, label), *_latencies(machine, label)]
     return done + _bandwidths(machine, label, 1_000 if quick else 10_000)
@@ -64,10 +67,11 @@ def _exact(label: str, metric: str, expected_ps: int, ours_ps: int) -> Row:
 
 
 def _row(label: str, metric: str, expected: float, ours: float, allowed: float, unit: str) -> Row:
-    return Row(
-        *("media", label, metric, expected, ours, allowed, False),
+    return near(
+        *("media", label, metric, expected, ours, allowed),
         unit=unit,
-        reference=PARAMETERS,
+        quality=PARAMETERS,
+        machine=MACHINES[label],
     )
 
 
@@ -82,7 +86,7 @@ def _pair_gap(outcome: Outcome, name: str) -> int:
     return last - before
 
 
-def _gates(machine: str, label: str) -> list[Row]:
+def _gates(machine: Machine, label: str) -> list[Row]:
     # Two ranks, so that there is a gate between ranks.
     dram = Medium(machine, "dram", ["dram.ranks=2", NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
@@ -170,7 +174,7 @@ def _window(dram: Medium, t: Clocks) -> int:
     return times[5] - times[1]
 
 
-def _refresh(machine: str, label: str) -> list[Row]:
+def _refresh(machine: Machine, label: str) -> list[Row]:
     dram = Medium(machine, "dram", ["dram.ranks=1", ONE_CHANNEL])
     t = Clocks(dram)
     interval = t("refi")
@@ -203,7 +207,7 @@ def _refresh_share(dram: Medium, t: Clocks, label: str) -> Row:
     return _row(label, metric, expected, ours, allowed, "%")
 
 
-def _latencies(machine: str, label: str) -> list[Row]:
+def _latencies(machine: Machine, label: str) -> list[Row]:
     dram = Medium(machine, "dram", [NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
     opened = rd(0, A)
@@ -228,7 +232,7 @@ def _latencies(machine: str, label: str) -> list[Row]:
     ]
 
 
-def _bandwidths(machine: str, label: str, count: int) -> list[Row]:
+def _bandwidths(machine: Machine, label: str, count: int) -> list[Row]:
     dram = Medium(machine, "dram", [NO_REFRESH, ONE_CHANNEL])
     t = Clocks(dram)
     bus = LINE_BYTES * PS / max(t("ccd_s"), t.burst)
@@ -300,7 +304,7 @@ def _write_rate(dram: Medium, places: list[Place]) -> float:
     return rate_gb_per_s(dram.run(wr(0, place) for place in places).times_of("WR"))
 
 
-def table(machine: str, label: str, quick: bool) -> str:
+def table(machine: Machine, label: str, quick: bool) -> str:
     """Rates that no arithmetic gives, beside the limit of the bus (Markdown)."""
     dram = Medium(machine, "dram", [ONE_CHANNEL])
     shipped = str(dram.config["address_mapping"])

@@ -6,8 +6,9 @@ The first model is accessed line by line (`pcs-table1`), the second in blocks wi
 
 import random
 
-from fencepost.validation import PARAMETERS, Row
-from fencepost.validation.latencies import published
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import PARAMETERS, Row, near
+from fencepost.validation.latencies import PUBLISHED, published
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, rate_gb_per_s
 from fencepost.validation.medium import read as rd
 from fencepost.validation.medium import write as wr
@@ -23,10 +24,10 @@ PUBLISHED_PART = 0.05
 SEED = 1
 
 
-def rows(quick: bool) -> list[Row]:
+def rows(lab: Lab) -> list[Row]:
     """All rows of both models."""
-    count = 1_000 if quick else 10_000
-    return [*_line_rows(count), *_block_rows(count)]
+    count = 1_000 if lab.quick else 10_000
+    return [*_line_rows(lab, count), *_block_rows(lab, count)]
 
 
 def _exact(label: str, metric: str, expected_ps: float, ours_ps: float) -> Row:
@@ -45,18 +46,19 @@ def _rate(label: str, metric: str, limit: float, ours: float, part: float = RATE
 def _row(
     label: str, metric: str, expected: float, ours: float, allowed: float, unit: str = ""
 ) -> Row:
-    return Row(
-        *("media", label, metric, expected, ours, allowed, False),
+    return near(
+        *("media", label, metric, expected, ours, allowed),
         unit=unit,
-        reference=PARAMETERS,
+        quality=PARAMETERS,
+        machine=LINES if label == LINES_LABEL else BLOCKS,
     )
 
 
 # --- line by line --------------------------------------------------------------------------
 
 
-def _line_rows(count: int) -> list[Row]:
-    pm = Medium(LINES, DEVICE)
+def _line_rows(lab: Lab, count: int) -> list[Row]:
+    pm = Medium(lab.machine(LINES), DEVICE)
     banks = int(pm.config["banks"])
     burst = pm.ps("burst_ns")
     read, write = pm.ps("read_ns") + pm.ps("send_ns") + burst, pm.ps("write_ns") + pm.ps("send_ns")
@@ -76,7 +78,7 @@ def _line_rows(count: int) -> list[Row]:
         (
             "write, acknowledged by the medium: bus + write",
             burst + write,
-            Medium(LINES, DEVICE, ["pm.ack_at=media"]).run([wr(0, 0)]).answered[0],
+            pm.changed("pm.ack_at=media").run([wr(0, 0)]).answered[0],
         ),
         ("read of a queued write: no time", 0, queued.latencies()[2]),
         ("read behind a write: the rest of it + read", burst + write + read, behind.answered[1]),
@@ -105,9 +107,9 @@ def _write_queue(pm: Medium, read: int, write: int) -> list[Row]:
     banks, entries = int(pm.config["banks"]), int(pm.config["write_queue_entries"])
     high, cap = int(pm.config["write_high_watermark"]), int(pm.config["read_bypass_cap"])
     idle = entries // 4
-    keeps = Medium(LINES, DEVICE, [f"pm.write_idle_watermark={idle}"])
-    patient = Medium(LINES, DEVICE, ["pm.read_bypass_cap=65535"])
-    acknowledges = Medium(LINES, DEVICE, ["pm.ack_at=media"])
+    keeps = pm.changed(f"pm.write_idle_watermark={idle}")
+    patient = pm.changed("pm.read_bypass_cap=65535")
+    acknowledges = pm.changed("pm.ack_at=media")
     full = pm.run(wr(0, line) for line in range(entries + 1))
     # All in one bank, which reads keep busy.
     reads = [rd(0, banks * turn) for turn in range(2 * cap)]
@@ -171,8 +173,8 @@ def _entry_rate(outcome: Outcome, pm: Medium, bytes_each: int = LINE_BYTES) -> f
 # --- in blocks -----------------------------------------------------------------------------
 
 
-def _block_rows(count: int) -> list[Row]:
-    pm = Medium(BLOCKS, DEVICE)
+def _block_rows(lab: Lab, count: int) -> list[Row]:
+    pm = Medium(lab.machine(BLOCKS), DEVICE)
     lines = int(pm.config["row_bytes"]) // LINE_BYTES
     send, burst = pm.ps("send_ns"), pm.ps("burst_ns")
     read, write = pm.ps("read_ns"), pm.ps("write_ns")
@@ -225,15 +227,12 @@ def _block_rates(pm: Medium, lines: int, count: int) -> list[Row]:
     ]
     return [
         *(
-            Row(
-                "media",
-                BLOCKS_LABEL,
-                metric,
-                rate,
-                ours,
-                PUBLISHED_PART * rate,
-                is_set,
+            near(
+                *("media", BLOCKS_LABEL, metric, rate, ours, PUBLISHED_PART * rate),
+                is_set=is_set,
                 unit="GB/s",
+                machine=BLOCKS,
+                source=PUBLISHED.name,
             )
             for metric, rate, ours, is_set in of_a_module
         ),
@@ -266,7 +265,7 @@ def _random_blocks(count: int, lines: int) -> list[int]:
 def _amplification(pm: Medium, lines: int, count: int) -> list[Row]:
     """Bytes written to the medium over bytes received; what stays in the buffer counts as none."""
     stays = int(pm.config["write_idle_watermark"])
-    apart = Medium(BLOCKS, DEVICE, ["pm.write_merging=false"])
+    apart = pm.changed("pm.write_merging=false")
     within = [lines * (turn % stays) for turn in range(count)]
     scripts = {
         "sequential: whole blocks": (1.0, pm, list(range(count * lines))),

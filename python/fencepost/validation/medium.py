@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fencepost import _core, machines
+from fencepost import _core
+from fencepost.api import Machine
 
 LINE_BYTES = 64
 PS = 1000  # in a nanosecond
@@ -37,13 +38,18 @@ class Outcome:
 class Medium:
     """The medium `name` (`dram` or a PM device) of a machine, with keys changed by `sets`."""
 
-    def __init__(self, machine: str, name: str, sets: Sequence[str] = ()) -> None:
-        resolved = machines.resolve(machine, list(sets))
-        self.machine = machine
+    def __init__(self, machine: Machine, name: str, sets: Sequence[str] = ()) -> None:
+        resolved = replace(machine, sets=(*machine.sets, *sets)).document
+        self._machine = machine
+        self._sets = tuple(sets)
         self.name = name
         table = "dram" if name == "dram" else "pm"
         self.config: dict[str, Any] = resolved[table]
         self._resolved = json.dumps(resolved)
+
+    def changed(self, *sets: str) -> "Medium":
+        """The same medium with more keys changed."""
+        return Medium(self._machine, self.name, (*self._sets, *sets))
 
     def run(self, script: Iterable[Request]) -> Outcome:
         """Runs `script` until the medium has nothing more to do."""

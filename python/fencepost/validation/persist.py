@@ -12,16 +12,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fencepost import machines
-from fencepost.experiment import options
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import PARAMETERS, RULES, Row, near
+from fencepost.figures import Run
+from fencepost.recordings import record_alike
+from fencepost.runs.experiment import options, resolved
 from fencepost.tree import BUILD, EXPERIMENTS
-from fencepost.validation import PARAMETERS, RULES, Comparison, Findings, Log, Row, Work
-from fencepost.validation.latencies import published
+from fencepost.validation import Comparison, Findings
+from fencepost.validation.latencies import PUBLISHED, published
 from fencepost.validation.persist_rules import path, repetition_ns
-from fencepost.validation.recordings import record_alike
-from fencepost.validation.replays import replayed
 
 PROGRAMS = EXPERIMENTS / "persist" / "programs"
+Document = dict[str, Any]
+
 ARENA = "range:0x200000000000-0x210000000000"
 XPOINT = "optane-like"
 SCHEMES = {
@@ -65,43 +68,43 @@ class Point:
         return f"{self.machine}, {self.scheme}"
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """Replays; rows of every point, and a table for each instruction."""
-    loops, chase = records(work)
-    chosen = {name: SCHEMES[name] for name in (QUICK if work.quick else SCHEMES)}
+    loops, chase = records(lab)
+    chosen = {name: SCHEMES[name] for name in (QUICK if lab.quick else SCHEMES)}
     points = [
         point
         for machine, schemes in chosen.items()
-        for run in _runs(loops, machine, schemes, work.log)
-        for point in _points(machine, run)
+        for run in _runs(lab, loops, machine, schemes)
+        for point in _points(machine, lab.resolved(machine), run)
     ]
-    rows = [*_latency_rows(points), *_module_rows(points, chase, work.log)]
+    rows = [*_latency_rows(lab, points), *_module_rows(lab, points, chase)]
     rows += [_rule_row(point) for point in points]
     tables = [_table(instruction, points) for instruction in INSTRUCTIONS]
     return Findings(rows, tables)
 
 
-def records(work: Work) -> list[Path]:
+def records(lab: Lab) -> list[Path]:
     """Of the loops, and of the reads."""
-    return [work.records / f"{name}.fencepost" for name in ("persist_loops", "read_chase")]
+    return [lab.records / f"{name}.fencepost" for name in ("persist_loops", "read_chase")]
 
 
-def record(work: Work) -> None:
-    """Makes the records anew, in `work.records`."""
+def record(lab: Lab) -> None:
+    """Makes the records anew, in `lab.records`."""
     subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
-    for made in records(work):
-        work.log(f"recording {made.stem}")
-        record_alike(made, BUILD / "persist" / made.stem, [], work.folder)
+    for made in records(lab):
+        lab.log(f"recording {made.stem}")
+        record_alike(made, BUILD / "persist" / made.stem, [], lab.folder)
 
 
-def _runs(record: Path, machine: str, schemes: list[str], log: Log) -> list[dict[str, Any]]:
-    log(f"replaying {record.stem} on {machine}")
-    resolved = {machine: machines.resolve(machine, [])}
-    return replayed(record, resolved, options(schemes=schemes, pm=[ARENA]))
+def _runs(lab: Lab, record: Path, machine: str, schemes: list[str]) -> list[Run]:
+    lab.log(f"replaying {record.stem} on {machine}")
+    return lab.replayed(
+        record, {machine: lab.resolved(machine)}, schemes, resolved(options(schemes, [ARENA]))
+    )
 
 
-def _points(machine: str, run: dict[str, Any]) -> Iterator[Point]:
-    resolved = machines.resolve(machine, [])
+def _points(machine: str, resolved: Document, run: Run) -> Iterator[Point]:
     order = product(INSTRUCTIONS, LINES, HEAT)
     for (instruction, lines, heat), region in zip(order, run["regions"], strict=True):
         repetitions = min(REPETITIONS_MAX, LINES_IN_ALL // lines)
@@ -120,38 +123,40 @@ def _points(machine: str, run: dict[str, Any]) -> Iterator[Point]:
         )
 
 
-def _latency_rows(points: list[Point]) -> Iterator[Row]:
+def _latency_rows(lab: Lab, points: list[Point]) -> Iterator[Row]:
     """A persist alone: the sum of the latencies on its way."""
     for point in points:
         if (point.instruction, point.lines, point.heat) == ("clwb", 1, "hot"):
-            expected = path(machines.resolve(point.machine, []), point.scheme).persist
+            expected = path(lab.resolved(point.machine), point.scheme).persist
             metric = "latency of a persist: the sum of its path"
             ours = point.persist_ns
-            yield Row(
-                *("persist", point.place, metric, expected, ours, SUM_NS, False),
+            yield near(
+                *("persist", point.place, metric, expected, ours, SUM_NS),
                 unit="ns",
-                reference=PARAMETERS,
+                quality=PARAMETERS,
+                machine=point.machine,
             )
 
 
 def _rule_row(point: Point) -> Row:
     metric = f"{point.instruction}, {point.lines} lines, {point.heat}"
     allowed = RULE_PART * point.rule
-    return Row(
-        *("persist", point.place, metric, point.rule, point.ours, allowed, False),
+    return near(
+        *("persist", point.place, metric, point.rule, point.ours, allowed),
         unit="ns",
-        reference=RULES,
+        quality=RULES,
+        machine=point.machine,
     )
 
 
-def _module_rows(points: list[Point], chase: Path, log: Log) -> list[Row]:
+def _module_rows(lab: Lab, points: list[Point], chase: Path) -> list[Row]:
     """What was published of a module: each of these rows set a parameter of its machine."""
     [adr] = [
         point.ours
         for point in points
         if (point.machine, point.instruction, point.lines, point.heat) == (XPOINT, "clwb", 1, "hot")
     ]
-    [run] = _runs(chase, XPOINT, ["nopb"], log)
+    [run] = _runs(lab, chase, XPOINT, ["nopb"])
     ours = {
         f"{name} read": region["simulated_ns"] / count
         for (name, count), region in zip(READS.items(), run["regions"], strict=True)
@@ -165,7 +170,13 @@ def _module_rows(points: list[Point], chase: Path, log: Log) -> list[Row]:
         "sequential read": sequential_ns,
     }
     return [
-        Row("persist", XPOINT, metric, ns, ours[metric], PUBLISHED_PART * ns, True, unit="ns")
+        near(
+            *("persist", XPOINT, metric, ns, ours[metric], PUBLISHED_PART * ns),
+            is_set=True,
+            unit="ns",
+            machine=XPOINT,
+            source=PUBLISHED.name,
+        )
         for metric, ns in of_a_module.items()
     ]
 

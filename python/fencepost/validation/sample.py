@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost import figures, machines, recording
+from fencepost import figures, recording
 from fencepost.arguments import DEFAULT_SAMPLE
-from fencepost.experiment import options
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import FULL_DETAIL, Row, near
+from fencepost.runs.experiment import options, resolved
 from fencepost.tree import WORKLOADS
-from fencepost.validation import FULL_DETAIL, Comparison, Findings, Row, Work
-from fencepost.validation.replays import replayed
+from fencepost.validation import Comparison, Findings
 
 MACHINE = "pcs-table1"
 SCHEMES = ["nopb", "pb", "pb_rf"]
@@ -72,37 +73,44 @@ class Pair:
         return abs(self.error) <= self.half_width
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """Records and replays everything."""
     pairs: list[Pair] = []
-    for point in QUICK if work.quick else PROGRAMS:
-        record = _record(point, work)
-        work.log(f"replaying {point}, in full detail and {', '.join(PLANS)}")
-        wholes = _replay(record, None)
+    for point in QUICK if lab.quick else PROGRAMS:
+        if not lab.wants_any(_conditions(point)):
+            continue
+        record = _record(point, lab)
+        lab.log(f"replaying {point}, in full detail and {', '.join(PLANS)}")
+        wholes = _replay(lab, record, None)
         for plan in PLANS:
-            samples = _replay(record, plan)
+            samples = _replay(lab, record, plan)
             pairs += [
                 Pair(point, plan, whole, sample, wholes[0], samples[0])
                 for whole, sample in zip(wholes, samples, strict=True)
             ]
     rows = [row for pair in pairs for row in _rows(pair)]
-    if not work.quick:
+    if lab.is_whole:
         rows += [_coverage_row(plan, pairs) for plan in PLANS]
     return Findings(rows, [_table(pairs)])
 
 
-def _record(point: str, work: Work) -> Path:
+def _conditions(point: str) -> list[str]:
+    return [f"{point}, {plan}" for plan in PLANS]
+
+
+def _record(point: str, lab: Lab) -> Path:
     program, *arguments = PROGRAMS[point]
-    record = work.folder / f"{'-'.join([program, *arguments]).replace(' ', '')}.fencepost"
-    work.log(f"recording {point}")
-    with (work.folder / "sample.out").open("w") as output:
+    lab.folder.mkdir(parents=True, exist_ok=True)
+    record = lab.folder / f"{'-'.join([program, *arguments]).replace(' ', '')}.fencepost"
+    lab.log(f"recording {point}")
+    with (lab.folder / "sample.out").open("w") as output:
         recording.record_to(record, [], [str(WORKLOADS / program), *arguments], output)
     return record
 
 
-def _replay(record: Path, sample: str | None) -> list[Run]:
-    resolved = {MACHINE: machines.resolve(MACHINE, [])}
-    return replayed(record, resolved, options(SCHEMES, sample=sample))
+def _replay(lab: Lab, record: Path, sample: str | None) -> list[Run]:
+    chosen = resolved(options(SCHEMES, sample=sample))
+    return lab.replayed(record, {MACHINE: lab.resolved(MACHINE)}, SCHEMES, chosen)
 
 
 def _rows(pair: Pair) -> Iterator[Row]:
@@ -115,8 +123,8 @@ def _rows(pair: Pair) -> Iterator[Row]:
         truth, ours = (run[count]["count"] for run in (pair.whole, pair.sample))
         allowed = max(COUNT_PART * truth, FEW)
         point = f"{pair.point}, {pair.plan}"
-        values = ("sample", point, f"{count}s, nopb", truth, ours, allowed, False)
-        yield Row(*values, reference=FULL_DETAIL)
+        values = ("sample", point, f"{count}s, nopb", truth, ours, allowed)
+        yield near(*values, quality=FULL_DETAIL, machine=MACHINE)
 
 
 def _row(pair: Pair, metric: str, key: str, baseline: Run, unit: str = "") -> Row:
@@ -129,16 +137,16 @@ def _row(pair: Pair, metric: str, key: str, baseline: Run, unit: str = "") -> Ro
     if pair.plan != DENSE:
         allowed = max(allowed, half_width)
     point = f"{pair.point}, {pair.plan}"
-    values = ("sample", point, metric, truth, ours, allowed, False)
-    return Row(*values, unit=unit, reference=FULL_DETAIL)
+    values = ("sample", point, metric, truth, ours, allowed)
+    return near(*values, unit=unit, quality=FULL_DETAIL, machine=MACHINE)
 
 
 def _coverage_row(plan: str, pairs: list[Pair]) -> Row:
     of_plan = [pair for pair in pairs if pair.plan == plan]
     ours = 100 * sum(pair.covers for pair in of_plan) / len(of_plan)
     metric = "confidence intervals of 95 % that hold the run time"
-    values = ("sample", f"all programs, {plan}", metric, COVERAGE, ours, COVERAGE_POINTS, False)
-    return Row(*values, unit="%", reference=FULL_DETAIL)
+    values = ("sample", f"all programs, {plan}", metric, COVERAGE, ours, COVERAGE_POINTS)
+    return near(*values, unit="%", quality=FULL_DETAIL, machine=MACHINE)
 
 
 def _table(pairs: list[Pair]) -> str:

@@ -5,6 +5,7 @@ share a port."""
 from typing import TYPE_CHECKING, Any
 
 from fencepost import plots, traffic
+from fencepost.evidence.lab import Lab
 from fencepost.traffic import Machine
 from fencepost.validation.latencies import machine, published
 
@@ -21,12 +22,12 @@ CLASSES = ("request", "request_with_data", "no_data_response", "data_response")
 MARK: dict[str, Any] = {"color": "#444", "linewidth": 0.8, "linestyle": (0, (4, 3))}
 
 
-def pictures(idle: float) -> dict[str, str]:
+def pictures(lab: Lab, idle: float) -> dict[str, str]:
     """The pictures by file name; `idle` is the idle latency in ns."""
     return {
-        "validation-loaded-outstanding.svg": _by_outstanding(),
-        "validation-loaded-credits.svg": _by_credits(),
-        "validation-loaded-sizes.svg": _by_request_size(idle),
+        "validation-loaded-outstanding.svg": _by_outstanding(lab),
+        "validation-loaded-credits.svg": _by_credits(lab),
+        "validation-loaded-sizes.svg": _by_request_size(lab, idle),
     }
 
 
@@ -58,18 +59,18 @@ def table(port: Machine, idle: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _with_credits(credits: int, *sets: str) -> Machine:
+def _with_credits(lab: Lab, credits: int, *sets: str) -> Machine:
     """The port with so many buffer places for each class of messages at every link."""
     from fencepost.validation import loaded
 
     given = [f"link.{name}_credits={credits}" for name in CLASSES]
-    return machine(loaded.PORT, *given, *sets)
+    return machine(lab, loaded.PORT, *given, *sets)
 
 
-def _by_outstanding() -> str:
+def _by_outstanding(lab: Lab) -> str:
     from fencepost.validation import loaded
 
-    port = machine(loaded.PORT)
+    port = machine(lab, loaded.PORT)
     lines = [cores * loaded.FILL_BUFFERS for cores in CORES]
     latencies = [traffic.latency(port.measure(loaded.saturating(cores)), 0) for cores in CORES]
     shares = [loaded.shared(port, count) for count in lines]
@@ -83,14 +84,14 @@ def _by_outstanding() -> str:
     return plots.svg(figure)
 
 
-def _by_credits() -> str:
+def _by_credits(lab: Lab) -> str:
     """On one port, and with the stream on a port and a host of its own."""
     from fencepost.validation import loaded
 
-    together = [loaded.shared(_with_credits(credits)) for credits in CREDITS]
-    apart = [_apart(credits) for credits in CREDITS]
+    together = [loaded.shared(_with_credits(lab, credits)) for credits in CREDITS]
+    apart = [_apart(lab, credits) for credits in CREDITS]
     full = [
-        traffic.bandwidth(_with_credits(credits).measure(loaded.saturating()))
+        traffic.bandwidth(_with_credits(lab, credits).measure(loaded.saturating()))
         for credits in CREDITS
     ]
     figure = plots.new_figure(9.0, 3.6)
@@ -112,21 +113,23 @@ def _by_credits() -> str:
     return plots.svg(figure)
 
 
-def _apart(credits: int) -> float:
+def _apart(lab: Lab, credits: int) -> float:
     """The slowdown of 64 B reads of one host by a 4 KB stream of another, behind one switch."""
     from fencepost.validation import loaded
 
     edges = ["host0 -> vcs0", "host1 -> vcs0", "vcs0 -> mem0", "vcs0 -> mem1"]
     quoted = ", ".join(f'"{edge}"' for edge in edges)
-    both = _with_credits(credits, 'fabric.hosts=["host0", "host1"]', f"fabric.edges=[{quoted}]")
+    both = _with_credits(
+        lab, credits, 'fabric.hosts=["host0", "host1"]', f"fabric.edges=[{quoted}]"
+    )
     alone = traffic.latency(both.measure_hosts([[loaded.SMALL], []]), 0)
     return traffic.latency(both.measure_hosts([[loaded.SMALL], [loaded.large()]]), 0) / alone
 
 
-def _by_request_size(idle: float) -> str:
+def _by_request_size(lab: Lab, idle: float) -> str:
     from fencepost.validation import loaded
 
-    port = machine(loaded.PORT)
+    port = machine(lab, loaded.PORT)
     figure = plots.new_figure()
     axes = figure.subplots()
     for size in REQUEST_BYTES:

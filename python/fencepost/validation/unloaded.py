@@ -1,13 +1,16 @@
 """Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
 
 from fencepost import latency, plots
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import Row, near
 from fencepost.latency import Document
 from fencepost.traffic import Machine
-from fencepost.validation import Comparison, Findings, Row, Work
-from fencepost.validation.latencies import machine, published
+from fencepost.validation import Comparison, Findings
+from fencepost.validation.latencies import PUBLISHED, machine, published
 
 PART = 0.10
 METRIC = "idle read latency"
+HOP = "xconn-x8: a hop"
 
 # machine, memory, the quantity's name and which of its numbers, sets a parameter
 POINTS: tuple[tuple[str, str, str, int, bool], ...] = (
@@ -25,36 +28,44 @@ POINTS: tuple[tuple[str, str, str, int, bool], ...] = (
 QUICK = ("pond-8", "xconn-x8")
 
 
-def compare(work: Work) -> Findings:
+def compare(lab: Lab) -> Findings:
     """Every published latency of the machines, and where each nanosecond of ours goes."""
     measured: dict[tuple[str, str], Document] = {}
     rows = []
     for name, memory, quantity, number, sets in POINTS:
-        if work.quick and name not in QUICK:
+        if (lab.quick and name not in QUICK) or not lab.wants(_condition(name, memory, quantity)):
             continue
         if (name, memory) not in measured:
-            work.log(f"idle latency of {name}, {memory}")
-            measured[name, memory] = latency.idle_point(machine(name), memory)
+            lab.log(f"idle latency of {name}, {memory}")
+            measured[name, memory] = latency.idle_point(machine(lab, name), memory)
         ours = measured[name, memory]["latency_ns"]["mean"]
         value = published(quantity)[number]
-        point = f"{name}, {memory}: {quantity}"
-        rows.append(Row("unloaded", point, METRIC, value, ours, PART * value, sets, unit="ns"))
-    rows.append(_hop(measured["xconn-x8", "expander"]))
+        point = _condition(name, memory, quantity)
+        of = {"is_set": sets, "unit": "ns", "machine": name, "source": PUBLISHED.name}
+        rows.append(near("unloaded", point, METRIC, value, ours, PART * value, **of))
+    if (switched := measured.get(("xconn-x8", "expander"))) and lab.wants(HOP):
+        rows.append(_hop(lab, switched))
     check_parts(measured)
-    findings_pictures = {} if work.quick else {"validation-unloaded.svg": _picture(measured)}
-    return Findings(rows, [_parts_table(measured)], findings_pictures)
+    findings_pictures = {} if not lab.is_whole else {"validation-unloaded.svg": _picture(measured)}
+    tables = [_parts_table(measured)] if measured else []
+    return Findings(rows, tables, findings_pictures)
 
 
-def _hop(switched: Document) -> Row:
+def _condition(name: str, memory: str, quantity: str) -> str:
+    return f"{name}, {memory}: {quantity}"
+
+
+def _hop(lab: Lab, switched: Document) -> Row:
     """What the switch of xconn-x8 adds: its latency minus that without it."""
-    resolved = machine("xconn-x8").resolved
+    resolved = machine(lab, "xconn-x8").resolved
     fabric = {"hosts": ["host0"], "switches": [], "devices": [], "expanders": ["mem0"]}
     without = Machine("xconn-x8", resolved | {"fabric": fabric | {"edges": ["host0 -> mem0"]}})
     direct = latency.idle_point(without, "expander")
     ours = switched["latency_ns"]["mean"] - direct["latency_ns"]["mean"]
     [value] = published("per switch hop (XConn)")
-    point, metric = "xconn-x8: a hop", "added latency"
-    return Row("unloaded", point, metric, value, ours, PART * value, True, unit="ns")
+    metric = "added latency"
+    of = {"is_set": True, "unit": "ns", "machine": "xconn-x8", "source": PUBLISHED.name}
+    return near("unloaded", HOP, metric, value, ours, PART * value, **of)
 
 
 def check_parts(measured: dict[tuple[str, str], Document]) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, machines, reliability
-from fencepost.experiment import Experiment, Key, Replay
+from fencepost.runs.axes import Key, key_of
+from fencepost.runs.experiment import Experiment
+from fencepost.runs.schedule import Watch
+from fencepost.schemes import VOLATILE
 from fencepost.whatif.knee import Offer, front, knee
 from fencepost.whatif.ranges import Sweep
 
@@ -75,7 +78,7 @@ class Study:
         records: list[_core.Record],
         record_names: list[str],
         jobs: int,
-        watch: Callable[[list[Replay]], None],
+        watch: Watch,
     ) -> Document:
         """Replays everything; gives the document."""
         named = {point.name: machine for point, machine in self.points.items()}
@@ -83,8 +86,8 @@ class Study:
         keys = list(dict.fromkeys(same.values()))
         experiment = Experiment(records, record_names, named, self.options, keys)
         runs = experiment.run(jobs, watch)["runs"]
-        by_key = {(run["machine"], run["scheme"]): run for run in runs}
-        found = {key: by_key[first] for key, first in same.items()}
+        by_key = {key_of(run)[:2]: run for run in runs}
+        found = {key: by_key[first[:2]] for key, first in same.items()}
         provenance = experiment.provenance() | {
             "machines": {self.machine: self.resolved},
             "changes": {sweep.key: list(map(_typed, sweep.values)) for sweep in self.sweeps},
@@ -101,19 +104,21 @@ class Study:
         for point, machine in self.points.items():
             for scheme in self.options["schemes"]:
                 name = point.name
-                if scheme == figures.BASELINE:
+                if scheme == VOLATILE:
                     name = first.setdefault(_without_buffer(machine), name)
-                alike[point.name, scheme] = name, scheme
+                alike[Key(point.name, scheme)] = Key(name, scheme)
         return alike
 
     def _sweep(self, group: tuple[Sweep, ...], found: dict[Key, Document]) -> Document:
         points = list(_points(group))
         schemes = self.options["schemes"]
         runs = {
-            (point, scheme): found[point.name, scheme] for point in points for scheme in schemes
+            (point, scheme): found[Key(point.name, scheme)]
+            for point in points
+            for scheme in schemes
         }
         entries = {
-            key: _entry(run, runs.get((key[0], figures.BASELINE)), self.points[key[0]])
+            key: _entry(run, runs[key[0], schemes[0]], self.points[key[0]])
             for key, run in runs.items()
         }
         for key, is_best in zip(entries, _front(group, entries), strict=True):

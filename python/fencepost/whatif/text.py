@@ -50,12 +50,12 @@ def _points(document: Document, sweep: Document) -> Table:
     shown = _table_of_keys(sweep)
     schemes = document["provenance"]["options"]["schemes"]
     for scheme in schemes:
-        for _, heading, _ in _columns(scheme):
+        for _, heading, _ in _columns(document, scheme):
             shown.add_column(f"{scheme}\n{heading}", justify="right", no_wrap=True)
     for point in sweep["points"]:
         cells = _values(point)
         for scheme in schemes:
-            cells += _cells(sweep, point, scheme)
+            cells += _cells(document, sweep, point, scheme)
         shown.add_row(*cells)
     return shown
 
@@ -69,7 +69,7 @@ def _points_below_each_other(document: Document, sweep: Document) -> Table:
     for point in sweep["points"]:
         values = _values(point)
         for scheme in document["provenance"]["options"]["schemes"]:
-            shown.add_row(*values, scheme, *_cells(sweep, point, scheme))
+            shown.add_row(*values, scheme, *_cells(document, sweep, point, scheme))
             values = [""] * len(values)
     return shown
 
@@ -85,15 +85,19 @@ def _values(point: Document) -> list[str]:
     return [str(value) for value in point["values"].values()]
 
 
-def _columns(scheme: str) -> tuple[tuple[str, str, str], ...]:
-    """What is shown of a scheme; `nopb` has no ratio to itself."""
-    return COLUMNS[:1] if scheme == figures.BASELINE else COLUMNS
+def _columns(document: Document, scheme: str) -> tuple[tuple[str, str, str], ...]:
+    """What is shown of a scheme; the first one, which ratios are over, has none to itself."""
+    return COLUMNS[:1] if scheme == _baseline(document) else COLUMNS
 
 
-def _cells(sweep: Document, point: Document, scheme: str) -> list[str]:
+def _baseline(document: Document) -> str:
+    return str(document["provenance"]["options"]["schemes"][0])
+
+
+def _cells(document: Document, sweep: Document, point: Document, scheme: str) -> list[str]:
     entry = point["schemes"][scheme]
     known = entry.get("figures", {})
-    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(scheme)]
+    cells = [figures.shown(known.get(key), unit) for key, _, unit in _columns(document, scheme)]
     value = _values(point)[0]
     is_knee = any(
         knee["scheme"] == scheme and str(knee["value"]) == value for knee in sweep["knees"]

@@ -1,0 +1,87 @@
+"""The known misses of all comparisons: `experiments/misses.csv`.
+
+Each line names one row and the differences that its reason explains, in percent of what the row is
+compared with (absolute where that is zero). A row that misses by more or less than that is
+unexplained, and so is a row that set a parameter; a line that no row needs is a fault of the file.
+"""
+
+import csv
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fencepost._core import InputError
+from fencepost.evidence.row import Row
+from fencepost.tree import EXPERIMENTS
+
+FILE = EXPERIMENTS / "misses.csv"
+
+Key = tuple[str, str, str]  # comparison, point, metric
+
+
+@dataclass(frozen=True)
+class KnownMiss:
+    """From how much to how much difference a reason explains."""
+
+    low: float
+    high: float
+    reason: str
+
+    def explains(self, row: Row) -> bool:
+        """Whether the row misses within the range and may have a reason at all."""
+        return self.low <= miss_size(row) <= self.high and not row.is_set
+
+
+def miss_size(row: Row) -> float:
+    """The difference as the file counts it: in percent, or absolute over zero."""
+    difference = row.difference
+    if difference is not None:
+        return 100 * difference
+    assert isinstance(row.ours, float | int) and isinstance(row.expected, float | int)
+    return row.ours - row.expected
+
+
+def known_misses(file: Path = FILE) -> dict[Key, KnownMiss]:
+    """All lines of the file; an empty reason is that of the line above."""
+    known: dict[Key, KnownMiss] = {}
+    reason = ""
+    with file.open(encoding="utf-8") as text:
+        for line in csv.DictReader(text):
+            key = (line["comparison"], line["point"], line["metric"])
+            reason = line["reason"] or reason
+            if key in known or not reason:
+                raise InputError(f"{file}: {', '.join(key)}: twice, or without a reason")
+            known[key] = KnownMiss(float(line["from"]), float(line["to"]), reason)
+    return known
+
+
+def explained(rows: list[Row], known: dict[Key, KnownMiss]) -> list[Row]:
+    """The rows, with the reason where they miss as the file says."""
+    return [replace(row, reason=_reason(row, known)) for row in rows]
+
+
+def _reason(row: Row, known: dict[Key, KnownMiss]) -> str:
+    miss = known.get(_key(row))
+    return miss.reason if miss and not row.holds and miss.explains(row) else ""
+
+
+VARYING = ("sample",)  # several threads run otherwise each time they are recorded
+
+
+def not_needed(
+    rows: list[Row], known: dict[Key, KnownMiss], comparisons: set[str], *, whole: bool
+) -> list[Key]:
+    """The lines of these comparisons whose row holds or, where all rows are here, is none.
+
+    Of what differs from one recording to the next only the latter.
+    """
+    ours = {_key(row): row for row in rows}
+    return [
+        key
+        for key in known
+        if key[0] in comparisons
+        and (ours[key].holds and key[0] not in VARYING if key in ours else whole)
+    ]
+
+
+def _key(row: Row) -> Key:
+    return row.key

@@ -1,0 +1,160 @@
+"""Rows laid out for a person: Markdown pages, and the texts that tables and reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fencepost.evidence.row import FOLLOWS, QUALITIES, SET, Row, last_line
+from fencepost.evidence.tolerance import Figure
+
+COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ by", "")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: rows, and the tables (Markdown) and pictures (SVG by file) beside them."""
+
+    title: str
+    description: str
+    command: str  # that makes it again
+    rows: list[Row]
+    tables: list[str] = field(default_factory=list)
+    pictures: dict[str, str] = field(default_factory=dict)
+
+
+def markdown(study: str, title: str, introduction: str, sections: Sequence[Section]) -> str:
+    """A page of sections. The pictures lie beside it."""
+    everything = [row for section in sections for row in section.rows]
+    parts = [f"# {title}\n", introduction, f"{last_line(study, everything)}\n", counts(everything)]
+    for section in sections:
+        parts += [f"## {section.title}\n", f"{section.description}\n"]
+        parts += [f"Again: `{section.command}`\n", summary(section.rows)]
+        parts += [f"![{name}]({name})\n" for name in section.pictures]
+        parts += [f"{text.rstrip()}\n" for text in section.tables]
+        parts += ["### Every point\n", table(section.rows)]
+        if any(row.misses for row in section.rows):
+            parts += ["### Misses\n", reasons(section.rows)]
+    return "\n".join(parts)
+
+
+def figure_text(value: Figure, unit: str) -> str:
+    """A figure for people: counts and what is large in whole numbers, the rest in four digits."""
+    if value is None or isinstance(value, str):
+        return value or "–"
+    text = f"{value:,.0f}" if value == round(value) or abs(value) >= 10_000 else f"{value:.4g}"
+    return f"{text} {unit}".rstrip()
+
+
+def expected_text(row: Row) -> str:
+    """What is expected, with how if that is not equality."""
+    relation = {"=": "", "is": "", "..": ""}.get(row.tolerance.relation, row.tolerance.relation)
+    return f"{relation} {figure_text(row.expected, row.unit)}".lstrip()
+
+
+def ours_text(row: Row) -> str:
+    """Ours, with half the width of its confidence interval if it is an estimate."""
+    if row.half_width is None or not isinstance(row.ours, float):
+        return figure_text(row.ours, row.unit)
+    return f"{row.ours:.3f} ±{row.half_width:.3f} {row.unit}".rstrip()
+
+
+def difference_text(row: Row) -> str:
+    """The difference for people: in percent, or absolute where it is compared with zero."""
+    if row.difference is not None:
+        return f"{row.difference:+.1%}"
+    if isinstance(row.ours, str | None) or isinstance(row.expected, str | None):
+        return ""
+    return f"{row.ours - row.expected:+.4g}"
+
+
+def holds_text(row: Row) -> str:
+    """Yes, no, undecided, or – without data."""
+    if row.ours is None:
+        return "–"
+    return "undecided" if row.undecided else "yes" if row.holds else "no"
+
+
+def marks(row: Row) -> str:
+    """What has to be known about a row beside its figures."""
+    if row.ours is None:
+        return "no data"
+    words = ["miss" if row.reason else "miss, unexplained"] if row.misses else []
+    words += ["undecided"] if row.undecided else []
+    words += ["set"] if row.role == SET else []
+    words += ["follows"] if row.role == FOLLOWS and row.follows else []
+    words += [row.note] if row.note else []
+    return ", ".join(words)
+
+
+def reasons(rows: Sequence[Row]) -> str:
+    """The misses by reason, those without one first."""
+    misses = sorted((row for row in rows if row.misses), key=lambda row: row.reason)
+    lines = []
+    for reason in dict.fromkeys(row.reason for row in misses):
+        points = [
+            f"{row.condition} ({row.metric} {difference_text(row)})"
+            for row in misses
+            if row.reason == reason
+        ]
+        lines.append(f"- {'; '.join(points)}: {reason or '**unexplained**'}\n")
+    return "\n".join(lines)
+
+
+def counts(rows: Sequence[Row]) -> str:
+    """How many hold, by what they are compared with."""
+    lines = ["| compared with | hold | of |", "|---|---|---|"]
+    for quality in QUALITIES:
+        of_kind = [row for row in rows if row.quality == quality]
+        lines.append(_count_line(quality, of_kind) if of_kind else "")
+        held_out = [row for row in of_kind if row.is_held_out]
+        if held_out:
+            lines.append(_count_line("... of these held out", held_out))
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def _count_line(name: str, rows: Sequence[Row]) -> str:
+    return f"| {name} | {sum(row.holds for row in rows)} | {len(rows)} |"
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """How many hold, metric by metric."""
+    lines = [
+        "| metric | compared with | hold | of | held out: hold | of |",
+        "|---|---|---|---|---|---|",
+    ]
+    for metric, quality in dict.fromkeys((row.metric, row.quality) for row in rows):
+        of_metric = [row for row in rows if (row.metric, row.quality) == (metric, quality)]
+        held_out = [row for row in of_metric if row.is_held_out]
+        numbers = [sum(row.holds for row in of_metric), len(of_metric)]
+        numbers += [sum(row.holds for row in held_out), len(held_out)]
+        lines.append(f"| {metric} | {quality} | " + " | ".join(map(str, numbers)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Every row, and below them from what some follow."""
+    head = f"| {' | '.join(COLUMNS[:-1])} | |"
+    text = "\n".join([head, "|---" * len(COLUMNS) + "|", *map(line, rows)]) + "\n"
+    follows = dict.fromkeys((row.condition, row.metric, row.follows) for row in rows if row.follows)
+    notes = [f"- {condition}, {metric}: follows from {why}" for condition, metric, why in follows]
+    return "\n".join([text, *notes]) + "\n" if notes else text
+
+
+def cells(row: Row) -> list[str]:
+    """The cells of a row, in the order of `COLUMNS`."""
+    allowed = ""
+    if row.tolerance.relation in ("=", "~", ".."):
+        within = row.tolerance.within + row.tolerance.half_range
+        allowed = figure_text(float(f"{within:.3g}"), row.unit)
+    texts = [expected_text(row), ours_text(row), difference_text(row), allowed, marks(row)]
+    return [row.condition, row.metric, *texts]
+
+
+def line(row: Row) -> str:
+    """A row of the table of every point."""
+    *texts, mark = cells(row)
+    mark = mark.replace("miss, unexplained", "**miss, unexplained**")
+    if mark.startswith("miss"):
+        mark = mark.replace("miss", "**miss**", 1)
+    return f"| {' | '.join([*texts, mark])} |"

@@ -1,0 +1,108 @@
+"""One replay as data, and the one place where the simulator is given its work.
+
+A task can be pickled, and `perform` is a function of a module, so any executor can take both. While
+a task runs in this process, its progress can be looked up, and it can be cancelled.
+"""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fencepost import _core
+from fencepost.runs.axes import Key
+
+Document = dict[str, Any]
+Run = dict[str, Any]
+Positions = list[list[int]]  # instructions of each thread of each host
+
+# What is done with a job: `_core.Job.run`, or one that counts more. For executors of other
+# processes it has to be picklable: a function of a module, or a `functools.partial` of one.
+How = Callable[[_core.Job], str]
+
+LIMITS = ("limit_pm_writes", "limit_instructions")
+
+_numbers = itertools.count()
+_running: dict[int, _core.Job] = {}
+_cancelled: set[int] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A replay: everything that decides its result, and nothing else.
+
+    `machine` is the resolved machine; `records` are one for each host; `options` are
+    `provenance.options` of docs/results.md, as the core resolved them; with `stop_at` each thread
+    of each host stops there.
+    """
+
+    key: Key
+    machine: Document
+    records: tuple[_core.Record, ...]
+    options: Document
+    stop_at: Positions = field(default_factory=list)
+    how: How = _core.Job.run
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it ends where it reaches a limit, which others may have to stop at too."""
+        return any(self.options[limit] is not None for limit in LIMITS)
+
+    def job(self) -> _core.Job:
+        """What the core runs; raises `InputError` if it cannot be run at all."""
+        options = self.options
+        if self.key.placement:
+            options = options | {"pm": [], "place": self.key.placement.split()}
+        return _core.Job(
+            self.key.machine,
+            json.dumps(self.machine),
+            list(self.records),
+            self.key.scheme,
+            json.dumps(options),
+            self.stop_at,
+        )
+
+    def progress(self) -> tuple[int, int, int]:
+        """Simulated picoseconds, instructions, instructions in all.
+
+        Zeros before it runs, and while it runs in another process.
+        """
+        job = _running.get(self.number)
+        return job.progress() if job else (0, 0, 0)
+
+    def cancel(self) -> None:
+        """Ends it soon if it runs in this process; otherwise it does not begin."""
+        _cancelled.add(self.number)
+        if job := _running.get(self.number):
+            job.cancel()
+
+
+class Answer(NamedTuple):
+    """A run, with `error` if it failed by a fault of the simulator; where a limited one ended."""
+
+    run: Run
+    positions: Positions
+
+
+def perform(task: Task) -> Answer:
+    """Replays; raises `InputError` for wrong input found on the way (a damaged record)."""
+    job = task.job()
+    _running[task.number] = job
+    if task.number in _cancelled:
+        job.cancel()
+    try:
+        run: Run = json.loads(task.how(job))
+    except _core.InternalError as error:
+        return Answer(described(task.key, {"error": str(error)}), [])
+    finally:
+        del _running[task.number]
+    # What is complete ended at no limit: nobody has to stop anywhere.
+    positions = [] if not task.is_limited or run["ended"] == "complete" else job.positions()
+    return Answer(described(task.key, run), positions)
+
+
+def described(key: Key, run: Run) -> Run:
+    """The run with the names by which it is known."""
+    return run | {"machine": key.machine, "scheme": key.scheme, "axes": key.axes}

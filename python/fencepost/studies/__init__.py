@@ -1,0 +1,32 @@
+"""Studies: published evaluations, rebuilt and laid beside their figures.
+
+Each is a folder here with its cells, rows and sections (`study.py`), and a line of `STUDIES`.
+"""
+
+from fencepost._core import InputError
+from fencepost.evidence.evaluate import Source
+from fencepost.studies.pcs import PCS
+from fencepost.studies.study import Study
+from fencepost.validation.comparisons import COMPARISONS
+
+STUDIES: list[Study] = [
+    PCS,
+]
+
+
+def study(name: str) -> Study:
+    """The study of that name; raises `InputError`."""
+    for one in STUDIES:
+        if one.name == name:
+            return one
+    names = ", ".join(one.name for one in STUDIES)
+    raise InputError(f"there is no study `{name}`; there are: {names}")
+
+
+def source(name: str) -> Source:
+    """What gives the rows of a study, or of a comparison of `validate`; raises `InputError`."""
+    sources = {one.name: one.rows for one in STUDIES}
+    sources |= {one.name: one.rows for one in COMPARISONS.values()}
+    if name not in sources:
+        raise InputError(f"there are no rows of `{name}`; there are: {', '.join(sources)}")
+    return sources[name]

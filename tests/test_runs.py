@@ -1,0 +1,129 @@
+"""Runs go through any executor, are known by what decides them, and vary along axes."""
+
+import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+import fencepost as fp
+from fencepost import _core, machines
+from fencepost.runs import executors
+from fencepost.runs.axes import Key, name_among, values_of
+from fencepost.runs.experiment import options, resolved
+from fencepost.runs.store import Store, identity
+from fencepost.runs.task import Task, perform
+from fencepost.tree import RECORDS
+from fencepost.validation.persist import ARENA
+
+RECORD = RECORDS / "persist_loops.fencepost"
+HOST_TIMES = {"host_seconds", "mips"}
+
+
+def task(scheme="pb", *sets, **changes):
+    chosen = resolved(options([scheme], [ARENA], **changes))
+    document = machines.resolve("pcs-table1", list(sets))
+    record = _core.Record(str(RECORD), False)
+    return Task(Key("pcs-table1", scheme), document, (record,), chosen)
+
+
+def without_host_times(document):
+    return [{name: run[name] for name in run.keys() - HOST_TIMES} for run in document["runs"]]
+
+
+def compared(**more):
+    return fp.compare("pcs-table1", RECORD, schemes=["nopb", "pb"], pm=[ARENA], **more).document
+
+
+def test_any_executor_gives_the_same_result():
+    here = compared(limit_pm_writes=500)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        there = compared(limit_pm_writes=500, executor=processes)
+    assert without_host_times(there) == without_host_times(here)
+    assert here["provenance"] == there["provenance"]
+    assert here["runs"][0]["ended"] == "limit_pm_writes"
+
+
+def many_threads():
+    return ThreadPoolExecutor(3)
+
+
+def test_the_environment_can_name_an_executor(monkeypatch):
+    monkeypatch.setenv(executors.VARIABLE, "test_runs:many_threads")
+    assert without_host_times(compared()) == without_host_times(compared(jobs=1))
+    for text, wrong in (("nowhere:at_all", "nowhere"), ("json:dumps", "json"), ("json", "json")):
+        monkeypatch.setenv(executors.VARIABLE, text)
+        with pytest.raises((fp.InputError, TypeError), match=wrong if ":a" in text else ""):
+            compared()
+
+
+def test_a_task_can_be_sent_to_another_process():
+    sent = pickle.loads(pickle.dumps(task()))
+    assert perform(sent).run["statistics"] == perform(task()).run["statistics"]
+
+
+def test_a_task_is_known_by_what_decides_its_result():
+    same = [identity(task()), identity(task(power=False)), identity(task("pb", "description=x"))]
+    assert same[0] == same[1]
+    others = [
+        task("nopb"),
+        task("pb", "link.latency_ns=30"),
+        task(seed=1),
+        task(persist="every:3"),
+        task(place=["stack=pm0"]),
+    ]
+    identities = [identity(other) for other in others]
+    identities.append(identity(task(), stops_with=task("nopb", limit_pm_writes=9)))
+    assert len({same[0], *identities}) == len(identities) + 1
+
+
+def test_a_run_that_failed_is_not_kept(tmp_path):
+    store = Store(tmp_path)
+    store.keep("a", {"error": "a fault"})
+    store.keep("b", {"simulated_ns": 1.0})
+    assert store.load("a") is None and store.load("b") == {"simulated_ns": 1.0}
+
+
+def test_placements_are_compared_with_each_other(tmp_path, fencepost):
+    axes = ["--axis", f"placement={ARENA}=dram0", "--axis", f"placement={ARENA}=pm0"]
+    arguments = ["compare", "pcs-table1", RECORD, "--schemes", "nopb,pb", *axes, "-q"]
+    done = fencepost(*arguments, "--baseline", f"placement={ARENA}=dram0", "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "r.json").read_text())
+    keys = [(run["scheme"], run["axes"]["placement"]) for run in document["runs"]]
+    near, far = f"{ARENA}=dram0", f"{ARENA}=pm0"
+    assert keys == [("nopb", near), ("pb", near), ("nopb", far), ("pb", far)]
+    times = [run["simulated_ns"] for run in document["runs"]]
+    shown = [float(text) for text in row_of(done.stdout, f"speedup over {near}")]
+    assert shown == pytest.approx([1, 1, times[0] / times[2], times[1] / times[3]], abs=1e-3)
+
+
+def row_of(text, label):
+    joined = " ".join(text.split())
+    found = joined.split(label)[1:]
+    return [word for part in found for word in part.split()[: 4 // len(found)]]
+
+
+def test_axes_that_are_none_are_refused(fencepost):
+    for arguments, message in (
+        (["--axis", "color=red"], "--axis color=red: it has to be AXIS=VALUE"),
+        (["--axis", "scheme=pb", "--axis", "scheme=pb"], "one value is given twice"),
+        (["--axis", "scheme=pb", "--schemes", "pb"], "say the same"),
+        (["--axis", "placement=heap=pm0", "--pm", "heap"], "replaces --place and --pm"),
+        (["--baseline", "scheme=pc"], "no run has it; of scheme there are: nopb, pb"),
+    ):
+        done = fencepost("compare", "pcs-table1", RECORD, *arguments)
+        assert done.returncode == 2 and message in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_run_is_named_by_what_differs():
+    keys = [Key("m", "nopb"), Key("m", "pb"), Key("m", "pb", "heap=pm0")]
+    assert name_among(keys[0], keys[:2]) == "nopb"
+    assert name_among(keys[0], keys) == "nopb default placement"
+    assert name_among(keys[2], keys) == "pb heap=pm0"
+    assert name_among(keys[2], [Key("n", "pb", "heap=pm0")]) == "m pb"
+    assert values_of(["scheme=pb", "placement= heap=a  stack=b"]) == {
+        "scheme": ["pb"],
+        "placement": ["heap=a stack=b"],
+    }

@@ -1,0 +1,72 @@
+"""A study is a folder and a line of a list: the tiny one goes through every command."""
+
+import json
+
+import pytest
+
+from fencepost import studies
+from fencepost._core import InputError
+from fencepost.api import Machine
+from fencepost.cli import main
+from fencepost.evidence import Lab, evaluate, rows
+from fencepost.runs.cells import Cells
+from tiny_study import TINY
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch):
+    """The one line."""
+    monkeypatch.setattr(studies, "STUDIES", [*studies.STUDIES, TINY])
+
+
+def reproduce(tmp_path, *arguments):
+    return main(["reproduce", "tiny", "--out", str(tmp_path / "out"), "-q", *arguments])
+
+
+def test_a_study_has_rows_a_page_and_a_verdict(tmp_path, capsys):
+    docs, data = tmp_path / "docs", tmp_path / "rows.json"
+    assert reproduce(tmp_path, "--json", str(data), "--docs", str(docs)) == 0
+    document = json.loads(data.read_text())
+    assert [row["condition"] for row in document["rows"]] == ["without", "with"]
+    members = "study metric condition expected unit source quality role ours difference holds"
+    assert {*members.split(), "undecided", "reason"} <= document["rows"][0].keys()
+    holding = sum(row["holds"] for row in document["rows"])
+    verdict = f"tiny: {holding} of 2 hold, 0 undecided, held out {holding} of 2"
+    assert capsys.readouterr().out.splitlines()[-1] == verdict
+    page = (docs / "tiny.md").read_text()
+    assert page.startswith("# What a persist costs\n")
+    assert verdict in page and "| with | persist latency | 250 ns |" in page
+
+
+def test_a_quick_study_has_its_quick_parts(tmp_path):
+    data = tmp_path / "rows.json"
+    assert reproduce(tmp_path, "--quick", "--json", str(data)) == 0
+    assert [row["condition"] for row in json.loads(data.read_text())["rows"]] == ["with"]
+
+
+def test_what_was_replayed_is_not_replayed_again(tmp_path, monkeypatch):
+    kept = []
+    keep = Cells.keep
+    monkeypatch.setattr(Cells, "keep", lambda *said: (kept.append(said[1].scheme), keep(*said)))
+    assert reproduce(tmp_path, "--part", "with") == 0
+    assert reproduce(tmp_path) == 0
+    assert kept == ["pb", "nopb"]
+
+
+def test_its_rows_can_be_evaluated_on_a_changed_machine(tmp_path):
+    lab = Lab(tmp_path, lambda _: None)
+    without, buffered = rows("tiny", lab)
+    slow = Machine.load("pcs-table1").set("link.latency_ns", 100)
+    assert evaluate(buffered, "pcs-table1", lab) == buffered
+    changed = evaluate(buffered, slow, lab)
+    assert changed.key == buffered.key and changed.number > buffered.number + 100
+    assert evaluate(without, slow, lab).number > without.number + 300, "twice two links"
+
+
+def test_a_study_that_is_none_is_refused(capsys):
+    assert main(["reproduce", "tinny"]) == 2
+    assert "there is no study `tinny`; there are: pcs, tiny" in capsys.readouterr().err
+    with pytest.raises(InputError, match="no rows of `tinny`"):
+        rows("tinny")
+    assert main(["reproduce", "tiny", "--programs", "l.toml"]) == 2
+    assert "`tiny` has no programs that could be others" in capsys.readouterr().err
