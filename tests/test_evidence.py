@@ -55,8 +55,8 @@ def test_a_row_without_data_says_so():
 CHANGES = {
     "unloaded": ("pond-8", "dram.controller_latency_ns", 200.0, True),
     "persist": ("pcs-table1-0sw", "pm.controller_latency_ns", 400.0, True),
-    "media": ("pcs-table1", "dram.t_cl_ns", 30.0, True),
-    "loaded": ("xconn-x8", "link.gb_per_s", 10.0, True),
+    "media": ("pcs-table1", "dram.t_ck_ns", 1.0, True),
+    "loaded": ("xconn-x8", "link.bandwidth_gb_per_s", 10.0, True),
 }
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fencepost import _core
+from fencepost import _core, machines
 from fencepost.api import Machine
 from fencepost.evidence import misses
 from fencepost.evidence.lab import Lab

@@ -24,13 +24,12 @@ def chosen(jobs: int) -> Executor:
 def _named(text: str) -> Executor:
     module, _, name = text.partition(":")
     try:
-        make = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        executor = getattr(importlib.import_module(module), name)()
+    except Exception as error:
         raise InputError(
             f"{VARIABLE}={text}: {error}; it has to be MODULE:CALLABLE, and the callable gives a "
             "concurrent.futures.Executor"
         ) from error
-    executor = make()
     if not isinstance(executor, Executor):
         kind = type(executor).__name__
         raise InputError(f"{VARIABLE}={text}: it gives a {kind}, no concurrent.futures.Executor")
