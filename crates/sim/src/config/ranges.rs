@@ -6,6 +6,7 @@ use super::fabric::InterleaveConfig;
 use super::topology::{DecoderEntry, DeviceId, EdgeId, HostId, MemoryRange, SwitchId, Topology, Vertex};
 use super::wiring::Wiring;
 use crate::address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE};
+use crate::address_space::OWN_DRAM;
 use crate::host_bridge::Interleave;
 use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
 
@@ -70,6 +71,10 @@ struct Set {
 fn sets(wiring: &mut Wiring<'_>, topology: &Topology) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
     for (name, config) in &wiring.fabric.interleave {
+        if let Some(message) = taken(name, topology) {
+            wiring.fault(&["interleave", name], message);
+            continue;
+        }
         match members(config, topology, &sets).and_then(|targets| unfit(topology, &targets).map_or(Ok(targets), Err)) {
             Err(message) => wiring.fault(&["interleave", name, "devices"], message),
             Ok(_) if !config.granularity_bytes.is_power_of_two() => {
@@ -82,6 +87,17 @@ fn sets(wiring: &mut Wiring<'_>, topology: &Topology) -> Vec<Set> {
         }
     }
     sets
+}
+
+/// Why a set cannot be called that: it is a memory node of that name.
+fn taken(name: &str, topology: &Topology) -> Option<String> {
+    if name == OWN_DRAM {
+        return Some(format!("{name:?} is the name of each host's own DRAM"));
+    }
+    let is_given = topology.hosts.iter().any(|host| host.name == name)
+        || topology.switches.iter().any(|switch| switch.name == name)
+        || topology.devices.iter().any(|device| device.name == name);
+    is_given.then(|| format!("the name {name:?} is given twice"))
 }
 
 /// The devices of a set; each device can be in one place of one set.

@@ -117,6 +117,19 @@ fn interleaved_devices_share_a_range_and_every_decoder_deals_its_part_of_the_way
 }
 
 #[test]
+fn a_set_has_a_name_of_its_own() {
+    let named = |name: &str| {
+        let more = format!("[fabric.interleave.{name}]\ndevices = [\"pm0\", \"pm1\"]\ngranularity_bytes = 256\n");
+        let edges = ["host0 -> switch0", "switch0 -> pm0", "switch0 -> pm1"];
+        fabric(&["host0"], &["switch0"], &["pm0", "pm1"], &edges, &more).map(|_| ())
+    };
+    assert_eq!(named("pool"), Ok(()));
+    let own_dram = "mine.toml:8: fabric.interleave.dram0: \"dram0\" is the name of each host's own DRAM";
+    assert_eq!(named("dram0"), Err(own_dram.to_owned()));
+    assert_eq!(named("pm1"), Err("mine.toml:8: fabric.interleave.pm1: the name \"pm1\" is given twice".to_owned()));
+}
+
+#[test]
 fn sets_that_cannot_be_interleaved_are_refused() {
     let cases = [
         (
@@ -425,6 +438,8 @@ fn names_are_names_and_given_once() {
         "mine.toml:5: fabric.switches: \"2nd\" is not a name: a letter, then letters, digits and `_`\n\
          mine.toml:5: fabric.switches: the name \"host0\" is given twice"
     );
+    let error = refused(&["host0"], &["switch0"], &["dram0"], &["host0 -> switch0", "switch0 -> dram0"]);
+    assert_eq!(error, "mine.toml:6: fabric.devices: \"dram0\" is the name of each host's own DRAM");
     let error = refused(&[], &[], &[], &[]);
     assert_eq!(error, "mine.toml:4: fabric.hosts: a machine needs a host, for example \"host0\"");
 }
