@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+import fencepost as fp
 from conftest import Fencepost
+from fencepost.api import explain, whatif
+from installed import WORKLOADS
 
 # Pointers followed one after another through 8 MB of heap: eight times the last level.
 CHASE = """
@@ -37,6 +40,11 @@ def chase(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "chase.c").write_text(CHASE)
     subprocess.run(["gcc", "-O1", "-o", "chase", "chase.c"], cwd=folder, check=True)
     return folder / "chase"
+
+
+@pytest.fixture(scope="module")
+def record(chase: Path) -> Path:
+    return fp.record([str(chase)], chase.with_name("chase.fencepost"), quiet=True).path
 
 
 def placed(fencepost: Fencepost, folder: Path, program: Path, *options: str) -> dict[str, Any]:
@@ -89,6 +97,71 @@ def test_what_cannot_be_placed_is_refused(
     assert message in done.stderr
 
 
+def test_what_cannot_be_placed_is_refused_before_the_program_is_run(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    done = fencepost("compare", "asic-expander", "--place", "heap=far", "--", "touch", "is-run")
+    assert done.returncode == 2
+    assert "asic-expander: --place heap=far: this machine has no memory node `far`" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+WHATIF = ["expander.controller_latency_ns=20"]
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [("run", []), ("compare", []), ("explain", []), ("whatif", WHATIF), ("power", [])],
+)
+def test_every_command_that_replays_places(
+    command: str, changes: list[str], fencepost: Fencepost, tmp_path: Path, record: Path
+) -> None:
+    placement = ["--place", "heap=expander0", "--threads", "close"]
+    fencepost(command, "asic-expander", record, *changes, *placement, "--json", "r", check=True)
+    options = json.loads((tmp_path / "r").read_text())["provenance"]["options"]
+    assert (options["place"], options["threads"]) == (["heap=expander0"], "close")
+    refused = fencepost(command, "asic-expander", record, *changes, "--place", "heap=nowhere")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    refused = fencepost(command, "asic-expander", record, *changes, "--threads", "48")
+    assert (refused.returncode, "there is no core 48" in refused.stderr) == (2, True)
+
+
+def test_a_timeline_runs_with_the_placement_of_its_result(
+    fencepost: Fencepost, tmp_path: Path, record: Path
+) -> None:
+    """Under another one the same loads would be reads of the other kind of DRAM."""
+    pictures = []
+    for place in ("heap=dram0", "heap=expander0"):
+        options = ["--place", place, "--threads", "5", "--json", "r.json"]
+        fencepost("run", "asic-expander", record, *options, check=True)
+        follow = ["--record", record, "--from", "1e6", "--limit-events", "200"]
+        fencepost("timeline", "r.json", "-o", "t", "--picture", "p.svg", *follow, check=True)
+        [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+        assert run["statistics"]["host0"]["core5"]["instructions"] > 0
+        pictures.append((tmp_path / "p.svg").read_text())
+    assert ["expander0" in picture for picture in pictures] == [False, True]
+
+
+def test_placement_from_python(record: Path) -> None:
+    where = {"place": ["heap=expander0"], "threads": "close"}
+    result = fp.compare("asic-expander", record, **where)
+    options = result.document["provenance"]["options"]
+    assert (options["place"], options["threads"], options["pm"]) == (*where.values(), [])
+    nodes = {node["node"]: node["accesses"] for node in result.runs[0]["placement"]}
+    assert nodes["expander0"] > 10 * nodes["dram0"]
+    told = explain("asic-expander", record, **where)
+    assert told.document["provenance"]["options"] == options
+    near, far = (
+        whatif("asic-expander", record, WHATIF, place=[place]).rows()[0]["simulated_ns"]
+        for place in ("heap=dram0", "heap=expander0")
+    )
+    assert near < far
+    with pytest.raises(fp.InputError, match="place='heap=dram0': it has to be a list of texts"):
+        fp.compare("asic-expander", record, place="heap=dram0")
+    with pytest.raises(fp.InputError, match="threads=3: it has to be a text"):
+        fp.compare("asic-expander", record, threads=3)  # type: ignore[arg-type]
+
+
 def test_a_machine_places_programs_and_the_command_line_replaces_its_rules(
     fencepost: Fencepost, tmp_path: Path, chase: Path
 ) -> None:
@@ -112,3 +185,26 @@ def test_a_machine_places_programs_and_the_command_line_replaces_its_rules(
     done = fencepost("machine", "show", "mine.toml")
     assert done.returncode == 2
     assert "mine.toml:4: placement.heap: this machine has no memory node `nowhere`" in done.stderr
+
+
+def test_crash_states_keep_the_pool_in_pm_and_place_everything_else(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    hashmap = f"{WORKLOADS / 'hashmap'} -n 3 -k 2 --flush clwb"
+    check = ["--check", f"{hashmap} --pool {{image}} --check"]
+    program = ["--", *hashmap.split(), "--pool", "pool"]
+    found = ["--pm", "file:pool", "--out", "found", "--json", "near.json"]
+    fencepost("crash", "pcs-table1", *found, *check, *program, check=True)
+    record = ["pcs-table1", "found/record.fencepost", *check, "--out", "again"]
+    placed = ["--place", "all=pm0", "--place", "file:pool=pm0", "--threads", "2"]
+    fencepost("crash", *record, *placed, "--json", "far.json", check=True)
+    near, far = (json.loads((tmp_path / name).read_text()) for name in ("near.json", "far.json"))
+    assert (near["place"], near["threads"]) == ([], "free")
+    assert (far["place"], far["threads"]) == (["all=pm0", "file:pool=pm0"], "2")
+    assert far["counts"]["images"] >= 10
+    for rule in ("file:pool=dram0", "range:0-0xffffffffffff=dram0"):
+        refused = fencepost("crash", *record, "--place", rule)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "file:pool has to lie in PM" in refused.stderr
+    refused = fencepost("crash", *record, "--place", "heap=far")
+    assert "this machine has no memory node `far`; it has dram0, pm0" in refused.stderr

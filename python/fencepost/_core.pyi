@@ -22,6 +22,7 @@ __all__ = [
     "mapped_reads",
     "matched_ratio",
     "medium_probe",
+    "options_check",
     "options_resolve",
     "persist_buffer_cost",
     "prove_bounds",
@@ -100,6 +101,9 @@ def medium_probe(machine: str, medium: str, script: str) -> str:
     `answered_ps`, `from_queue`); the `commands` of DRAM (`at_ps`, `command`, `rank`, `bank_group`,
     `bank`), `rested_ps` (nothing left to do) and the medium's `statistics`.
     """
+
+def options_check(options: str, machine_name: str, machine: str) -> None:
+    """Whether a machine (JSON) has the memory nodes and cores that options name; or InputError."""
 
 def options_resolve(options: str) -> str:
     """Checks `provenance.options` of docs/results.md (JSON) and gives them back; or InputError."""

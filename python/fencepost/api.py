@@ -34,7 +34,7 @@ from fencepost import (
     reliability,
     table,
 )
-from fencepost.arguments import one_or_more, path_of, texts, whole_number
+from fencepost.arguments import one_or_more, path_of, text, texts, whole_number
 from fencepost.plural import many
 from fencepost.runs.axes import Baseline, baseline_run, key_of
 from fencepost.runs.experiment import Document, Experiment, keys_of, options, resolved, schemes_in
@@ -215,7 +215,9 @@ def compare(
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
     schemes: Sequence[str] | None = None,
-    pm: Sequence[str] = ("heap",),
+    pm: Sequence[str] | None = None,
+    place: Sequence[str] = (),
+    threads: str = "free",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -231,12 +233,13 @@ def compare(
     """Replays a record (one for each host of the machine) on machines under schemes.
 
     The options mean what they do on the command line (`schemes`: all that each machine can run
-    unless some are named); with `power` each run says what a power cut at its worst instant leaves
-    to save. Each of the `placements` (rules of `--place` with spaces between them) is a run of its
-    own; ratios are over the run that differs in the axis of `baseline` (`"scheme=nopb"`) alone,
-    otherwise over the first run. `jobs` replays run at once (default: one per processor) in threads
-    unless an `executor` takes them; `watch` is called with them ten times a second. Whether what
-    came of it can be used is in `Result.is_reliable`. Raises `InputError`.
+    unless some are named; `pm`: `["heap"]` unless `place` says where the heap lies); with `power`
+    each run says what a power cut at its worst instant leaves to save. Each of the `placements`
+    (rules of `--place` with spaces between them) is a run of its own; ratios are over the run that
+    differs in the axis of `baseline` (`"scheme=nopb"`) alone, otherwise over the first run. `jobs`
+    replays run at once (default: one per processor) in threads unless an `executor` takes them;
+    `watch` is called with them ten times a second. Whether what came of it can be used is in
+    `Result.is_reliable`. Raises `InputError`.
     """
     several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
     asked = [_machine(one) for one in several]
@@ -254,7 +257,8 @@ def compare(
         Baseline.read(baseline).check(keys)
     chosen = options(
         schemes_in(keys),
-        texts("pm", pm, '["heap"]'),
+        _persistent(pm),
+        **_placed(place, threads),
         persist=persist,
         seed=seed,
         limit_pm_writes=limit_pm_writes,
@@ -366,7 +370,9 @@ def explain(
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
     schemes: Sequence[str] | None = None,
-    pm: Sequence[str] = ("heap",),
+    pm: Sequence[str] | None = None,
+    place: Sequence[str] = (),
+    threads: str = "free",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -383,7 +389,8 @@ def explain(
     asked, records = _machine(machine), _records(record)
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
-        texts("pm", pm, '["heap"]'),
+        _persistent(pm),
+        **_placed(place, threads),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -407,7 +414,9 @@ def whatif(
     *,
     schemes: Sequence[str] | None = None,
     grid: bool = False,
-    pm: Sequence[str] = ("heap",),
+    pm: Sequence[str] | None = None,
+    place: Sequence[str] = (),
+    threads: str = "free",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -426,7 +435,8 @@ def whatif(
     asked, records = _machine(machine), _records(record)
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
-        texts("pm", pm, '["heap"]'),
+        _persistent(pm),
+        **_placed(place, threads),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -448,6 +458,16 @@ def _machine(one: Machine | str) -> Machine:
 
 def _schemes(given: Sequence[str] | None) -> list[str] | None:
     return None if given is None else texts("schemes", given, '["nopb", "pb"]')
+
+
+def _persistent(pm: Sequence[str] | None) -> list[str] | None:
+    return None if pm is None else texts("pm", pm, '["heap"]')
+
+
+def _placed(place: Sequence[str], threads: str) -> dict[str, Any]:
+    """Where memory and threads are put, as options hold it."""
+    text("threads", threads, "close")
+    return {"place": texts("place", place, '["heap=expander0"]'), "threads": threads}
 
 
 def _records(given: Record | str | Path | Sequence[Record | str | Path]) -> list[Record]:

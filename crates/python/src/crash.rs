@@ -18,7 +18,9 @@ use fencepost_checker::crash::replay::{Setting, replay};
 use fencepost_checker::crash::sites::SiteId;
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_checker::crash::{CrashError, Exploration};
+use fencepost_sim::address_space::{Part, Placement};
 use fencepost_sim::config::Machine;
+use fencepost_sim::config::topology::HostId;
 use fencepost_sim::error::SimulationError;
 use fencepost_sim::record::{AddressRanges, CutPolicy, PmSelector, Record};
 use fencepost_sim::replay::simulation::{self, Program, Progress};
@@ -41,6 +43,8 @@ pub struct CrashStates {
     scheme: Scheme,
     options: simulation::Options,
     persistent: AddressRanges,
+    placement: Placement,
+    warnings: Vec<String>,
     selector: PmSelector,
     program: Program,
     progress: Progress,
@@ -57,7 +61,7 @@ type FilePatch<'py> = (u64, Bound<'py, PyBytes>);
 
 #[pymethods]
 impl CrashStates {
-    /// `options` has one PM selector, that of the pool's file.
+    /// `options` has one PM selector, that of the pool's file; a rule for the same file may say which PM.
     #[new]
     fn new(
         machine_name: &str,
@@ -67,13 +71,23 @@ impl CrashStates {
         options: &str,
     ) -> PyResult<Self> {
         let machine = machine::from_json(machine_name, machine)?;
-        let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
+        let (scheme, mut options) = (scheme_of(scheme)?, Options::read(options)?);
         let program = record.program().clone();
         let [selector] = &options.pm[..] else { return Err(input("one --pm file:PATTERN is needed")) };
+        let selector = selector.clone();
         let persistent = options.persistent(program.record()).map_err(input)?;
         if !program.record().info().options.values {
             let name = program.record().source().name();
             return Err(input(format!("{name}: it has no values; record with --values --pm {selector}")));
+        }
+        if options.place.iter().any(|rule| rule.part == Part::Selected(selector.clone())) {
+            options.pm.clear();
+        }
+        let (placement, warnings) = options.placement(program.record(), &machine, HostId(0))?;
+        if !placement.is_in_pm(&persistent, &machine.nodes_of(HostId(0))) {
+            return Err(input(format!(
+                "--place: {selector} has to lie in PM: crash states are what a power cut leaves there"
+            )));
         }
         Ok(Self {
             name: format!("{machine_name} {scheme}"),
@@ -88,7 +102,9 @@ impl CrashStates {
                 sample: None,
             },
             persistent,
-            selector: selector.clone(),
+            placement,
+            warnings,
+            selector,
             program,
             progress: Progress::default(),
             state: Mutex::new(None),
@@ -108,6 +124,7 @@ impl CrashStates {
         let (exploration, sources) =
             caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
         let replayed = &exploration.replayed;
+        let warnings = [&self.warnings[..], &replayed.warnings].concat();
         let summary = json!({
             "path": replayed.file.path,
             "mapped_bytes": replayed.file.mapped_bytes,
@@ -118,7 +135,7 @@ impl CrashStates {
             "is_order_known": exploration.recorded.is_order_known,
             "instants": exploration.instants(),
             "duration_ps": replayed.duration_ps,
-            "warnings": replayed.warnings,
+            "warnings": warnings,
         });
         *self.state.lock().expect("no panic holds it") = Some((exploration, sources));
         Ok(summary.to_string())
@@ -280,7 +297,7 @@ impl CrashStates {
             machine: &self.machine,
             scheme: self.scheme,
             options: self.options.clone(),
-            persistent: self.persistent.clone(),
+            placement: self.placement.clone(),
         }
     }
 

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]
-    use super::options::options_resolve;
+    use super::options::{options_check, options_resolve};
     #[pymodule_export]
     use super::persist_buffer::persist_buffer_cost;
     #[pymodule_export]

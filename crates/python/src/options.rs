@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::faults::input;
+use crate::machine;
 
 /// `provenance.options` of docs/results.md, read.
 pub struct Options {
@@ -77,6 +78,21 @@ pub fn options_resolve(options: &str) -> PyResult<String> {
     json["place"] = json!(read.place.iter().map(Rule::to_string).collect::<Vec<_>>());
     json["threads"] = json!(read.threads.to_string());
     Ok(json.to_string())
+}
+
+/// Checks that a machine (JSON) has the memory nodes and cores that options (JSON) name.
+#[pyfunction]
+pub fn options_check(options: &str, machine_name: &str, machine: &str) -> PyResult<()> {
+    let (read, machine) = (Options::read(options)?, machine::from_json(machine_name, machine)?);
+    let wrong = |problem: String| input(format!("{machine_name}: {problem}"));
+    read.threads.check(machine.core.count as usize).map_err(wrong)?;
+    for host in 0..machine.topology().hosts.len() {
+        let nodes = machine.nodes_of(HostId(host as u32));
+        for rule in &read.place {
+            rule.check(&nodes).map_err(|error| wrong(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The scheme of that name.

@@ -13,8 +13,10 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
+from fencepost.cli.hosts import check_machine
 from fencepost.cli.invocation import program_of
 from fencepost.cli.numbers import not_nan
+from fencepost.cli.replay import Place, Threads
 from fencepost.crash import folder, text
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
@@ -49,6 +51,8 @@ def crash_command(
         str | None,
         typer.Option("--pm", metavar="file:POOL", help="The pool (default: as recorded)."),
     ] = None,
+    place: Place = None,
+    threads: Threads = "free",
     scheme: Annotated[
         str | None,
         typer.Option(help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; without a switch nopb)."),
@@ -134,7 +138,9 @@ def crash_command(
         opened, pm = _core.Record(str(record), allow_cut), pm or _recorded_pm(record)
         read, name = [record], record.name.removesuffix(".fencepost")
     assert pm is not None
-    resolved_options(options([scheme or best], [pm]))
+    chosen = options([scheme or best], [pm], place=place or [], threads=threads)
+    chosen = resolved_options(chosen)
+    check_machine(f"crash {machines.name_of(machine)}", resolved, 1, chosen)
     where = out or Path(f"{name}.crash")
     examined.validate_for(where)
     read += [machines.file_of(machine), Path(pm.removeprefix("file:")), *examined.files()]
@@ -152,6 +158,7 @@ def crash_command(
         scheme or best,
         opened,
         pm,
+        chosen,
         examined,
         where,
         Bounds(images, seed),

@@ -10,7 +10,7 @@ from fencepost import _core, documents, explain, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import FAULT
-from fencepost.cli.hosts import check_hosts, in_order, records_of
+from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
     AllowCut,
@@ -19,11 +19,13 @@ from fencepost.cli.replay import (
     LimitInstructions,
     LimitPmWrites,
     Persist,
+    Place,
     Pm,
     Quiet,
     Schemes,
     Seed,
     Set,
+    Threads,
     recorded,
     schemes_of,
 )
@@ -48,6 +50,8 @@ def explain_command(
     ] = 10,
     hosts: Hosts = None,
     pm: Pm = None,
+    place: Place = None,
+    threads: Threads = "free",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Annotated[
@@ -65,6 +69,8 @@ def explain_command(
     chosen = options(
         schemes_of(schemes),
         pm,
+        place=place or [],
+        threads=threads,
         persist=persist,
         set=sets or [],
         seed=seed,
@@ -81,7 +87,7 @@ def explain_command(
     name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
     keys = keys_of({name: resolved}, chosen["schemes"])
     chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
-    check_hosts(f"explain {name}", resolved, len(records or [""]))
+    check_machine(f"explain {name}", resolved, len(records or [""]), chosen)
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), allow_cut) for _, path in named}
         experiment = Experiment(

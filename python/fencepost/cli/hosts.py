@@ -1,8 +1,10 @@
 """Which record each host of a machine replays."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+from fencepost import _core
 from fencepost._core import InputError
 
 _MAGIC = b"FPFR"  # of a record's first frame (docs/record-format.md)
@@ -54,10 +56,14 @@ def _by_host(hosts: list[str]) -> list[Path]:
     return [records[host] for host in range(len(records))]
 
 
-def check_hosts(command: str, machine: dict[str, Any], records: int) -> None:
-    """Refuses a machine that has not one record for each host; `command` is what was typed."""
+def check_machine(
+    command: str, machine: dict[str, Any], records: int, options: dict[str, Any]
+) -> None:
+    """Refuses a machine that has not one record for each host, or not the memory nodes and cores
+    that the options name; `command` is what was typed, with the machine's name at its end."""
     hosts = machine["fabric"]["hosts"]
     if len(hosts) == records:
+        _core.options_check(json.dumps(options), command.split()[-1], json.dumps(machine))
         return
     given = "one record is given" if records == 1 else f"{records} records are given"
     have = "one host" if len(hosts) == 1 else f"{len(hosts)} hosts ({', '.join(hosts)})"

@@ -11,9 +11,9 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
-from fencepost.cli.hosts import check_hosts, in_order, records_of
+from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.numbers import not_nan
-from fencepost.cli.replay import AllowCut, Hosts, Persist, Pm, Quiet, Seed, Set
+from fencepost.cli.replay import AllowCut, Hosts, Persist, Place, Pm, Quiet, Seed, Set, Threads
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
 from fencepost.progress import Watch
 from fencepost.runs.experiment import Experiment, options
@@ -76,6 +76,8 @@ def power(
     ] = None,
     hosts: Hosts = None,
     pm: Pm = None,
+    place: Place = None,
+    threads: Threads = "free",
     persist: Persist = "program",
     sets: Set = None,
     seed: Seed = 0,
@@ -96,10 +98,19 @@ def power(
     outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
     name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
     scheme = scheme or schemes.best(resolved)
-    chosen = options([scheme], pm, persist=persist, set=sets or [], seed=seed, allow_cut=allow_cut)
-    chosen["power"] = True
+    chosen = options(
+        [scheme],
+        pm,
+        place=place or [],
+        threads=threads,
+        persist=persist,
+        set=sets or [],
+        seed=seed,
+        power=True,
+        allow_cut=allow_cut,
+    )
     chosen = resolved_options(chosen)
-    check_hosts(f"power {name}", resolved, len(records))
+    check_machine(f"power {name}", resolved, len(records), chosen)
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
     budget = Budget(nj_per_byte, budget_uj, *limits)
     experiment = Experiment(

@@ -26,7 +26,7 @@ from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.cli.hosts import check_hosts, in_order, is_record, records_of
+from fencepost.cli.hosts import check_machine, in_order, is_record, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.numbers import COUNT_MAX
 from fencepost.figures import Run
@@ -308,7 +308,7 @@ def _replay(
         Baseline.read(axes.baseline).check(keys)
     chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     for name, machine in resolved.items():
-        check_hosts(f"{context.info_name} {name}", machine, len(records or [""]))
+        check_machine(f"{context.info_name} {name}", machine, len(records or [""]), chosen)
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(

@@ -10,7 +10,7 @@ from fencepost import _core, documents, machines
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import FAULT
-from fencepost.cli.hosts import check_hosts, in_order, records_of
+from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.replay import (
     AllowCut,
@@ -19,11 +19,13 @@ from fencepost.cli.replay import (
     LimitInstructions,
     LimitPmWrites,
     Persist,
+    Place,
     Pm,
     Quiet,
     Schemes,
     Seed,
     Set,
+    Threads,
     recorded,
     schemes_of,
 )
@@ -53,6 +55,8 @@ def whatif_command(
     ] = False,
     hosts: Hosts = None,
     pm: Pm = None,
+    place: Place = None,
+    threads: Threads = "free",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Annotated[
@@ -72,6 +76,8 @@ def whatif_command(
     chosen = options(
         schemes_of(schemes),
         pm,
+        place=place or [],
+        threads=threads,
         persist=persist,
         set=sets or [],
         seed=seed,
@@ -95,7 +101,7 @@ def whatif_command(
     sweeps = ranges.all_of(given[1:] if has_record else given)
     study = Study.planned(machine, chosen, sweeps, grid)
     for resolved in (study.resolved, *study.points.values()):
-        check_hosts(f"whatif {study.machine}", resolved, len(records or [""]))
+        check_machine(f"whatif {study.machine}", resolved, len(records or [""]), chosen)
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), allow_cut) for _, path in named}
         replayed, names = [opened[path] for _, path in named], [name for name, _ in named]

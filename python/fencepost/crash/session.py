@@ -20,7 +20,6 @@ from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.violations import Unexplained, Violation, Violations
-from fencepost.runs.experiment import options
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -35,6 +34,7 @@ class Request:
     scheme: str
     record: _core.Record
     pm: str
+    options: dict[str, Any]  # of the replay, resolved
     check: Check
     out: Path
     bounds: Bounds
@@ -51,13 +51,12 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     """Explores; the result is whole also if the user interrupts (`interrupted` says so), and if
     a fault of the simulator ends it (`error` names it)."""
     record = request.record
-    chosen = options([request.scheme], [request.pm])
     states = _core.CrashStates(
         request.machine_name,
         json.dumps(request.machine),
         record,
         request.scheme,
-        json.dumps(chosen),
+        json.dumps(request.options),
     )
     known: dict[str, Any] = json.loads(_interruptible(states, states.replay))
     request.ignore.check(json.loads(states.stored_from()))
@@ -108,6 +107,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "out": str(request.out),
         "machine": request.machine_name,
         "scheme": request.scheme,
+        "place": request.options["place"],
+        "threads": request.options["threads"],
         "check": request.check.command,
         "record": provenance,
         "pool": {"path": known["path"], "bytes": size},

@@ -13,7 +13,6 @@ use fencepost_sim::core::store_log::{LoggedStore, Performed};
 use fencepost_sim::error::SimulationError;
 use fencepost_sim::host::Host;
 use fencepost_sim::line::LineAddress;
-use fencepost_sim::record::AddressRanges;
 use fencepost_sim::replay::simulation::{HostProgram, Options, Outcome, Program, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 use fencepost_sim::time::Time;
@@ -106,8 +105,8 @@ pub struct Setting<'a> {
     pub scheme: Scheme,
     /// What is persisted beyond the program's own flushes, and the seed.
     pub options: Options,
-    /// What is persistent.
-    pub persistent: AddressRanges,
+    /// Where the program's memory lies; the pool in PM.
+    pub placement: Placement,
 }
 
 impl Setting<'_> {
@@ -119,12 +118,8 @@ impl Setting<'_> {
         // Each store of the record is one store of the replay, however wide the machine's are.
         let mut machine = self.machine.clone();
         machine.core.widest_operation_bytes = WHOLE_VECTORS;
-        let persistent = self.persistent.clone();
-        let programs = [HostProgram {
-            program: program.clone(),
-            placement: Placement::in_dram_and_pm(&persistent),
-            thread_limits: Vec::new(),
-        }];
+        let programs =
+            [HostProgram { program: program.clone(), placement: self.placement.clone(), thread_limits: Vec::new() }];
         let mut simulation = Simulation::new(&machine, self.scheme, &programs, self.options.clone())?;
         simulation.ignore_regions();
         simulation.keep_recorded_order(&programs)?;

@@ -315,6 +315,19 @@ impl Placement {
         Placement { regions, places: vec![Place::in_node(NodeId::DRAM), Place::AllPm], elsewhere: 0 }
     }
 
+    /// Whether all of these addresses are PM, on a host with these nodes.
+    pub fn is_in_pm(&self, addresses: &AddressRanges, nodes: &[MemoryNode]) -> bool {
+        let regions = |is_pm: bool| {
+            let chosen = self.regions.iter().filter(|(_, place)| self.places[*place].is_pm(nodes) == is_pm);
+            AddressRanges::union(chosen.map(|(range, _)| *range))
+        };
+        if self.places[self.elsewhere].is_pm(nodes) {
+            addresses.without(&regions(false)) == *addresses
+        } else {
+            addresses.without(&regions(true)).is_empty()
+        }
+    }
+
     /// What `rules` say of a program with that memory map, on a host with these nodes; with the rules that mean nothing of it.
     ///
     /// # Errors
