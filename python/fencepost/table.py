@@ -1,24 +1,20 @@
 """The comparison as a table for the terminal, made from a result document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from fencepost import figures, reliability, terminal
+from fencepost import figures, memory_nodes, reliability, terminal
 from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
 
 
 def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
     """Figures down, some of the runs across, named by what differs between them."""
     all_runs = result["runs"]
-    keys = list(map(key_of, all_runs))
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for run in runs:
-        table.add_column("\n".join(parts(key_of(run), keys)), justify="right", no_wrap=True)
+    table = _headed("", result, runs)
     if not all(map(reliability.is_reliable, all_runs)):
         table.add_row("reliable", *map(reliable_cell, runs))
     over = baseline_name(result)
@@ -27,15 +23,41 @@ def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
     return table
 
 
-def _blocks(result: dict[str, Any], output: Console) -> Iterator[Table]:
-    """The comparison in tables that fit, of as many runs as have room beside each other."""
+def nodes(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
+    """What each memory node got, some of the runs across; no rows if only one got anything."""
+    table = _headed("memory nodes", result, runs)
+    all_runs = result["runs"]
+    places = [place for place, run in enumerate(all_runs) if any(run is one for one in runs)]
+    for measure in memory_nodes.measures(all_runs):
+        for number, (name, cells) in enumerate(measure.rows.items()):
+            label = f"– {name}" if number else f"{measure.label}: {name}"
+            table.add_row(label, *(cells[place] for place in places))
+    return table
+
+
+def _headed(corner: str, result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
+    """A table with a column for each of these runs, and none of the rows yet."""
+    keys = list(map(key_of, result["runs"]))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(corner, no_wrap=True)
+    for run in runs:
+        table.add_column("\n".join(parts(key_of(run), keys)), justify="right", no_wrap=True)
+    return table
+
+
+def _blocks(
+    result: dict[str, Any],
+    output: Console,
+    of_runs: Callable[[dict[str, Any], Sequence[figures.Run]], Table],
+) -> Iterator[Table]:
+    """Tables that fit, of as many runs as have room beside each other."""
     beside: list[figures.Run] = []
     for run in result["runs"]:
-        if beside and not terminal.fits(output, comparison(result, [*beside, run])):
-            yield comparison(result, beside)
+        if beside and not terminal.fits(output, of_runs(result, [*beside, run])):
+            yield of_runs(result, beside)
             beside = []
         beside.append(run)
-    yield comparison(result, beside)
+    yield of_runs(result, beside)
 
 
 def reliable_cell(run: figures.Run) -> str:
@@ -102,8 +124,11 @@ def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     """The table on standard output, warnings and failures on standard error."""
     for line in title(result).splitlines():
         terminal.print_line(output, line)
-    for block in _blocks(result, output):
+    for block in _blocks(result, output, comparison):
         terminal.print_table(output, block)
+    for block in _blocks(result, output, nodes):
+        if block.row_count:
+            terminal.print_table(output, block)
     each_host = hosts(result)
     if each_host is not None:
         terminal.print_table(output, each_host)

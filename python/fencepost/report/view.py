@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fencepost import figures, reliability, table
+from fencepost import figures, memory_nodes, reliability, table
 from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
@@ -93,6 +93,7 @@ def view(result: dict[str, Any]) -> View:
         **drawn(runs, columns, result["provenance"]["machines"]),
         "explanation": _explanation(runs),
         "links": _links(runs),
+        "memory_nodes": memory_nodes.measures(runs),
         "power": power.rows(runs, result["provenance"]["machines"]),
         "is_power_found": power.is_found(runs),
         "hosts": _hosts(runs, names),
@@ -365,7 +366,9 @@ def _provenance(provenance: View) -> list[tuple[str, str]]:
             (f"record of host {number}", f"{other['name']}, hash {other['hash']}")
             for number, other in enumerate(provenance.get("other_records", []), 1)
         ),
-        ("PM", ", ".join(options["pm"])),
+        ("PM", ", ".join(options["pm"]) or "as placed"),
+        ("placement", ", ".join(options.get("place", [])) or "none but PM"),
+        ("threads on cores", options.get("threads", "free")),
         ("persists", options["persist"]),
         ("machine changes", ", ".join(options["set"]) or "none"),
         ("seed", str(options["seed"])),
