@@ -1,7 +1,7 @@
 //! What is connected to what, checked: the graph that a `[fabric]` table describes.
 //!
 //! Every host reaches each of its devices by exactly one route, edges lead from hosts to devices without a loop (but for the two directions of a
-//! link between switches), and every name means something. `system.rs` builds components and links from it and asks it nothing twice.
+//! link between switches), and every name means something. `system/build.rs` makes components and links of it.
 
 use std::ops::Range;
 

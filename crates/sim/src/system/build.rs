@@ -1,0 +1,376 @@
+//! From a machine's configuration to wired components: the only code that turns the topology into components and ports.
+
+use std::ops::Range;
+
+use super::component::AnyComponent;
+use super::{LinkEnd, System};
+use crate::address_map::PM_BASE;
+use crate::address_space::OWN_DRAM;
+use crate::config::topology::{
+    Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, SwitchNode, Topology, Vertex,
+};
+use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
+use crate::core::persist::{PersistMode, PersistPolicy};
+use crate::device::{Device, MediumConfig};
+use crate::host::{Host, HostConfig, Workload};
+use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
+use crate::isa::micro_op::{Fence, Flush};
+use crate::kernel::link::{FlitFormat, LinkConfig};
+use crate::kernel::{ComponentId, EventQueue, PortId, Wires};
+use crate::line::LineAddress;
+use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
+use crate::time::{Duration, Time};
+use crate::traffic::{Generator, Keys, StreamConfig, footprint};
+
+impl System {
+    /// The system that `machine` describes, each host with its workload, persisting as `scheme` says.
+    ///
+    /// # Errors
+    /// If the fabric cannot run that scheme, or asks for something that components cannot do; with the reason.
+    pub fn new(machine: &Machine, scheme: Scheme, workloads: Vec<Workload>) -> Result<System, String> {
+        assert_eq!(workloads.len(), machine.topology().hosts.len(), "each host has a workload");
+        let config = host_config(machine);
+        let hosts = workloads.into_iter().map(|workload| Host::new(&config, workload));
+        Builder::build(machine, scheme, hosts.map(|host| AnyComponent::Host(Box::new(host))).collect())
+    }
+
+    /// The same system with a traffic generator in place of each host's cores and caches. Its requests pay the latency of the caches, but
+    /// no MSHR limits them.
+    ///
+    /// # Errors
+    /// If the fabric cannot run that scheme, or there can be no such streams on it; with the reason.
+    pub fn with_traffic(
+        machine: &Machine,
+        scheme: Scheme,
+        streams: &[&[StreamConfig]],
+        seed: u64,
+    ) -> Result<System, String> {
+        assert_eq!(streams.len(), machine.topology().hosts.len(), "each host has streams");
+        streams.iter().flat_map(|streams| streams.iter()).try_for_each(StreamConfig::check)?;
+        footprint::check_sharing(machine, streams)?;
+        let cache_latency = machine.cache_levels().miss_latency(machine.core.clock_ghz);
+        let generator = |(host, streams): (u32, &&[StreamConfig])| {
+            let footprints = footprint::of_streams(machine, HostId(host), streams)?;
+            let streams: Vec<_> = streams.iter().cloned().zip(footprints).collect();
+            let generator = Generator::new(&streams, cache_latency, seed.wrapping_add(u64::from(host) << 32));
+            Ok(AnyComponent::Generator(Box::new(generator)))
+        };
+        let sources = (0..).zip(streams).map(generator).collect::<Result<_, String>>()?;
+        Builder::build(machine, scheme, sources)
+    }
+
+    fn empty() -> System {
+        System {
+            names: Vec::new(),
+            components: Vec::new(),
+            wires: Wires::default(),
+            queue: EventQueue::holding_credits(),
+            trace: None,
+            now: Time::ZERO,
+            hosts: Vec::new(),
+            generators: Vec::new(),
+            keys: Keys::default(),
+            links: Vec::new(),
+            ranges: Vec::new(),
+            devices: Vec::new(),
+            persist_points: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, name: impl Into<String>, component: AnyComponent) -> ComponentId {
+        self.names.push(name.into());
+        self.components.push(component);
+        ComponentId(self.components.len() as u32 - 1)
+    }
+}
+
+/// What a machine says about inserted persists.
+pub fn persist_policy(machine: &Machine, mode: PersistMode) -> PersistPolicy {
+    let flush = match machine.persist.flush {
+        InsertedFlush::Clflush => Flush::CLFLUSH,
+        InsertedFlush::Clflushopt => Flush::CLFLUSHOPT,
+        InsertedFlush::Clwb => Flush::CLWB,
+    };
+    let fence = match machine.persist.fence {
+        InsertedFence::Mfence => Fence::MFENCE,
+        InsertedFence::Sfence => Fence::SFENCE,
+    };
+    PersistPolicy { mode, flush, fence }
+}
+
+/// What every host of a machine is built from.
+fn host_config(machine: &Machine) -> HostConfig {
+    let levels = machine.cache_levels();
+    HostConfig {
+        core: machine.core.clone(),
+        tlb: machine.tlb.clone(),
+        branch_predictor: machine.branch_predictor.clone(),
+        l1i: levels.l1i.clone(),
+        l1d: levels.l1d.clone(),
+        levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
+        simulation: machine.simulation.clone(),
+        bus_round_trip: Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+    }
+}
+
+/// A system in the making.
+struct Builder<'a> {
+    machine: &'a Machine,
+    topology: &'a Topology,
+    scheme: Scheme,
+    /// The persist points of each device.
+    persist_points: Vec<Vec<SwitchId>>,
+    system: System,
+}
+
+impl Builder<'_> {
+    /// Components come in the order host and bridge and DRAM of each host, switches, PM devices.
+    const PER_HOST: u32 = 3;
+
+    fn bridge(host: HostId) -> ComponentId {
+        ComponentId(host.0 * Self::PER_HOST + 1)
+    }
+
+    fn dram(host: HostId) -> ComponentId {
+        ComponentId(host.0 * Self::PER_HOST + 2)
+    }
+
+    fn switch(&self, switch: SwitchId) -> ComponentId {
+        ComponentId(self.topology.hosts.len() as u32 * Self::PER_HOST + switch.0)
+    }
+
+    fn device(&self, device: DeviceId) -> ComponentId {
+        ComponentId(self.switch(SwitchId(self.topology.switches.len() as u32)).0 + device.0)
+    }
+
+    fn build(machine: &Machine, scheme: Scheme, sources: Vec<AnyComponent>) -> Result<System, String> {
+        let topology = machine.topology();
+        topology.check_scheme(scheme)?;
+        let devices = (0..topology.devices.len() as u32).map(DeviceId);
+        let persist_points = devices.map(|device| topology.persist_points(device)).collect();
+        let mut builder = Builder { machine, topology, scheme, persist_points, system: System::empty() };
+        builder.add_hosts(sources)?;
+        builder.add_switches()?;
+        builder.add_devices()?;
+        builder.connect();
+        Ok(builder.system)
+    }
+
+    /// Adds each host: what its requests come from, its bridge and its DRAM.
+    fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
+        for (node, source) in self.topology.hosts.iter().zip(sources) {
+            let is_host = matches!(source, AnyComponent::Host(_));
+            let id = self.system.add(&node.name, source);
+            let list = if is_host { &mut self.system.hosts } else { &mut self.system.generators };
+            list.push(id);
+            let dram_link = local_connection(&MediumConfig::Dram(self.machine.dram.clone()));
+            let mut ports = vec![PortDescription { link: dram_link.clone(), keeps_order: true }];
+            let description = |edge: &EdgeId| PortDescription {
+                link: self.link(*edge),
+                keeps_order: self.topology.edge(*edge).connection == Connection::Local,
+            };
+            ports.extend(node.edges.iter().map(description));
+            let port_of = |edge: EdgeId| {
+                let index = node.edges.iter().position(|&own| own == edge).expect("a decoder names edges of its host");
+                PortId(index as u16 + 2)
+            };
+            let mut ranges = vec![HdmRange::new(0, PM_BASE, 256, vec![PortId(1)]).map_err(|error| error.to_string())?];
+            ranges.extend(hdm_ranges(&node.decoders, port_of)?);
+            let decoder = HdmDecoder::new(ranges).map_err(|error| error.to_string())?;
+            let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports).counting(self.counted_nodes());
+            self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
+            let interleave = Interleave::new(0, 256, 1).map_err(|error| error.to_string())?;
+            let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &[dram_link], interleave);
+            self.system.add(format!("{}_dram", node.name), AnyComponent::Device(Box::new(dram)));
+        }
+        Ok(())
+    }
+
+    /// The memory nodes, by which bridges count.
+    fn counted_nodes(&self) -> Vec<NodeCounts> {
+        let own = NodeCounts::new(OWN_DRAM, LineAddress::containing(PM_BASE));
+        let others = self.topology.ranges.iter();
+        let others =
+            others.map(|range| NodeCounts::new(&range.name, LineAddress::containing(range.base + range.bytes)));
+        std::iter::once(own).chain(others).collect()
+    }
+
+    fn add_switches(&mut self) -> Result<(), String> {
+        for (index, node) in self.topology.switches.iter().enumerate() {
+            let id = SwitchId(index as u32);
+            let links = self.links_of(node);
+            let ports: Vec<_> = links.iter().map(|&edge| self.describe_port(node, edge)).collect();
+            let port_of = |edge: EdgeId| {
+                let link = self.topology.link_of(edge);
+                let index = links.iter().position(|&own| own == link).expect("a decoder names its switch's edges");
+                PortId(index as u16)
+            };
+            let decoder = HdmDecoder::new(hdm_ranges(&node.decoders, port_of)?).map_err(|error| error.to_string())?;
+            let persists = self.persist_ranges(id)?;
+            let role = if persists.is_empty() { Role::Volatile } else { Role::Persistent(self.scheme) };
+            let routing = RoutingTable::new(decoder, persists);
+            let switch = Switch::new(self.topology.switch_config(id), &ports, routing, role);
+            self.system.add(&node.name, AnyComponent::Switch(Box::new(switch)));
+        }
+        Ok(())
+    }
+
+    /// The links of a switch, in the order of its ports.
+    fn links_of(&self, node: &SwitchNode) -> Vec<EdgeId> {
+        let mut links = Vec::new();
+        for edge in node.upstream.iter().chain(&node.downstream) {
+            let link = self.topology.link_of(*edge);
+            if !links.contains(&link) {
+                links.push(link);
+            }
+        }
+        links
+    }
+
+    fn describe_port(&self, node: &SwitchNode, link: EdgeId) -> switch::PortDescription {
+        let is_among = |edges: &[EdgeId]| edges.iter().any(|edge| self.topology.link_of(*edge) == link);
+        let direction = match (is_among(&node.upstream), is_among(&node.downstream)) {
+            (true, true) => PortDirection::Both,
+            (true, false) => PortDirection::Upstream,
+            (false, _) => PortDirection::Downstream,
+        };
+        switch::PortDescription { link: self.link(link), direction }
+    }
+
+    /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices behind it.
+    fn persist_ranges(&self, switch: SwitchId) -> Result<Vec<Range<LineAddress>>, String> {
+        let mut ranges = Vec::new();
+        for range in self.topology.ranges.iter().filter(|range| range.is_pm()) {
+            let is_behind = |device: &&DeviceId| self.topology.downstream_edge(switch, **device).is_some();
+            let persists_here = |device: &DeviceId| self.persist_points[device.0 as usize].contains(&switch);
+            let behind: Vec<&DeviceId> = range.targets.iter().filter(is_behind).collect();
+            let here = behind.iter().filter(|device| persists_here(device)).count();
+            if here > 0 && here < behind.len() {
+                let name = self.topology.name(Vertex::Switch(switch));
+                return Err(format!(
+                    "some devices of an interleaved set have their persist point in {name}, and others behind it have not"
+                ));
+            }
+            if here > 0 {
+                ranges.push(lines(range.base, range.bytes));
+            }
+        }
+        Ok(ranges)
+    }
+
+    fn add_devices(&mut self) -> Result<(), String> {
+        for (index, node) in self.topology.devices.iter().enumerate() {
+            let id = DeviceId(index as u32);
+            let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
+            let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
+            let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
+            let mut device = Device::new(self.topology.device_config(id), &links, range.interleave);
+            if self.topology.pm_sharing == PmSharing::SharedUnsafe {
+                device.medium_mut().take_older_writes();
+            }
+            self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
+        }
+        for range in &self.topology.ranges {
+            self.system.ranges.push((lines(range.base, range.bytes), range.interleave, range.targets.clone()));
+        }
+        let devices = || (0..self.topology.devices.len() as u32).map(DeviceId);
+        self.system.devices = devices().map(|device| self.device(device)).collect();
+        let points = |host, device| -> Vec<ComponentId> {
+            let on_route =
+                self.topology.switches_passed(host, device, &self.persist_points[device.0 as usize]).into_iter();
+            on_route.filter(|_| self.scheme.has_persist_buffer()).map(|switch| self.switch(switch)).collect()
+        };
+        let hosts = (0..self.topology.hosts.len() as u32).map(HostId);
+        self.system.persist_points = hosts.map(|host| devices().map(|device| points(host, device)).collect()).collect();
+        Ok(())
+    }
+
+    fn connect(&mut self) {
+        for host in (0..self.topology.hosts.len() as u32).map(HostId) {
+            let bridge = Self::bridge(host);
+            self.system.wires.connect((ComponentId(bridge.0 - 1), PortId(0)), (bridge, HOST_PORT));
+            self.system.wires.connect((bridge, PortId(1)), (Self::dram(host), PortId(0)));
+        }
+        for (index, edge) in self.topology.edges.iter().enumerate() {
+            let id = EdgeId(index as u32);
+            if self.topology.link_of(id) != id {
+                continue;
+            }
+            let (from, to) = (self.port(edge.from, id), self.port(edge.to, id));
+            self.system.wires.connect(from, to);
+            if let Some(link) = self.topology.link_config(id).filter(|_| edge.connection == Connection::Link) {
+                let names = [(edge.from, edge.to, from), (edge.to, edge.from, to)];
+                for (sender, receiver, (component, port)) in names {
+                    let name = format!("{} -> {}", self.topology.name(sender), self.topology.name(receiver));
+                    let owner = &self.system.names[component.0 as usize];
+                    let stats_path = match sender {
+                        Vertex::Host(_) | Vertex::Device(_) => format!("{owner}.port{}", port.0),
+                        Vertex::Switch(_) => format!("{owner}.port{}.link", port.0),
+                    };
+                    self.system.links.push(LinkEnd { name, flit_bytes: link.flit_format.bytes(), stats_path });
+                }
+            }
+        }
+    }
+
+    /// The port of `vertex` at that edge, which has a link of its own.
+    fn port(&self, vertex: Vertex, edge: EdgeId) -> (ComponentId, PortId) {
+        let position = |edges: &[EdgeId]| edges.iter().position(|&own| own == edge);
+        match vertex {
+            Vertex::Host(host) => {
+                let index = position(&self.topology.hosts[host.0 as usize].edges).expect("an edge of that host");
+                (Self::bridge(host), PortId(index as u16 + 2))
+            }
+            Vertex::Switch(switch) => {
+                let node = &self.topology.switches[switch.0 as usize];
+                let index = position(&self.links_of(node)).expect("a link of that switch");
+                (self.switch(switch), PortId(index as u16))
+            }
+            Vertex::Device(device) => {
+                let index =
+                    position(&self.topology.devices[device.0 as usize].upstream).expect("an edge of that device");
+                (self.device(device), PortId(index as u16))
+            }
+        }
+    }
+
+    /// What an edge is like, seen from either end.
+    fn link(&self, edge: EdgeId) -> LinkConfig {
+        match (self.topology.edge(edge).connection, self.topology.link_config(edge), self.topology.edge(edge).to) {
+            (Connection::Link, Some(link), _) => link.clone(),
+            (_, _, Vertex::Device(device)) => local_connection(self.topology.device_config(device)),
+            _ => unreachable!("a local connection leads to a device"),
+        }
+    }
+}
+
+/// The connection of a memory controller on the host's own fabric: its buffers are the controller's queues, and it has neither latency (the
+/// host bridge has that) nor a limit of bandwidth of its own (the medium has that).
+fn local_connection(medium: &MediumConfig) -> LinkConfig {
+    let (reads, writes) = match medium {
+        MediumConfig::Dram(dram) => (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries),
+        MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
+    };
+    LinkConfig {
+        request_credits: reads,
+        request_with_data_credits: writes,
+        no_data_response_credits: writes,
+        data_response_credits: reads,
+        ..LinkConfig::new(FlitFormat::Bytes68, f64::INFINITY, 0.0, 0)
+    }
+}
+
+fn hdm_ranges(decoders: &[DecoderEntry], port_of: impl Fn(EdgeId) -> PortId) -> Result<Vec<HdmRange>, String> {
+    decoders
+        .iter()
+        .map(|decoder| {
+            let targets = decoder.edges.iter().map(|&edge| port_of(edge)).collect();
+            HdmRange::new(decoder.base, decoder.bytes, decoder.granularity_bytes, targets)
+                .map_err(|error| error.to_string())
+        })
+        .collect()
+}
+
+fn lines(base: u64, bytes: u64) -> Range<LineAddress> {
+    LineAddress::containing(base)..LineAddress::containing(base + bytes)
+}
