@@ -1,8 +1,17 @@
 //! The physical address map of a host: its own DRAM from 0, persistent memory from [`PM_BASE`], memory expanders from [`EXPANDER_BASE`].
 //!
+//! The first DRAM of a host begins at 0 and holds the page tables, from [`PAGE_TABLE_BASE`] on, far above its frames. Further DRAM of the same host
+//! lies between the page tables and PM.
+//!
 //! Which port leads to which part of a region is the business of the [decoder](crate::host_bridge::decoder); this file says only what is what.
 
 use crate::line::{LINE_BYTES, LineAddress};
+
+/// Where page-table entries lie.
+pub const PAGE_TABLE_BASE: u64 = 1 << 39;
+
+/// The end of the page tables: 8 bytes for each of 2^35 virtual pages.
+pub const PAGE_TABLE_END: u64 = PAGE_TABLE_BASE + (8 << 35);
 
 /// The lowest physical address of persistent memory. Everything below is the host's own DRAM.
 pub const PM_BASE: u64 = 1 << 40;

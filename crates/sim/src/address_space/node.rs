@@ -6,12 +6,12 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// The name of a host's own DRAM.
+/// The name of a host's own DRAM; the first one's, if it has several.
 pub const OWN_DRAM: &str = "dram0";
 
 impl NodeId {
-    /// The host's own DRAM.
-    pub const DRAM: NodeId = NodeId(0);
+    /// The node that holds what no rule places: the host's own DRAM, if it has any.
+    pub const FIRST: NodeId = NodeId(0);
 
     /// As an index into the list of nodes.
     pub fn index(self) -> usize {
@@ -19,10 +19,10 @@ impl NodeId {
     }
 }
 
-/// A host's own DRAM, a PM device, a memory expander, or an interleaved set of devices.
+/// DRAM of the host itself, a PM device, a memory expander, or an interleaved set of devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryNode {
-    /// `dram0` for the host's own DRAM, else the name of the device or of the interleaved set.
+    /// `dram0` and so on for the host's own DRAM, else the name of the device or of the interleaved set.
     pub name: String,
     /// Whether it is persistent.
     pub is_pm: bool,

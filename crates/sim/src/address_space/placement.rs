@@ -312,7 +312,7 @@ impl Placement {
     /// Everything in the host's own DRAM, except these addresses, which are PM.
     pub fn in_dram_and_pm(persistent: &AddressRanges) -> Placement {
         let regions = persistent.as_slice().iter().map(|range| (*range, 1)).collect();
-        Placement { regions, places: vec![Place::in_node(NodeId::DRAM), Place::AllPm], elsewhere: 0 }
+        Placement { regions, places: vec![Place::in_node(NodeId::FIRST), Place::AllPm], elsewhere: 0 }
     }
 
     /// Whether all of these addresses are PM, on a host with these nodes.
@@ -337,7 +337,7 @@ impl Placement {
         map: &MemoryMap,
         nodes: &[MemoryNode],
     ) -> Result<(Placement, Vec<Part>), PlacementError> {
-        let mut places = vec![Place::in_node(NodeId::DRAM)];
+        let mut places = vec![Place::in_node(NodeId::FIRST)];
         let mut elsewhere = 0;
         let mut regions: Vec<(AddressRange, usize, &Rule)> = Vec::new();
         let mut unmatched = Vec::new();

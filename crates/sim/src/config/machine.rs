@@ -164,6 +164,13 @@ impl Machine {
         self.topology.nodes_of(host, self.dram.capacity_mib << 20)
     }
 
+    /// The same machine, each host with so many DRAMs of its own. No machine file can say that yet.
+    #[cfg(test)]
+    pub(crate) fn with_drams(mut self, count: u64) -> Machine {
+        self.topology.hosts.iter_mut().for_each(|host| host.drams = super::topology::DramNode::of_host(count));
+        self
+    }
+
     /// What `placement` says.
     pub fn placement_rules(&self) -> Vec<Rule> {
         let rules = self.placement.0.iter().map(|(part, place)| format!("{part}={place}").parse());

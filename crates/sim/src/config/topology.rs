@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use super::fabric::PmSharing;
-use crate::address_map::EXPANDER_BASE;
-use crate::address_space::{MemoryNode, OWN_DRAM, PAGE_SHIFT};
+use crate::address_map::{EXPANDER_BASE, PAGE_TABLE_END, PM_BASE};
+use crate::address_space::{MemoryNode, PAGE_SHIFT};
 use crate::device::MediumConfig;
 use crate::host_bridge::Interleave;
+use crate::host_bridge::decoder::HDM_ALIGNMENT;
 use crate::kernel::link::LinkConfig;
 use crate::switch::{Scheme, SwitchConfig};
 
@@ -45,12 +46,23 @@ pub enum Vertex {
 pub struct HostNode {
     /// As the machine file calls it.
     pub name: String,
-    /// Its edges, in the order of its ports: CXL links, then local connections.
+    /// Its own DRAM, in the order of addresses; the first ports of its bridge lead there. `[dram]` says what each of them is like.
+    pub drams: Vec<DramNode>,
+    /// Its edges, in the order of the ports behind those: CXL links, then local connections.
     pub edges: Vec<EdgeId>,
     /// The way to each device that it reaches, in the order of devices.
     pub routes: Vec<Route>,
     /// The ranges of memory that it reaches, as its bridge decodes them.
     pub decoders: Vec<DecoderEntry>,
+}
+
+/// DRAM behind memory controllers of one host. No other host reaches it, so all hosts use the same addresses for theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DramNode {
+    /// What placement rules and statistics call it.
+    pub name: String,
+    /// The physical addresses that the host's bridge sends there, in bytes. Frames begin at the first one.
+    pub addresses: Range<u64>,
 }
 
 /// A switch's place in the fabric.
@@ -103,7 +115,25 @@ pub enum Connection {
 
 impl HostNode {
     pub(super) fn new(name: &str) -> HostNode {
-        HostNode { name: name.to_owned(), edges: Vec::new(), routes: Vec::new(), decoders: Vec::new() }
+        let drams = DramNode::of_host(1);
+        HostNode { name: name.to_owned(), drams, edges: Vec::new(), routes: Vec::new(), decoders: Vec::new() }
+    }
+}
+
+impl DramNode {
+    /// The DRAM of a host that has so many: all addresses below PM belong to one of them.
+    pub(super) fn of_host(count: u64) -> Vec<DramNode> {
+        let further = count.saturating_sub(1).max(1);
+        let part = (PM_BASE - PAGE_TABLE_END) / further / HDM_ALIGNMENT * HDM_ALIGNMENT;
+        let start = |number: u64| if number == 0 { 0 } else { PAGE_TABLE_END + (number - 1) * part };
+        let end = |number: u64| if number + 1 == count { PM_BASE } else { start(number + 1) };
+        let node = |number: u64| DramNode { name: format!("dram{number}"), addresses: start(number)..end(number) };
+        (0..count).map(node).collect()
+    }
+
+    /// The addresses of its frames if it has a capacity of so many bytes.
+    pub fn frames(&self, bytes: u64) -> Range<u64> {
+        self.addresses.start..self.addresses.start + bytes
     }
 }
 
@@ -267,14 +297,18 @@ impl Topology {
         Some(range.base + before * part..range.base + (before + 1) * part)
     }
 
-    /// The memory nodes of `host`: its own DRAM of so many bytes, then the PM and the expanders that it reaches, in the order of their addresses.
+    /// The memory nodes of `host`, in the order of their addresses: its own DRAM, each of so many bytes, then the PM and the expanders that it reaches.
     pub fn nodes_of(&self, host: HostId, dram_bytes: u64) -> Vec<MemoryNode> {
-        let own = MemoryNode { name: OWN_DRAM.to_owned(), is_pm: false, frames: 0..dram_bytes };
+        let own = self.hosts[host.0 as usize].drams.iter().map(|dram| MemoryNode {
+            name: dram.name.clone(),
+            is_pm: false,
+            frames: dram.frames(dram_bytes),
+        });
         let reached = self.ranges.iter().filter_map(|range| {
             let frames = self.share_of(host, range)?;
             Some(MemoryNode { name: range.name.clone(), is_pm: range.is_pm(), frames })
         });
-        std::iter::once(own).chain(reached).collect()
+        own.chain(reached).collect()
     }
 
     /// The edge by which `switch` sends requests on to `device`, if some host reaches the device through it.

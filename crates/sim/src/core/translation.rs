@@ -3,12 +3,10 @@
 //! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
 
 use super::config::TlbConfig;
+use crate::address_map::PAGE_TABLE_BASE;
 use crate::address_space::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
 use crate::line::LineAddress;
-
-/// Where page-table entries lie in DRAM, far above any frame: 8 bytes for each virtual page.
-const PAGE_TABLE_BASE: u64 = 1 << 39;
 
 /// What a translation costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,15 +4,14 @@ use std::ops::Range;
 
 use super::component::AnyComponent;
 use super::{LinkEnd, System};
-use crate::address_map::PM_BASE;
-use crate::address_space::OWN_DRAM;
 use crate::config::topology::{
-    Connection, DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, SwitchNode, Topology, Vertex,
+    Connection, DecoderEntry, DeviceId, DramNode, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
 use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
+use crate::host_bridge::decoder::GRANULARITY_MIN;
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
 use crate::isa::micro_op::{Fence, Flush};
 use crate::kernel::link::{FlitFormat, LinkConfig};
@@ -29,6 +28,9 @@ impl System {
     /// If the fabric cannot run that scheme, or asks for something that components cannot do; with the reason.
     pub fn new(machine: &Machine, scheme: Scheme, workloads: Vec<Workload>) -> Result<System, String> {
         assert_eq!(workloads.len(), machine.topology().hosts.len(), "each host has a workload");
+        if let Some(host) = machine.topology().hosts.iter().find(|host| host.drams.is_empty() && machine.tlb.enabled) {
+            return Err(format!("{} has no DRAM of its own, where page tables lie", host.name));
+        }
         let config = host_config(machine);
         let hosts = workloads.into_iter().map(|workload| Host::new(&config, workload));
         Builder::build(machine, scheme, hosts.map(|host| AnyComponent::Host(Box::new(host))).collect())
@@ -120,27 +122,34 @@ struct Builder<'a> {
     scheme: Scheme,
     /// The persist points of each device.
     persist_points: Vec<Vec<SwitchId>>,
+    /// The components of each host.
+    hosts: Vec<HostComponents>,
+    /// Parallel to the topology's switches.
+    switches: Vec<ComponentId>,
     system: System,
 }
 
+/// The components of one host.
+struct HostComponents {
+    /// Its cores and caches, or the traffic in their place.
+    source: ComponentId,
+    bridge: ComponentId,
+    /// Its own DRAM, in the order of the bridge's ports from [`Self::FIRST_PORT`] on.
+    drams: Vec<ComponentId>,
+}
+
+impl HostComponents {
+    /// The first port of a bridge that leads to memory.
+    const FIRST_PORT: u16 = HOST_PORT.0 + 1;
+}
+
 impl Builder<'_> {
-    /// Components come in the order host and bridge and DRAM of each host, switches, PM devices.
-    const PER_HOST: u32 = 3;
-
-    fn bridge(host: HostId) -> ComponentId {
-        ComponentId(host.0 * Self::PER_HOST + 1)
-    }
-
-    fn dram(host: HostId) -> ComponentId {
-        ComponentId(host.0 * Self::PER_HOST + 2)
-    }
-
     fn switch(&self, switch: SwitchId) -> ComponentId {
-        ComponentId(self.topology.hosts.len() as u32 * Self::PER_HOST + switch.0)
+        self.switches[switch.0 as usize]
     }
 
     fn device(&self, device: DeviceId) -> ComponentId {
-        ComponentId(self.switch(SwitchId(self.topology.switches.len() as u32)).0 + device.0)
+        self.system.devices[device.0 as usize]
     }
 
     fn build(machine: &Machine, scheme: Scheme, sources: Vec<AnyComponent>) -> Result<System, String> {
@@ -148,7 +157,8 @@ impl Builder<'_> {
         topology.check_scheme(scheme)?;
         let devices = (0..topology.devices.len() as u32).map(DeviceId);
         let persist_points = devices.map(|device| topology.persist_points(device)).collect();
-        let mut builder = Builder { machine, topology, scheme, persist_points, system: System::empty() };
+        let (hosts, switches, system) = (Vec::new(), Vec::new(), System::empty());
+        let mut builder = Builder { machine, topology, scheme, persist_points, hosts, switches, system };
         builder.add_hosts(sources)?;
         builder.add_switches()?;
         builder.add_devices()?;
@@ -156,43 +166,67 @@ impl Builder<'_> {
         Ok(builder.system)
     }
 
-    /// Adds each host: what its requests come from, its bridge and its DRAM.
+    /// Adds each host: the source of its requests, its bridge and its own DRAM.
     fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
         for (node, source) in self.topology.hosts.iter().zip(sources) {
             let is_host = matches!(source, AnyComponent::Host(_));
-            let id = self.system.add(&node.name, source);
+            let source = self.system.add(&node.name, source);
             let list = if is_host { &mut self.system.hosts } else { &mut self.system.generators };
-            list.push(id);
-            let dram_link = local_connection(&MediumConfig::Dram(self.machine.dram.clone()));
-            let mut ports = vec![PortDescription { link: dram_link.clone(), keeps_order: true }];
-            let description = |edge: &EdgeId| PortDescription {
-                link: self.link(*edge),
-                keeps_order: self.topology.edge(*edge).connection == Connection::Local,
-            };
-            ports.extend(node.edges.iter().map(description));
-            let port_of = |edge: EdgeId| {
-                let index = node.edges.iter().position(|&own| own == edge).expect("a decoder names edges of its host");
-                PortId(index as u16 + 2)
-            };
-            let mut ranges = vec![HdmRange::new(0, PM_BASE, 256, vec![PortId(1)]).map_err(|error| error.to_string())?];
-            ranges.extend(hdm_ranges(&node.decoders, port_of)?);
-            let decoder = HdmDecoder::new(ranges).map_err(|error| error.to_string())?;
-            let bridge = HostBridge::new(&self.machine.host_bridge, decoder, &ports).counting(self.counted_nodes());
-            self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
-            let interleave = Interleave::new(0, 256, 1).map_err(|error| error.to_string())?;
-            let dram = Device::new(&MediumConfig::Dram(self.machine.dram.clone()), &[dram_link], interleave);
-            self.system.add(format!("{}_dram", node.name), AnyComponent::Device(Box::new(dram)));
+            list.push(source);
+            let bridge = self.host_bridge(node)?;
+            let bridge = self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
+            let drams = node.drams.iter().map(|dram| self.add_dram(node, dram)).collect::<Result<_, _>>()?;
+            self.hosts.push(HostComponents { source, bridge, drams });
         }
         Ok(())
     }
 
-    /// The memory nodes, by which bridges count.
-    fn counted_nodes(&self) -> Vec<NodeCounts> {
-        let own = NodeCounts::new(OWN_DRAM, LineAddress::containing(PM_BASE));
+    /// The bridge of a host: its first ports lead to the host's own DRAM, the others along its edges.
+    fn host_bridge(&self, node: &HostNode) -> Result<HostBridge, String> {
+        let own = PortDescription { link: local_connection(&self.dram_config()), keeps_order: true };
+        let along = |edge: &EdgeId| PortDescription {
+            link: self.link(*edge),
+            keeps_order: self.topology.edge(*edge).connection == Connection::Local,
+        };
+        let ports: Vec<_> = node.drams.iter().map(|_| own.clone()).chain(node.edges.iter().map(along)).collect();
+        let to_dram = |(dram, port): (&DramNode, u16)| {
+            let Range { start, end } = dram.addresses;
+            HdmRange::new(start, end - start, GRANULARITY_MIN, vec![PortId(port)]).map_err(|error| error.to_string())
+        };
+        let mut ranges =
+            node.drams.iter().zip(HostComponents::FIRST_PORT..).map(to_dram).collect::<Result<Vec<_>, _>>()?;
+        ranges.extend(hdm_ranges(&node.decoders, |edge| bridge_port(node, edge))?);
+        let decoder = HdmDecoder::new(ranges).map_err(|error| error.to_string())?;
+        Ok(HostBridge::new(&self.machine.host_bridge, decoder, &ports).counting(self.counted_nodes(node)))
+    }
+
+    fn add_dram(&mut self, host: &HostNode, dram: &DramNode) -> Result<ComponentId, String> {
+        let config = self.dram_config();
+        if dram.frames(config.capacity_bytes()).end > dram.addresses.end {
+            return Err(format!("{} of {} is larger than its part of the address space", dram.name, host.name));
+        }
+        let name = match &host.drams[..] {
+            [_only] => format!("{}_dram", host.name),
+            _ => format!("{}_{}", host.name, dram.name),
+        };
+        let interleave = Interleave::none(dram.addresses.start).map_err(|error| error.to_string())?;
+        let device = Device::new(&config, &[local_connection(&config)], interleave);
+        Ok(self.system.add(name, AnyComponent::Device(Box::new(device))))
+    }
+
+    /// What every DRAM of a host is like.
+    fn dram_config(&self) -> MediumConfig {
+        MediumConfig::Dram(self.machine.dram.clone())
+    }
+
+    /// The memory nodes by which the bridge of `host` counts.
+    fn counted_nodes(&self, host: &HostNode) -> Vec<NodeCounts> {
+        let own =
+            host.drams.iter().map(|dram| NodeCounts::new(&dram.name, LineAddress::containing(dram.addresses.end)));
         let others = self.topology.ranges.iter();
         let others =
             others.map(|range| NodeCounts::new(&range.name, LineAddress::containing(range.base + range.bytes)));
-        std::iter::once(own).chain(others).collect()
+        own.chain(others).collect()
     }
 
     fn add_switches(&mut self) -> Result<(), String> {
@@ -210,7 +244,8 @@ impl Builder<'_> {
             let role = if persists.is_empty() { Role::Volatile } else { Role::Persistent(self.scheme) };
             let routing = RoutingTable::new(decoder, persists);
             let switch = Switch::new(self.topology.switch_config(id), &ports, routing, role);
-            self.system.add(&node.name, AnyComponent::Switch(Box::new(switch)));
+            let id = self.system.add(&node.name, AnyComponent::Switch(Box::new(switch)));
+            self.switches.push(id);
         }
         Ok(())
     }
@@ -268,13 +303,13 @@ impl Builder<'_> {
             if self.topology.pm_sharing == PmSharing::SharedUnsafe {
                 device.medium_mut().take_older_writes();
             }
-            self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
+            let id = self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
+            self.system.devices.push(id);
         }
         for range in &self.topology.ranges {
             self.system.ranges.push((lines(range.base, range.bytes), range.interleave, range.targets.clone()));
         }
         let devices = || (0..self.topology.devices.len() as u32).map(DeviceId);
-        self.system.devices = devices().map(|device| self.device(device)).collect();
         let points = |host, device| -> Vec<ComponentId> {
             let on_route =
                 self.topology.switches_passed(host, device, &self.persist_points[device.0 as usize]).into_iter();
@@ -286,10 +321,11 @@ impl Builder<'_> {
     }
 
     fn connect(&mut self) {
-        for host in (0..self.topology.hosts.len() as u32).map(HostId) {
-            let bridge = Self::bridge(host);
-            self.system.wires.connect((ComponentId(bridge.0 - 1), PortId(0)), (bridge, HOST_PORT));
-            self.system.wires.connect((bridge, PortId(1)), (Self::dram(host), PortId(0)));
+        for HostComponents { source, bridge, drams } in &self.hosts {
+            self.system.wires.connect((*source, PortId(0)), (*bridge, HOST_PORT));
+            for (dram, port) in drams.iter().zip(HostComponents::FIRST_PORT..) {
+                self.system.wires.connect((*bridge, PortId(port)), (*dram, PortId(0)));
+            }
         }
         for (index, edge) in self.topology.edges.iter().enumerate() {
             let id = EdgeId(index as u32);
@@ -318,8 +354,8 @@ impl Builder<'_> {
         let position = |edges: &[EdgeId]| edges.iter().position(|&own| own == edge);
         match vertex {
             Vertex::Host(host) => {
-                let index = position(&self.topology.hosts[host.0 as usize].edges).expect("an edge of that host");
-                (Self::bridge(host), PortId(index as u16 + 2))
+                let index = host.0 as usize;
+                (self.hosts[index].bridge, bridge_port(&self.topology.hosts[index], edge))
             }
             Vertex::Switch(switch) => {
                 let node = &self.topology.switches[switch.0 as usize];
@@ -342,6 +378,12 @@ impl Builder<'_> {
             _ => unreachable!("a local connection leads to a device"),
         }
     }
+}
+
+/// The port of a host's bridge that leads along `edge`.
+fn bridge_port(node: &HostNode, edge: EdgeId) -> PortId {
+    let index = node.edges.iter().position(|&own| own == edge).expect("the edge starts at that host");
+    PortId(HostComponents::FIRST_PORT + (node.drams.len() + index) as u16)
 }
 
 /// The connection of a memory controller on the host's own fabric: its buffers are the controller's queues, and it has neither latency (the

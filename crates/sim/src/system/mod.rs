@@ -7,6 +7,8 @@ mod component;
 mod functional;
 mod hosts;
 mod power;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 

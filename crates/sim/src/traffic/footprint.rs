@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::config::{SharedBy, StreamConfig};
-use crate::config::topology::{DeviceId, HostId, MemoryRange, Topology};
+use crate::config::topology::{DeviceId, HostId, HostNode, MemoryRange, Topology};
 use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
 use crate::line::{LINE_BYTES, LineAddress};
@@ -128,7 +128,8 @@ pub fn check_sharing(machine: &Machine, hosts: &[&[StreamConfig]]) -> Result<(),
         name => range.targets.iter().any(|device| topology.devices[device.0 as usize].name == name),
     };
     let ranges = || topology.ranges.iter().filter(is_of_kind);
-    if first.memory == "dram" {
+    let is_own = |host: &HostNode| host.drams.iter().any(|dram| dram.name == first.memory);
+    if first.memory == "dram" || topology.hosts.iter().any(is_own) {
         return Err("hosts share no DRAM: each has its own".to_owned());
     }
     if topology.pm_sharing == PmSharing::Private && ranges().any(MemoryRange::is_pm) {
@@ -174,9 +175,13 @@ impl Memory {
 /// What `host` has in that memory for itself, or all of it.
 fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Memory, String> {
     let topology = machine.topology();
-    if name == "dram" {
-        let part_lines = machine.dram.capacity_mib * MIB / LINE_BYTES;
-        return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
+    let host_node = &topology.hosts[host.0 as usize];
+    let own: Vec<_> = host_node.drams.iter().filter(|dram| name == "dram" || name == dram.name).collect();
+    if !own.is_empty() {
+        let parts = own.iter().map(|dram| Part::Contiguous { first: dram.addresses.start / LINE_BYTES });
+        return Ok(Memory { parts: parts.collect(), part_lines: machine.dram.capacity_mib * MIB / LINE_BYTES });
+    } else if name == "dram" {
+        return Err(format!("{} has no DRAM of its own", host_node.name));
     }
     let frames = match name {
         "expander" => frames(topology, host, false, whole),
@@ -186,7 +191,7 @@ fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Me
     let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
     let Some(part_lines) = frames.iter().map(lines).min() else {
         let kind = if name == "pm" { "PM device" } else { "memory expander" };
-        return Err(format!("{} reaches no {kind}", topology.hosts[host.0 as usize].name));
+        return Err(format!("{} reaches no {kind}", host_node.name));
     };
     let parts = frames.iter().map(|frame| Part::Contiguous { first: frame.start / LINE_BYTES }).collect();
     Ok(Memory { parts, part_lines })
