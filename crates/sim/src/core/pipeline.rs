@@ -444,6 +444,11 @@ impl Core {
         self.unowned.clear();
     }
 
+    /// How many entries its store queue has.
+    pub fn store_queue_entries(&self) -> usize {
+        usize::from(self.config.store_queue_entries)
+    }
+
     /// Everything counted so far.
     pub fn stats(&self) -> StatsNode {
         let mut nodes = self.stats.stats();

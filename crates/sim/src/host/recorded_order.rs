@@ -101,11 +101,11 @@ impl Host {
     /// # Errors
     /// If the record cannot be read.
     pub fn keep_recorded_order(&mut self, record: &Record) -> Result<(), RecordError> {
-        self.recorded_order = Some(Box::new(RecordedOrder::new(synchronisation_clocks(record)?)));
+        self.process.recorded_order = Some(Box::new(RecordedOrder::new(synchronisation_clocks(record)?)));
         if record.info().has_order() {
-            self.write_order = Some(Box::default());
+            self.process.write_order = Some(Box::default());
             let mut awaited = AwaitedWrites::of_record(record)?;
-            for thread in &mut self.threads {
+            for thread in &mut self.process.threads {
                 thread.awaited_writes = awaited.remove(&thread.id).map(Box::new);
             }
         }
@@ -117,16 +117,18 @@ impl Host {
         let lock_again;
         let event = match *event {
             // It is over where the thread has the mutex again, in its turn among all that lock it; what woke it comes before that.
-            Event::ConditionWait { clock, mutex, .. } if self.recorded_order.is_some() => {
-                let released =
-                    self.synchronisation.apply(ThreadId(thread as u32), &Event::MutexUnlock { clock, object: mutex });
+            Event::ConditionWait { clock, mutex, .. } if self.process.recorded_order.is_some() => {
+                let released = self
+                    .process
+                    .synchronisation
+                    .apply(ThreadId(thread as u32), &Event::MutexUnlock { clock, object: mutex });
                 self.let_go_on(&released.woken, now, context);
                 lock_again = Event::MutexLock { clock, object: mutex };
                 &lock_again
             }
             _ => event,
         };
-        if let (Some(order), Some(clock)) = (&mut self.recorded_order, event.clock())
+        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, event.clock())
             && !begins_at_once(event)
             && !order.is_turn(clock)
         {
@@ -140,7 +142,9 @@ impl Host {
 
     /// Nobody can go on: lets the first of those go on that are before their turn; whether there was one.
     pub(super) fn force_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
-        let Some(order) = self.recorded_order.as_mut().filter(|order| !order.early.is_empty()) else { return false };
+        let Some(order) = self.process.recorded_order.as_mut().filter(|order| !order.early.is_empty()) else {
+            return false;
+        };
         order.skip_missing();
         self.pass_early(cycle, context);
         true
@@ -148,7 +152,7 @@ impl Host {
 
     /// Lets those go on whose turn has come.
     fn pass_early(&mut self, cycle: u64, context: &mut Context<'_>) {
-        while let Some((thread, event)) = self.recorded_order.as_mut().and_then(|order| order.take_next()) {
+        while let Some((thread, event)) = self.process.recorded_order.as_mut().and_then(|order| order.take_next()) {
             if self.arbitrate(thread, &event, cycle, context) {
                 self.make_ready(thread, cycle, context);
             }
@@ -156,9 +160,9 @@ impl Host {
     }
 
     fn arbitrate(&mut self, thread: usize, event: &Event, cycle: u64, context: &mut Context<'_>) -> bool {
-        let decision = self.synchronisation.apply(ThreadId(thread as u32), event);
+        let decision = self.process.synchronisation.apply(ThreadId(thread as u32), event);
         self.let_go_on(&decision.woken, cycle, context);
-        if let (Some(order), Some(clock)) = (&mut self.recorded_order, event.clock()) {
+        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, event.clock()) {
             if decision.proceeds {
                 order.pass(clock);
             } else {
@@ -170,7 +174,7 @@ impl Host {
 
     fn let_go_on(&mut self, woken: &[ThreadId], cycle: u64, context: &mut Context<'_>) {
         for thread in woken.iter().map(|thread| thread.0 as usize) {
-            if let Some(order) = &mut self.recorded_order
+            if let Some(order) = &mut self.process.recorded_order
                 && let Some(clock) = order.blocked.remove(&thread)
             {
                 order.pass(clock);
@@ -184,7 +188,7 @@ impl Host {
 impl Host {
     /// A thread without a core has come to where it saw these writes; whether it goes on at once.
     pub(super) fn wait_for_writes(&mut self, thread: usize, writes: Writes) -> bool {
-        let order = self.write_order.as_mut().expect("it is kept where threads wait for it");
+        let order = self.process.write_order.as_mut().expect("it is kept where threads wait for it");
         let is_performed = order.performed(writes).is_some();
         if !is_performed {
             order.block(thread, writes);
@@ -194,15 +198,15 @@ impl Host {
 
     /// Takes notice of writes of a core that others wait for.
     pub(super) fn notice_awaited_writes(&mut self, core: usize, context: &mut Context<'_>) {
-        if self.write_order.is_some() {
-            while let Some((writes, cycle)) = self.cores[core].take_performed() {
+        if self.process.write_order.is_some() {
+            while let Some((writes, cycle)) = self.socket.cores[core].take_performed() {
                 self.perform(writes, cycle, context);
             }
         }
     }
 
     fn perform(&mut self, writes: Writes, cycle: u64, context: &mut Context<'_>) {
-        let Some(order) = &mut self.write_order else { return };
+        let Some(order) = &mut self.process.write_order else { return };
         let Released { cores, threads } = order.perform(writes, cycle);
         let cycle = (cycle + 1).max(self.cycle(context.now()));
         for core in cores {
@@ -215,7 +219,7 @@ impl Host {
 
     /// A thread wants a core: those whose threads wait for writes leave them.
     pub(super) fn free_stalled_cores(&mut self, cycle: u64, context: &mut Context<'_>) {
-        let stalled = self.write_order.as_mut().map(|order| order.take_stalled());
+        let stalled = self.process.write_order.as_mut().map(|order| order.take_stalled());
         for core in stalled.into_iter().flatten() {
             self.schedule_run(core, cycle, context);
         }
@@ -223,10 +227,12 @@ impl Host {
 
     /// Nobody can go on: writes that somebody waits for count as made, first those that are missing in the record; whether there were any.
     pub(super) fn force_write_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
-        let states = &self.thread_states;
+        let states = &self.process.states;
         let is_missing =
             |thread: ThreadId| states.get(thread.0 as usize).is_none_or(|state| *state == ThreadState::Ended);
-        let Some(writes) = self.write_order.as_ref().and_then(|order| order.awaited(is_missing)) else { return false };
+        let Some(writes) = self.process.write_order.as_ref().and_then(|order| order.awaited(is_missing)) else {
+            return false;
+        };
         self.perform(writes, cycle, context);
         true
     }

@@ -1,8 +1,10 @@
 //! Regions of interest: process-wide, and all that is timed if there are any.
 //!
 //! Hosts that share a fabric time their regions together: one that comes to the beginning of a region waits there until all others have come to the
-//! beginning of one or to their end, so that nobody has the fabric for himself because others still warm up. See `simulation.rs`.
+//! beginning of one or to their end, so that no host has the fabric to itself while others still warm up. See `replay/simulation/`.
 
+use super::Host;
+use crate::kernel::Context;
 use crate::record::Marker;
 use crate::time::Time;
 
@@ -112,5 +114,61 @@ impl Regions {
     /// What has changed since the last call.
     pub fn take_boundary(&mut self) -> Option<RegionBoundary> {
         self.boundary.take()
+    }
+}
+
+impl Host {
+    /// Lets cores that wait at the boundary of a region go on at `cycle`.
+    pub(super) fn resume_held(&mut self, cycle: u64, context: &mut Context<'_>) {
+        for core in 0..self.socket.cores.len() {
+            if std::mem::take(&mut self.socket.states[core].is_held) {
+                self.socket.cores[core].resume_at(cycle);
+                self.schedule_run(core, cycle, context);
+            }
+        }
+    }
+
+    /// The boundary of a region of interest that was crossed since the last call.
+    pub fn take_region_boundary(&mut self) -> Option<RegionBoundary> {
+        self.process.regions.take_boundary()
+    }
+
+    /// Makes regions of interest begin together with those of other hosts; to be called before the start.
+    pub fn meet_others(&mut self) {
+        self.process.regions.meet_others();
+    }
+
+    /// Whether it waits at the boundary of a region, for other hosts or for traffic under way.
+    pub fn is_at_boundary(&self) -> bool {
+        self.process.regions.is_waiting() || self.process.regions.is_settling()
+    }
+
+    /// Whether a region is to begin here with those of other hosts.
+    pub fn waits_to_begin(&self) -> bool {
+        self.is_powered() && self.process.regions.is_waiting()
+    }
+
+    /// Goes on behind a region, when nothing is under way anywhere, if this host waits for that; says whether it did.
+    pub fn leave_region(&mut self, context: &mut Context<'_>) -> bool {
+        let has_settled = self.is_powered() && !self.process.regions.is_waiting() && self.process.regions.settle();
+        if has_settled {
+            self.resume_held(self.cycle(context.now()), context);
+        }
+        has_settled
+    }
+
+    /// Begins the region of this host, together with those of all others, if it waits for that; says whether it did.
+    pub fn begin_region(&mut self, context: &mut Context<'_>) -> bool {
+        let begins = self.waits_to_begin();
+        if begins {
+            self.process.regions.begin();
+            self.resume_held(self.cycle(context.now()), context);
+        }
+        begins
+    }
+
+    /// Times everything, whatever regions of interest the program marks; to be called before the start.
+    pub fn ignore_regions(&mut self) {
+        self.process.regions = Regions::new(false);
     }
 }

@@ -132,7 +132,8 @@ impl Sampler {
 impl Host {
     /// Replays only a sample in detail, from now on; to be called before the start.
     pub fn sample(&mut self, plan: SamplePlan) {
-        self.sampler = Some(Box::new(Sampler::new(plan, !self.regions.is_warming(), self.threads.len())));
+        self.sampler =
+            Some(Box::new(Sampler::new(plan, !self.process.regions.is_warming(), self.process.threads.len())));
     }
 
     /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none. Waits for the end of another
@@ -170,7 +171,7 @@ impl Host {
 
     /// Whether what is executed now only warms: outside of regions, or between the intervals of a sample.
     pub fn is_warming(&self) -> bool {
-        self.regions.is_warming() || self.is_between_intervals()
+        self.process.regions.is_warming() || self.is_between_intervals()
     }
 
     /// Whether a region is under way, and no interval of its sample.
@@ -202,12 +203,12 @@ impl Host {
 
     /// Whether one core has a thread, and no other thread waits for one.
     fn runs_alone(&self) -> bool {
-        self.ready.is_empty() && self.core_states.iter().filter(|state| state.thread.is_some()).count() == 1
+        self.scheduler.ready.is_empty() && self.socket.states.iter().filter(|state| state.thread.is_some()).count() == 1
     }
 
     /// The host may have come to a position of the plan, at cycle `now`.
     pub(super) fn follow_plan(&mut self, now: u64) {
-        let instructions = self.instructions;
+        let instructions = self.process.instructions;
         let is_due = |sampler: &&mut Sampler| sampler.left_at.is_none() && sampler.boundary.is_none();
         let Some(sampler) = self.sampler.as_deref_mut().filter(is_due) else {
             return;
@@ -228,14 +229,15 @@ impl Host {
             sampler.at_begin = progress;
         }
         if begins_functional {
-            self.regions.settle_first();
+            self.process.regions.settle_first();
         }
         self.sampler_mut().boundary = Some(SampleBoundary { time, position, ..boundary });
     }
 
     /// A region has begun or ended.
     pub(super) fn sample_crosses_region(&mut self, now: u64) {
-        let (instructions, is_outside, time) = (self.instructions(), self.regions.is_warming(), self.mean_time(now));
+        let (instructions, is_outside, time) =
+            (self.instructions(), self.process.regions.is_warming(), self.mean_time(now));
         let Some(sampler) = self.sampler.as_deref_mut() else { return };
         match (is_outside, sampler.left_at) {
             (true, None) => {
@@ -252,7 +254,7 @@ impl Host {
                 sampler.left_at = None;
                 sampler.outside += instructions - left_at;
                 // Something of an earlier region may be under way still.
-                self.regions.settle_first();
+                self.process.regions.settle_first();
             }
             _ => {}
         }
@@ -264,7 +266,7 @@ impl Host {
 
     /// The mean over the running cores of how far they have computed; `now` if none runs.
     fn mean_time(&self, now: u64) -> Time {
-        let running = self.core_states.iter().zip(&self.cores).filter(|(state, _)| state.thread.is_some());
+        let running = self.socket.states.iter().zip(&self.socket.cores).filter(|(state, _)| state.thread.is_some());
         let (mut cycles, mut cores) = (0, 0);
         for (_, core) in running {
             cycles += core.cycle().max(now);
@@ -275,13 +277,13 @@ impl Host {
 
     /// What all threads have done until cycle `now`.
     fn progress(&self, now: u64) -> ThreadProgress {
-        let running = self.core_states.iter().zip(&self.cores).filter(|(state, _)| state.thread.is_some());
+        let running = self.socket.states.iter().zip(&self.socket.cores).filter(|(state, _)| state.thread.is_some());
         let cycles = running.map(|(state, core)| core.cycle().saturating_sub(state.slice_start));
         let sampler = self.sampler.as_deref().expect("this host samples");
         let waits = sampler.waiting_since.iter().flatten().map(|since| now.saturating_sub(*since));
         ThreadProgress {
             instructions: self.instructions(),
-            busy: self.busy_cycles + cycles.sum::<u64>(),
+            busy: self.socket.busy_cycles + cycles.sum::<u64>(),
             waited: sampler.waited + waits.sum::<u64>(),
         }
     }

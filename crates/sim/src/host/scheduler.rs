@@ -1,7 +1,12 @@
 //! Which thread runs on which core: threads that are ready take idle cores, and share them round-robin when there are too few.
 
-use super::{Host, Wake};
+use std::collections::VecDeque;
+
+use super::clock::CycleClock;
+use super::run_loop::Wake;
+use super::{Host, Workload};
 use crate::core::Pause;
+use crate::core::config::CoreConfig;
 use crate::core::pipeline::WatchedStore;
 use crate::core::thread::{EventPhase, PendingRelease};
 use crate::core::write_order::Writes;
@@ -11,7 +16,7 @@ use crate::record::{Clock, Event, SpinReleaseKind, ThreadId};
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadState {
-    /// Nobody has created it yet.
+    /// No thread has created it yet.
     #[default]
     Unstarted,
     /// It could run.
@@ -45,8 +50,40 @@ pub struct CoreState {
     pub is_held: bool,
 }
 
+/// Which threads wait for cores, and the rules by which they get them. All times are in cycles.
+#[derive(Clone, Debug)]
+pub(super) struct Scheduler {
+    /// Threads that wait for a core, in order.
+    pub ready: VecDeque<usize>,
+    /// As [`Workload::pins`] says.
+    pub pins: Vec<usize>,
+    /// How long a thread keeps its core while another wants it.
+    pub time_slice: u64,
+    pub context_switch: u64,
+    /// How late each thread starts.
+    pub start_delays: Vec<u64>,
+}
+
+impl Scheduler {
+    pub fn new(config: &CoreConfig, clock: &CycleClock, workload: &Workload) -> Scheduler {
+        let jitter = clock.cycles(config.start_jitter_ns);
+        Scheduler {
+            ready: VecDeque::new(),
+            pins: workload.pins.clone(),
+            time_slice: clock.cycles(config.time_slice_us * 1000.0),
+            context_switch: clock.cycles(config.context_switch_ns),
+            start_delays: start_delays(workload.seed, workload.record.threads(), jitter),
+        }
+    }
+
+    /// Whether a thread that may run on `core` waits for one.
+    pub fn wants(&self, core: usize) -> bool {
+        self.ready.iter().any(|&ready| may_run(&self.pins, ready, core))
+    }
+}
+
 /// By how many cycles each thread starts late: not at all with seed 0, else up to `most`.
-pub fn start_delays(seed: u64, threads: usize, most: u64) -> Vec<u64> {
+fn start_delays(seed: u64, threads: usize, most: u64) -> Vec<u64> {
     let delay = |thread: usize| match seed {
         0 => 0,
         _ => mixed(mixed(seed) ^ thread as u64) % (most + 1),
@@ -63,23 +100,23 @@ fn mixed(value: u64) -> u64 {
 }
 
 /// Whether `thread` may run on `core`, as [`Workload::pins`](super::Workload::pins) says.
-pub fn may_run(pins: &[usize], thread: usize, core: usize) -> bool {
+fn may_run(pins: &[usize], thread: usize, core: usize) -> bool {
     pins.is_empty() || pins[thread % pins.len()] == core
 }
 
 impl Host {
     /// `thread` may go on from `cycle` on.
     pub(super) fn make_ready(&mut self, thread: usize, cycle: u64, context: &mut Context<'_>) {
-        if matches!(self.thread_states[thread], ThreadState::Ready | ThreadState::Running | ThreadState::Ended) {
+        if matches!(self.process.states[thread], ThreadState::Ready | ThreadState::Running | ThreadState::Ended) {
             return;
         }
         self.note_wait_over(thread, cycle);
-        let is_new = self.thread_states[thread] == ThreadState::Unstarted;
-        let cycle = if is_new { cycle + self.start_delays[thread] } else { cycle };
-        self.thread_states[thread] = ThreadState::Ready;
-        let pins = &self.pins;
+        let is_new = self.process.states[thread] == ThreadState::Unstarted;
+        let cycle = if is_new { cycle + self.scheduler.start_delays[thread] } else { cycle };
+        self.process.states[thread] = ThreadState::Ready;
+        let pins = &self.scheduler.pins;
         let core_where = |is_right: &dyn Fn(&CoreState) -> bool| {
-            let mut states = self.core_states.iter().enumerate();
+            let mut states = self.socket.states.iter().enumerate();
             let found =
                 states.find(|(core, state)| state.thread.is_none() && may_run(pins, thread, *core) && is_right(state));
             found.map(|(core, _)| core)
@@ -90,7 +127,7 @@ impl Host {
         match own.or_else(unused).or_else(any) {
             Some(core) => self.assign(core, thread, cycle, context),
             None => {
-                self.ready.push_back(thread);
+                self.scheduler.ready.push_back(thread);
                 self.free_stalled_cores(cycle, context);
             }
         }
@@ -98,28 +135,28 @@ impl Host {
 
     /// Gives `core` to the next thread that is ready for it, if there is one.
     fn assign_next(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
-        let next = self.ready.iter().position(|&thread| may_run(&self.pins, thread, core));
-        if let Some(thread) = next.and_then(|next| self.ready.remove(next)) {
+        let next = self.scheduler.ready.iter().position(|&thread| may_run(&self.scheduler.pins, thread, core));
+        if let Some(thread) = next.and_then(|next| self.scheduler.ready.remove(next)) {
             self.assign(core, thread, cycle, context);
         }
     }
 
     fn assign(&mut self, core: usize, thread: usize, cycle: u64, context: &mut Context<'_>) {
         self.take_up_frame(thread);
-        let state = &mut self.core_states[core];
+        let state = &mut self.socket.states[core];
         let is_switch = state.last_thread.is_some_and(|last| last != thread);
         state.thread = Some(thread);
         state.last_thread = Some(thread);
-        self.thread_states[thread] = ThreadState::Running;
-        let cost = if is_switch { self.context_switch } else { 0 };
-        self.cores[core].stats.context_switches += u64::from(is_switch);
-        self.cores[core].start_thread(cycle + cost);
-        for release in &self.threads[thread].releases {
-            self.cores[core].watch_word(release.word);
+        self.process.states[thread] = ThreadState::Running;
+        let cost = if is_switch { self.scheduler.context_switch } else { 0 };
+        self.socket.cores[core].stats.context_switches += u64::from(is_switch);
+        self.socket.cores[core].start_thread(cycle + cost);
+        for release in &self.process.threads[thread].releases {
+            self.socket.cores[core].watch_word(release.word);
         }
-        let start = self.cores[core].cycle();
-        self.core_states[core].slice_start = start;
-        self.core_states[core].slice_instructions = self.threads[thread].instructions;
+        let start = self.socket.cores[core].cycle();
+        self.socket.states[core].slice_start = start;
+        self.socket.states[core].slice_instructions = self.process.threads[thread].instructions;
         self.schedule_run(core, start, context);
     }
 
@@ -127,8 +164,8 @@ impl Host {
     pub(super) fn schedule_run(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
         let time = self.time(cycle).max(context.now());
         let cycle = self.cycle(time);
-        if self.core_states[core].scheduled.is_none_or(|scheduled| scheduled > cycle) {
-            self.core_states[core].scheduled = Some(cycle);
+        if self.socket.states[core].scheduled.is_none_or(|scheduled| scheduled > cycle) {
+            self.socket.states[core].scheduled = Some(cycle);
             context.wake_at(time, Wake::Run { core }.token());
         }
     }
@@ -136,53 +173,53 @@ impl Host {
     /// Whether another thread is to have the core of this one. A thread that has executed nothing keeps it: where a slice is shorter than it takes to
     /// fetch an instruction, threads would take the line from each other for ever.
     pub(super) fn has_used_its_slice(&self, core: usize) -> bool {
-        let state = &self.core_states[core];
+        let state = &self.socket.states[core];
         let has_executed =
-            state.thread.is_some_and(|thread| self.threads[thread].instructions > state.slice_instructions);
-        let is_wanted = || self.ready.iter().any(|&ready| may_run(&self.pins, ready, core));
-        has_executed && self.cores[core].cycle() >= state.slice_start + self.time_slice && is_wanted()
+            state.thread.is_some_and(|thread| self.process.threads[thread].instructions > state.slice_instructions);
+        let is_wanted = || self.scheduler.wants(core);
+        has_executed && self.socket.cores[core].cycle() >= state.slice_start + self.scheduler.time_slice && is_wanted()
     }
 
     fn note_core_time(&mut self, core: usize, cycle: u64) {
-        self.busy_cycles += cycle.saturating_sub(self.core_states[core].slice_start);
+        self.socket.busy_cycles += cycle.saturating_sub(self.socket.states[core].slice_start);
     }
 
     /// The core has drained: its thread goes to the end of the queue.
     pub(super) fn preempt(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
-        let cycle = self.cores[core].cycle();
+        let cycle = self.socket.cores[core].cycle();
         self.note_core_time(core, cycle);
-        let state = &mut self.core_states[core];
+        let state = &mut self.socket.states[core];
         state.is_preempting = false;
         state.thread = None;
-        self.thread_states[thread] = ThreadState::Ready;
+        self.process.states[thread] = ThreadState::Ready;
         self.keep_frame(thread);
-        self.ready.push_back(thread);
+        self.scheduler.ready.push_back(thread);
         self.assign_next(core, cycle, context);
     }
 
     /// The thread of `core` has come to a synchronisation event, at `now`.
     pub(super) fn handle_event(&mut self, core: usize, thread: usize, now: u64, context: &mut Context<'_>) {
-        debug_assert_eq!(self.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
-        let event = self.threads[thread].event().clone();
+        debug_assert_eq!(self.process.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
+        let event = self.process.threads[thread].event().clone();
         if matches!(event, Event::SpinRelease { kind: SpinReleaseKind::Count | SpinReleaseKind::TakesLock, .. }) {
-            self.cores[core].expect_release(&mut self.threads[thread], &mut self.table);
+            self.socket.cores[core].expect_release(&mut self.process.threads[thread], &mut self.process.table);
         }
-        let own = &mut self.threads[thread];
+        let own = &mut self.process.threads[thread];
         own.pass_event();
         own.clock = event.clock().map_or(own.clock, |clock| clock.max(own.clock));
-        self.cores[core].stats.synchronisations += 1;
+        self.socket.cores[core].stats.synchronisations += 1;
         let is_join = matches!(event, Event::ThreadJoin { .. });
         let proceeds = match event {
             Event::Roi { begin } => {
-                self.regions.set(begin, self.time(now));
+                self.process.regions.set(begin, self.time(now));
                 true
             }
             Event::ThreadCreate { clock, thread: created } => {
                 let created = created.0 as usize;
-                if let Some(created) = self.threads.get_mut(created) {
+                if let Some(created) = self.process.threads.get_mut(created) {
                     created.clock = created.clock.max(clock);
                 }
-                if self.thread_states.get(created) == Some(&ThreadState::Unstarted) {
+                if self.process.states.get(created) == Some(&ThreadState::Unstarted) {
                     self.make_ready(created, now, context);
                 }
                 self.synchronise(thread, &event, now, context)
@@ -192,13 +229,13 @@ impl Host {
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),
         };
-        if self.synchronisation.remembers_many() {
-            self.synchronisation.forget_before(self.clock_passed_by_all());
+        if self.process.synchronisation.remembers_many() {
+            self.process.synchronisation.forget_before(self.clock_passed_by_all());
         }
         if proceeds {
-            self.cores[core].resume_at(now);
+            self.socket.cores[core].resume_at(now);
         } else {
-            self.thread_states[thread] = ThreadState::Blocked;
+            self.process.states[thread] = ThreadState::Blocked;
             self.keep_frame(thread);
             if !is_join {
                 self.note_wait(thread, now);
@@ -210,36 +247,36 @@ impl Host {
     /// A place in the process clock that every thread has passed. One that is to be created comes to nothing before the place of its creation.
     fn clock_passed_by_all(&self) -> Clock {
         let goes_on = |(_, state): &(_, &ThreadState)| !matches!(state, ThreadState::Unstarted | ThreadState::Ended);
-        let threads = self.threads.iter().zip(&self.thread_states).filter(goes_on);
+        let threads = self.process.threads.iter().zip(&self.process.states).filter(goes_on);
         threads.map(|(thread, _)| thread.passed_clock()).min().unwrap_or_default()
     }
 
     /// The thread of `core` is at the end of its record.
     pub(super) fn handle_end(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
-        let cycle = self.cores[core].cycle();
-        self.finished_at = self.finished_at.max(self.time(cycle));
-        self.end_thread(thread);
+        let cycle = self.socket.cores[core].cycle();
+        self.process.finished_at = self.process.finished_at.max(self.time(cycle));
+        self.process.end_thread(thread);
         let id = ThreadId(thread as u32);
         // Stores that the record announces and does not have: it is cut.
-        for PendingRelease { clock, lock, .. } in std::mem::take(&mut self.threads[thread].releases) {
-            let decision = self.synchronisation.stored(id, clock, lock);
+        for PendingRelease { clock, lock, .. } in std::mem::take(&mut self.process.threads[thread].releases) {
+            let decision = self.process.synchronisation.stored(id, clock, lock);
             self.wake_all(&decision.woken, cycle, context);
         }
-        let decision = self.synchronisation.end(id);
+        let decision = self.process.synchronisation.end(id);
         self.wake_all(&decision.woken, cycle, context);
         self.leave(core, cycle, context);
     }
 
     /// Takes notice of stores that a core made to words at which threads spin.
     pub(super) fn notice_stores(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
-        if self.cores[core].watched_stores.is_empty() {
+        if self.socket.cores[core].watched_stores.is_empty() {
             return;
         }
         let now = self.cycle(context.now());
-        for store in std::mem::take(&mut self.cores[core].watched_stores) {
+        for store in std::mem::take(&mut self.socket.cores[core].watched_stores) {
             self.give_release(thread, &store, store.cycle.max(now), context);
-            for woken in self.spins.stored(thread, store.address, store.size) {
-                self.synchronisation.store_seen(ThreadId(woken as u32));
+            for woken in self.process.spins.stored(thread, store.address, store.size) {
+                self.process.synchronisation.store_seen(ThreadId(woken as u32));
                 self.make_ready(woken, store.cycle.max(now), context);
             }
         }
@@ -248,10 +285,10 @@ impl Host {
     /// The thread's store has taken effect: those who wait for it go on.
     fn give_release(&mut self, thread: usize, store: &WatchedStore, cycle: u64, context: &mut Context<'_>) {
         let stored = store.address..store.address + u64::from(store.size.max(1));
-        let releases = &mut self.threads[thread].releases;
+        let releases = &mut self.process.threads[thread].releases;
         let Some(at) = releases.iter().position(|release| stored.contains(&release.word)) else { return };
         let PendingRelease { clock, lock, .. } = releases.remove(at).expect("it is there");
-        let decision = self.synchronisation.stored(ThreadId(thread as u32), clock, lock);
+        let decision = self.process.synchronisation.stored(ThreadId(thread as u32), clock, lock);
         self.wake_all(&decision.woken, cycle, context);
     }
 
@@ -262,10 +299,10 @@ impl Host {
         };
         let id = ThreadId(thread as u32);
         let decision = match (kind, after) {
-            _ if self.recorded_order.is_some() => return true,
-            (SpinReleaseKind::LeftOut, _) => self.synchronisation.stored(id, clock, None),
-            (SpinReleaseKind::TakesLock, _) => self.synchronisation.take_word(id, clock, lock),
-            (_, Some(after)) => self.synchronisation.wait_for_word(id, clock, object, after),
+            _ if self.process.recorded_order.is_some() => return true,
+            (SpinReleaseKind::LeftOut, _) => self.process.synchronisation.stored(id, clock, None),
+            (SpinReleaseKind::TakesLock, _) => self.process.synchronisation.take_word(id, clock, lock),
+            (_, Some(after)) => self.process.synchronisation.wait_for_word(id, clock, object, after),
             (_, None) => return true,
         };
         self.wake_all(&decision.woken, now, context);
@@ -276,21 +313,21 @@ impl Host {
     fn wait_for_store(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let Event::SpinWait { clock, object, wake, iterations } = *event else { unreachable!("the event is a wait") };
         if let Some(wake) = wake {
-            if self.recorded_order.is_some() {
+            if self.process.recorded_order.is_some() {
                 return true;
             }
-            let decision = self.synchronisation.wait_for_word(ThreadId(thread as u32), clock, object, wake);
+            let decision = self.process.synchronisation.wait_for_word(ThreadId(thread as u32), clock, object, wake);
             self.wake_all(&decision.woken, now, context);
             return decision.proceeds;
         }
-        self.unnamed_waits += u64::from(iterations > 0);
-        let word = (self.table.frame(object >> 12) << 12) | (object & 0xfff);
-        let proceeds = self.spins.arrive(thread, word);
-        for cpu in &mut self.cores {
-            cpu.watch_filter |= self.spins.filter();
+        self.process.waits.unnamed += u64::from(iterations > 0);
+        let word = (self.process.table.frame(object >> 12) << 12) | (object & 0xfff);
+        let proceeds = self.process.spins.arrive(thread, word);
+        for cpu in &mut self.socket.cores {
+            cpu.watch_filter |= self.process.spins.filter();
         }
         if !proceeds {
-            self.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);
+            self.process.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);
         }
         proceeds
     }
@@ -303,7 +340,7 @@ impl Host {
 
     fn leave(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
         self.note_core_time(core, cycle);
-        self.core_states[core].thread = None;
+        self.socket.states[core].thread = None;
         self.assign_next(core, cycle, context);
     }
 }

@@ -49,16 +49,16 @@ impl WaitingFrames {
 impl Host {
     /// `thread` has left its core: its frame stays in memory, or is read again when it goes on.
     pub(super) fn keep_frame(&mut self, thread: usize) {
-        let (bytes, stored) = self.threads[thread].frame_bytes();
-        if !self.waiting_frames.keep(thread, bytes, stored) {
-            self.threads[thread].put_frame_away();
+        let (bytes, stored) = self.process.threads[thread].frame_bytes();
+        if !self.process.waiting_frames.keep(thread, bytes, stored) {
+            self.process.threads[thread].put_frame_away();
         }
     }
 
     /// `thread` has got a core.
     pub(super) fn take_up_frame(&mut self, thread: usize) {
-        self.waiting_frames.release(thread);
-        if let Err(error) = self.threads[thread].take_up_frame() {
+        self.process.waiting_frames.release(thread);
+        if let Err(error) = self.process.threads[thread].take_up_frame() {
             self.error.get_or_insert(error);
         }
     }

@@ -168,7 +168,7 @@ pub fn host_config(machine: &Machine) -> HostConfig {
 impl Bench {
     /// Threads that leave their core keep nothing of their records in memory.
     pub fn keep_no_frames(&mut self) {
-        self.host.waiting_frames.keep_none();
+        self.host.process.waiting_frames.keep_none();
     }
 
     fn new(setup: Setup, script: Script) -> Bench {
@@ -197,7 +197,7 @@ impl Bench {
         if !setup.is_code_cold {
             warm_code(&mut host);
         }
-        let memory = Memory::new(host.period);
+        let memory = Memory::new(host.clock.period);
         let mut queue = EventQueue::default();
         host.start(&mut Context::new(Time::ZERO, HOST, &mut queue, &wires));
         Bench { queue, wires, now: Time::ZERO, host, memory, boundaries: Vec::new() }
@@ -247,19 +247,19 @@ impl Bench {
         while self.step() || self.unblock() {}
         assert!(self.host.error.is_none(), "{:?}", self.host.error);
         assert!(self.host.is_finished(), "nothing can go on: {:?}", self.host.waiting());
-        assert!(self.host.cores.iter().all(|core| core.is_drained()), "something is left in a core");
+        assert!(self.host.socket.cores.iter().all(|core| core.is_drained()), "something is left in a core");
         self.host.cycle(self.host.finished_at())
     }
 
     /// The physical line of a virtual address.
     pub fn line(&mut self, address: u64) -> LineAddress {
-        LineAddress::containing((self.host.table.frame(address >> 12) << 12) | (address & 0xfff))
+        LineAddress::containing((self.host.process.table.frame(address >> 12) << 12) | (address & 0xfff))
     }
 
     /// Brings a line into the caches of `core`, to be read or as its own, before anything runs.
     pub fn warm(&mut self, core: usize, address: u64, want: Want) {
         let line = self.line(address);
-        self.host.caches.access_functionally(Request {
+        self.host.socket.caches.access_functionally(Request {
             core,
             line,
             want,
@@ -274,14 +274,14 @@ impl Bench {
 
     /// Takes a clean line out of the first-level data cache of `core`.
     pub fn forget_l1d(&mut self, core: usize, line: LineAddress) {
-        let copy = self.host.caches.l1d[core].remove(line).expect("the line is there");
+        let copy = self.host.socket.caches.l1d[core].remove(line).expect("the line is there");
         assert_ne!(copy.state, State::Modified, "its content would be lost");
     }
 
     /// Puts a copy of a line that should not be there into the first-level data cache of `core`.
     pub fn plant_l1d(&mut self, core: usize, address: u64, copy: Line) {
         let line = self.line(address);
-        self.host.caches.l1d[core].insert(line, copy);
+        self.host.socket.caches.l1d[core].insert(line, copy);
     }
 
     /// Takes down which versions loads observe and stores make.
@@ -327,7 +327,7 @@ impl Bench {
     /// The first-level data cache's copy of a line.
     pub fn l1d(&mut self, core: usize, address: u64) -> Option<Line> {
         let line = self.line(address);
-        self.host.caches.l1d[core].get(line).copied()
+        self.host.socket.caches.l1d[core].get(line).copied()
     }
 
     /// The state of that copy.
@@ -337,7 +337,7 @@ impl Bench {
 
     /// What a core counted.
     pub fn core(&self, core: usize) -> &CoreStats {
-        &self.host.cores[core].stats
+        &self.host.socket.cores[core].stats
     }
 
     /// The cycle in which the read of a line was first sent.
@@ -372,14 +372,14 @@ impl Bench {
 
 /// Brings all code into every core's instruction cache.
 fn warm_code(host: &mut Host) {
-    let blocks = std::sync::Arc::clone(&host.blocks);
+    let blocks = std::sync::Arc::clone(&host.process.blocks);
     for block in blocks.iter().filter(|block| block.end > block.address) {
         for line in block.address / 64..=(block.end - 1) / 64 {
-            let line = LineAddress((host.table.frame(line >> 6) << 6) | (line & 63));
-            for core in 0..host.cores.len() {
+            let line = LineAddress((host.process.table.frame(line >> 6) << 6) | (line & 63));
+            for core in 0..host.socket.cores.len() {
                 let side = Side::Instruction;
                 let request = Request { core, line, want: Want::Read, side, cause: Cause::InstructionFetch, issued: 0 };
-                host.caches.access_functionally(request);
+                host.socket.caches.access_functionally(request);
             }
         }
     }

@@ -348,7 +348,7 @@ fn h223_what_is_remembered_of_wakes_does_not_grow_with_the_record() {
     let mut bench = Setup::machine(&["core.count=4"]).run(script);
     let mut most = 0;
     while bench.step() {
-        most = most.max(bench.host().synchronisation.remembered());
+        most = most.max(bench.host().process.synchronisation.remembered());
     }
     bench.end();
     assert!(most < 300, "{most} words of 64 places; the 40,000 signals have 625");

@@ -1,0 +1,98 @@
+//! Logs of what a host does: none of them changes the simulation, and none is allocated unless it is enabled.
+
+use super::Host;
+use crate::cache::observation_log::ObservationLog;
+use crate::cache::persist_sites::PersistSites;
+use crate::core::Core;
+use crate::core::store_log::{Performed, StoreLog};
+use crate::line::{LineAddress, Version};
+
+#[cfg(doc)]
+use crate::cache::hierarchy::Hierarchy;
+
+/// The logs that cores write. Those of the caches are theirs.
+#[derive(Clone, Default)]
+pub(super) struct Observers {
+    /// Which versions loads observe and stores make.
+    pub observations: Option<Box<ObservationLog>>,
+    /// Which store makes which version.
+    pub stores: Option<Box<StoreLog>>,
+}
+
+/// A line of PM became dirty or clean, with the version that was stored or sent to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirtyLineChange {
+    /// A store took effect in a core's first level.
+    Stored(LineAddress, Version),
+    /// The last level sent it to memory.
+    WrittenBack(LineAddress, Version),
+}
+
+impl Host {
+    /// Starts logging what this host is promised about PM; the log is [`Hierarchy::persist_log`].
+    pub fn log_persists(&mut self) {
+        self.socket.caches.log_persists();
+    }
+
+    /// Starts logging which versions of PM lines loads observe and stores make.
+    pub fn log_observations(&mut self) {
+        let period = self.clock.period;
+        self.observers.observations.get_or_insert_with(|| Box::new(ObservationLog::new(period)));
+    }
+
+    /// Starts logging which store makes which version of a PM line.
+    pub fn log_stores(&mut self) {
+        self.observers.stores.get_or_insert_default();
+    }
+
+    /// Starts counting which instructions persist and which fences wait for them; to be called before the start.
+    pub fn log_persist_sites(&mut self) {
+        let sites = PersistSites::new(self.socket.cores.len(), self.clock.period, self.store_queue_entries());
+        self.socket.caches.persist_sites = Some(Box::new(sites));
+    }
+
+    /// Turns the counting of time for persist sites on or off.
+    pub fn count_persist_sites(&mut self, counts: bool) {
+        if let Some(sites) = &mut self.socket.caches.persist_sites {
+            sites.count(counts);
+        }
+    }
+
+    /// The persist sites, if they are counted.
+    pub fn persist_sites(&self) -> Option<&PersistSites> {
+        self.socket.caches.persist_sites.as_deref()
+    }
+
+    /// The log of stores, if it is kept.
+    pub fn stores(&self) -> Option<&StoreLog> {
+        self.observers.stores.as_deref()
+    }
+
+    /// Starts logging which lines of PM become dirty and which are written back, for [`Host::dirty_lines_changed`].
+    pub fn log_dirty_lines(&mut self) {
+        self.log_stores();
+        self.socket.caches.log_written_back();
+    }
+
+    /// Calls `change` for each line of PM that a store made dirty since the last call, then for each that was written back.
+    pub fn dirty_lines_changed(&mut self, mut change: impl FnMut(DirtyLineChange)) {
+        for entry in self.observers.stores.iter_mut().flat_map(|log| log.take()) {
+            if let Performed::Store(version) = entry.performed {
+                change(DirtyLineChange::Stored(entry.line, version));
+            }
+        }
+        self.socket
+            .caches
+            .take_written_back()
+            .for_each(|(line, version)| change(DirtyLineChange::WrittenBack(line, version)));
+    }
+
+    /// The log of observations, if it is kept.
+    pub fn observations(&self) -> Option<&ObservationLog> {
+        self.observers.observations.as_deref()
+    }
+
+    fn store_queue_entries(&self) -> usize {
+        self.socket.cores.first().map_or(0, Core::store_queue_entries)
+    }
+}

@@ -1,0 +1,204 @@
+//! The process that runs on a host: its program, its threads, and how they wait for each other.
+
+use std::sync::Arc;
+
+use super::recorded_order::RecordedOrder;
+use super::regions::Regions;
+use super::scheduler::ThreadState;
+use super::spin::SpinWatch;
+use super::waiting_frames::WaitingFrames;
+use super::{Host, Workload};
+use crate::address_space::page_table::PageTable;
+use crate::core::persist::PersistPolicy;
+use crate::core::synchronisation::Synchronisation;
+use crate::core::thread::Thread;
+use crate::core::write_order::WriteOrder;
+use crate::isa::micro_op::{DecodedBlock, Operation};
+use crate::kernel::Context;
+use crate::line::LineAddress;
+use crate::record::ThreadId;
+use crate::time::Time;
+
+/// A process: all that would be the same on other cores and caches.
+#[derive(Clone)]
+pub(super) struct Process {
+    pub blocks: Arc<[DecodedBlock]>,
+    pub persist: PersistPolicy,
+    pub table: PageTable,
+    pub threads: Vec<Thread>,
+    /// What each thread is doing.
+    pub states: Vec<ThreadState>,
+    /// Instructions of all threads. The sum is needed each time a core has run, and there may be many threads.
+    pub instructions: u64,
+    /// How many threads have ended.
+    pub ended: usize,
+    /// When the last of them did.
+    pub finished_at: Time,
+    /// All threads before this one have been started.
+    first_unstarted: usize,
+    pub waiting_frames: WaitingFrames,
+    pub synchronisation: Synchronisation,
+    pub spins: SpinWatch,
+    /// Set if synchronisation keeps its recorded order.
+    pub recorded_order: Option<Box<RecordedOrder>>,
+    /// Set if threads wait for the writes of others that the record says they saw.
+    pub write_order: Option<Box<WriteOrder>>,
+    pub regions: Regions,
+    pub waits: WaitCounts,
+    /// Whether the record can name the store that ended a wait at a polled word.
+    pub names_spin_waits: bool,
+}
+
+/// Waits that the record does not explain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WaitCounts {
+    /// Ended because nothing else could go on.
+    pub forced: u64,
+    /// At a polled word, for a store that the record does not name.
+    pub unnamed: u64,
+}
+
+impl Process {
+    /// A process about to start; `workload` names its pins and its limit of PM writes besides, which are the host's.
+    pub fn new(workload: Workload) -> Process {
+        let info = workload.record.info();
+        let has_markers = |block: &DecodedBlock| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker);
+        let has_regions = info.options.roi.is_some() || workload.blocks.iter().any(has_markers);
+        let names_spin_waits = info.names_spin_waits();
+        let thread = |thread: usize| Thread::new(workload.record.reader(ThreadId(thread as u32)));
+        let mut threads: Vec<_> = (0..workload.record.threads()).map(thread).collect();
+        for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
+            thread.limit = limit;
+        }
+        Process {
+            blocks: workload.blocks,
+            persist: workload.persist,
+            table: workload.table,
+            states: vec![ThreadState::Unstarted; threads.len()],
+            instructions: 0,
+            ended: 0,
+            finished_at: Time::ZERO,
+            first_unstarted: 0,
+            waiting_frames: WaitingFrames::new(threads.len()),
+            threads,
+            synchronisation: Synchronisation::default(),
+            spins: SpinWatch::default(),
+            recorded_order: None,
+            write_order: None,
+            regions: Regions::new(has_regions),
+            waits: WaitCounts::default(),
+            names_spin_waits,
+        }
+    }
+
+    /// Whether every thread has ended.
+    pub fn is_finished(&self) -> bool {
+        self.ended == self.threads.len()
+    }
+
+    /// The first thread that no other has created yet.
+    pub fn next_unstarted(&mut self) -> Option<usize> {
+        let states = &self.states[self.first_unstarted..];
+        let next = states.iter().position(|state| *state == ThreadState::Unstarted);
+        self.first_unstarted += next.unwrap_or(states.len());
+        next.map(|_| self.first_unstarted)
+    }
+
+    /// Marks `thread` as ended.
+    pub fn end_thread(&mut self, thread: usize) {
+        let state = std::mem::replace(&mut self.states[thread], ThreadState::Ended);
+        self.ended += usize::from(state != ThreadState::Ended);
+        self.waiting_frames.release(thread);
+    }
+}
+
+impl Host {
+    /// Ends one wait, when no event is left and threads still wait: the wait for a region to settle, else one that nothing will end; says whether
+    /// there was one.
+    pub fn unblock(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.is_powered() {
+            return false;
+        }
+        let cycle = self.cycle(context.now());
+        if self.process.regions.settle() {
+            self.resume_held(cycle, context);
+            return true;
+        }
+        self.end_blocked_at_their_limits(cycle);
+        if self.force_order(cycle, context) || self.force_write_order(cycle, context) {
+            self.process.waits.forced += u64::from(!self.limits.is_limited);
+            return true;
+        }
+        let forced = self.process.synchronisation.force().map(|thread| thread.0 as usize);
+        let Some(thread) = forced.or_else(|| self.process.next_unstarted()) else { return false };
+        self.process.spins.give_up(thread);
+        if let Some(order) = &mut self.process.recorded_order {
+            order.forced(thread);
+        }
+        // Threads that stop at a position leave others waiting for what lies behind it; that says nothing about the record.
+        self.process.waits.forced += u64::from(!self.limits.is_limited);
+        self.make_ready(thread, cycle, context);
+        true
+    }
+
+    /// Ends, at `cycle`, the threads that wait at the position at which they stop.
+    fn end_blocked_at_their_limits(&mut self, cycle: u64) {
+        if !self.limits.is_limited {
+            return;
+        }
+        for index in 0..self.process.threads.len() {
+            let (thread, state) = (&self.process.threads[index], self.process.states[index]);
+            if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) && thread.instructions >= thread.limit {
+                self.process.synchronisation.give_up(thread.id);
+                self.process.end_thread(index);
+                self.process.spins.give_up(index);
+                self.note_wait_over(index, cycle);
+            }
+        }
+    }
+
+    /// Instructions of the record dispatched so far, including those that only warm.
+    pub fn instructions(&self) -> u64 {
+        self.process.instructions
+    }
+
+    /// Instructions that each thread has dispatched.
+    pub fn positions(&self) -> Vec<u64> {
+        self.process.threads.iter().map(|thread| thread.instructions).collect()
+    }
+
+    /// When the last thread ended.
+    pub fn finished_at(&self) -> Time {
+        self.process.finished_at
+    }
+
+    /// Waits that were ended because nothing else could go on.
+    pub fn forced_waits(&self) -> u64 {
+        self.process.waits.forced
+    }
+
+    /// Whether the record can name the store that ended a wait at a polled word.
+    pub fn names_spin_waits(&self) -> bool {
+        self.process.names_spin_waits
+    }
+
+    /// Instructions in loops that read the same addresses again and again but were not recognised as waits.
+    pub fn polling_instructions(&self) -> u64 {
+        self.process.threads.iter().map(|thread| thread.polling).sum()
+    }
+
+    /// Waits at a polled word for a store that the record does not name.
+    pub fn unnamed_waits(&self) -> u64 {
+        self.process.waits.unnamed
+    }
+
+    /// The memory that has run out, if the program touches more of it than the machine has.
+    pub fn exhausted_memory(&self) -> Option<&str> {
+        self.process.table.exhausted()
+    }
+
+    /// The physical line of a virtual address, if the program has touched its page.
+    pub fn line_of(&self, address: u64) -> Option<LineAddress> {
+        self.process.table.physical(address).map(LineAddress::containing)
+    }
+}
