@@ -1,6 +1,8 @@
 //! What a core does when its thread comes to an event of the record.
 
-use super::pipeline::{Core, Environment, Pause, Progress};
+use super::dispatch::Progress;
+use super::environment::Environment;
+use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::address_space::page_table::PageTable;
@@ -105,11 +107,6 @@ pub fn meaning(event: &Event) -> Meaning {
     }
 }
 
-/// The bit of a line in the filters of watched words: by the low six bits of its number.
-pub fn watch_bit(word: u64) -> u64 {
-    1 << ((word / 64) & 63)
-}
-
 impl Core {
     /// Deals with the thread's next event as far as a core can.
     pub(super) fn come_to_event(&mut self, env: &mut Environment<'_>) -> Result<Progress, RecordError> {
@@ -121,7 +118,7 @@ impl Core {
         match meaning(env.thread.event()) {
             Meaning::Nothing => {
                 if matches!(env.thread.event(), Event::KernelWrite { .. } | Event::PersistCall { .. }) {
-                    env.log_call(self.time(self.dispatch_cycle));
+                    env.log_call(self.time(self.next_dispatch.cycle));
                 }
                 env.thread.pass_event();
                 Ok(Progress::Dispatched)
@@ -130,7 +127,7 @@ impl Core {
                 let progress = self.when_drained(Pause::Event);
                 if let Progress::Paused(_) = progress {
                     self.stats.system_calls += 1;
-                    self.dispatch_cycle += self.system_call_cycles();
+                    self.next_dispatch.cycle += self.system_call_cycles();
                     env.thread.pass_event();
                     return Ok(Progress::Dispatched);
                 }
@@ -205,14 +202,9 @@ impl Core {
         self.watch_word(word);
     }
 
-    /// Stores to the line of this word are noticed from now on.
-    pub fn watch_word(&mut self, word: u64) {
-        self.watch_filter |= watch_bit(word);
-    }
-
     /// What a system call costs.
     pub(super) fn system_call_cycles(&self) -> u64 {
-        Duration::from_ns(self.config.system_call_ns).as_ps().div_ceil(self.period.as_ps())
+        Duration::from_ns(self.config.system_call_ns).as_ps().div_ceil(self.timing.period.as_ps())
     }
 
     fn come_to_synchronisation(&mut self, access: Access, env: &mut Environment<'_>) -> Progress {
@@ -250,7 +242,7 @@ impl Core {
         if !self.is_drained() {
             return Progress::Blocked;
         }
-        self.dispatch_from(self.store_cycle.max(self.combining.last_complete()));
+        self.dispatch_from(self.effects.cycle.max(self.combining.last_complete()));
         self.when_drained(Pause::End)
     }
 }

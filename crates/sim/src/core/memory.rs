@@ -1,6 +1,7 @@
 //! Loads and address translation: from issue to data.
 
-use super::pipeline::{Core, CoreRequest, Environment};
+use super::environment::{CoreRequest, Environment};
+use super::pipeline::Core;
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
 use super::thread::{Extra, Thread};
@@ -89,7 +90,7 @@ impl LoadQueue {
 impl Core {
     /// A load issues at `cycle`.
     pub(super) fn load(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) {
-        let cycle = cycle + self.load_pipeline;
+        let cycle = cycle + self.timing.load_pipeline;
         let entry = self.rob.entry(slot);
         let (sequence, instruction, address, size) = (entry.sequence, entry.instruction, entry.address, entry.size);
         if address == 0 {
@@ -113,7 +114,7 @@ impl Core {
             // The store has to reach the cache first; its way there is taken to be as long as the load's.
             Forwarding::Partial(data) => {
                 let forwarding = u64::from(self.config.forwarding_cycles);
-                self.complete(slot, cycle.max(data) + forwarding + self.l1_latency);
+                self.complete(slot, cycle.max(data) + forwarding + self.timing.l1d);
                 return;
             }
             Forwarding::Waits(store) => {
@@ -127,7 +128,7 @@ impl Core {
         let (physical, cost) = self.translate(address, env);
         match cost {
             Translation::Hit => self.load_translated(slot, physical, cycle, cycle, env),
-            Translation::Walk => self.load_translated(slot, physical, cycle, cycle + self.walk_cycles, env),
+            Translation::Walk => self.load_translated(slot, physical, cycle, cycle + self.timing.walk, env),
             Translation::Read(line) => {
                 self.walk(Walk { entry: line, slot, physical, is_load: true, issued: cycle }, env);
             }
@@ -163,7 +164,7 @@ impl Core {
         self.stores.entry_mut(queue_index).physical = physical;
         match cost {
             Translation::Hit => Some(cycle),
-            Translation::Walk => Some(cycle + self.walk_cycles),
+            Translation::Walk => Some(cycle + self.timing.walk),
             Translation::Read(line) => {
                 self.walk(Walk { entry: line, slot, physical, is_load: false, issued: cycle }, env);
                 None
@@ -192,9 +193,9 @@ impl Core {
         let line = served.request.line;
         match served.request.side {
             Side::Instruction => {
-                if self.awaited_fetch == Some(line) {
-                    self.awaited_fetch = None;
-                    self.arrived_fetch = Some(line);
+                if self.front_end.awaited == Some(line) {
+                    self.front_end.awaited = None;
+                    self.front_end.arrived = Some(line);
                     self.dispatch_from(served.ready);
                 }
             }
@@ -256,14 +257,14 @@ impl Core {
                 Some(index) => {
                     self.stats.l1d_hits += 1;
                     let (ready, version) = (env.l1d.line(index).ready, env.l1d.line(index).version);
-                    let there = ready.max(cycle + self.l1_latency);
+                    let there = ready.max(cycle + self.timing.l1d);
                     data = data.max(there);
                     env.observe(there, line, version, Access::Hit);
                 }
                 None => {
                     self.stats.l1d_misses += 1;
                     self.rob.entry_mut(slot).outstanding += 1;
-                    self.load_missed(slot, line, issued, cycle + self.l1_latency, env);
+                    self.load_missed(slot, line, issued, cycle + self.timing.l1d, env);
                 }
             }
         }
@@ -371,7 +372,7 @@ impl Core {
         self.loads.walks = others;
         for walk in done {
             // One that joined the walk may issue only when its entry is there already.
-            let cycle = (ready + self.walk_cycles).max(walk.issued);
+            let cycle = (ready + self.timing.walk).max(walk.issued);
             if walk.is_load {
                 self.load_translated(walk.slot, walk.physical, walk.issued, cycle, env);
             } else {

@@ -4,16 +4,19 @@
 //! depends on something unknown (a line that is missing, a flush under way) waits for it in the reorder buffer or the store queue, while what is
 //! independent goes on; so misses overlap as far as the structures allow, and nothing is simulated cycle by cycle.
 //!
-//! Reading order: [`micro_op`](crate::isa::micro_op) (what is executed), [`thread`] (where it comes from), [`pipeline`] (dispatch to commit),
-//! [`memory`] (loads), [`store_queue`] and [`stores`] (stores, flushes, fences), then the parts they use.
+//! Reading order: [`micro_op`](crate::isa::micro_op) (what is executed), [`thread`] (where it comes from), [`pipeline`] (the core and commit),
+//! [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads), [`store_queue`] and [`stores`] (stores, flushes, fences), then the parts they use.
 
 pub mod branch_predictor;
 pub mod config;
 mod departures;
+pub mod dispatch;
+pub mod environment;
 pub mod events;
+pub mod execution;
+pub mod front_end;
 pub mod issue;
 pub mod memory;
-
 pub mod persist;
 mod persist_site;
 pub mod pipeline;
@@ -28,9 +31,11 @@ pub mod synchronisation;
 pub mod thread;
 pub mod translation;
 pub mod warm;
+pub mod watched;
 pub mod write_order;
 
 #[cfg(test)]
 mod tests;
 
-pub use pipeline::{Core, CoreRequest, Environment, Pause};
+pub use environment::{CoreRequest, Environment};
+pub use pipeline::{Core, Pause};

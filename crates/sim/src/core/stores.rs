@@ -5,10 +5,13 @@
 //! waits for is complete: every earlier flush and non-temporal store, unless it only orders. A locked instruction waits for all of that and then reads
 //! and writes atomically.
 
+use std::collections::VecDeque;
+
 use super::config::{ClflushOrder, CoreConfig, SfenceOrder};
+use super::environment::{CoreRequest, Environment};
 use super::issue::Unit;
 use super::memory::Waiter;
-use super::pipeline::{Core, CoreRequest, Environment, WatchedStore};
+use super::pipeline::Core;
 use super::reorder_buffer::UNKNOWN;
 use super::store_log::Performed;
 use super::store_queue::StoreEntry;
@@ -106,6 +109,17 @@ impl WriteCombining {
     }
 }
 
+/// How far stores, flushes and fences have taken effect, and what keeps the next ones.
+#[derive(Clone, Default)]
+pub(super) struct Effects {
+    /// When the last one took effect.
+    pub cycle: u64,
+    /// Stores that wait for an MSHR to fetch their lines, oldest first.
+    pub unowned: VecDeque<UnownedStore>,
+    /// The cycle behind the horizon in which the oldest store could take effect.
+    pub held: Option<u64>,
+}
+
 /// A store that found no MSHR to fetch its line for ownership.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnownedStore {
@@ -156,7 +170,7 @@ impl Core {
             let line = LineAddress::containing(physical);
             let store = UnownedStore { index: entry.queue_index, sequence: entry.sequence, line, reaches: cycle };
             if !self.own_ahead(&store, cycle, env) {
-                self.unowned.push_back(store);
+                self.effects.unowned.push_back(store);
             }
             self.train_by_store(entry.queue_index, cycle, env);
         }
@@ -177,13 +191,13 @@ impl Core {
 
     /// An MSHR has become known to be free at `cycle`: stores that found none to fetch their lines ahead of their turn look again, oldest first.
     pub(super) fn retry_ownership(&mut self, cycle: u64, env: &mut Environment<'_>) {
-        while let Some(&store) = self.unowned.front() {
+        while let Some(&store) = self.effects.unowned.front() {
             let entry = self.stores.entry_mut(store.index);
             let is_waiting = entry.sequence == store.sequence && entry.released == UNKNOWN;
             if is_waiting && !self.own_ahead(&store, cycle.max(store.reaches), env) {
                 return;
             }
-            self.unowned.pop_front();
+            self.effects.unowned.pop_front();
         }
     }
 
@@ -198,7 +212,7 @@ impl Core {
         }
         let entry = self.stores.entry_mut(store.index);
         self.stats.l1d_misses += u64::from(!std::mem::replace(&mut entry.has_missed, true));
-        let reaches = cycle + self.l1_latency;
+        let reaches = cycle + self.timing.l1d;
         self.miss(store.line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
         true
     }
@@ -215,15 +229,15 @@ impl Core {
 
     /// Sends what is left in the combining buffers: the thread is at its end.
     pub(super) fn send_combined(&mut self, env: &mut Environment<'_>) {
-        let cycle = self.store_cycle.max(self.commit_cycle);
+        let cycle = self.effects.cycle.max(self.last_commit.cycle);
         self.close_combining(cycle, env);
     }
 
     /// Lets everything at the head of the store queue take effect that can.
     pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
-        self.held_store = None;
+        self.effects.held = None;
         if !self.combining.open.is_empty() {
-            self.send_full(self.store_cycle, env);
+            self.send_full(self.effects.cycle, env);
         }
         while let Some(head) = self.stores.head() {
             if head.operation == Operation::Store && head.committed == UNKNOWN {
@@ -242,25 +256,25 @@ impl Core {
                 other => unreachable!("{other:?} does not use the store queue"),
             };
             let Some(cycle) = done else { return };
-            self.store_cycle = cycle;
+            self.effects.cycle = cycle;
             self.stores.release_head(cycle);
         }
     }
 
     /// The first cycle in which the head of the queue could take effect, if it has committed.
     fn turn(&self, entry: &StoreEntry) -> Option<u64> {
-        (entry.committed != UNKNOWN).then(|| entry.committed.max(self.store_cycle) + 1)
+        (entry.committed != UNKNOWN).then(|| entry.committed.max(self.effects.cycle) + 1)
     }
 
     /// The same for what completes only when it is the oldest of all, and so commits after that.
     fn turn_of_oldest(&self, entry: &StoreEntry) -> Option<u64> {
         let (slot, head) = self.rob.head()?;
         let is_oldest = slot == entry.slot && head.sequence == entry.sequence && head.outstanding == 0;
-        is_oldest.then(|| self.commit_cycle.max(self.store_cycle).max(head.ready) + 1)
+        is_oldest.then(|| self.last_commit.cycle.max(self.effects.cycle).max(head.ready) + 1)
     }
 
     pub(super) fn time(&self, cycle: u64) -> Time {
-        Time::ZERO + self.period * cycle
+        Time::ZERO + self.timing.period * cycle
     }
 
     fn perform_store(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
@@ -276,8 +290,8 @@ impl Core {
     fn perform_atomic(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
         let flushed = self.when_flushed(turn, env)?;
-        let cycle = self.own(entry, flushed, env)? + self.l1_latency;
-        let alone = self.commit_cycle.max(self.rob.entry(entry.slot).ready) + 1;
+        let cycle = self.own(entry, flushed, env)? + self.timing.l1d;
+        let alone = self.last_commit.cycle.max(self.rob.entry(entry.slot).ready) + 1;
         self.count_fence_stall(entry, FenceWait { alone, turn, ends: flushed }, env);
         self.stats.atomics += 1;
         self.complete(entry.slot, cycle);
@@ -304,9 +318,10 @@ impl Core {
                 return None;
             };
             // An older flush or non-temporal store takes the line as it is without this store.
-            let overtakes = if self.combining.sent.is_empty() { None } else { self.combining.reaches(line, self.now) };
-            if turn > self.horizon || overtakes.is_some() {
-                self.held_store = Some(overtakes.map_or(turn, |reaches| reaches + 1));
+            let overtakes =
+                if self.combining.sent.is_empty() { None } else { self.combining.reaches(line, self.window.now) };
+            if turn > self.window.horizon || overtakes.is_some() {
+                self.effects.held = Some(overtakes.map_or(turn, |reaches| reaches + 1));
                 return None;
             }
             env.l1d.touch(line, owned);
@@ -326,18 +341,6 @@ impl Core {
         Some(cycle)
     }
 
-    /// Notes a store if it may be to a word at which threads spin.
-    #[inline]
-    pub(super) fn watch(&mut self, address: u64, size: u16, cycle: u64) {
-        if self.watch_filter == 0 {
-            return;
-        }
-        let last = address + u64::from(size.max(1)) - 1;
-        if (address / LINE_BYTES..=last / LINE_BYTES).any(|line| self.watch_filter & (1 << (line & 63)) != 0) {
-            self.watched_stores.push(WatchedStore { address, size, cycle });
-        }
-    }
-
     fn ask_to_own(&mut self, line: LineAddress, issued: u64, cycle: u64, env: &mut Environment<'_>) {
         if let Some(mshr) = self.mshrs.find(line) {
             if !mshr.has(&Waiter::Stores) {
@@ -345,7 +348,7 @@ impl Core {
             }
             return;
         }
-        let cycle = cycle + self.l1_latency;
+        let cycle = cycle + self.timing.l1d;
         match self.mshrs.room(cycle) {
             Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, cycle, env),
             Room::At(later) => {
@@ -392,7 +395,7 @@ impl Core {
         let closes = cycle;
         let cycle = self.combining.room_at(cycle)?;
         let Combined { line, mask, youngest } = self.combining.open.remove(index);
-        let id = self.combining.send(line, cycle.max(self.now));
+        let id = self.combining.send(line, cycle.max(self.window.now));
         let issued = if mask.is_full() { youngest.min(cycle) } else { closes };
         env.log_store(self.time(cycle), line, Performed::SentCombined(id), (0, 0));
         if let Some(sites) = &mut env.sites {
@@ -448,7 +451,7 @@ impl Core {
             cycle = self.when_flushed(cycle, env)? + u64::from(self.config.fence_cycles);
         }
         self.combining.holding = None;
-        self.stats.clflush_stall.record(self.period * (cycle - turn));
+        self.stats.clflush_stall.record(self.timing.period * (cycle - turn));
         self.note_hold(entry, turn, cycle, env);
         if is_fence {
             if let Some(sites) = &mut env.sites {
@@ -495,8 +498,8 @@ impl Core {
     fn send_flush(&mut self, entry: &StoreEntry, turn: u64, flush: Flush, env: &mut Environment<'_>) -> Option<u64> {
         let cycle = self.combining.room_at(turn)?;
         let line = LineAddress::containing(entry.physical);
-        let reaches = cycle + self.l1_latency;
-        let id = self.combining.send(line, reaches.max(self.now));
+        let reaches = cycle + self.timing.l1d;
+        let id = self.combining.send(line, reaches.max(self.window.now));
         self.stats.flushes += 1;
         env.log_store(self.time(reaches), line, Performed::SentFlush(id), (entry.address, entry.size));
         if let Some(sites) = &mut env.sites {
@@ -521,7 +524,7 @@ impl Core {
     fn perform_oldest_fence(&mut self, entry: &StoreEntry, fence: Fence, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
         let cycle = self.when_awaited(fence, turn, env)? + u64::from(self.config.fence_cycles);
-        let alone = self.commit_cycle.max(self.rob.entry(entry.slot).ready) + 1;
+        let alone = self.last_commit.cycle.max(self.rob.entry(entry.slot).ready) + 1;
         self.stats.fences += 1;
         self.count_fence_stall(entry, FenceWait { alone, turn, ends: cycle }, env);
         self.complete(entry.slot, cycle);
@@ -540,7 +543,7 @@ impl Core {
     /// A fence or locked instruction goes on.
     fn count_fence_stall(&mut self, entry: &StoreEntry, wait: FenceWait, env: &mut Environment<'_>) {
         if wait.ends > wait.alone {
-            self.stats.fence_stall.record(self.period * (wait.ends - wait.alone));
+            self.stats.fence_stall.record(self.timing.period * (wait.ends - wait.alone));
         }
         if let Some(sites) = &mut env.sites {
             sites.fence(env.core, entry.instruction, wait);

@@ -27,11 +27,27 @@ pub const INITIAL_PACE: Pace = Pace(1 << PACE_SHIFT);
 
 const PACE_SHIFT: u32 = 8;
 
+impl Default for Pace {
+    fn default() -> Pace {
+        INITIAL_PACE
+    }
+}
+
 impl Pace {
     /// The pace of so many instructions in so many cycles; none if there were none.
     pub fn of(instructions: u64, cycles: u64) -> Option<Pace> {
         (instructions > 0).then(|| Pace(((cycles << PACE_SHIFT) / instructions).max(1)))
     }
+}
+
+/// How far a core has come while it only warms.
+#[derive(Clone, Default)]
+pub(super) struct Warming {
+    pace: Pace,
+    /// The part of a cycle that the last instructions have begun, in the unit of the pace.
+    fraction: u64,
+    /// Non-temporal stores that are being combined.
+    combined: Vec<(LineAddress, ByteMask)>,
 }
 
 /// What warming follows besides inside a region that is sampled.
@@ -78,7 +94,7 @@ impl Core {
     /// # Errors
     /// If the record cannot be read.
     pub fn warm(&mut self, horizon: u64, env: &mut WarmEnvironment<'_>) -> Result<Pause, RecordError> {
-        self.warm_pace = env.sampled.map_or(INITIAL_PACE, |sampled| sampled.pace);
+        self.warming.pace = env.sampled.map_or(INITIAL_PACE, |sampled| sampled.pace);
         let inserts_persists = env.inserts_persists();
         loop {
             self.warm_extras(env);
@@ -87,12 +103,12 @@ impl Core {
             {
                 return Ok(pause);
             }
-            if self.dispatch_cycle >= horizon || env.is_at_stop() {
+            if self.next_dispatch.cycle >= horizon || env.is_at_stop() {
                 return Ok(Pause::Horizon);
             }
             match env.thread.peek()? {
                 Step::Block(_) if env.thread.instructions >= env.thread.limit => {
-                    return Ok(Pause::End(self.dispatch_cycle));
+                    return Ok(Pause::End(self.next_dispatch.cycle));
                 }
                 Step::Block(block) => {
                     let decoded = &env.blocks[block as usize];
@@ -112,7 +128,7 @@ impl Core {
                 }
                 Step::End => {
                     if !env.sampled.is_some_and(|sampled| sampled.persist.before_end(env.thread)) {
-                        return Ok(Pause::End(self.dispatch_cycle));
+                        return Ok(Pause::End(self.next_dispatch.cycle));
                     }
                 }
             }
@@ -128,13 +144,13 @@ impl Core {
             }
             (Meaning::SystemCall, Some(_)) => {
                 self.stats.system_calls += 1;
-                self.dispatch_cycle += self.system_call_cycles();
+                self.next_dispatch.cycle += self.system_call_cycles();
                 env.thread.pass_event();
                 None
             }
             (Meaning::Region, _) | (Meaning::Synchronisation { .. }, None) => {
                 env.thread.phase = EventPhase::Accessed;
-                Some(Pause::Event(self.dispatch_cycle))
+                Some(Pause::Event(self.next_dispatch.cycle))
             }
             (Meaning::Call, sampled) => {
                 if !sampled.is_some_and(|sampled| sampled.persist.before_synchronisation(env.thread)) {
@@ -163,7 +179,7 @@ impl Core {
                         return None;
                     }
                 }
-                Some(Pause::Event(self.dispatch_cycle))
+                Some(Pause::Event(self.next_dispatch.cycle))
             }
         }
     }
@@ -181,10 +197,10 @@ impl Core {
         }
         for line in decoded.address / LINE_BYTES..=(decoded.end - 1) / LINE_BYTES {
             let page = line >> 6;
-            if page != self.code_page.0 {
-                self.code_page = (page, env.table.frame(page));
+            if page != self.front_end.code_page.0 {
+                self.front_end.code_page = (page, env.table.frame(page));
             }
-            let physical = LineAddress((self.code_page.1 << 6) | (line & 63));
+            let physical = LineAddress((self.front_end.code_page.1 << 6) | (line & 63));
             let cause = Cause::InstructionFetch;
             let request =
                 Request { core: env.core, line: physical, want: Want::Read, side: Side::Instruction, cause, issued: 0 };
@@ -220,9 +236,9 @@ impl Core {
     fn warm_instructions(&mut self, instructions: u64, env: &mut WarmEnvironment<'_>) {
         env.thread.instructions += instructions;
         self.stats.instructions += if env.sampled.is_some() { instructions } else { 0 };
-        let cycles = self.warm_fraction + instructions * self.warm_pace.0;
-        self.dispatch_cycle += cycles >> PACE_SHIFT;
-        self.warm_fraction = cycles & ((1 << PACE_SHIFT) - 1);
+        let cycles = self.warming.fraction + instructions * self.warming.pace.0;
+        self.next_dispatch.cycle += cycles >> PACE_SHIFT;
+        self.warming.fraction = cycles & ((1 << PACE_SHIFT) - 1);
     }
 
     /// Executes what is left of the current block, one micro-operation after the other; stops behind a marker.
@@ -236,7 +252,7 @@ impl Core {
                 self.warm_instructions(1, env);
             }
             if micro_op.operation == Operation::RoiMarker {
-                return Some(Pause::Marker { code: micro_op.slot, cycle: self.dispatch_cycle });
+                return Some(Pause::Marker { code: micro_op.slot, cycle: self.next_dispatch.cycle });
             }
         }
         env.thread.leave_block(block.micro_ops.len());
@@ -344,23 +360,23 @@ impl Core {
                 env.caches.write_around_functionally(line);
                 continue;
             }
-            let place = self.warm_combined.iter().position(|(open, _)| *open == line).unwrap_or_else(|| {
-                if self.warm_combined.len() >= self.combining.buffers {
-                    env.caches.write_around_functionally(self.warm_combined.remove(0).0);
+            let place = self.warming.combined.iter().position(|(open, _)| *open == line).unwrap_or_else(|| {
+                if self.warming.combined.len() >= self.combining.buffers {
+                    env.caches.write_around_functionally(self.warming.combined.remove(0).0);
                 }
-                self.warm_combined.push((line, ByteMask(0)));
-                self.warm_combined.len() - 1
+                self.warming.combined.push((line, ByteMask(0)));
+                self.warming.combined.len() - 1
             });
-            self.warm_combined[place].1.0 |= bytes_of_line(address, size, index).0;
-            if self.warm_combined[place].1.is_full() {
-                env.caches.write_around_functionally(self.warm_combined.remove(place).0);
+            self.warming.combined[place].1.0 |= bytes_of_line(address, size, index).0;
+            if self.warming.combined[place].1.is_full() {
+                env.caches.write_around_functionally(self.warming.combined.remove(place).0);
             }
         }
     }
 
     /// Non-temporal stores that still combine go to memory: at a fence, and before anything is timed.
     pub fn send_warm_combined(&mut self, caches: &mut Hierarchy) {
-        for (line, _) in self.warm_combined.drain(..) {
+        for (line, _) in self.warming.combined.drain(..) {
             caches.write_around_functionally(line);
         }
     }
@@ -369,7 +385,7 @@ impl Core {
     fn warm_access(&mut self, address: u64, size: u16, want: Want, env: &mut WarmEnvironment<'_>) {
         let physical = self.warm_translate(address, env);
         if want == Want::Own {
-            self.watch(physical, size, self.dispatch_cycle);
+            self.watch(physical, size, self.next_dispatch.cycle);
         }
         let lines = lines_of_access(address, size);
         self.warm_line(LineAddress::containing(physical), want, env);

@@ -7,8 +7,8 @@ use super::run_loop::Wake;
 use super::{Host, Workload};
 use crate::core::Pause;
 use crate::core::config::CoreConfig;
-use crate::core::pipeline::WatchedStore;
 use crate::core::thread::{EventPhase, PendingRelease};
+use crate::core::watched::WatchedStore;
 use crate::core::write_order::Writes;
 use crate::kernel::Context;
 use crate::record::{Clock, Event, SpinReleaseKind, ThreadId};
@@ -269,11 +269,11 @@ impl Host {
 
     /// Takes notice of stores that a core made to words at which threads spin.
     pub(super) fn notice_stores(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
-        if self.socket.cores[core].watched_stores.is_empty() {
+        if self.socket.cores[core].watched.stores.is_empty() {
             return;
         }
         let now = self.cycle(context.now());
-        for store in std::mem::take(&mut self.socket.cores[core].watched_stores) {
+        for store in std::mem::take(&mut self.socket.cores[core].watched.stores) {
             self.give_release(thread, &store, store.cycle.max(now), context);
             for woken in self.process.spins.stored(thread, store.address, store.size) {
                 self.process.synchronisation.store_seen(ThreadId(woken as u32));
@@ -324,7 +324,7 @@ impl Host {
         let word = (self.process.table.frame(object >> 12) << 12) | (object & 0xfff);
         let proceeds = self.process.spins.arrive(thread, word);
         for cpu in &mut self.socket.cores {
-            cpu.watch_filter |= self.process.spins.filter();
+            cpu.watched.filter |= self.process.spins.filter();
         }
         if !proceeds {
             self.process.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);

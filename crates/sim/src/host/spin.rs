@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::core::events::watch_bit;
+use crate::core::watched::watch_bit;
 
 /// The words at which threads spin.
 #[derive(Clone, Debug, Default)]
