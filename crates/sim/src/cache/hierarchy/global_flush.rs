@@ -3,7 +3,9 @@
 //! So is every non-temporal store that has left its core and waits for room or for a read of its line. Nothing else leaves the caches from then
 //! on: reads that waited are forgotten, the lines of flushes that waited are written back with all others, and no core is told of anything any more.
 
-use super::{BlockedWrite, Hierarchy, SharedLevel, Way, WriteAround};
+use super::Hierarchy;
+use super::levels::SharedLevel;
+use super::writes::{BlockedWrite, Way, WriteAround};
 use crate::address_map::is_pm;
 use crate::cache::array::State;
 use crate::line::{ByteMask, LineAddress, Version};

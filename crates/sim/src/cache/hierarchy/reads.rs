@@ -1,0 +1,111 @@
+//! Reads of memory: requests that missed the last level, and what waits for room to do so.
+
+use super::writes::free_slot;
+use super::{Departure, Hierarchy, Outcome, Request, Served};
+use crate::cache::between::Blocked;
+use crate::cache::mshr::Room;
+use crate::line::Version;
+use crate::message::{Message, Stage, Tag};
+
+/// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockedRead {
+    pub request: Request,
+    /// The cycle in which it missed.
+    pub missed: u64,
+}
+
+impl Hierarchy {
+    /// Memory has answered the read `message` at cycle `now`: adds everyone who is served by that to `served`, in order.
+    pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
+        let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
+        self.stats.read_completed(message, line);
+        let newest = match self.written.get(line.0) {
+            Version(0) => message.version,
+            written => written,
+        };
+        // What was written while only warming up has not been sent to memory yet.
+        if message.version != newest && !self.warm_writes.contains_key(&line) {
+            debug_assert!(false, "a read of {line:?} got {:?} and not {newest:?}, which left last", message.version);
+            self.stats.stale_reads += 1;
+        }
+        let (in_last, victim) = self.fill_shared(line, newest, now);
+        if let Some(victim) = victim {
+            self.write_back(victim, now);
+        }
+        for request in self.mshrs.resolve(line, now) {
+            served.push(self.serve_from_last(request, in_last, now));
+        }
+        if !self.writes_behind_reads.is_empty() {
+            for write in std::mem::take(&mut self.writes_behind_reads) {
+                self.write_around_since(write, now);
+            }
+        }
+        self.admit(now, served);
+    }
+
+    /// Serves a request whose line lies at `in_last` in the last level, and in none above it.
+    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64) -> Served {
+        let last = self.shared.len() - 1;
+        let ready = self.grant(&request, last, in_last, cycle) + self.way_back(last) + self.to_core(request.side);
+        let version = self.fill_first_level(&request, in_last, ready);
+        self.between.release(&request, ready);
+        Served { request, ready, version }
+    }
+
+    /// Asks memory at `cycle` for a line that may have been missed earlier: its latency runs from there.
+    pub(super) fn ask_memory(&mut self, read: BlockedRead, cycle: u64) {
+        let BlockedRead { request, missed } = read;
+        if let Some(mshr) = self.mshrs.find(request.line) {
+            self.stats.merged += 1;
+            mshr.add(request);
+            return;
+        }
+        if self.mshrs.room(cycle) != Room::Now || self.writes_under_way >= self.write_buffers {
+            self.stats.mshr_full += 1;
+            self.blocked.push_back(read);
+            return;
+        }
+        self.mshrs.allocate(request.line, request);
+        let cycle = self.behind_writes(request.line, cycle);
+        let tag = free_slot(&mut self.reads, request.line);
+        let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(request.issued));
+        message.stack.charge(Stage::Core, self.time_of(missed));
+        message.stack.charge(Stage::Cache, self.time_of(cycle));
+        self.departures.push(Departure { cycle, message });
+    }
+
+    /// Requests that found no MSHR go on as far as there is room now.
+    fn admit_blocked(&mut self, now: u64, served: &mut Vec<Served>) {
+        while let Some(&read) = self.blocked.front() {
+            let request = read.request;
+            // Room may come before it has even missed.
+            let cycle = read.missed.max(now);
+            let fits = self.mshrs.find(request.line).is_some()
+                || (self.mshrs.room(now) == Room::Now && self.writes_under_way < self.write_buffers);
+            if !fits {
+                return;
+            }
+            self.blocked.pop_front();
+            let last = self.shared.len() - 1;
+            match self.shared[last].array.find_and_touch(request.line) {
+                None => self.ask_memory(read, cycle),
+                // Another core's request has brought it meanwhile.
+                Some(in_last) => served.push(self.serve_from_last(request, in_last, cycle)),
+            }
+        }
+    }
+
+    /// Requests that found no room go on as far as there is some now.
+    pub(super) fn admit(&mut self, now: u64, served: &mut Vec<Served>) {
+        self.admit_blocked(now, served);
+        if self.between.is_idle() {
+            return;
+        }
+        for Blocked { request, level, missed } in self.between.take_blocked() {
+            if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
+                served.push(Served { request, ready, version });
+            }
+        }
+    }
+}
