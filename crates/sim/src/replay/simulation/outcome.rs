@@ -1,0 +1,150 @@
+//! What a replay returns: how it ended, what was counted, and why its figures may not be those of the program.
+
+use serde::{Deserialize, Serialize};
+
+use super::Simulation;
+use crate::error::SimulationError;
+use crate::host::Host;
+use crate::replay::sampling::Sample;
+use crate::stats::StatsNode;
+use crate::system::LinkEnd;
+use crate::time::{Duration, Time};
+
+/// How a replay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// At the end of the record.
+    Complete,
+    /// At the limit of PM writes.
+    LimitPmWrites,
+    /// At the limit of instructions.
+    LimitInstructions,
+}
+
+/// What was counted between two instants.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Its beginning.
+    pub start: Time,
+    /// Its end: the last of `host_ends`.
+    pub end: Time,
+    /// When each host came to the end of its region, or of its program; the beginning for a host that was at its end before.
+    pub host_ends: Vec<Time>,
+    /// Over how long it was counted: from the event that began it to the event that ended it, and at the end of a replay until what was under way
+    /// has come to rest.
+    pub counted: Duration,
+    /// What was counted in it.
+    pub stats: StatsNode,
+    /// How long its replay took, in seconds of the machine that replays.
+    pub host_seconds: f64,
+}
+
+/// What a replay gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// The regions of interest; one interval of everything if the program has none.
+    pub intervals: Vec<Interval>,
+    /// Whether the intervals are regions that the program marks.
+    pub has_regions: bool,
+    /// Instructions replayed, warming included.
+    pub instructions: u64,
+    /// Instructions of each thread at the end, host by host.
+    pub positions: Vec<Vec<u64>>,
+    /// The names of the hosts.
+    pub hosts: Vec<String>,
+    /// What was counted in the whole replay.
+    pub stats: StatsNode,
+    /// The ends of links, in the order of the machine file.
+    pub links: Vec<LinkEnd>,
+    /// What was measured if only a sample was replayed in detail.
+    pub sample: Option<Sample>,
+    /// Waits of all hosts that were ended because nothing else could go on.
+    pub forced_waits: u64,
+    /// Why the figures are not those of the program that was recorded; empty if they are.
+    pub unreliable_because: Vec<String>,
+    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting.
+    pub polling_instructions: u64,
+    /// What else a reader of the figures has to know.
+    pub warnings: Vec<String>,
+}
+
+impl Simulation {
+    pub(crate) fn finish(&mut self) -> Result<Outcome, SimulationError> {
+        self.check_rest()?;
+        self.close_region();
+        let wait_share = self.system.hosts().find_map(Host::sampled_wait_share).unwrap_or_default();
+        let sample = self.sampling.take().map(|sampling| sampling.finish(wait_share)).transpose()?;
+        let stats = self.system.stats();
+        let ended = if self.has_reached_shared_pm_writes || self.system.hosts().any(Host::has_reached_pm_writes_limit) {
+            Ended::LimitPmWrites
+        } else if self.options.instructions_limit.is_some_and(|limit| self.instructions() >= limit) {
+            Ended::LimitInstructions
+        } else {
+            Ended::Complete
+        };
+        let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
+        let warnings = self.warnings();
+        Ok(Outcome {
+            ended,
+            intervals: std::mem::take(&mut self.intervals),
+            has_regions: self.has_regions,
+            instructions: self.instructions(),
+            positions: self.system.hosts().map(Host::positions).collect(),
+            hosts: self.system.host_names().map(str::to_owned).collect(),
+            links: self.system.links().to_vec(),
+            sample,
+            forced_waits,
+            polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
+            unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
+            warnings,
+            stats,
+        })
+    }
+
+    /// Waits at words of which nothing says what ended them, in records of versions that say so, or of those that do not.
+    fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
+        let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
+        hosts.map(Host::unnamed_waits).sum()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.has_regions && self.intervals.is_empty() {
+            warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
+        }
+        let unnamed = self.unnamed_waits(true);
+        if unnamed > 0 {
+            warnings.push(format!(
+                "{} at a polled word for a store that the recorder did not see: {} with the next store there, which may be another one",
+                waits(unnamed),
+                if unnamed == 1 { "it ends" } else { "they end" }
+            ));
+        }
+        warnings
+    }
+}
+
+/// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program that was recorded; empty if it is.
+fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if forced_waits > 0 {
+        reasons.push(format!(
+            "{} ended because nothing else could go on: wake-ups are missing from the record, or come in another order",
+            waits(forced_waits)
+        ));
+    }
+    if unnamed_waits > 0 {
+        reasons.push(format!(
+            "{} for a store that the record does not name: records of its format version do not, so record the program again",
+            waits(unnamed_waits)
+        ));
+    }
+    reasons
+}
+
+fn waits(count: u64) -> String {
+    if count == 1 { "1 wait was".to_owned() } else { format!("{count} waits were") }
+}
