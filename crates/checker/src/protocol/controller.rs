@@ -227,10 +227,10 @@ impl<const S: usize, const I: usize> Model<S, I> {
     fn room<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, has_room: bool) -> OutputRoom {
         let in_flight = usize::from(self.bounds.in_flight);
         let mut room = [has_room; MessageClass::COUNT];
-        room[MessageClass::RequestWithData.index()] = world.links[buffer].drains.len() < in_flight;
-        room[MessageClass::Request.index()] = has_room && self.reads_below(world, buffer) < in_flight;
+        room[MessageClass::M2sRwd.index()] = world.links[buffer].drains.len() < in_flight;
+        room[MessageClass::M2sReq.index()] = has_room && self.reads_below(world, buffer) < in_flight;
         if let Some(above) = world.links.get(buffer + 1) {
-            room[MessageClass::NoDataResponse.index()] = has_room && above.acknowledgements.len() < in_flight;
+            room[MessageClass::S2mNdr.index()] = has_room && above.acknowledgements.len() < in_flight;
         }
         OutputRoom(room)
     }

@@ -14,18 +14,12 @@ use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::message::RequestName;
-use crate::message::{Message, MessageClass, Stage, Tag};
+use crate::message::{Message, Opcode, Stage, Tag, mem};
 use crate::stats::{Histogram, StatsNode};
 use crate::time::{Duration, Time};
 
 /// The first port to the fabric or the host bridge; others have the numbers that follow.
 pub const DEVICE_PORT: PortId = PortId(0);
-
-/// The classes of requests, in the order in which they are looked at, each with the class of its answers.
-const REQUEST_CLASSES: [(MessageClass, MessageClass); 2] = [
-    (MessageClass::Request, MessageClass::DataResponse),
-    (MessageClass::RequestWithData, MessageClass::NoDataResponse),
-];
 
 /// Wakes for requests that have passed the pipeline and for the medium.
 const SERVICE: u64 = 0;
@@ -39,8 +33,8 @@ pub struct Device {
     /// The pipeline's latency for answers that a queue gives.
     queue_answer: Duration,
     ports: Vec<Port>,
-    /// The port whose turn it is to give the medium a request, in the order of [`REQUEST_CLASSES`].
-    turns: [usize; 2],
+    /// The port whose turn it is to give the medium a request, in the order of [`mem::REQUEST_CLASSES`].
+    turns: [usize; mem::REQUEST_CLASSES.len()],
     medium: Medium,
     /// Answers in the pipeline, by the time at which they leave it.
     egress: VecDeque<(Time, Message)>,
@@ -84,7 +78,7 @@ impl Device {
             latency: Duration::from_ns(config.controller_latency_ns()),
             queue_answer: Duration::from_ns(config.queue_answer_ns()),
             ports: ports.map(|(link, number)| Port::new(PortId(number), link)).collect(),
-            turns: [0; 2],
+            turns: [0; mem::REQUEST_CLASSES.len()],
             medium: Medium::new(config, interleave),
             egress: VecDeque::new(),
             armed: Time::NEVER,
@@ -125,11 +119,13 @@ impl Device {
     }
 
     fn request_arrived(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
-        if message.is_write() {
-            self.stats.writes += 1;
-            self.stats.write_bytes += u64::from(message.mask.0.count_ones());
-        } else {
-            self.stats.reads += 1;
+        match message.opcode {
+            Opcode::MemRd => self.stats.reads += 1,
+            Opcode::MemWr | Opcode::MemWrPtl => {
+                self.stats.writes += 1;
+                self.stats.write_bytes += u64::from(message.mask.0.count_ones());
+            }
+            other => unreachable!("{other:?} is no request to memory"),
         }
         let port = usize::from(port.0);
         message.tag = tag_inside(message.tag, port, self.ports.len());
@@ -171,7 +167,7 @@ impl Device {
     /// The same where something has passed the pipeline.
     fn admit_heads(&mut self, context: &mut Context<'_>) -> bool {
         let mut has_moved = false;
-        for ingress in 0..REQUEST_CLASSES.len() {
+        for ingress in 0..mem::REQUEST_CLASSES.len() {
             let mut without = 0;
             while without < self.ports.len() {
                 let port = self.turns[ingress];
@@ -190,7 +186,7 @@ impl Device {
     /// Moves the first request of a class from that port into the medium, if it may go there.
     fn admit_from(&mut self, port: usize, ingress: usize, context: &mut Context<'_>) -> bool {
         let now = context.now();
-        let (class, answer) = REQUEST_CLASSES[ingress];
+        let (class, answer) = mem::REQUEST_CLASSES[ingress];
         let port = &mut self.ports[port];
         let Some((passed, message)) = port.ingress[ingress].queue.front() else { return false };
         if *passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
@@ -231,7 +227,7 @@ impl Device {
         let parts = answer.stack.parts_ps();
         let parts = [parts[Stage::DeviceQueue as usize], parts[Stage::Media as usize]];
         let latency = Duration::from_ps(parts.into_iter().sum());
-        if answer.class() == MessageClass::DataResponse {
+        if answer.opcode == Opcode::MemData {
             self.stats.read_bytes += LINE_BYTES;
             self.stats.read_latency_ps.record(latency);
         } else {
@@ -322,7 +318,7 @@ impl Component for Device {
         let mut waiting = Vec::new();
         for (number, port) in self.ports.iter().enumerate() {
             let place = if self.ports.len() == 1 { String::new() } else { format!("port {number}: ") };
-            for (ingress, (class, answer)) in port.ingress.iter().zip(REQUEST_CLASSES) {
+            for (ingress, (class, answer)) in port.ingress.iter().zip(mem::REQUEST_CLASSES) {
                 if !ingress.queue.is_empty() {
                     let requests = format!("{} {}", ingress.queue.len(), class.name());
                     waiting.push(format!("{place}{requests} wait for room in the medium"));

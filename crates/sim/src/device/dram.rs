@@ -124,7 +124,7 @@ impl Dram {
     /// How many requests of `class` can be queued.
     pub fn queue_entries(&self, class: MessageClass) -> usize {
         match class {
-            MessageClass::RequestWithData => self.write_queue_entries,
+            MessageClass::M2sRwd => self.write_queue_entries,
             _ => self.read_queue_entries,
         }
     }

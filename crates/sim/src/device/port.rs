@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::kernel::PortId;
 use crate::kernel::link::{LinkConfig, Transmitter};
 use crate::line::LineAddress;
-use crate::message::Message;
+use crate::message::{Message, mem};
 use crate::time::{Duration, Time};
 
 /// One end of a link.
@@ -13,8 +13,8 @@ use crate::time::{Duration, Time};
 pub struct Port {
     /// Sends answers, and returns the credits of requests.
     pub transmitter: Transmitter,
-    /// Requests that occupy buffer places of the link: those without data, and those with.
-    pub ingress: [Ingress; 2],
+    /// Requests that occupy buffer places of the link, in the order of [`mem::REQUEST_CLASSES`].
+    pub ingress: [Ingress; mem::REQUEST_CLASSES.len()],
 }
 
 /// Requests of one class, with the time at which each has passed the pipeline.

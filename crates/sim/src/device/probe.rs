@@ -132,7 +132,7 @@ impl Probe<'_> {
 
     fn note_answers(&mut self) {
         for Completion { answer, at, is_from_queue } in self.completions.drain(..) {
-            debug_assert!(matches!(answer.class(), MessageClass::DataResponse | MessageClass::NoDataResponse));
+            debug_assert!(matches!(answer.class(), MessageClass::S2mDrs | MessageClass::S2mNdr));
             let probed = &mut self.requests[answer.tag.0 as usize];
             probed.answered = at;
             probed.is_from_queue = is_from_queue;

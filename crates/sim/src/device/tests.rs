@@ -9,7 +9,7 @@ use crate::host_bridge::Interleave;
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
 use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, MessageClass, Stage, Tag};
+use crate::message::{Cause, Credits, Message, MessageClass, Stage, Tag};
 use crate::time::Time;
 
 const DEVICE: ComponentId = ComponentId(0);
@@ -36,9 +36,8 @@ struct Bench {
 /// 1 ns a flit, 5 ns of flight.
 fn link(credits: u16) -> LinkConfig {
     LinkConfig {
-        request_credits: 64,
-        request_with_data_credits: 64,
-        ..LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, credits)
+        credits: Credits::on_every_link(credits).with(MessageClass::M2sReq, 64).with(MessageClass::M2sRwd, 64),
+        ..LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, 0)
     }
 }
 
@@ -140,7 +139,7 @@ fn a_pm_read_takes_the_controller_twice_the_medium_and_the_link() {
     // 10 ns in, 100 ns, 10 ns out, two flits, 5 ns of flight; the credit goes back in a flit when the medium takes the request.
     assert_eq!(
         bench.run(),
-        [(23_000, Reached::Credit(MessageClass::Request)), (134_000, Reached::Answer(MessageClass::DataResponse, 0))]
+        [(23_000, Reached::Credit(MessageClass::M2sReq)), (134_000, Reached::Answer(MessageClass::S2mDrs, 0))]
     );
     assert!(bench.device.is_idle());
 }
@@ -200,10 +199,10 @@ fn a_full_write_queue_keeps_the_credits_and_reads_go_on() {
     let credits = |class| -> Vec<_> {
         reached.iter().filter(|(_, reached)| *reached == Reached::Credit(class)).map(|(time, _)| *time).collect()
     };
-    assert_eq!(credits(MessageClass::Request), [16_000]);
+    assert_eq!(credits(MessageClass::M2sReq), [16_000]);
     // Two places at 10 ns; the medium begins with a write, because the queue is at its high watermark, and ends it at 210 ns: room for the
     // third. Then the read has its turn, and the next write ends at 510 ns.
-    assert_eq!(credits(MessageClass::RequestWithData), [16_000, 16_000, 216_000, 516_000]);
+    assert_eq!(credits(MessageClass::M2sRwd), [16_000, 16_000, 216_000, 516_000]);
     let stats = bench.device.counters();
     assert_eq!((stats.write_queue_full, stats.write_queue_full_ps), (2, 200_000 + 300_000));
     assert_eq!((stats.read_queue_full, stats.reads, stats.writes), (0, 1, 4));
@@ -219,12 +218,12 @@ fn a_device_whose_answers_cannot_leave_takes_no_more_than_it_can_keep() {
         bench.arrives(line * 50, read(line));
     }
     let reached = bench.run();
-    let taken = reached.iter().filter(|(_, reached)| *reached == Reached::Credit(MessageClass::Request)).count();
+    let taken = reached.iter().filter(|(_, reached)| *reached == Reached::Credit(MessageClass::M2sReq)).count();
     assert_eq!(taken, 3, "one answer is under way, two wait for credits");
     assert!(!bench.device.is_idle());
     assert_eq!(bench.device.waiting(), ["17 m2s_req wait for room in the medium", "2 s2m_drs wait for credits"]);
     bench.returns_credits = true;
-    bench.handle(Time::from_ps(2_000_000), Event::Credit { port: DEVICE_PORT, class: MessageClass::DataResponse });
+    bench.handle(Time::from_ps(2_000_000), Event::Credit { port: DEVICE_PORT, class: MessageClass::S2mDrs });
     bench.run();
     assert_eq!(bench.messages.len(), 20);
     assert!(bench.device.is_idle() && bench.device.waiting().is_empty());

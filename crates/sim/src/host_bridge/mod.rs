@@ -22,7 +22,7 @@ pub use stats::{HostBridgeStats, NodeCounts};
 use crate::kernel::link::Transmitter;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::LineAddress;
-use crate::message::{Message, MessageClass, Stage};
+use crate::message::{Message, MessageClass, Opcode, Stage, mem};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use tags::TagTable;
@@ -150,8 +150,11 @@ impl HostBridge {
 impl Component for HostBridge {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
-            Event::Arrival { port: HOST_PORT, message } => self.request_arrived(message, context),
-            Event::Arrival { port, message } => self.answer_arrived(port, message, context),
+            Event::Arrival { port, message } => match message.opcode {
+                Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => self.request_arrived(message, context),
+                // Of CXL.mem too: it is the answer to a request that left here.
+                _ => self.answer_arrived(port, message, context),
+            },
             Event::Credit { port, class } => self.memory_port(port).transmitter.credit_returned(class, context),
             Event::Wake { .. } => self.fabric_crossed(context),
         }
@@ -174,7 +177,7 @@ impl Component for HostBridge {
     fn waiting(&self) -> Vec<String> {
         let mut waiting = Vec::new();
         for (index, port) in self.memory_ports.iter().enumerate() {
-            for class in MessageClass::ALL {
+            for (class, _) in mem::REQUEST_CLASSES {
                 let count = port.transmitter.waiting(class);
                 if count > 0 {
                     waiting.push(format!("{count} {} wait for credits of port {}", class.name(), index + 1));
@@ -197,7 +200,7 @@ impl Component for HostBridge {
             let credits = |class: MessageClass| {
                 (format!("port {}: {} credits", index + 1, class.name()), port.transmitter.credits(class).into())
             };
-            gauges.extend([MessageClass::Request, MessageClass::RequestWithData].map(credits));
+            gauges.extend(mem::REQUEST_CLASSES.map(|(class, _)| credits(class)));
         }
         gauges
     }

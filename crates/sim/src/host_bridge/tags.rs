@@ -26,7 +26,7 @@ pub struct TagTable {
 impl TagTable {
     /// Gives `request` a tag of this port, which is free again when [`Self::answered`] takes it.
     pub fn rename(&mut self, request: &mut Message, is_watched: bool) {
-        let answer = if request.is_write() { MessageClass::NoDataResponse } else { MessageClass::DataResponse };
+        let answer = if request.is_write() { MessageClass::S2mNdr } else { MessageClass::S2mDrs };
         let outstanding = Some(Outstanding { tag: request.tag, line: request.line, answer, is_watched });
         request.tag = match self.free.pop() {
             Some(slot) => {

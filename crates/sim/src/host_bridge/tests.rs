@@ -197,7 +197,7 @@ fn a_port_without_credits_holds_its_own_traffic_only() {
     let ports: Vec<_> = bench.run().iter().map(|sent| sent.2).collect();
     assert_eq!(ports, [DRAM_PORT, PM_PORT]);
     assert_eq!(bench.bridge.waiting()[0], "2 m2s_req wait for credits of port 1");
-    bench.handle(60_000, Event::Credit { port: DRAM_PORT, class: MessageClass::Request });
+    bench.handle(60_000, Event::Credit { port: DRAM_PORT, class: MessageClass::M2sReq });
     let sent = bench.run();
     assert_eq!((sent[0].0, sent[0].3.line), (66_000, LineAddress(1)));
 }
@@ -214,7 +214,7 @@ fn an_answer_gives_its_buffer_place_back_at_once() {
             _ => None,
         })
         .unwrap();
-    assert_eq!(credit, (56_000, MEMORY, DRAM_PORT, MessageClass::DataResponse));
+    assert_eq!(credit, (56_000, MEMORY, DRAM_PORT, MessageClass::S2mDrs));
 }
 
 #[test]

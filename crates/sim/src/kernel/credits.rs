@@ -149,7 +149,7 @@ impl Credits {
 mod tests {
     use super::*;
 
-    const CLASS: MessageClass = MessageClass::Request;
+    const CLASS: MessageClass = MessageClass::M2sReq;
     const TO: (ComponentId, PortId) = (ComponentId(3), PortId(1));
 
     fn give_back(credits: &mut Credits, from: usize, key: Key, present: Key) -> Option<Key> {

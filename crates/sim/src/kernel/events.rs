@@ -282,7 +282,7 @@ mod tests {
 
     const TAKER: ComponentId = ComponentId(1);
     const PORT: PortId = PortId(0);
-    const CLASS: MessageClass = MessageClass::Request;
+    const CLASS: MessageClass = MessageClass::M2sReq;
 
     #[test]
     fn credits_that_have_arrived_when_all_become_events_come_before_what_is_pending() {

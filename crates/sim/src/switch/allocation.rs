@@ -9,7 +9,7 @@ use super::tags::Requester;
 use super::{STAGES_FROM_ALLOCATION, Switch, WAKE_CONTROLLER, WAKE_PORT};
 use crate::kernel::trace::Place;
 use crate::kernel::{Context, PortId};
-use crate::message::{Message, MessageClass, Opcode, Stage};
+use crate::message::{Message, MessageClass, Opcode, Route, Stage};
 use crate::time::{Duration, Time};
 
 /// What the allocator of a port finds.
@@ -138,7 +138,7 @@ impl Switch {
         if let Some(requester) = requester {
             message.tag = self.outstanding.insert(requester);
         }
-        let occupied_until = now + self.crossbar_flit * slots(message.class()) / SLOTS_PER_FLIT;
+        let occupied_until = now + self.crossbar_flit * message.class().slots() / SLOTS_PER_FLIT;
         self.inputs[source / MessageClass::COUNT].free = occupied_until;
         self.ports[port.index()].output_free = occupied_until;
         self.ports[port.index()].transmitter.offer(message, &mut context.at(at_transmitter));
@@ -151,8 +151,8 @@ impl Switch {
         }
         let (buffered, _) = self.leave_ingress(source, to.index(), self.stage, context);
         let mut message = buffered.message;
-        let requester = match message.opcode {
-            Opcode::Cmp | Opcode::MemData => {
+        let requester = match message.class().route() {
+            Route::ByTag => {
                 let Requester::Neighbour { tag, is_counted, .. } = self.outstanding.remove(message.tag) else {
                     unreachable!("the controller's acknowledgements leave by no port");
                 };
@@ -162,7 +162,7 @@ impl Switch {
                 }
                 None
             }
-            Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
+            Route::ByLine => {
                 let port = PortId((source / MessageClass::COUNT) as u16);
                 let is_counted = message.opcode == Opcode::MemRd && self.persists_here(message.line);
                 Some(Requester::Neighbour { port, tag: message.tag, is_counted })
@@ -325,13 +325,5 @@ impl Switch {
     }
 }
 
-/// Slots of a flit, in the crossbar as on a link.
+/// Slots of a flit, in the crossbar as on a link. A message occupies those of its header and its data.
 const SLOTS_PER_FLIT: u64 = 4;
-
-/// Slots that a message occupies in the crossbar: its header, and a line of data.
-fn slots(class: MessageClass) -> u64 {
-    match class {
-        MessageClass::Request | MessageClass::NoDataResponse => 1,
-        MessageClass::RequestWithData | MessageClass::DataResponse => 5,
-    }
-}

@@ -2,10 +2,10 @@
 //!
 //! A switch is a four-stage pipelined router: (1) buffer write and decoding, (2) routing and the persist buffer's lookup, (3) switch
 //! allocation, (4) switch traversal. Each port has one ingress buffer for each message class, first in, first out, with as many places as the
-//! link that feeds it has credits. Requests (M2S) are routed by HDM ranges, answers (S2M) by the tag that the switch gave the request. The
-//! heads of the buffers that want the same port are served in turn, and a head is allocated only when the link behind the port has a
-//! credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that head-of-line blocking and
-//! credit stalls emerge.
+//! link that feeds it has credits. A class says how its messages are routed: requests by their line, through HDM ranges, answers by the tag that the
+//! switch gave the request. The heads of the buffers that want the same port are served in turn, and a head is allocated only when the link behind
+//! the port has a credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that head-of-line
+//! blocking and credit stalls emerge. A persist buffer takes part in CXL.mem; all else passes it by.
 //!
 //! What an allocated message will do is certain: it is handed to its transmitter at once, dated two stages later. So a message costs the
 //! switch two events: it arrives, and it is ready.
@@ -33,7 +33,7 @@ pub use stats::SwitchStats;
 use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::{LineAddress, Version};
-use crate::message::{Message, MessageClass, Opcode, Stage};
+use crate::message::{Message, MessageClass, Opcode, Route, Stage};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use arbitration::Arbiter;
@@ -187,23 +187,19 @@ impl Switch {
 
     /// Where a message that came in at `port` goes, as far as that is known before it is the head of its buffer.
     fn destination(&self, port: PortId, message: &Message) -> Destination {
-        let direction = self.ports[port.index()].direction;
-        match message.opcode {
-            Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => {
-                debug_assert_ne!(direction, PortDirection::Downstream, "requests come from the hosts");
-                if message.is_write() && self.persists_here(message.line) {
-                    Destination::Controller
-                } else {
-                    Destination::Port(self.routing.port(message.line))
-                }
-            }
-            Opcode::Cmp | Opcode::MemData => {
-                debug_assert_ne!(direction, PortDirection::Upstream, "answers come from the devices");
-                match self.outstanding.requester(message.tag) {
-                    Requester::Neighbour { port, .. } => Destination::Port(port),
-                    Requester::PersistBuffer(_) => Destination::Controller,
-                }
-            }
+        let class = message.class();
+        debug_assert!(
+            self.ports[port.index()].direction.receives(class.direction()),
+            "{} does not come in at {port:?}",
+            class.name()
+        );
+        match class.route() {
+            Route::ByLine if message.is_write() && self.persists_here(message.line) => Destination::Controller,
+            Route::ByLine => Destination::Port(self.routing.port(message.line)),
+            Route::ByTag => match self.outstanding.requester(message.tag) {
+                Requester::Neighbour { port, .. } => Destination::Port(port),
+                Requester::PersistBuffer(_) => Destination::Controller,
+            },
         }
     }
 
@@ -333,7 +329,7 @@ impl Component for Switch {
     fn gauges(&self) -> Vec<(String, u64)> {
         let mut gauges = Vec::new();
         for (id, port) in self.ports.iter().enumerate() {
-            for class in MessageClass::ALL {
+            for class in port.places.carried() {
                 let (name, waiting) = (class.name(), port.ingress[class.index()].len() as u64);
                 gauges.push((format!("port {id}: {name} waiting"), waiting));
                 gauges.push((format!("port {id}: {name} credits"), port.transmitter.credits(class).into()));

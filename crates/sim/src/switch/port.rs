@@ -4,19 +4,30 @@ use std::collections::VecDeque;
 
 use crate::kernel::PortId;
 use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::message::{Message, MessageClass};
+use crate::message::{Credits, Direction, Message, MessageClass};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
 /// Which way a port looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortDirection {
-    /// Towards the hosts: requests come in.
+    /// Towards the hosts: what travels downstream comes in.
     Upstream,
-    /// Towards the devices, or a switch further down: answers come in.
+    /// Towards the devices, or a switch further down: what travels upstream comes in.
     Downstream,
     /// Towards a switch with hosts and devices behind it: both come in.
     Both,
+}
+
+impl PortDirection {
+    /// Whether messages that travel this way come in at such a port.
+    pub fn receives(self, direction: Direction) -> bool {
+        match self {
+            PortDirection::Upstream => direction == Direction::Downstream,
+            PortDirection::Downstream => direction == Direction::Upstream,
+            PortDirection::Both => true,
+        }
+    }
 }
 
 /// What a switch has to know of one of its ports.
@@ -138,7 +149,8 @@ pub struct Port {
     pub transmitter: Transmitter,
     /// What came in and has not left its buffer, per class.
     pub ingress: [IngressBuffer; MessageClass::COUNT],
-    places: [u16; MessageClass::COUNT],
+    /// Places of the ingress buffers.
+    pub places: Credits,
     /// From when on the crossbar's output to this port is free.
     pub output_free: Time,
     /// When this port is looked at again, if that is arranged.
@@ -154,7 +166,7 @@ impl Port {
             direction: description.direction,
             transmitter: Transmitter::new(id, &description.link),
             ingress: Default::default(),
-            places: description.link.credits(),
+            places: description.link.credits,
             output_free: Time::ZERO,
             retry_at: None,
             no_credit_since: [None; MessageClass::COUNT],
@@ -168,7 +180,7 @@ impl Port {
         self.stats.received[class] += 1;
         self.ingress[class].push(buffered);
         debug_assert!(
-            self.ingress[class].len() <= usize::from(self.places[class]),
+            self.ingress[class].len() <= usize::from(self.places.by_class()[class]),
             "the neighbour sent more than its credits allow"
         );
     }
@@ -197,11 +209,6 @@ impl Port {
         true
     }
 
-    /// Places of its ingress buffers, per class.
-    pub fn places(&self) -> [u16; MessageClass::COUNT] {
-        self.places
-    }
-
     /// Power is gone.
     pub fn power_fail(&mut self) {
         self.transmitter.power_fail();
@@ -218,7 +225,8 @@ impl Port {
     /// Everything counted up to `now`, as a tree.
     pub fn stats(&self, now: Time) -> StatsNode {
         let per_class = |values: &[u64; MessageClass::COUNT]| {
-            StatsNode::group(MessageClass::ALL.map(|class| (class.name(), StatsNode::Counter(values[class.index()]))))
+            let carried = self.places.carried();
+            StatsNode::group(carried.map(|class| (class.name(), StatsNode::Counter(values[class.index()]))))
         };
         StatsNode::group([
             ("received", per_class(&self.stats.received)),

@@ -17,6 +17,7 @@ use crate::isa::micro_op::{Fence, Flush};
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{ComponentId, EventQueue, PortId, Wires};
 use crate::line::LineAddress;
+use crate::message::mem;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
 use crate::time::{Duration, Time};
 use crate::traffic::{Generator, Keys, StreamConfig, footprint};
@@ -393,13 +394,7 @@ fn local_connection(medium: &MediumConfig) -> LinkConfig {
         MediumConfig::Dram(dram) => (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries),
         MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
     };
-    LinkConfig {
-        request_credits: reads,
-        request_with_data_credits: writes,
-        no_data_response_credits: writes,
-        data_response_credits: reads,
-        ..LinkConfig::new(FlitFormat::Bytes68, f64::INFINITY, 0.0, 0)
-    }
+    LinkConfig { credits: mem::credits(reads, writes), ..LinkConfig::new(FlitFormat::Bytes68, f64::INFINITY, 0.0, 0) }
 }
 
 fn hdm_ranges(decoders: &[DecoderEntry], port_of: impl Fn(EdgeId) -> PortId) -> Result<Vec<HdmRange>, String> {

@@ -78,8 +78,8 @@ impl Bench {
     }
 }
 
-const DATA: MessageClass = MessageClass::DataResponse;
-const DONE: MessageClass = MessageClass::NoDataResponse;
+const DATA: MessageClass = MessageClass::S2mDrs;
+const DONE: MessageClass = MessageClass::S2mNdr;
 
 #[test]
 fn a_read_brings_its_block_whose_other_lines_come_from_the_buffer() {

@@ -161,6 +161,6 @@ mod tests {
         (0..4).for_each(|line| dram.accept(read(line), Time::ZERO, &mut Vec::new()));
         assert!(!dram.has_room(&read(8)));
         assert!(dram.has_room(&read(4)));
-        assert_eq!(dram.queue_entries(MessageClass::Request), 8);
+        assert_eq!(dram.queue_entries(MessageClass::M2sReq), 8);
     }
 }

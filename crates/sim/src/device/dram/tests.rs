@@ -116,7 +116,7 @@ impl Bench {
 
     /// Lines of reads in the order answered, with the clock cycle in which the data ended.
     fn reads(&self) -> Vec<(u64, u64)> {
-        let is_read = |completion: &&Completion| completion.answer.class() == MessageClass::DataResponse;
+        let is_read = |completion: &&Completion| completion.answer.class() == MessageClass::S2mDrs;
         self.completions
             .iter()
             .filter(is_read)

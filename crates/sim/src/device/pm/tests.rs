@@ -90,8 +90,8 @@ impl Bench {
     }
 }
 
-const DATA: MessageClass = MessageClass::DataResponse;
-const DONE: MessageClass = MessageClass::NoDataResponse;
+const DATA: MessageClass = MessageClass::S2mDrs;
+const DONE: MessageClass = MessageClass::S2mNdr;
 
 #[test]
 fn reads_of_different_banks_go_side_by_side_and_those_of_one_bank_in_turn() {

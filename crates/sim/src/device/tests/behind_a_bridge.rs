@@ -22,7 +22,7 @@ struct System {
 }
 
 fn system(credits: u16, pm: PmConfig, dram: DramConfig) -> System {
-    let link = LinkConfig { request_credits: credits, request_with_data_credits: credits, ..link(credits) };
+    let link = LinkConfig::new(FlitFormat::Bytes68, 68.0, 5.0, credits);
     let range = |base, port| HdmRange::new(base, 1 << 30, 256, vec![PortId(port)]).unwrap();
     let decoder = HdmDecoder::new(vec![range(0, 1), range(PM_BASE, 2)]).unwrap();
     let port = PortDescription { link: link.clone(), keeps_order: true };
@@ -128,7 +128,7 @@ proptest! {
             prop_assert_eq!(answer.stack.charged_until(), time);
             let parts: u64 = answer.stack.parts_ps().iter().copied().sum();
             prop_assert_eq!(parts, answer.stack.total().as_ps());
-            if answer.class() == MessageClass::NoDataResponse {
+            if answer.class() == MessageClass::S2mNdr {
                 complete[index] = complete[index].max(answer.version.0);
                 if is_pm(line(index)) {
                     prop_assert!(system.pm.durable_version(line(index)).unwrap().0 >= complete[index]);

@@ -73,7 +73,7 @@ fn a_port_whose_answers_cannot_leave_does_not_hold_up_the_other() {
     }
     let answered: Vec<u64> = bench.answers().iter().map(|(_, line)| *line).collect();
     assert_eq!(answered, (20..28).collect::<Vec<_>>());
-    let credit = Event::Credit { port: PORTS[0], class: MessageClass::DataResponse };
+    let credit = Event::Credit { port: PORTS[0], class: MessageClass::S2mDrs };
     bench.handle(Time::from_ps(9_000_000), credit);
     let mut answered: Vec<u64> = bench.answers().iter().map(|(_, line)| *line).collect();
     answered.sort_unstable();

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flit::FlitFormat;
-use crate::message::MessageClass;
+use crate::message::Credits;
 use crate::time::Duration;
 
 /// A link, both directions alike.
@@ -35,26 +35,14 @@ pub struct LinkConfig {
     #[schemars(range(min = 8, max = 255))]
     #[serde(default = "retry_buffer_flits_max")]
     pub retry_buffer_flits: u16,
-    /// Buffer places at the receiver for M2S Req, and so the credits the transmitter starts with.
-    #[garde(range(min = 1, max = 4096))]
-    #[schemars(range(min = 1, max = 4096))]
-    pub request_credits: u16,
-    /// Buffer places for M2S RwD.
-    #[garde(range(min = 1, max = 4096))]
-    #[schemars(range(min = 1, max = 4096))]
-    pub request_with_data_credits: u16,
-    /// Buffer places for S2M NDR.
-    #[garde(range(min = 1, max = 4096))]
-    #[schemars(range(min = 1, max = 4096))]
-    pub no_data_response_credits: u16,
-    /// Buffer places for S2M DRS.
-    #[garde(range(min = 1, max = 4096))]
-    #[schemars(range(min = 1, max = 4096))]
-    pub data_response_credits: u16,
+    /// Buffer places at the receiver for each class of messages that the link carries.
+    #[garde(custom(Credits::check))]
+    #[serde(flatten)]
+    pub credits: Credits,
 }
 
 impl LinkConfig {
-    /// A link without errors, with `credits` places for each class.
+    /// A link without errors, with `credits` places for each class that every link carries.
     pub fn new(flit_format: FlitFormat, bandwidth_gb_per_s: f64, latency_ns: f64, credits: u16) -> LinkConfig {
         LinkConfig {
             bandwidth_gb_per_s,
@@ -62,21 +50,8 @@ impl LinkConfig {
             latency_ns,
             bit_error_rate: 0.0,
             retry_buffer_flits: retry_buffer_flits_max(),
-            request_credits: credits,
-            request_with_data_credits: credits,
-            no_data_response_credits: credits,
-            data_response_credits: credits,
+            credits: Credits::on_every_link(credits),
         }
-    }
-
-    /// Credits per class, in the order of [`MessageClass::ALL`].
-    pub fn credits(&self) -> [u16; MessageClass::COUNT] {
-        [
-            self.request_credits,
-            self.request_with_data_credits,
-            self.no_data_response_credits,
-            self.data_response_credits,
-        ]
     }
 
     /// How long one flit occupies the link.

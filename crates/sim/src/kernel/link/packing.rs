@@ -4,17 +4,8 @@ use super::flit::FlitFormat;
 use super::packing_68::Packing68;
 use super::packing_256::Packing256;
 use super::schedule::{Flit, Schedule};
-use crate::message::{MessageClass, Opcode};
+use crate::message::Opcode;
 use crate::time::Time;
-
-/// The slots of data of a message. The byte enables of a `MemWrPtl` take one more: after the data with 68 bytes, as a trailer with 256.
-pub(super) fn data_slots(opcode: Opcode) -> u64 {
-    match opcode {
-        Opcode::MemRd | Opcode::Cmp => 0,
-        Opcode::MemWr | Opcode::MemData => 4,
-        Opcode::MemWrPtl => 5,
-    }
-}
 
 /// Where a message went.
 #[derive(Clone, Copy, Debug)]
@@ -68,28 +59,5 @@ impl Packing {
             Packing::Bytes68(_) => Packing::Bytes68(Packing68::default()),
             Packing::Bytes256(packing) => Packing::Bytes256(packing.emptied()),
         };
-    }
-}
-
-/// Headers that share one slot: S2M NDR and DRS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct SharedSlot {
-    pub no_data: u8,
-    pub with_data: u8,
-}
-
-impl SharedSlot {
-    /// The slot with one more header of `class`; nothing if the class never shares.
-    pub fn and(self, class: MessageClass) -> Option<SharedSlot> {
-        match class {
-            MessageClass::NoDataResponse => Some(SharedSlot { no_data: self.no_data + 1, ..self }),
-            MessageClass::DataResponse => Some(SharedSlot { with_data: self.with_data + 1, ..self }),
-            MessageClass::Request | MessageClass::RequestWithData => None,
-        }
-    }
-
-    /// Whether nothing is in it that can share.
-    pub fn is_empty(self) -> bool {
-        self == SharedSlot::default()
     }
 }

@@ -2,8 +2,8 @@
 //! (HS, 10 bytes) for a header.
 //!
 //! The rules (CXL 3.1, 4.3.2 to 4.3.4, with the tables of slot formats and of messages per 128-byte group; recalled):
-//! - An M2S Req or RwD header fills H or a G slot. S2M headers share: H takes two of them; G three NDR, three DRS, or a DRS with two NDR; HS one.
-//! - The slots 0 to 7, and those from 8 on, take at most 4 Req, 2 RwD, 6 NDR and 3 DRS headers each.
+//! - A header fills a slot or shares it with others, as the slot formats of the protocols say, and the slots 0 to 7, and those from 8 on, take so many
+//!   headers of a class at most (`message/mem.rs` has those of CXL.mem).
 //! - Data take G slots only, in the order of their headers and without gaps. H and HS are packed whether data roll over or not.
 //! - Of the latency-optimised variant, slots 0 to 6 arrive with the first half. (Slot 7 lies across its CRC.)
 //!
@@ -11,19 +11,16 @@
 //!
 //! Simplified: a header goes into the first slot that can take it, not into the best; the variant's first half never waits for the FEC.
 
-use super::packing::{Placement, SharedSlot, data_slots};
+use super::headers::{Headers, MAX_IN_GROUP_256, may_share, takes};
+use super::packing::Placement;
 use super::schedule::{Flit, Schedule};
-use crate::message::{MessageClass, Opcode};
+use crate::message::{HeaderSlot, MessageClass, Opcode};
 use crate::time::Time;
 
 const SLOTS: u8 = 15;
 const SLOTS_PER_QUARTER: u8 = 4;
 /// The first slot of the second 128-byte group; HS in the latency-optimised variant.
 const SECOND_GROUP: u8 = 8;
-/// Headers that a 128-byte group takes at most, by class.
-const HEADERS_MAX: [u8; MessageClass::COUNT] = [4, 2, 6, 3];
-
-type Headers = [u8; MessageClass::COUNT];
 
 /// The flits that are still being packed.
 #[derive(Clone, Debug)]
@@ -38,8 +35,9 @@ pub(super) struct Packing256 {
     /// The last slot with a header, which may lie in an earlier flit; all flits after that one hold data only.
     header_flit: Flit,
     header_slot: u8,
-    shared: SharedSlot,
-    /// Headers in the two groups of that flit, by class.
+    /// The headers in that slot; none if they share it with no others.
+    shared: Headers,
+    /// The headers in the two groups of that flit.
     headers: [Headers; 2],
 }
 
@@ -53,7 +51,7 @@ impl Packing256 {
             has_hs: true,
             header_flit: Flit::default(),
             header_slot: 0,
-            shared: SharedSlot::default(),
+            shared: Headers::NONE,
             headers: Default::default(),
         }
     }
@@ -72,7 +70,7 @@ impl Packing256 {
     pub fn place(&mut self, opcode: Opcode, now: Time, schedule: &mut Schedule) -> Placement {
         let takes_slot = self.place_header(opcode.class(), now, schedule);
         let header = self.header_flit;
-        let data = data_slots(opcode);
+        let data = opcode.data_slots();
         let (mut last, mut slot) = (header, self.header_slot);
         for _ in 0..data {
             slot = self.place_data(now, schedule);
@@ -85,13 +83,14 @@ impl Packing256 {
 
     /// Whether the header took a slot of its own.
     fn place_header(&mut self, class: MessageClass, now: Time, schedule: &mut Schedule) -> bool {
-        if !self.shared.is_empty()
+        let shared = self.shared.and(class);
+        if self.shared != Headers::NONE
             && is_open(&self.header_flit, self.header_slot, now, schedule)
             && self.has_room(group(self.header_slot), class)
-            && let Some(shared) = self.shared.and(class).filter(|&shared| self.is_format(self.header_slot, shared))
+            && shared.fit(self.kind(self.header_slot))
         {
             self.shared = shared;
-            self.headers[group(self.header_slot)][class.index()] += 1;
+            self.add_header(group(self.header_slot), class);
             return false;
         }
         let slot = self.free_slot(class, now, schedule).unwrap_or_else(|| {
@@ -108,8 +107,8 @@ impl Packing256 {
         }
         self.header_flit = self.tail;
         self.header_slot = slot;
-        self.headers[group(slot)][class.index()] += 1;
-        self.shared = SharedSlot::default().and(class).unwrap_or_default();
+        self.add_header(group(slot), class);
+        self.shared = if may_share(class) { Headers::NONE.and(class) } else { Headers::NONE };
         true
     }
 
@@ -120,9 +119,8 @@ impl Packing256 {
         if quarter == 0 && !self.has_h && has_room(0) {
             return Some(0);
         }
-        let is_answer = matches!(class, MessageClass::NoDataResponse | MessageClass::DataResponse);
         // Headers and data stay in order: what comes next goes behind it.
-        let may_take_hs = is_answer && self.next > SECOND_GROUP;
+        let may_take_hs = takes(HeaderSlot::Hs256, class) && self.next > SECOND_GROUP;
         if !self.has_hs && may_take_hs && quarter * SLOTS_PER_QUARTER <= SECOND_GROUP && has_room(SECOND_GROUP) {
             return Some(SECOND_GROUP);
         }
@@ -132,20 +130,22 @@ impl Packing256 {
     }
 
     fn has_room(&self, group: usize, class: MessageClass) -> bool {
-        self.headers[group][class.index()] < HEADERS_MAX[class.index()]
+        self.headers[group].and(class).are_within(MAX_IN_GROUP_256)
+    }
+
+    fn add_header(&mut self, group: usize, class: MessageClass) {
+        self.headers[group] = self.headers[group].and(class);
     }
 
     fn skip_hs(&self, slot: u8) -> u8 {
         if self.is_latency_optimised && slot == SECOND_GROUP { slot + 1 } else { slot }
     }
 
-    /// Whether there is a format of that slot for these headers.
-    fn is_format(&self, slot: u8, headers: SharedSlot) -> bool {
-        let of = (headers.with_data, headers.no_data);
+    fn kind(&self, slot: u8) -> HeaderSlot {
         match slot {
-            0 => of.0 + of.1 <= 2,
-            SECOND_GROUP if self.is_latency_optimised => false,
-            _ => of.0 + of.1 <= 3 && of != (2, 1),
+            0 => HeaderSlot::H256,
+            SECOND_GROUP if self.is_latency_optimised => HeaderSlot::Hs256,
+            _ => HeaderSlot::G256,
         }
     }
 

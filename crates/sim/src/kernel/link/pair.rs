@@ -1,6 +1,7 @@
 //! Two ends of one link with nothing behind them: what a link sustains, and whether it loses anything.
 //!
-//! One end sends requests, the other answers that belong to no request: the link knows no difference. This is what the comparison `flits` measures.
+//! One end sends requests of CXL.mem, the other answers that belong to no request: the link knows no difference. This is what the comparison `flits`
+//! measures.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::transmitter::Transmitter;
 use crate::kernel::component::{ComponentId, Context, Event, PortId, Wires};
 use crate::kernel::events::EventQueue;
 use crate::line::{ByteMask, LINE_BYTES, LineAddress, Version};
-use crate::message::{Cause, Message, MessageClass, Opcode, Tag};
+use crate::message::{Cause, Message, MessageClass, Opcode, Tag, mem};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
@@ -58,7 +59,7 @@ pub struct Saturated {
 #[derive(Clone, Debug, Serialize)]
 pub struct Soaked {
     /// Messages that arrived, by class.
-    pub arrived: [u64; MessageClass::COUNT],
+    pub arrived: [u64; mem::CLASSES.len()],
     /// Messages that arrived out of the order of their class.
     pub disordered: u64,
     /// Messages that never arrived.
@@ -123,11 +124,8 @@ pub fn soak(link: &LinkConfig, messages: u64, seed: u64) -> Soaked {
 
 fn soak_with(mut queue: EventQueue, link: &LinkConfig, messages: u64, seed: u64) -> Soaked {
     let wires = wired();
-    let classes = [
-        [MessageClass::Request, MessageClass::RequestWithData],
-        [MessageClass::NoDataResponse, MessageClass::DataResponse],
-    ];
-    let mut ends = [0, 1].map(|end| End::new(link, classes[end], messages / 2, seed.wrapping_add(end as u64)));
+    let opcodes = [[Opcode::MemRd, Opcode::MemWr], [Opcode::Cmp, Opcode::MemData]];
+    let mut ends = [0, 1].map(|end| End::new(link, opcodes[end], messages / 2, seed.wrapping_add(end as u64)));
     for end in 0..2 {
         Context::new(Time::ZERO, ComponentId(end), &mut queue, &wires).wake_at(Time::ZERO, 0);
     }
@@ -143,8 +141,7 @@ fn soak_with(mut queue: EventQueue, link: &LinkConfig, messages: u64, seed: u64)
     let stats = ends.each_ref().map(|end| end.transmitter.stats(Time::NEVER));
     let sum = |name: &str| stats.iter().filter_map(|end| end.get(name)).map(StatsNode::total).sum();
     let sent: u64 = ends.iter().flat_map(|end| end.sent).map(u64::from).sum();
-    let arrived: [u64; MessageClass::COUNT] =
-        std::array::from_fn(|class| ends.iter().map(|end| end.expected[class]).sum());
+    let arrived = mem::CLASSES.map(|class| ends.iter().map(|end| end.expected[class.index()]).sum());
     Soaked {
         arrived,
         disordered: ends.iter().map(|end| end.disordered).sum(),
@@ -160,7 +157,8 @@ fn soak_with(mut queue: EventQueue, link: &LinkConfig, messages: u64, seed: u64)
 /// One end of the link under random traffic.
 struct End {
     transmitter: Transmitter,
-    classes: [MessageClass; 2],
+    /// What it sends; of whole writes some are partial ones.
+    opcodes: [Opcode; 2],
     unsent: u64,
     /// Messages sent, by class; a message's version is its number.
     sent: [u32; MessageClass::COUNT],
@@ -175,10 +173,10 @@ struct End {
 }
 
 impl End {
-    fn new(link: &LinkConfig, classes: [MessageClass; 2], messages: u64, seed: u64) -> End {
+    fn new(link: &LinkConfig, opcodes: [Opcode; 2], messages: u64, seed: u64) -> End {
         End {
             transmitter: Transmitter::new(PORT, link),
-            classes,
+            opcodes,
             unsent: messages,
             sent: Default::default(),
             expected: Default::default(),
@@ -213,18 +211,14 @@ impl End {
             self.transmitter.return_credit(class, context);
         }
         for _ in 0..self.below(8).min(self.unsent) {
-            let class = self.classes[self.below(2) as usize];
-            if self.transmitter.waiting(class) > 2 {
+            let mut opcode = self.opcodes[self.below(2) as usize];
+            if self.transmitter.waiting(opcode.class()) > 2 {
                 continue;
             }
-            let opcode = match class {
-                MessageClass::Request => Opcode::MemRd,
-                MessageClass::RequestWithData if self.below(4) == 0 => Opcode::MemWrPtl,
-                MessageClass::RequestWithData => Opcode::MemWr,
-                MessageClass::NoDataResponse => Opcode::Cmp,
-                MessageClass::DataResponse => Opcode::MemData,
-            };
-            let number = &mut self.sent[class.index()];
+            if opcode == Opcode::MemWr && self.below(4) == 0 {
+                opcode = Opcode::MemWrPtl;
+            }
+            let number = &mut self.sent[opcode.class().index()];
             let message = message(opcode, *number, context.now());
             *number += 1;
             self.unsent -= 1;

@@ -7,7 +7,7 @@ use super::packing::Packing;
 use super::retry::Retry;
 use super::schedule::Schedule;
 use crate::kernel::component::{Context, PortId};
-use crate::message::{Message, MessageClass, Stage};
+use crate::message::{Credits, Message, MessageClass, Stage};
 use crate::stats::StatsNode;
 use crate::time::Time;
 
@@ -34,7 +34,7 @@ pub struct Transmitter {
     port: PortId,
     packing: Packing,
     schedule: Schedule,
-    initial_credits: [u16; MessageClass::COUNT],
+    initial_credits: Credits,
     credits: [u16; MessageClass::COUNT],
     waiting: [VecDeque<(Message, Time)>; MessageClass::COUNT],
     /// Since when something waits, for classes of which something does.
@@ -50,8 +50,8 @@ impl Transmitter {
             port,
             packing: Packing::new(config.flit_format),
             schedule: Schedule::new(config),
-            initial_credits: config.credits(),
-            credits: config.credits(),
+            initial_credits: config.credits,
+            credits: config.credits.by_class(),
             waiting: Default::default(),
             stalled_since: Default::default(),
             next_class: 0,
@@ -77,7 +77,7 @@ impl Transmitter {
     pub fn credit_returned(&mut self, class: MessageClass, context: &mut Context<'_>) {
         self.credits[class.index()] += 1;
         debug_assert!(
-            self.credits[class.index()] <= self.initial_credits[class.index()],
+            self.credits[class.index()] <= self.initial_credits.of(class),
             "the receiver returned a credit it never got"
         );
         if self.waiting.iter().any(|waiting| !waiting.is_empty()) {
@@ -103,10 +103,7 @@ impl Transmitter {
         let credits = &mut self.credits[class.index()];
         if *credits == 0 {
             *credits = context.take_credits(self.port, class);
-            debug_assert!(
-                *credits <= self.initial_credits[class.index()],
-                "the receiver returned a credit it never got"
-            );
+            debug_assert!(*credits <= self.initial_credits.of(class), "the receiver returned a credit it never got");
         }
         *credits > 0
     }
@@ -128,20 +125,19 @@ impl Transmitter {
 
     /// How many credits have not come back; exact where all is at rest.
     pub fn missing_credits(&self) -> u64 {
-        let missing =
-            self.initial_credits.iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now)));
-        missing.sum()
+        let initial = self.initial_credits.by_class();
+        initial.into_iter().zip(self.credits).map(|(initial, now)| u64::from(initial.abs_diff(now))).sum()
     }
 
     /// Whether nothing waits here and every credit has come back; exact where all is at rest.
     pub fn is_idle(&self) -> bool {
-        self.waiting.iter().all(VecDeque::is_empty) && self.credits == self.initial_credits
+        self.waiting.iter().all(VecDeque::is_empty) && self.credits == self.initial_credits.by_class()
     }
 
     /// Power is gone: what waited is lost, and the link starts again with all its credits.
     pub fn power_fail(&mut self) {
         self.waiting = Default::default();
-        self.credits = self.initial_credits;
+        self.credits = self.initial_credits.by_class();
         self.packing.power_fail();
         self.schedule.power_fail();
     }
@@ -162,9 +158,8 @@ impl Transmitter {
         let (schedule, retry) = (&self.schedule, self.schedule.retry.as_deref());
         let of_retry = |count: fn(&Retry) -> u64| StatsNode::Counter(retry.map_or(0, count));
         let per_class = |values: &[u64; MessageClass::COUNT]| {
-            StatsNode::group(
-                MessageClass::ALL.iter().map(|class| (class.name(), StatsNode::Counter(values[class.index()]))),
-            )
+            let carried = self.initial_credits.carried();
+            StatsNode::group(carried.map(|class| (class.name(), StatsNode::Counter(values[class.index()]))))
         };
         StatsNode::group([
             ("messages", per_class(&stats.messages)),

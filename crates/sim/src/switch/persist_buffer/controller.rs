@@ -125,7 +125,7 @@ impl PersistBuffer {
             Opcode::MemWr | Opcode::MemWrPtl => {
                 Packet::Write(Write { request, line, version: message.version, mask: message.mask })
             }
-            Opcode::Cmp | Opcode::MemData => unreachable!("answers are not offered"),
+            other => unreachable!("{other:?} passes a persist buffer by"),
         };
         let admission = self.arrive(packet);
         match (message.opcode, admission) {

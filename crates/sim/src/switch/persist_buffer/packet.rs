@@ -89,6 +89,14 @@ impl OutputRoom {
     /// Room for every class.
     pub const ALL: OutputRoom = OutputRoom([true; MessageClass::COUNT]);
 
+    /// The same without room for `class`.
+    #[cfg(test)]
+    #[must_use]
+    pub fn without(mut self, class: MessageClass) -> OutputRoom {
+        self.0[class.index()] = false;
+        self
+    }
+
     /// Whether a message of `class` finds room.
     pub fn has(self, class: MessageClass) -> bool {
         self.0[class.index()]
@@ -125,10 +133,10 @@ impl Output {
     /// The class it travels in.
     pub fn class(&self) -> MessageClass {
         match self {
-            Output::Completed(_) => MessageClass::NoDataResponse,
-            Output::Answered(..) => MessageClass::DataResponse,
-            Output::Forwarded(_) => MessageClass::Request,
-            Output::Drain(..) => MessageClass::RequestWithData,
+            Output::Completed(_) => MessageClass::S2mNdr,
+            Output::Answered(..) => MessageClass::S2mDrs,
+            Output::Forwarded(_) => MessageClass::M2sReq,
+            Output::Drain(..) => MessageClass::M2sRwd,
         }
     }
 }

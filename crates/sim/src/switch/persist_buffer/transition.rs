@@ -68,7 +68,7 @@ fn take<R: Rules, const S: usize, const I: usize>(
         Phase::Running => next_drain::<R, S, I>(parameters, state),
         Phase::Recovering => recovery::next_recovered::<R, S, I>(state),
     };
-    if let Some(slot) = to_drain.filter(|_| room.has(MessageClass::RequestWithData)) {
+    if let Some(slot) = to_drain.filter(|_| room.has(MessageClass::M2sRwd)) {
         state.operation = Operation::Drain { slot, is_marked: false };
         return Reaction::silent(Action::Draining, Accesses::NONE);
     }
@@ -87,7 +87,7 @@ fn next_acknowledgement<R: Rules, const S: usize, const I: usize>(
     if state.parked.is_some() && !R::PARKED_LETS_ACKNOWLEDGEMENTS_PASS {
         return None;
     }
-    if !R::ACKNOWLEDGEMENTS_NEED_NO_OUTPUT && !room.has(MessageClass::RequestWithData) {
+    if !R::ACKNOWLEDGEMENTS_NEED_NO_OUTPUT && !room.has(MessageClass::M2sRwd) {
         return None;
     }
     let position = state.input.packets().iter().position(Packet::is_acknowledgement)?;
@@ -104,8 +104,8 @@ fn next_request<const S: usize, const I: usize>(state: &State<S, I>, room: Outpu
 /// Whether whatever a request leads to finds room in the output.
 fn has_output_room(packet: &Packet, room: OutputRoom) -> bool {
     match packet {
-        Packet::Write(_) => room.has(MessageClass::NoDataResponse),
-        Packet::Read(_) => room.has(MessageClass::DataResponse) && room.has(MessageClass::Request),
+        Packet::Write(_) => room.has(MessageClass::S2mNdr),
+        Packet::Read(_) => room.has(MessageClass::S2mDrs) && room.has(MessageClass::M2sReq),
         Packet::Acknowledgement(_) => true,
     }
 }

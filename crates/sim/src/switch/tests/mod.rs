@@ -200,7 +200,7 @@ impl Bench {
         self.queue.clear();
         self.switch.power_fail();
         for (port, neighbour) in self.neighbours.iter_mut().enumerate() {
-            neighbour.transmitter = Transmitter::new(PortId(0), &link(self.switch.ports[port].places()[0]));
+            neighbour.transmitter = Transmitter::new(PortId(0), &link(self.switch.ports[port].places.by_class()[0]));
             neighbour.answers.clear();
             neighbour.conjured = [0; MessageClass::COUNT];
         }

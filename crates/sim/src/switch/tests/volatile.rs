@@ -28,7 +28,7 @@ fn the_place_in_the_ingress_buffer_is_given_back_after_allocation() {
     let mut bench = volatile(1, 1, 4);
     bench.arrive(0, 0, read(7, 0, 0));
     bench.run();
-    assert_eq!(bench.credits, [(6_000 + 6_000, 0, MessageClass::Request)], "three stages, a flit and its flight");
+    assert_eq!(bench.credits, [(6_000 + 6_000, 0, MessageClass::M2sReq)], "three stages, a flit and its flight");
 }
 
 #[test]
@@ -126,11 +126,7 @@ fn a_message_without_credit_waits_in_its_ingress_buffer_and_stalls_are_counted()
     assert_eq!(bench.arrivals(Opcode::MemWr).len(), 2, "two credits");
     assert_eq!(bench.arrivals(Opcode::MemRd).len(), 1, "another class has credits of its own");
     assert_eq!(bench.switch.waiting()[0], "port 0: 1 m2s_rwd, the first (0xc0) waits for a credit at port 1");
-    bench.queue.push(
-        Time::from_ps(300_000),
-        SWITCH,
-        Event::Credit { port: PortId(1), class: MessageClass::RequestWithData },
-    );
+    bench.queue.push(Time::from_ps(300_000), SWITCH, Event::Credit { port: PortId(1), class: MessageClass::M2sRwd });
     bench.run();
     // From the credit on: allocation and traversal, two flits, flight.
     let arrivals = bench.arrivals(Opcode::MemWr);
@@ -156,11 +152,7 @@ fn a_blocked_head_blocks_what_stands_behind_it_for_a_free_port() {
     bench.arrive(60_000, 0, write(free, 1, 0, 60_000));
     bench.run();
     assert!(bench.arrivals(Opcode::MemWr).iter().all(|(_, by, _)| *by == 1), "the last one cannot pass");
-    bench.queue.push(
-        Time::from_ps(200_000),
-        SWITCH,
-        Event::Credit { port: PortId(1), class: MessageClass::RequestWithData },
-    );
+    bench.queue.push(Time::from_ps(200_000), SWITCH, Event::Credit { port: PortId(1), class: MessageClass::M2sRwd });
     bench.run();
     let last = bench.got.last().unwrap();
     // The crossbar's input is free again after the five slots of the one before.

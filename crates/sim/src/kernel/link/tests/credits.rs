@@ -2,7 +2,7 @@
 
 use super::*;
 
-const CLASS: MessageClass = MessageClass::RequestWithData;
+const CLASS: MessageClass = MessageClass::M2sRwd;
 
 #[test]
 fn on_an_idle_link_a_credit_takes_a_control_flit() {
@@ -43,7 +43,7 @@ fn a_flit_returns_powers_of_two() {
     for _ in 0..7 {
         bench.return_credit(0, CLASS);
     }
-    bench.return_credit(0, MessageClass::Request);
+    bench.return_credit(0, MessageClass::M2sReq);
     assert_eq!(bench.credits(), [6_000, 6_000, 6_000, 6_000, 7_000, 7_000, 7_000, 8_000]);
 }
 
@@ -61,5 +61,5 @@ fn a_message_goes_before_a_control_flit_that_is_arranged_for_later() {
     let mut bench = bench(4);
     bench.at(0, |transmitter, context| transmitter.return_credit(CLASS, &mut context.at(Time::from_ps(3_000))));
     bench.offer(1_000, completion(1_000));
-    assert_eq!(bench.arrivals(), [(7_000, MessageClass::NoDataResponse)]);
+    assert_eq!(bench.arrivals(), [(7_000, MessageClass::S2mNdr)]);
 }

@@ -17,7 +17,7 @@ fn times(count: usize, message: Message) -> impl Iterator<Item = Message> {
 fn a_write_takes_five_slots_and_so_two_flits() {
     let mut bench = bench(4);
     bench.offer(0, write(0));
-    assert_eq!(bench.arrivals(), [(7_000, MessageClass::RequestWithData)]);
+    assert_eq!(bench.arrivals(), [(7_000, MessageClass::M2sRwd)]);
     assert_eq!(flits(FlitFormat::Bytes68, [write(0)]), (2, 5));
 }
 
@@ -25,11 +25,11 @@ fn a_write_takes_five_slots_and_so_two_flits() {
 fn four_writes_back_to_back_fill_five_flits_of_which_the_last_is_all_data() {
     let mut bench = bench(8);
     times(4, write(0)).for_each(|message| bench.offer(0, message));
-    let class = MessageClass::RequestWithData;
+    let class = MessageClass::M2sRwd;
     assert_eq!(bench.arrivals(), [(7_000, class), (8_000, class), (9_000, class), (10_000, class)]);
     assert_eq!(bench.transmitter.flits(), 5);
     bench.offer(0, read(0));
-    assert_eq!(bench.arrivals(), [(11_000, MessageClass::Request)], "an all-data flit has no place for a header");
+    assert_eq!(bench.arrivals(), [(11_000, MessageClass::M2sReq)], "an all-data flit has no place for a header");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn rolled_over_data_leave_slot_0_to_a_header() {
     let mut bench = bench(4);
     bench.offer(0, write(0));
     bench.offer(1_000, read(1_000));
-    assert_eq!(bench.arrivals(), [(7_000, MessageClass::RequestWithData), (7_000, MessageClass::Request)]);
+    assert_eq!(bench.arrivals(), [(7_000, MessageClass::M2sRwd), (7_000, MessageClass::M2sReq)]);
 }
 
 #[test]

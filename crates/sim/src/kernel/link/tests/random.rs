@@ -19,6 +19,7 @@ fn data_slots(opcode: Opcode) -> usize {
         Opcode::MemRd | Opcode::Cmp => 0,
         Opcode::MemWr | Opcode::MemData => 4,
         Opcode::MemWrPtl => 5,
+        other => panic!("{other:?} is not sent here"),
     }
 }
 
@@ -58,8 +59,8 @@ fn fill(messages: &[Opcode]) -> Vec<Filled> {
                 let class = messages[next].class();
                 let most = [2, 1, 2, 3][class.index()];
                 let (more_with, more_without) = match class {
-                    MessageClass::DataResponse => (with + 1, without),
-                    MessageClass::NoDataResponse => (with, without + 1),
+                    MessageClass::S2mDrs => (with + 1, without),
+                    MessageClass::S2mNdr => (with, without + 1),
                     _ if with + without == 0 => (usize::MAX, 0),
                     _ => break,
                 };

@@ -6,7 +6,7 @@ use super::*;
 fn a_read_takes_one_flit_time_and_the_flight() {
     let mut bench = bench(4);
     bench.offer(0, read(0));
-    assert_eq!(bench.arrivals(), [(6_000, MessageClass::Request)]);
+    assert_eq!(bench.arrivals(), [(6_000, MessageClass::M2sReq)]);
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn a_flit_is_closed_once_it_has_started() {
     let mut bench = bench(4);
     bench.offer(0, read(0));
     bench.offer(1, read(1));
-    assert_eq!(bench.arrivals(), [(6_000, MessageClass::Request), (7_000, MessageClass::Request)]);
+    assert_eq!(bench.arrivals(), [(6_000, MessageClass::M2sReq), (7_000, MessageClass::M2sReq)]);
 }
 
 #[test]
@@ -25,9 +25,9 @@ fn without_a_credit_a_message_waits_and_other_classes_pass_it() {
     bench.offer(0, read(0));
     assert_eq!(bench.arrivals().len(), 2);
     bench.at(50_000, |transmitter, context| {
-        transmitter.credit_returned(MessageClass::RequestWithData, context);
+        transmitter.credit_returned(MessageClass::M2sRwd, context);
     });
-    assert_eq!(bench.arrivals(), [(57_000, MessageClass::RequestWithData)]);
+    assert_eq!(bench.arrivals(), [(57_000, MessageClass::M2sRwd)]);
     assert_eq!(bench.transmitter.counters().credit_wait_ps[1], 50_000);
     assert!(!bench.transmitter.is_idle());
 }

@@ -182,21 +182,16 @@ fn acknowledgements_need_no_room_in_the_output() {
 fn each_packet_waits_for_room_of_the_class_of_its_answer() {
     let mut bench = Bench::new(2, threshold(2, 2));
     bench.write(1, 1);
-    let without = |class: MessageClass| {
-        let mut room = OutputRoom::ALL;
-        room.0[class.index()] = false;
-        room
-    };
     bench.offer_read(1);
-    bench.room = without(MessageClass::DataResponse);
+    bench.room = OutputRoom::ALL.without(MessageClass::S2mDrs);
     assert_eq!(bench.settle(), []);
-    bench.room = without(MessageClass::Request);
+    bench.room = OutputRoom::ALL.without(MessageClass::M2sReq);
     assert_eq!(bench.settle(), [], "it may turn out that the read has to go on to the device");
-    bench.room = without(MessageClass::NoDataResponse);
+    bench.room = OutputRoom::ALL.without(MessageClass::S2mNdr);
     assert_eq!(bench.settle(), [Action::Hit]);
     bench.offer_write(2, 1, ByteMask::FULL);
     assert_eq!(bench.settle(), []);
-    bench.room = without(MessageClass::RequestWithData);
+    bench.room = OutputRoom::ALL.without(MessageClass::M2sRwd);
     assert_eq!(bench.settle(), [Action::Allocating]);
 }
 

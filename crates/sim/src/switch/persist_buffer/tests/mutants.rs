@@ -2,6 +2,7 @@
 
 use super::crash::some_cut_loses;
 use super::*;
+use crate::message::MessageClass;
 use crate::switch::persist_buffer::rules::WriteStep;
 
 macro_rules! mutant {
@@ -101,7 +102,7 @@ fn writes_wait_for_ever_under_each_rule_broken_for_progress() {
     assert!(!all_writes_end::<ParkedBlocks>(at_once, never_full));
     assert!(all_writes_end::<Sound>(threshold(2, 2), never_full));
     assert!(!all_writes_end::<Strands>(threshold(2, 2), never_full));
-    let no_drains = OutputRoom([true, false, true, true]);
+    let no_drains = OutputRoom::ALL.without(MessageClass::M2sRwd);
     assert!(all_writes_end::<Sound>(at_once, no_drains));
     assert!(!all_writes_end::<AcknowledgementsNeedOutput>(at_once, no_drains));
 }
