@@ -1,6 +1,7 @@
 //! Which flits messages get.
 
 use super::*;
+use crate::message::{Credits, exchange};
 
 /// Flits and slots that the messages take when all are there at once.
 fn flits(format: FlitFormat, messages: impl IntoIterator<Item = Message>) -> (u64, u64) {
@@ -105,4 +106,43 @@ fn a_message_goes_into_a_later_quarter_of_a_256_byte_flit_under_way() {
     let arrivals: Vec<u64> = bench.arrivals().iter().map(|arrival| arrival.0).collect();
     assert_eq!(arrivals, [6_000, 6_000, 7_000], "the last quarter is packed at 750");
     assert_eq!(bench.transmitter.flits(), 2);
+}
+
+fn fetch(ps: u64) -> Message {
+    exchange::fetch(LineAddress(1), Tag(0), Time::from_ps(ps))
+}
+
+fn swap(ps: u64) -> Message {
+    exchange::swap(LineAddress(1), Tag(0), Version(1), Time::from_ps(ps))
+}
+
+fn fetched(ps: u64) -> Message {
+    exchange::fetched(fetch(ps), Version(1))
+}
+
+#[test]
+fn another_protocol_is_packed_as_its_classes_say() {
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, times(8, fetch(0))), (2, 4), "H takes one, G three, a flit four");
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, times(4, swap(0))), (3, 12), "of three slots each");
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, times(4, fetched(0))), (5, 20));
+    assert_eq!(flits_of_both(FlitFormat::Bytes256, times(14, fetch(0))).0, 1, "seven in each group");
+    assert_eq!(flits_of_both(FlitFormat::Bytes256, times(15, fetch(0))).0, 2);
+    assert_eq!(flits_of_both(FlitFormat::Bytes256, times(5, swap(0))), (1, 15));
+}
+
+#[test]
+fn headers_of_two_protocols_share_a_slot_where_a_format_has_both() {
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, [completion(0), fetch(0)]), (1, 1));
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, [fetch(0), completion(0)]), (1, 1));
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, [fetch(0), data(0)]), (2, 6), "a fetch and data do not");
+    let downstream = [read(0), fetched(0), read(0)];
+    assert_eq!(flits_of_both(FlitFormat::Bytes68, downstream), (2, 6), "G takes an answer and a read");
+}
+
+/// The same on a link that carries both protocols.
+fn flits_of_both(format: FlitFormat, messages: impl IntoIterator<Item = Message>) -> (u64, u64) {
+    let credits = MessageClass::ALL.into_iter().fold(Credits::NONE, |credits, class| credits.with(class, 4096));
+    let mut bench = bench_of(&LinkConfig { credits, ..link(format, 0) });
+    messages.into_iter().for_each(|message| bench.offer(0, message));
+    (bench.transmitter.flits(), bench.transmitter.counters().slots)
 }
