@@ -194,7 +194,7 @@ def test_every_published_line_is_a_row(listed: Path, tmp_path: Path) -> None:
     speedups = {(run["program"], run["scheme"]): run["simulated_ns"] for run in document["runs"]}
     expected = [speedups[name, "nopb"] / speedups[name, "pb"] for name in ("queue", "map")]
     assert average["ours"] == pytest.approx(sum(expected) / 2)
-    assert (out / "fig5.svg").exists()
+    assert (out / "pcs-fig5.svg").exists()
 
 
 def test_what_is_done_is_not_done_again(kept: Replays, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,14 +111,15 @@ def _parts(study: Study, part: list[str] | None, quick: bool) -> tuple[str, ...]
 def _write(
     study: Study, outcome: Outcome, folder: Path, json_file: Path | None, docs: Path | None
 ) -> None:
-    for name, picture in outcome.pictures.items():
-        documents.write_whole(folder / f"{name}.svg", picture)
+    for file, picture in outcome.pictures.items():
+        documents.write_whole(folder / file, picture)
+        if docs is not None and file in page.COMMITTED:
+            documents.write_whole(docs / file, picture)
     if json_file is not None:
         documents.write_json(json_file, outcome.document)
     if docs is not None:
-        documents.write_whole(docs / f"{study.name}.md", outcome.markdown)
-        for name, picture in outcome.pictures.items():
-            documents.write_whole(docs / f"{study.name}-{name}.svg", picture)
+        text = page.with_pictures_apart(outcome.markdown, f"out/reproduce/{study.name}")
+        documents.write_whole(docs / f"{study.name}.md", text)
     if outcome.report is not None:
         documents.write_whole(folder / "report.html", outcome.report)
 

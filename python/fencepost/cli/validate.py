@@ -73,6 +73,9 @@ def validate(
         except InternalError as error:
             faults.append(f"{comparison.name}: {error}")
     rows = [row for _, findings in done for row in findings.rows]
+    for _, findings in done:
+        for name, picture in findings.pictures.items():
+            documents.write_whole(FOLDER / name, picture)
     try:
         if json_file is not None:
             documents.write_json(json_file, {"rows": [row.entry() for row in rows]})
@@ -124,7 +127,5 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
-    documents.write_whole(folder / "validation.md", validation_page.markdown(done))
-    for _, findings in done:
-        for name, picture in findings.pictures.items():
-            documents.write_whole(folder / name, picture)
+    text = page.with_pictures_apart(validation_page.markdown(done), "out/validate")
+    documents.write_whole(folder / "validation.md", text)

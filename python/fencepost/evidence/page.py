@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,11 @@ from fencepost.evidence.row import FOLLOWS, QUALITIES, SET, Row, last_line
 from fencepost.evidence.tolerance import Figure
 
 COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ by", "")
+
+
+# Pictures are built, not committed, but for those that README shows.
+COMMITTED = frozenset({"pcs-fig5.svg"})
+_PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -158,3 +164,16 @@ def line(row: Row) -> str:
     if mark.startswith("miss"):
         mark = mark.replace("miss", "**miss**", 1)
     return f"| {' | '.join([*texts, mark])} |"
+
+
+def with_pictures_apart(text: str, folder: str) -> str:
+    """A page that says where its pictures are drawn, in the place of those that are not committed.
+
+    `folder` is where the command that makes the page puts them.
+    """
+
+    def place(picture: re.Match[str]) -> str:
+        title, name = picture.groups()
+        return picture[0] if name in COMMITTED else f"*{title}*: drawn as `{folder}/{name}`"
+
+    return _PICTURE.sub(place, text)

@@ -45,7 +45,7 @@ class Outcome(ABC):
     """What came of the parts that were run."""
 
     rows: Sequence[Row]
-    pictures: dict[str, str]  # SVG by name; on the page they are STUDY-NAME.svg
+    pictures: dict[str, str]  # SVG by file name, which begins with the name of the study
 
     @property
     @abstractmethod

@@ -170,11 +170,18 @@ def figure(study: Study, metric: str, workload: str, scheme: str) -> Value:
             return None
         stores = study.key_values.by_mix(scheme).values()
         return average([*study.speedups(scheme).values(), *stores])
-    values = MEASURES[metric](study, scheme)
+    values = MEASURES[metric](_about(study, workload), scheme)
     if workload in values:
         return values[workload]
     select = _SELECTIONS.get(workload)
     return select(values) if select else None
+
+
+def _about(study: Study, workload: str) -> Study:
+    """The study of that program alone, if it is one: the others' replays are not needed."""
+    if workload not in study.names:
+        return study
+    return study.without([name for name in study.names if name != workload])
 
 
 # What of a run a metric is made of, where a sample says how sure it is.
@@ -202,6 +209,7 @@ def half_width_of(study: Study, metric: str, workload: str, scheme: str) -> Valu
     """
     if metric == "persist_latency_over_zero_switches":
         return study.switches_half_width() if study.program(workload) else None
+    study = _about(study, workload)
     if metric in _RATES:
         path = f"persist_buffer.{_RATES[metric]}"
         widths = {

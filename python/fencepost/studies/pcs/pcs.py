@@ -73,7 +73,7 @@ class Outcome(StudyOutcome):
     sensitivity: tornado.Sensitivity | None  # the part `assumptions`
     adaptive: Document | None  # the part `sizes`
     figures: dict[str, series.Figure]
-    pictures: dict[str, str]  # SVG by name
+    pictures: dict[str, str]  # SVG by file name
     programs_file: str | None = None  # whoever's, if not the study's own
 
     @property
@@ -249,7 +249,7 @@ def reproduce(
 def drawn(
     study: Study, found: list[Claim], sensitivity: tornado.Sensitivity | None, names: set[str]
 ) -> dict[str, str]:
-    """The pictures of the page, as far as the parts were run: SVG by name."""
+    """The pictures of the page, as far as the parts were run: SVG by file name."""
     svgs: dict[str, str] = {}
     if "schemes" in names:
         for figure, metric, label in series.BAR_FIGURES:
@@ -267,4 +267,4 @@ def drawn(
         svgs["decided"] = tornado.matrix(sensitivity)
     if "sizes" in names:
         svgs["adaptive"] = adaptive.picture(study)
-    return svgs
+    return {f"pcs-{name}.svg": svg for name, svg in svgs.items()}

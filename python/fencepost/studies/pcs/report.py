@@ -145,7 +145,7 @@ def _sections(outcome: Outcome, columns: Columns) -> list[View]:
 
 def _embedded(piece: markdown.Picture, outcome: Outcome) -> View | None:
     """The page's own picture, for those that are not drawn anew."""
-    svg = outcome.pictures.get(piece.name.removeprefix("pcs-").removesuffix(".svg"))
+    svg = outcome.pictures.get(piece.name)
     if svg is None:
         return None
     encoded = base64.b64encode(svg.encode()).decode()
