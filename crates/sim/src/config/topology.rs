@@ -212,7 +212,7 @@ pub struct Topology {
     pub devices: Vec<DeviceNode>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
-    /// By ascending address: PM without gaps from [`PM_BASE`](crate::address_map::PM_BASE) on, then expanders without gaps from [`EXPANDER_BASE`] on.
+    /// By ascending address: PM without gaps from [`PM_BASE`] on, then expanders without gaps from [`EXPANDER_BASE`] on.
     pub ranges: Vec<MemoryRange>,
     /// The switches that `fabric.persist_points` names, if it is there.
     pub(super) persist_points: Option<Vec<SwitchId>>,

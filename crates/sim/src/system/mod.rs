@@ -1,6 +1,6 @@
 //! All components of a machine, wired, and the events under way between them.
 //!
-//! [`build`] makes components and links of a machine's topology; the other files act on all components of a kind at once.
+//! `build.rs` makes components and links of a machine's topology; the other files act on all components of a kind at once.
 
 mod build;
 mod component;

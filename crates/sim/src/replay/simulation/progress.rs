@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+#[cfg(doc)]
+use crate::error::SimulationError;
+
 /// How far a replay has come; other threads read it while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
