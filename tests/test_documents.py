@@ -91,7 +91,10 @@ def test_an_interrupt_behind_the_renaming_stays_an_interrupt(tmp_path, monkeypat
         ('{"runs": [], "provenance": {"format_version": 99}}', "result format 99"),
         ('{"runs": [], "provenance": []}', "`provenance` is an object"),
         ('{"runs": {}, "provenance": {}}', "and `runs` a list"),
-        ('{"runs": [1], "provenance": {"format_version": 2}}', "runs[0] is no object"),
+        (
+            '{"runs": [1], "provenance": {"format_version": 2}}',
+            "runs[0] is 1; it has to be an object",
+        ),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

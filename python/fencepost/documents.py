@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from fencepost import result_shape
 from fencepost._core import InputError
 
 FORMAT_VERSION = 2
@@ -89,8 +90,8 @@ class _Object(dict[str, Any]):
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Reads a result document (docs/results.md); raises `InputError` if it is not one, also later
-    where a member is asked for that it has to have."""
+    """Reads a result document (docs/results.md); raises `InputError` if it is not one, or a member
+    is not what it has to be, and also later where one is asked for that is missing."""
 
     def with_source(members: list[tuple[str, Any]]) -> _Object:
         made = _Object(members)
@@ -98,13 +99,17 @@ def read_result(path: Path) -> dict[str, Any]:
         return made
 
     try:
-        document = json.loads(read_text(path), object_pairs_hook=with_source)
+        document = json.loads(
+            read_text(path), object_pairs_hook=with_source, parse_constant=_refuse_constant
+        )
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}:{error.colno}: not a result: {error.msg}"
         ) from error
     except RecursionError as error:
         raise InputError(f"{path}: not a result: it is nested too deeply") from error
+    except ValueError as error:  # a number that is none, or has thousands of digits
+        raise InputError(f"{path}: not a result: {error}") from error
     if not isinstance(document, dict) or not {"provenance", "runs"} <= document.keys():
         raise InputError(f"{path}: not a result: it has no `provenance` and `runs`")
     provenance, runs = document["provenance"], document["runs"]
@@ -115,7 +120,12 @@ def read_result(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: result format {version}; this version of Fencepost reads {FORMAT_VERSION}"
         )
-    for number, run in enumerate(runs):
-        if not isinstance(run, dict):
-            raise InputError(f"{path}: not a result: runs[{number}] is no object")
+    try:
+        result_shape.check(document)
+    except result_shape.WrongMember as wrong:
+        raise InputError(f"{path}: not a result: {wrong}") from wrong
     return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")

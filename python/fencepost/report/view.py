@@ -13,6 +13,7 @@ from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
 from fencepost.report.occupancy import occupancy
+from fencepost.result_shape import PARTS as PARTS
 from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
 
 View = dict[str, Any]
@@ -36,20 +37,6 @@ STACKS = (
     ("prefetch_read", "A prefetch"),
     ("page_walk", "A page walk"),
     ("instruction_fetch", "An instruction fetch"),
-)
-# In the order in which a request meets them (docs/results.md).
-PARTS = (
-    "core",
-    "cache",
-    "host_bridge",
-    "link_wait",
-    "link",
-    "switch_pipeline",
-    "arbitration",
-    "pb_wait",
-    "pb_access",
-    "device_queue",
-    "media",
 )
 EXPLANATION = (
     ("pb_full_stall_ns", "PM writes parked: no persist-buffer entry to be had"),

@@ -35,8 +35,8 @@ class Key(NamedTuple):
 
 def key_of(run: Document) -> Key:
     """The key of a run of a result document, also of one from before there were axes."""
-    axes = run.get("axes") or {"scheme": run["scheme"]}
-    return Key(run["machine"], **{name: axes[name] for name in AXES if name in axes})
+    axes = run.get("axes", {})
+    return Key(run["machine"], axes.get("scheme", run["scheme"]), axes.get("placement", ""))
 
 
 def parts(key: Key, keys: Iterable[Key]) -> list[str]:

@@ -38,7 +38,7 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
             f"{result} was made from {len(made_from)} record{'s' * (len(made_from) > 1)}, "
             f"one for each host, and --record is given {len(records)} times"
         )
-    options = json.loads(_core.options_resolve(json.dumps(provenance["options"])))
+    options = _options_of(result, provenance)
     opened = {}
     chosen = []
     for path, record in zip(records, made_from, strict=True):
@@ -54,6 +54,20 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
     names = [record["name"] for record in made_from]
     keys = list(map(key_of, document["runs"]))
     return Experiment(chosen, names, provenance["machines"], options, keys)
+
+
+def _options_of(result: Path, provenance: dict[str, Any]) -> dict[str, Any]:
+    """The options as the core reads them; raises `InputError` also where a machine is not whole."""
+    try:
+        options: dict[str, Any] = json.loads(
+            _core.options_resolve(json.dumps(provenance["options"]))
+        )
+    except InputError as error:
+        raise InputError(f"{result}: provenance.options: {error}") from error
+    for name, machine in provenance["machines"].items():
+        where = f"{result}: provenance.machines.{name}"
+        _core.options_check(json.dumps(options), where, json.dumps(machine))
+    return options
 
 
 def _made_from(document: dict[str, Any]) -> list[dict[str, Any]]:
