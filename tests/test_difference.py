@@ -36,6 +36,10 @@ def test_two_machines_are_compared_scheme_by_scheme(result):
         run["machine"] = "else"
     found = difference.between(result, other)
     assert [run["machine"] for run in found["runs"]] == ["fixture-machine | else"] * 3
+    assert found["provenance"] == []
+    other["provenance"]["machines"]["else"]["core"]["count"] = 4
+    [entry] = difference.between(result, other)["provenance"]
+    assert entry == {"path": "machines.fixture-machine | else.core.count", "a": 8, "b": 4}
     assert found["only_a"] == found["only_b"] == []
 
 

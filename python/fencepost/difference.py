@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from fencepost import figures, reliability, terminal
+from fencepost.plural import many
 from fencepost.runs.axes import baseline_name, baseline_run, key_of
 
 Document = dict[str, Any]
@@ -19,13 +20,15 @@ def between(a: Document, b: Document) -> Document:
     scheme, so that two machines can be compared. `only_a` and `only_b` name the others.
     """
     runs_a, runs_b = _by_key(a), _by_key(b)
-    if len(a["provenance"]["machines"]) == len(b["provenance"]["machines"]) == 1:
-        # Where each has one machine, it may be called differently.
+    made_a, made_b = a["provenance"], b["provenance"]
+    if len(made_a["machines"]) == len(made_b["machines"]) == 1:
         runs_a = {key._replace(machine=""): run for key, run in runs_a.items()}
         runs_b = {key._replace(machine=""): run for key, run in runs_b.items()}
+        name = _both(*made_a["machines"], *made_b["machines"])
+        made_a, made_b = _with_machine_as(name, made_a), _with_machine_as(name, made_b)
     shared = [key for key in runs_a if key in runs_b]
     return {
-        "provenance": _leaves_that_differ(a["provenance"], b["provenance"]),
+        "provenance": _leaves_that_differ(made_a, made_b),
         "sampled": [_is_sampled(document) for document in (a, b)],
         "runs": [
             {
@@ -98,6 +101,12 @@ def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} | {b}"
 
 
+def _with_machine_as(name: str, provenance: Document) -> Document:
+    """With its one machine under another name, so that its keys have that of another document's."""
+    [machine] = provenance["machines"].values()
+    return {**provenance, "machines": {name: machine}}
+
+
 def _figures(
     a: figures.Run, result_a: Document, b: figures.Run, result_b: Document
 ) -> list[Document]:
@@ -132,4 +141,10 @@ def _leaves_that_differ(a: Any, b: Any, path: str = "") -> list[Document]:
 
 
 def _shown(value: Any) -> str:
-    return "–" if value is None else str(value)
+    if value is None:
+        return "–"
+    if isinstance(value, dict):
+        return f"({many(len(value), 'member')})"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
