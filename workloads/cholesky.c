@@ -22,6 +22,9 @@
 // queue. A block's count is of columns with `fine`, and of sources with
 // the other two.
 //
+// Long because: it is the whole program, from its input to its check; the structure of a matrix is
+// in cholesky_structure.h.
+//
 // Where it comes from: this is our own program of the class of algorithms, supernodal Cholesky with
 // fan-out (Rothberg and Gupta), and follows no other source. The default input stands for BCSSTK18
 // of the Harwell-Boeing collection (TK18), which is not here. Recalled of it: 11,948 columns,

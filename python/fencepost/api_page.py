@@ -13,6 +13,7 @@ from types import ModuleType
 
 import fencepost
 from fencepost import api
+from fencepost.sentences import one_a_line
 
 INTRODUCTION = """\
 # Python
@@ -40,7 +41,7 @@ def markdown() -> str:
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
     for name in ("explain", "Explanation", "whatif", "Sensitivity"):
         parts += _entry(_definition(api, name))
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return one_a_line("\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
 _ERRORS = """

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fencepost import result_shape
+from fencepost import result_shape, sentences
 from fencepost._core import InputError
 
 FORMAT_VERSION = 2
@@ -49,6 +49,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
     finally:
         # It is gone already where an interrupt comes right behind the renaming, and if none does.
         temporary.unlink(missing_ok=True)
+
+
+def write_page(path: Path, markdown: str) -> None:
+    """Writes a page with one sentence a line."""
+    write_whole(path, sentences.one_a_line(markdown))
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

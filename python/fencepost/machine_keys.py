@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from fencepost.sentences import one_a_line
+
 Schema = dict[str, Any]
 
 INTRODUCTION = """\
@@ -29,7 +31,7 @@ def page(schema: Schema) -> str:
                 meaning = _sentence(node.get("description", "")) + optional + _choices(schema, node)
                 lines.append(f"| `{name}` | {_value(schema, node)} | {meaning} |")
         lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
+    return one_a_line("\n".join(lines).rstrip() + "\n")
 
 
 def _tables(schema: Schema, table: Schema, path: str) -> Iterator[tuple[str, Schema]]:

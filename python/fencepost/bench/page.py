@@ -15,7 +15,7 @@ def write(document: Figures, path: Path = PAGE) -> None:
     """Puts the figures of a bench document into the page."""
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGINS)
     _, _, after = rest.partition(ENDS)
-    documents.write_whole(path, f"{before}{BEGINS}{markdown(document)}{ENDS}{after}")
+    documents.write_page(path, f"{before}{BEGINS}{markdown(document)}{ENDS}{after}")
 
 
 def markdown(document: Figures) -> str:

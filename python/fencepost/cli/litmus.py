@@ -100,7 +100,7 @@ def litmus(
         if json_file is not None:
             documents.write_json(json_file, _document(rows, fabrics, options))
         if docs is not None and not said:
-            documents.write_whole(docs, with_table(docs, rows))
+            documents.write_page(docs, with_table(docs, rows))
     finally:  # a full disk costs files, and not what was found
         terminal.print_table(console.output(), _table(rows))
         for line in (*broken, *said):

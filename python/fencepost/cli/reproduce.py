@@ -119,7 +119,7 @@ def _write(
         documents.write_json(json_file, outcome.document)
     if docs is not None:
         text = page.with_pictures_apart(outcome.markdown, f"out/reproduce/{study.name}")
-        documents.write_whole(docs / f"{study.name}.md", text)
+        documents.write_page(docs / f"{study.name}.md", text)
     if outcome.report is not None:
         documents.write_whole(folder / "report.html", outcome.report)
 

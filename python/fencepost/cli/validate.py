@@ -128,4 +128,4 @@ def _table(rows: list[Row]) -> Table:
 
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
     text = page.with_pictures_apart(validation_page.markdown(done), "out/validate")
-    documents.write_whole(folder / "validation.md", text)
+    documents.write_page(folder / "validation.md", text)

@@ -326,7 +326,7 @@ def main(page: Path) -> int:
             explored = pool.map(lambda example: _explore(example, programs, folder), EXAMPLES)
             results = list(zip(EXAMPLES, explored, strict=True))
     rows = list(_rows(results))
-    documents.write_whole(page, _with_table(page.read_text(), rows))
+    documents.write_page(page, _with_table(page.read_text(), rows))
     print("\n".join(rows))
     return int(not all(is_as_expected(example, result) for example, result in results))
 

@@ -1,8 +1,12 @@
-//! A state as a few words: what the set of visited states keeps, byte for byte, so that no two states are ever taken for one.
-//! Each field has room for all values that it can have: within [`super::bounds::Bounds::check`], and in a canonical state, where generations are 0 or 1 and ages
-//! and recencies are ranks among the slots. Of versions, which are ranks too, the highest is not known before: one that is too high gives no words.
+//! A state as a few words: what the set of visited states keeps, byte for byte, so that no two states are ever taken
+//! for one. Each field has room for all values that it can have: within [`super::bounds::Bounds::check`], and in a
+//! canonical state, where generations are 0 or 1 and ages and recencies are ranks among the slots. Of versions, which
+//! are ranks too, the highest is not known before: one that is too high gives no words.
 //!
-//! One description of the fields serves both ways: writing gives the field back as it is, reading gives what was written.
+//! One description of the fields serves both ways: writing gives the field back as it is, reading gives what was
+//! written.
+//!
+//! Long because: this description is one, field by field, and what reads and writes it is inlined into it.
 
 use fencepost_sim::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{Read, RequestId, Write};
@@ -35,13 +39,15 @@ trait Coder {
     fn end(&mut self, group: Self::Group);
 }
 
-/// Reads or writes fields. Within a slot, a host and the like no branch depends on what is in them: it would be guessed wrong half the time.
+/// Reads or writes fields. Within a slot, a host and the like no branch depends on what is in them: it would be guessed
+/// wrong half the time.
 trait Fields {
     /// Whether fields are read.
     const READS: bool;
     /// The field: `value` when writing, what was written when reading.
     fn field(&mut self, value: u64, bits: u32) -> u64;
-    /// A field of which no more is known than that larger values than it has bits for are rare: then there are no words.
+    /// A field of which no more is known than that larger values than it has bits for are rare: then there are no
+    /// words.
     fn unbounded(&mut self, value: u64, bits: u32) -> u64;
     /// If `nothing_follows`, the fields after this one in the group are 0, and take no bits.
     fn end_if(&mut self, nothing_follows: bool);
@@ -301,7 +307,8 @@ impl<const B: usize, const S: usize, const I: usize> Packer<B, S, I> {
 
     #[inline(always)]
     fn code(&self, coder: &mut impl Coder, world: &mut World<B, S, I>) {
-        // The compiler makes this twice: in the first, for the default bounds, it knows all widths, and how often each loop runs.
+        // The compiler makes this twice: in the first, for the default bounds, it knows all widths, and how often each
+        // loop runs.
         match self.layout {
             Layout::DEFAULT => Layout::DEFAULT.world(coder, world),
             layout => layout.world(coder, world),
