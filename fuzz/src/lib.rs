@@ -7,8 +7,8 @@ const HEADER_BYTES: usize = 48;
 const CHECKED_BYTES: usize = 40;
 const FOOTER_BYTES: usize = 32;
 
-/// The record `input` with the checksum of each frame, and its footer, as docs/record-format.md asks for them. Frames are found by their lengths; what does
-/// not fit stays as it is.
+/// The record `input` with the checksum of each frame, and its footer, as docs/record-format.md asks for them. Frames
+/// are found by their lengths; what does not fit stays as it is.
 pub fn with_right_checksums(input: &[u8]) -> Vec<u8> {
     let mut file = input.to_vec();
     let mut offset = 0;

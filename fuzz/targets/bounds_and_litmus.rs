@@ -1,5 +1,5 @@
-//! What the checker is asked: bounds of the protocol's exploration, as JSON, and tables of litmus tests. Whatever they say, the answer is one error or
-//! something that can be explored, and what is explored holds.
+//! What the checker is asked: bounds of the protocol's exploration, as JSON, and tables of litmus tests. Whatever they
+//! say, the answer is one error or something that can be explored, and what is explored holds.
 //!
 //! An input that begins with `{` is bounds; any other is a table.
 #![no_main]

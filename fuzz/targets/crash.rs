@@ -1,7 +1,8 @@
-//! Crash states: whatever a record says a program stored, flushed and mapped, its images are within what was promised and what was visible, and none is
-//! made twice.
+//! Crash states: whatever a record says a program stored, flushed and mapped, its images are within what was promised
+//! and what was visible, and none is made twice.
 //!
-//! The input is a record, as for the target `record`; its last bytes also say in which order its stores become visible and durable.
+//! The input is a record, as for the target `record`; its last bytes also say in which order its stores become visible
+//! and durable.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -42,7 +43,8 @@ fuzz_target!(|input: &[u8]| {
     explore(Exploration::new(Arc::new(recorded), Arc::new(replayed)));
 });
 
-/// The first stores become visible in the order of their numbers; between them `order` says what becomes durable and what came otherwise.
+/// The first stores become visible in the order of their numbers; between them `order` says what becomes durable and
+/// what came otherwise.
 fn happened(recorded: &RecordedStores, file: PoolFile, order: &[u8]) -> Replayed {
     let mut replayed = Replayed { file, ..Replayed::default() };
     let mut numbers: HashMap<u64, LineId> = HashMap::new();

@@ -1,4 +1,5 @@
-//! A machine file: whatever it says, the answer is a machine or a list of errors; a machine that is taken can be written and read again.
+//! A machine file: whatever it says, the answer is a machine or a list of errors; a machine that is taken can be
+//! written and read again.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The persist buffer's logic, driven by bytes: its invariants hold after every step, and nothing acknowledged is ever lost.
+//! The persist buffer's logic, driven by bytes: its invariants hold after every step, and nothing acknowledged is ever
+//! lost.
 #![no_main]
 
 use std::collections::BTreeMap;

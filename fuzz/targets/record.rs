@@ -1,7 +1,8 @@
-//! The record reader: whatever a file holds, the answer is its content or one error, never a panic and never unbounded memory.
+//! The record reader: whatever a file holds, the answer is its content or one error, never a panic and never unbounded
+//! memory.
 //!
-//! The input is a record. Its checksums are made right again, so that what was changed reaches the code behind them; and, when the last byte says so, it
-//! is read as it stands.
+//! The input is a record. Its checksums are made right again, so that what was changed reaches the code behind them;
+//! and, when the last byte says so, it is read as it stands.
 #![no_main]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Explores the bounds in a JSON file (`{}`: the default ones), for profiling: `cargo run --release -p fencepost-checker --example prove -- BOUNDS.json THREADS`, with
-//! so many threads beside the first.
+//! Explores the bounds in a JSON file (`{}`: the default ones), for profiling: `cargo run --release -p
+//! fencepost-checker --example prove -- BOUNDS.json THREADS`, with so many threads beside the first.
 
 use std::ops::ControlFlow;
 

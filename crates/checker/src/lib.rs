@@ -1,7 +1,9 @@
 //! No power cut loses an acknowledged persist: three levels at which that claim is checked.
 //!
-//! - [`protocol`]: every interleaving, within stated bounds, of the very state machine that the simulator's persist buffer runs.
-//! - [`memory_model`]: published litmus tests of persistency through the whole simulator, against enumerators of the formal models.
+//! - [`protocol`]: every interleaving, within stated bounds, of the very state machine that the simulator's persist
+//!   buffer runs.
+//! - [`memory_model`]: published litmus tests of persistency through the whole simulator, against enumerators of the
+//!   formal models.
 //! - [`crash`]: the states that a power cut can leave of a recorded program's persistent memory on a simulated fabric.
 //!
 //! Uses `fencepost-sim`, which never imports this crate.

@@ -178,7 +178,8 @@ impl CrashStates {
         })
     }
 
-    /// The images of this instant that were not given before: ((hash, choice) of each, duplicates, combinations, whether these are all).
+    /// The images of this instant that were not given before: ((hash, choice) of each, duplicates, combinations,
+    /// whether these are all).
     #[allow(clippy::type_complexity, reason = "a tuple is all that crosses the border")]
     fn images(
         &self,
@@ -203,7 +204,8 @@ impl CrashStates {
         self.with("an image", |exploration, _| in_file(py, exploration.patches(&choice)))
     }
 
-    /// The lines of the program that store to the pool, as JSON: places with the number (`origin`) that `lost` and `without_loss` know them by.
+    /// The lines of the program that store to the pool, as JSON: places with the number (`origin`) that `lost` and
+    /// `without_loss` know them by.
     fn stored_from(&self) -> PyResult<String> {
         self.with("where it is stored to", |exploration, sources| {
             let recorded = &exploration.recorded;
@@ -225,15 +227,16 @@ impl CrashStates {
         })
     }
 
-    /// The image of this instant that lacks no store of these origins, and the one that lacks them from the first one on.
+    /// The image of this instant that lacks no store of these origins, and the one that lacks them from the first one
+    /// on.
     fn without_loss(&self, choice: Choice, origins: HashSet<OriginId>) -> PyResult<(Choice, Choice)> {
         self.with("an image that lacks less", |exploration, sources| {
             exploration.without_loss(&choice, |site| origins.contains(&sources.origins.number_of(site)))
         })
     }
 
-    /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on: it passes with the
-    /// content before, or behind, the one that they have.
+    /// Why an image of this instant fails, as JSON; `early` and `lost` are the lines in doubt that it depends on: it
+    /// passes with the content before, or behind, the one that they have.
     fn explain(&self, choice: Choice, early: Vec<usize>, lost: Vec<usize>) -> PyResult<String> {
         self.with("an explanation", |exploration, sources| {
             let explanation = exploration.explain(&choice, &early, &lost);
@@ -252,7 +255,8 @@ impl CrashStates {
         })
     }
 
-    /// Of an image of this instant, what became of each line in doubt, as JSON: the stores that are durable and those that are lost.
+    /// Of an image of this instant, what became of each line in doubt, as JSON: the stores that are durable and those
+    /// that are lost.
     fn stores(&self, choice: Choice) -> PyResult<String> {
         self.with("the stores of an image", |exploration, sources| {
             let lines = exploration.stores_in(&choice);
@@ -322,8 +326,8 @@ impl CrashStates {
     }
 }
 
-/// What a recorded process read of the mapping of the file at `path`: the lines (offset / 64), None if it mapped no such file; how many children it
-/// had; whether its record is whole.
+/// What a recorded process read of the mapping of the file at `path`: the lines (offset / 64), None if it mapped no
+/// such file; how many children it had; whether its record is whole.
 #[pyfunction]
 pub fn mapped_reads(py: Python<'_>, record: PathBuf, path: &str) -> PyResult<(Option<Vec<u64>>, u64, bool)> {
     let source = source(&record)?;

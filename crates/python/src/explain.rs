@@ -1,4 +1,5 @@
-//! Where a replay persists and waits, by source line: what the simulator counted for each instruction, put together by where that comes from.
+//! Where a replay persists and waits, by source line: what the simulator counted for each instruction, put together by
+//! where that comes from.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,7 +14,8 @@ use fencepost_sim::results::measure;
 use fencepost_sim::stats::{Histogram, LatencySum};
 use serde_json::{Map, Value, json};
 
-/// What makes one line of the program out of instructions: their source, or, where nobody knows that, their address in their module.
+/// What makes one line of the program out of instructions: their source, or, where nobody knows that, their address in
+/// their module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Source(Option<String>, Vec<(Option<String>, Option<String>, Option<u32>)>),
@@ -64,7 +66,8 @@ struct Counts {
     waited_for: BTreeMap<usize, u64>,
 }
 
-/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain.md; and what a reader has to know of them.
+/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain.md; and what a
+/// reader has to know of them.
 pub fn persist_sites(
     simulation: &Simulation,
     programs: &[HostProgram],
@@ -214,7 +217,8 @@ impl Places {
     fn line(&self, key: &SiteKey) -> Line {
         let at = (key.block, key.micro_op);
         let place = self.found[&at].clone();
-        // Where a function has one caller, that says nothing; where a frame does not show which of several it was, nobody knows.
+        // Where a function has one caller, that says nothing; where a frame does not show which of several it was,
+        // nobody knows.
         let caller = self.many_callers.contains(&at).then(|| self.callers.get(&key.caller).cloned()).flatten();
         let (kind, is_inserted) = kind_of(key, self.instruction_set);
         let key = LineKey { kind, is_inserted, place: Place::of(&place), caller: caller.as_ref().map(Place::of) };

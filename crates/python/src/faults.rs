@@ -61,7 +61,8 @@ fn message(payload: &dyn Any) -> &str {
 /// In the names of which runs a panic is provoked, if any.
 static PROVOKED: Mutex<Option<String>> = Mutex::new(None);
 
-/// Makes every run panic whose name has `part` in it; none if that is not given. It is how tests see what becomes of the others.
+/// Makes every run panic whose name has `part` in it; none if that is not given. It is how tests see what becomes of
+/// the others.
 #[pyfunction]
 #[pyo3(signature = (part))]
 pub fn provoke_fault(part: Option<String>) {

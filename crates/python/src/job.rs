@@ -94,12 +94,14 @@ impl Job {
         caught(|| self.name(), || py.detach(|| self.replay()))
     }
 
-    /// Replays, and counts which lines of the program persist and wait; gives the same as `run` with a member `persist_sites` more.
+    /// Replays, and counts which lines of the program persist and wait; gives the same as `run` with a member
+    /// `persist_sites` more.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         caught(|| self.name(), || py.detach(|| self.replay_by_line()))
     }
 
-    /// Replays and follows single requests: those that `selection` (JSON) names. Gives a Perfetto trace, and the same requests as JSON.
+    /// Replays and follows single requests: those that `selection` (JSON) names. Gives a Perfetto trace, and the same
+    /// requests as JSON.
     fn timeline<'py>(&self, py: Python<'py>, selection: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
         let trace = timeline::trace_of(selection)?;
         let follow = || {
@@ -114,8 +116,8 @@ impl Job {
         Ok((PyBytes::new(py, &perfetto), json))
     }
 
-    /// Replays, and finds the instant at which the most would have to be saved if power failed; saves it there within time limits in ns (none: as long
-    /// as it takes). Gives the same as `run`, in which `power` is filled.
+    /// Replays, and finds the instant at which the most would have to be saved if power failed; saves it there within
+    /// time limits in ns (none: as long as it takes). Gives the same as `run`, in which `power` is filled.
     fn power(&self, py: Python<'_>, phase_1_ns: Option<f64>, phase_2_ns: Option<f64>) -> PyResult<String> {
         let ample = FlushLimits::AMPLE;
         let limits = FlushLimits {

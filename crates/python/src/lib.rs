@@ -1,8 +1,8 @@
 //! `fencepost._core`: the simulator for Python.
 //!
-//! JSON texts cross the border and nothing richer, so that Python never defines a schema again. Whatever a user can cause is an
-//! `InputError` with one clear message; a panic of the simulator is caught here and becomes an `InternalError` that names the run.
-//! The stubs are `python/fencepost/_core.pyi`.
+//! JSON texts cross the border and nothing richer, so that Python never defines a schema again. Whatever a user can
+//! cause is an `InputError` with one clear message; a panic of the simulator is caught here and becomes an
+//! `InternalError` that names the run. The stubs are `python/fencepost/_core.pyi`.
 
 use pyo3::prelude::*;
 

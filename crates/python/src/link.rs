@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 
 use crate::faults::{caught, input};
 
-/// What a link (`[link]` of a machine file, as JSON) carries of a mix of messages (JSON) when there are always more, as JSON.
+/// What a link (`[link]` of a machine file, as JSON) carries of a mix of messages (JSON) when there are always more, as
+/// JSON.
 #[pyfunction]
 pub fn link_saturate(py: Python<'_>, link: &str, mix: &str, messages: u64) -> PyResult<String> {
     let link: LinkConfig = serde_json::from_str(link).map_err(input)?;

@@ -18,7 +18,8 @@ pub fn machine_schema() -> String {
     json_schema().to_string()
 }
 
-/// The machine of that name in one of `directories`, or in the file of that path, as JSON: resolved, with `sets` on top.
+/// The machine of that name in one of `directories`, or in the file of that path, as JSON: resolved, with `sets` on
+/// top.
 #[pyfunction]
 pub fn machine_resolve(machine: &str, directories: Vec<PathBuf>, sets: Vec<String>) -> PyResult<String> {
     let path = find(machine, &directories)?;
@@ -72,7 +73,8 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
     names
 }
 
-/// Longest machine file, in bytes: a thousand times the longest that ships. What is read takes some forty times its length in memory.
+/// Longest machine file, in bytes: a thousand times the longest that ships. What is read takes some forty times its
+/// length in memory.
 const MACHINE_BYTES_MAX: u64 = 16 << 20;
 
 fn read(path: &Path) -> io::Result<SourceText> {

@@ -121,7 +121,8 @@ impl Options {
     /// Where the memory of `record` lies on `host` of that machine, and what a reader has to know about it.
     pub fn placement(&self, record: &Record, machine: &Machine, host: HostId) -> PyResult<(Placement, Vec<String>)> {
         let rules_of_machine = machine.placement_rules();
-        // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces it.
+        // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces
+        // it.
         let heap = Part::Selected(PmSelector::Heap);
         let places_heap = rules_of_machine.iter().any(|rule| rule.part == heap || rule.part == Part::All);
         let pm = self.pm.iter().filter(|selector| !(places_heap && **selector == PmSelector::Heap));

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::faults::input;
 use crate::options::scheme_of;
 
-/// The hardware cost (JSON) of a persist buffer of `entries` entries under `scheme`: bits, comparators, bytes to drain; `null` without a buffer.
+/// The hardware cost (JSON) of a persist buffer of `entries` entries under `scheme`: bits, comparators, bytes to drain;
+/// `null` without a buffer.
 #[pyfunction]
 pub fn persist_buffer_cost(scheme: &str, entries: u16) -> PyResult<String> {
     if !(1..=256).contains(&entries) {

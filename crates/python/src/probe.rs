@@ -50,7 +50,8 @@ fn medium_config(machine: &Machine, name: &str) -> PyResult<MediumConfig> {
     Ok(topology.device_config(id).clone())
 }
 
-/// A request: `at_ps`, `write`, and `line` or, of DRAM, `place` (rank, bank group, bank, row, column); of a write perhaps `bytes`.
+/// A request: `at_ps`, `write`, and `line` or, of DRAM, `place` (rank, bank group, bank, row, column); of a write
+/// perhaps `bytes`.
 fn read_request(request: &Value, config: &MediumConfig) -> Result<ProbeRequest, String> {
     let number = |key: &str| request[key].as_u64().ok_or(format!("`{key}` has to be a number, not {}", request[key]));
     let line = match (&request["place"], config) {

@@ -15,7 +15,8 @@ use crate::faults::{caught, input};
 /// How often the callback is told.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is explored within `bounds` (JSON), as JSON, with `memory_max` bytes for the set of states and so many threads beside the caller's. `observe` is called now and then with how far it is, as JSON, and with signals handled.
+/// What is explored within `bounds` (JSON), as JSON, with `memory_max` bytes for the set of states and so many threads
+/// beside the caller's. `observe` is called now and then with how far it is, as JSON, and with signals handled.
 #[pyfunction]
 pub fn prove_bounds(
     py: Python<'_>,

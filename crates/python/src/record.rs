@@ -115,7 +115,8 @@ impl OpenRecord {
         &self.program
     }
 
-    /// How long decoding took: a part of the host time of each replay, since `mips` are to be what one replay alone would give.
+    /// How long decoding took: a part of the host time of each replay, since `mips` are to be what one replay alone
+    /// would give.
     pub fn decode_time(&self) -> Duration {
         self.decode_time
     }

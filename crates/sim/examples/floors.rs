@@ -1,5 +1,6 @@
-//! What a replay cannot be faster than: nanoseconds of the host for each instruction of a record, for decoding it, for looking up its lines in a
-//! first-level cache besides, and for computing when each of its micro-operations could start at the earliest (dataflow) besides that.
+//! What a replay cannot be faster than: nanoseconds of the host for each instruction of a record, for decoding it, for
+//! looking up its lines in a first-level cache besides, and for computing when each of its micro-operations could start
+//! at the earliest (dataflow) besides that.
 //!
 //! `cargo run --release -p fencepost-sim --example floors -- RECORD...`
 

@@ -1,5 +1,5 @@
-//! Writes the first inputs of the fuzz targets `record` and `crash`: small records, one for each kind of content, uncompressed so that a changed byte of a
-//! payload changes what is read.
+//! Writes the first inputs of the fuzz targets `record` and `crash`: small records, one for each kind of content,
+//! uncompressed so that a changed byte of a payload changes what is read.
 //!
 //! `cargo run --example fuzz_seeds -- fuzz/corpus/record fuzz/corpus/crash`
 

@@ -1,9 +1,11 @@
-//! The physical address map of a host: its own DRAM from 0, persistent memory from [`PM_BASE`], memory expanders from [`EXPANDER_BASE`].
+//! The physical address map of a host: its own DRAM from 0, persistent memory from [`PM_BASE`], memory expanders from
+//! [`EXPANDER_BASE`].
 //!
-//! The first DRAM of a host begins at 0 and holds the page tables, from [`PAGE_TABLE_BASE`] on, far above its frames. Further DRAM of the same host
-//! lies between the page tables and PM.
+//! The first DRAM of a host begins at 0 and holds the page tables, from [`PAGE_TABLE_BASE`] on, far above its frames.
+//! Further DRAM of the same host lies between the page tables and PM.
 //!
-//! Which port leads to which part of a region is the business of the [decoder](crate::host_bridge::decoder); this file says only what is what.
+//! Which port leads to which part of a region is the business of the [decoder](crate::host_bridge::decoder); this file
+//! says only what is what.
 
 use crate::line::{LINE_BYTES, LineAddress};
 

@@ -19,7 +19,8 @@ impl LineAddress {
     }
 }
 
-/// Which write of a line's history: the number of stores that have been performed on it. Version 0 is the initial content.
+/// Which write of a line's history: the number of stores that have been performed on it. Version 0 is the initial
+/// content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32);
 

@@ -1,4 +1,5 @@
-//! What a replay gives to people: one entry of `runs` of a result document (docs/results.md). All ratios are computed here and nowhere else.
+//! What a replay gives to people: one entry of `runs` of a result document (docs/results.md). All ratios are computed
+//! here and nowhere else.
 
 mod sample;
 
@@ -52,7 +53,8 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     Value::Object(entry)
 }
 
-/// The classes of requests whose latency is a measure of its own: name in the results, and name among a host's counters.
+/// The classes of requests whose latency is a measure of its own: name in the results, and name among a host's
+/// counters.
 const CLASSES: [(&str, &str); 8] = [
     ("persist", "persists"),
     ("writeback", "pm_writebacks"),
@@ -378,7 +380,8 @@ pub fn measure(histogram: &Histogram) -> Value {
     })
 }
 
-/// The highest of numbered levels at which any time was spent. That of an interval is its own: times are subtracted, maxima cannot be.
+/// The highest of numbered levels at which any time was spent. That of an interval is its own: times are subtracted,
+/// maxima cannot be.
 fn highest_level(times: &StatsNode) -> u64 {
     times.children().iter().rposition(|(_, time)| time.total() > 0).unwrap_or(0) as u64
 }

@@ -9,8 +9,9 @@ const CHUNK_VALUES: usize = 1024;
 
 /// A value for each number; those never set are the default, and take no room.
 ///
-/// Neighbours lie together, so that what goes through memory in order, or comes back to a place, finds them in the host's caches: a hash map has them
-/// all over. A clone shares chunks with the original until one of them writes there: a snapshot of a large memory costs little.
+/// Neighbours lie together, so that what goes through memory in order, or comes back to a place, finds them in the
+/// host's caches: a hash map has them all over. A clone shares chunks with the original until one of them writes there:
+/// a snapshot of a large memory costs little.
 #[derive(Clone, Debug)]
 pub struct SparseTable<T> {
     chunks: FxHashMap<u64, Arc<[T; CHUNK_VALUES]>>,

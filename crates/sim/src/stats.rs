@@ -1,7 +1,7 @@
 //! What was counted, as a tree of names.
 //!
-//! Components count in plain structs of their own; this room gives them a common shape to be read in: `host0.core1.l1d.hits`. A region of
-//! interest is the tree at its end minus the tree at its start.
+//! Components count in plain structs of their own; this room gives them a common shape to be read in:
+//! `host0.core1.l1d.hits`. A region of interest is the tree at its end minus the tree at its start.
 
 mod series;
 
@@ -58,7 +58,8 @@ impl Histogram {
         difference
     }
 
-    /// `{count, mean, p50, p90, p99, max}` in nanoseconds and a cumulative distribution; the figures are null if nothing was counted.
+    /// `{count, mean, p50, p90, p99, max}` in nanoseconds and a cumulative distribution; the figures are null if
+    /// nothing was counted.
     pub fn to_json(&self) -> Value {
         if self.count() == 0 {
             return json!({"count": 0, "mean": null, "p50": null, "p90": null, "p99": null, "max": null, "cdf": []});
@@ -94,7 +95,8 @@ pub struct LatencySum {
 }
 
 impl LatencySum {
-    /// Adds the stack of a request that is complete. The stages `before` lie before the time that is measured as this class's latency.
+    /// Adds the stack of a request that is complete. The stages `before` lie before the time that is measured as this
+    /// class's latency.
     pub fn add(&mut self, stack: &LatencyStack, before: &[Stage]) {
         self.latency.record(stack.total_without(before));
         for (sum, part) in self.parts_ps.iter_mut().zip(stack.parts_ps()) {
@@ -213,7 +215,8 @@ impl StatsNode {
         }
     }
 
-    /// What was counted since `earlier`, the same tree at an earlier time. Names that did not exist then count from zero.
+    /// What was counted since `earlier`, the same tree at an earlier time. Names that did not exist then count from
+    /// zero.
     pub fn since(&self, earlier: &StatsNode) -> StatsNode {
         match (self, earlier) {
             (StatsNode::Counter(now), StatsNode::Counter(then)) => StatsNode::Counter(now - then),

@@ -1,8 +1,10 @@
-//! Which images of one instant are made: of the versions that each line in doubt may have, all combinations, or a bounded choice of them.
+//! Which images of one instant are made: of the versions that each line in doubt may have, all combinations, or a
+//! bounded choice of them.
 //!
-//! Where all combinations are more than the bound, these come first, in this order: only what was promised; everything visible; what was visible
-//! at each moment before (as if lines were evicted in the order of their stores); one line alone newer than promised; one line alone older than
-//! visible. What is left of the bound is drawn at random from a seed.
+//! Where all combinations are more than the bound, these come first, in this order: only what was promised; everything
+//! visible; what was visible at each moment before (as if lines were evicted in the order of their stores); one line
+//! alone newer than promised; one line alone older than visible. What is left of the bound is drawn at random from a
+//! seed.
 
 /// For each line in doubt the number of its content: 0 is what was promised, the last is what is visible.
 pub type Choice = Vec<u16>;

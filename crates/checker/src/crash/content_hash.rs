@@ -1,7 +1,8 @@
 //! A hash of a pool's content that can be kept up to date line by line.
 //!
-//! It is the sum of a hash of each line with its place, so that exchanging a line is a subtraction and an addition. Lines of zeros count nothing:
-//! a pool's size need not be known. 128 bits make an accidental equality of a billion different images less likely than 10^-19.
+//! It is the sum of a hash of each line with its place, so that exchanging a line is a subtraction and an addition.
+//! Lines of zeros count nothing: a pool's size need not be known. 128 bits make an accidental equality of a billion
+//! different images less likely than 10^-19.
 
 use xxhash_rust::xxh64::xxh64;
 

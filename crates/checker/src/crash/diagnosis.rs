@@ -1,6 +1,8 @@
-//! From two stores, of which the first should have been durable before the second, to what is missing in the program between them.
+//! From two stores, of which the first should have been durable before the second, to what is missing in the program
+//! between them.
 //!
-//! It goes by the program order of the thread that made the lost store: what was flushed there, and what the flushes waited for.
+//! It goes by the program order of the thread that made the lost store: what was flushed there, and what the flushes
+//! waited for.
 
 use std::ops::Range;
 
@@ -148,7 +150,8 @@ mod tests {
     use super::super::sites::CallStack;
     use super::*;
 
-    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are numbered from 100.
+    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are
+    /// numbered from 100.
     fn threads(all: &[&str]) -> RecordedStores {
         let mut recorded = RecordedStores::default();
         for (thread, acts) in all.iter().enumerate() {
@@ -172,7 +175,8 @@ mod tests {
         recorded
     }
 
-    /// The first store to line 0 is lost, the first to line 1 durable, if there is one. What is wrong, and the instructions of flush and fence.
+    /// The first store to line 0 is lost, the first to line 1 durable, if there is one. What is wrong, and the
+    /// instructions of flush and fence.
     fn diagnosed(recorded: &RecordedStores) -> (Fault, Option<u64>, Option<u64>) {
         let of_line = |line: u64| recorded.stores.iter().position(|store| store.address == line * 64);
         let lost = of_line(0).expect("there is one") as StoreId;

@@ -1,4 +1,5 @@
-//! What a failing image depends on, and what is missing in the program: from two stores, one durable and one not, to a flush or fence.
+//! What a failing image depends on, and what is missing in the program: from two stores, one durable and one not, to a
+//! flush or fence.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +42,8 @@ pub struct Explanation {
 }
 
 impl Exploration {
-    /// Explains a failing image of the present instant; `early` and `lost` are numbers of lines in doubt. The check passes if a line of `early` has
-    /// the content before the one that it has, or a line of `lost` the one behind it.
+    /// Explains a failing image of the present instant; `early` and `lost` are numbers of lines in doubt. The check
+    /// passes if a line of `early` has the content before the one that it has, or a line of `lost` the one behind it.
     pub fn explain(&self, choice: &Choice, early: &[usize], lost: &[usize]) -> Explanation {
         let doubtful = |number: usize| (&self.doubtful()[number], usize::from(choice[number]));
         let missing = lost.iter().filter_map(|&number| {
@@ -80,8 +81,8 @@ impl Exploration {
             .collect()
     }
 
-    /// The image that lacks no store of the sites that `is_meant`, and is otherwise as old as `choice`; and the one that holds all that comes before
-    /// the first of these stores in its line, but not that store.
+    /// The image that lacks no store of the sites that `is_meant`, and is otherwise as old as `choice`; and the one
+    /// that holds all that comes before the first of these stores in its line, but not that store.
     pub fn without_loss(&self, choice: &Choice, is_meant: impl Fn(SiteId) -> bool) -> (Choice, Choice) {
         let (mut with, mut before) = (choice.clone(), choice.clone());
         for (number, doubtful) in self.doubtful().iter().enumerate() {

@@ -1,9 +1,9 @@
 //! From instant to instant through a replay: what a power cut can leave at each of them.
 //!
-//! At any moment each line may have any version from the last one promised durable to the newest visible one. Visible stores only add versions and
-//! promises only take them away, so what is possible at any moment is possible right before the next promise: the instants that are looked at are
-//! those right before a promise that takes a version away, if a store became visible since the last such instant, and the end. Together they have
-//! every state of every moment.
+//! At any moment each line may have any version from the last one promised durable to the newest visible one. Visible
+//! stores only add versions and promises only take them away, so what is possible at any moment is possible right
+//! before the next promise: the instants that are looked at are those right before a promise that takes a version away,
+//! if a store became visible since the last such instant, and the end. Together they have every state of every moment.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -32,7 +32,8 @@ pub struct DoubtfulLine {
 }
 
 impl DoubtfulLine {
-    /// The first version that a line with this content lacks, and that makes another content of it; none of the newest content.
+    /// The first version that a line with this content lacks, and that makes another content of it; none of the newest
+    /// content.
     pub(super) fn first_lost(&self, content: usize) -> Option<u32> {
         self.contents.get(content + 1).map(|(versions, _)| versions - 1)
     }
@@ -187,8 +188,8 @@ impl Exploration {
         changed.into_iter().map(|line| (line, self.base[&line])).collect()
     }
 
-    /// The images of the present instant that were not given before, at most `bound` combinations. Of lines of the file that are not in `read`, if
-    /// that is given, only what is promised is taken.
+    /// The images of the present instant that were not given before, at most `bound` combinations. Of lines of the file
+    /// that are not in `read`, if that is given, only what is promised is taken.
     pub fn images(&mut self, bound: usize, seed: u64, read: Option<&HashSet<u64>>) -> Images {
         let (choices, combinations, is_all) = self.choices(bound, seed, read);
         let mut images = Images { combinations, is_all, ..Images::default() };
@@ -203,7 +204,8 @@ impl Exploration {
         images
     }
 
-    /// What [`Exploration::images`] looks at, whether it was given before or not: the choices, how many combinations there are, and whether these are all.
+    /// What [`Exploration::images`] looks at, whether it was given before or not: the choices, how many combinations
+    /// there are, and whether these are all.
     pub fn choices(&self, bound: usize, seed: u64, read: Option<&HashSet<u64>>) -> (Vec<Choice>, f64, bool) {
         let is_fixed = |doubtful: &DoubtfulLine| {
             read.is_some_and(|read| !read.contains(&self.replayed.lines[doubtful.line as usize].file_line))

@@ -1,4 +1,5 @@
-//! Which stores an image holds and which it lacks: of every line in doubt, those that came after what was promised of it.
+//! Which stores an image holds and which it lacks: of every line in doubt, those that came after what was promised of
+//! it.
 
 use super::choices::Choice;
 use super::explanation::ExplainedStore;

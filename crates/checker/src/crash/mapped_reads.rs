@@ -1,4 +1,5 @@
-//! Which lines of a file a recorded program read through its mapping: what a check looks at in an image. Reads of the file itself are not in a record.
+//! Which lines of a file a recorded program read through its mapping: what a check looks at in an image. Reads of the
+//! file itself are not in a record.
 
 use std::collections::BTreeSet;
 

@@ -1,15 +1,17 @@
 //! The states that a power cut can leave of a recorded program's persistent memory on a simulated fabric.
 //!
-//! A record made with `--values` is replayed once in its recorded order, and two things are taken down: which store made which version of a line,
-//! and which versions the host was promised to be durable. From them come, for each instant, the versions that every line may have after a power
-//! cut: from the last one promised, which the persistent domain holds, to the newest visible one, which an eviction may have brought there. An
-//! [`Exploration`] goes from instant to instant and gives the images of the pool that these versions make; whoever runs the user's check on them
+//! A record made with `--values` is replayed once in its recorded order, and two things are taken down: which store
+//! made which version of a line, and which versions the host was promised to be durable. From them come, for each
+//! instant, the versions that every line may have after a power cut: from the last one promised, which the persistent
+//! domain holds, to the newest visible one, which an eviction may have brought there. An [`Exploration`] goes from
+//! instant to instant and gives the images of the pool that these versions make; whoever runs the user's check on them
 //! learns from it which stores a failure depends on, and what is missing in the program.
 //!
-//! In the order of the flow: [`recorded_stores`] (what the record says), [`pool_file`] (where it lies in the file), [`replay`] (when it became
-//! visible and durable), [`exploration`] (instants), [`choices`] (images of one instant), [`explanation`], [`diagnosis`] and
-//! [`image_stores`] (what went wrong), [`redundant_flushes`],
-//! [`sites`], [`source_lines`] and [`origins`] (where it comes from); [`mapped_reads`] (which lines a check reads). Paths and commands are the business of whoever uses this.
+//! In the order of the flow: [`recorded_stores`] (what the record says), [`pool_file`] (where it lies in the file),
+//! [`replay`] (when it became visible and durable), [`exploration`] (instants), [`choices`] (images of one instant),
+//! [`explanation`], [`diagnosis`] and [`image_stores`] (what went wrong), [`redundant_flushes`], [`sites`],
+//! [`source_lines`] and [`origins`] (where it comes from); [`mapped_reads`] (which lines a check reads). Paths and
+//! commands are the business of whoever uses this.
 
 pub mod choices;
 pub mod content_hash;

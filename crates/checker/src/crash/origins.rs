@@ -1,5 +1,5 @@
-//! From sites to the lines of the program that its author wrote. What a library or a header of the system stores, a program's line asked for: the
-//! first one on the way out through inlined functions and calls.
+//! From sites to the lines of the program that its author wrote. What a library or a header of the system stores, a
+//! program's line asked for: the first one on the way out through inlined functions and calls.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -160,7 +160,8 @@ mod tests {
         SourceFrame { function: Some(function.into()), file: file.map(Into::into), line: file.map(|_| 7) }
     }
 
-    /// What lies at some addresses: 1 the C library, 2 a header alone, 3 a header inlined into the program, from 10 on the program.
+    /// What lies at some addresses: 1 the C library, 2 a header alone, 3 a header inlined into the program, from 10 on
+    /// the program.
     fn place(address: u64) -> SourcePlace {
         let (module, frames) = match address {
             1 => (LIBRARY, vec![frame("memmove", None)]),

@@ -113,14 +113,15 @@ pub struct ForeignBytes {
 pub struct RecordedStores {
     /// By thread, in program order.
     pub threads: Vec<Vec<PlacedAct>>,
-    /// By thread: the calls that wrote into selected memory or asked for durability, each with the place of its act if it has one.
+    /// By thread: the calls that wrote into selected memory or asked for durability, each with the place of its act if
+    /// it has one.
     pub calls: Vec<Vec<Option<u32>>>,
     /// By number.
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
     pub foreign: Vec<ForeignBytes>,
-    /// Whether nothing shows that threads told each other something through memory alone, the order of which no record has: a spin loop, or a word that
-    /// several threads access by locked instructions outside the C library.
+    /// Whether nothing shows that threads told each other something through memory alone, the order of which no record
+    /// has: a spin loop, or a word that several threads access by locked instructions outside the C library.
     pub is_order_known: bool,
     /// Where acts come from.
     pub sites: Sites,
@@ -162,7 +163,8 @@ impl RecordedStores {
         Ok(walk.found)
     }
 
-    /// The bytes that a store left in line `line` (virtual address / 64), and where in it they begin; none if the record does not have them.
+    /// The bytes that a store left in line `line` (virtual address / 64), and where in it they begin; none if the
+    /// record does not have them.
     pub fn bytes_in_line(&self, store: StoreId, line: u64) -> Option<(usize, &[u8])> {
         let store = &self.stores[store as usize];
         let value = store.value?;
@@ -368,7 +370,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A system call or a synchronisation function has written to the pool: into the cache, as a store does, or into the pages that are there.
+    /// A system call or a synchronisation function has written to the pool: into the cache, as a store does, or into
+    /// the pages that are there.
     fn call_wrote(&mut self, thread: u32, address: u64, bytes: &[u8]) {
         let value = Some(self.found.values.len());
         self.found.values.extend_from_slice(bytes);

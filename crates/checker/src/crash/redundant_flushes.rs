@@ -1,7 +1,9 @@
-//! Flushes that never mattered: whenever they were made, no cache had anything newer of their line than memory had been given.
+//! Flushes that never mattered: whenever they were made, no cache had anything newer of their line than memory had been
+//! given.
 //!
-//! What they cost is measured and not estimated: the program is replayed once more without them, all together and each flush instruction alone. An
-//! instruction of which some executions were needed cannot be left out, so what its others cost is not known.
+//! What they cost is measured and not estimated: the program is replayed once more without them, all together and each
+//! flush instruction alone. An instruction of which some executions were needed cannot be left out, so what its others
+//! cost is not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +44,8 @@ pub fn redundant_flushes(recorded: &RecordedStores, flushes: &[ServedFlush]) -> 
 /// Of flush instructions that were redundant each time, so many are left out alone too: each of them takes a replay.
 pub const ALONE_MAX: usize = 16;
 
-/// How long the program takes with and without flush instructions that were redundant each time, in picoseconds of simulated time.
+/// How long the program takes with and without flush instructions that were redundant each time, in picoseconds of
+/// simulated time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// With all of them.

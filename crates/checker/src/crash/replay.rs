@@ -1,8 +1,10 @@
-//! One replay of a record in its recorded order: when each store became visible, and when the host was promised that it is durable.
+//! One replay of a record in its recorded order: when each store became visible, and when the host was promised that it
+//! is durable.
 //!
-//! The simulator carries versions and no data. A version of a line is a store that was performed on it, so the stores that the replay performs are
-//! matched with those of the record: by thread, line and program order, which is the order in which a thread's stores to one line take effect.
-//! Non-temporal stores wait in a combining buffer and become one version together.
+//! The simulator carries versions and no data. A version of a line is a store that was performed on it, so the stores
+//! that the replay performs are matched with those of the record: by thread, line and program order, which is the order
+//! in which a thread's stores to one line take effect. Non-temporal stores wait in a combining buffer and become one
+//! version together.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -69,7 +71,8 @@ pub struct ServedFlush {
     pub place: u32,
     /// Whether no cache had anything newer of the line than memory had been given.
     pub is_clean: bool,
-    /// Whether that was so because the line had been evicted since its last flush: with less in the caches there had been something to write back.
+    /// Whether that was so because the line had been evicted since its last flush: with less in the caches there had
+    /// been something to write back.
     pub is_evicted: bool,
 }
 
@@ -377,8 +380,8 @@ impl<'a> Matching<'a> {
         self.recorded.stores[made.stores[0] as usize].is_of_call
     }
 
-    /// The versions of each line with their times. They become visible in their order, whatever was computed first; what calls wrote lies between them
-    /// by its time.
+    /// The versions of each line with their times. They become visible in their order, whatever was computed first;
+    /// what calls wrote lies between them by its time.
     fn histories(&mut self) -> Vec<History> {
         self.visible.sort_by_key(|(time, line, made)| (*line, made.version, *time));
         let mut histories: Vec<History> = vec![Vec::new(); self.lines.len()];
@@ -425,8 +428,8 @@ impl<'a> Matching<'a> {
         kept
     }
 
-    /// Tells flushes apart that had nothing to write back: what a call wrote is in the cache that the simulator does not know, and what is missing
-    /// there since the line's last flush was evicted.
+    /// Tells flushes apart that had nothing to write back: what a call wrote is in the cache that the simulator does
+    /// not know, and what is missing there since the line's last flush was evicted.
     fn judge_flushes(&mut self, histories: &[History]) {
         let log = self.host.caches().persist_log().expect("it is kept");
         let mut flushes = std::mem::take(&mut self.flushes);
@@ -480,8 +483,8 @@ impl<'a> Matching<'a> {
         all
     }
 
-    /// When something happened that is in the record between two acts of a thread: with the last store before it, or where it is a call that the
-    /// thread came to later, then.
+    /// When something happened that is in the record between two acts of a thread: with the last store before it, or
+    /// where it is a call that the thread came to later, then.
     fn time_of(&self, thread: u32, acts_before: u32) -> Time {
         let acts = &self.recorded.threads[thread as usize][..acts_before as usize];
         let stores = acts.iter().rev().filter_map(|act| match act.act {
@@ -493,7 +496,8 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Instructions that no run of the program needs: every flush that they made was of a clean line, which no eviction had made clean.
+/// Instructions that no run of the program needs: every flush that they made was of a clean line, which no eviction had
+/// made clean.
 pub fn clean_everywhere(recorded: &RecordedStores, flushes: &[ServedFlush]) -> BTreeSet<u64> {
     let instruction = |flush: &ServedFlush| recorded.instruction_at(flush.thread, flush.place);
     let needed: BTreeSet<u64> = flushes.iter().filter(|flush| !flush.is_redundant()).map(instruction).collect();

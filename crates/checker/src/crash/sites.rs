@@ -1,8 +1,10 @@
-//! Where in the program an act comes from: its instruction, and the calls that led there. A copy in a library, or a store inside a template of the
-//! standard library, says nothing by its instruction alone; the call that asked for it does.
+//! Where in the program an act comes from: its instruction, and the calls that led there. A copy in a library, or a
+//! store inside a template of the standard library, says nothing by its instruction alone; the call that asked for it
+//! does.
 //!
-//! A record has no call stacks. They are rebuilt from the blocks that a thread executed: a block that ends with a call adds one, and a return removes
-//! those up to the one that it returns to, so what an exception or `longjmp` skipped goes with it.
+//! A record has no call stacks. They are rebuilt from the blocks that a thread executed: a block that ends with a call
+//! adds one, and a return removes those up to the one that it returns to, so what an exception or `longjmp` skipped
+//! goes with it.
 
 use std::collections::HashMap;
 
@@ -12,7 +14,8 @@ use fencepost_sim::replay::simulation::Program;
 /// Number of a site among [`Sites`].
 pub type SiteId = u32;
 
-/// Of the calls that led to an act so many are known: templates of the standard library are nested about ten deep where nothing is inlined.
+/// Of the calls that led to an act so many are known: templates of the standard library are nested about ten deep where
+/// nothing is inlined.
 const CALLS_MAX: usize = 16;
 
 /// How far up a return looks for the call that it belongs to.

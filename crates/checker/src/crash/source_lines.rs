@@ -1,5 +1,5 @@
-//! From instruction addresses to source lines, by the DWARF of the modules that were loaded; to function names where there is none. A module whose
-//! file has been built anew since it was recorded says nothing.
+//! From instruction addresses to source lines, by the DWARF of the modules that were loaded; to function names where
+//! there is none. A module whose file has been built anew since it was recorded says nothing.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -95,8 +95,8 @@ fn is_as_recorded(module: &LoadedModule) -> bool {
     module.build_id.is_empty() || module.build_id == build_id
 }
 
-/// The address that the file gives to its first byte, in whole pages: 0 where it can be loaded anywhere, and that of its first segment where it is a
-/// program that cannot.
+/// The address that the file gives to its first byte, in whole pages: 0 where it can be loaded anywhere, and that of
+/// its first segment where it is a program that cannot.
 fn first_address(path: &OsStr) -> u64 {
     const PAGE: u64 = 4096;
     let Ok(file) = std::fs::File::open(path) else { return 0 };

@@ -1,10 +1,11 @@
-//! The fabric's own memory model, enumerated: CXL0 (Assa, Friedman and Lahav, "A Programming Model for Disaggregated Memory over CXL",
-//! arXiv 2407.16300, as summarised publicly).
+//! The fabric's own memory model, enumerated: CXL0 (Assa, Friedman and Lahav, "A Programming Model for Disaggregated
+//! Memory over CXL", arXiv 2407.16300, as summarised publicly).
 //!
-//! Host 0 works on memory that another node owns. Each node has a cache; the owner also has the memory, which is non-volatile. `LStore` writes the
-//! cache of whoever stores, `RStore` that of the owner, `MStore` the memory itself. A line moves on its own from any cache to the owner's, and from there to
-//! the memory. `LFlush` waits until it has left the own cache, `RFlush` until no cache has it, `GPF` until no cache has anything. A crash of a
-//! node empties its cache.
+//! Host 0 works on memory that another node owns. Each node has a cache; the owner also has the memory, which is
+//! non-volatile. `LStore` writes the cache of whoever stores, `RStore` that of the owner, `MStore` the memory itself. A
+//! line moves on its own from any cache to the owner's, and from there to the memory. `LFlush` waits until it has left
+//! the own cache, `RFlush` until no cache has it, `GPF` until no cache has anything. A crash of a node empties its
+//! cache.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,9 +1,9 @@
 //! The tests of the fabric's own model that a host's instructions can express, run through the whole simulator.
 //!
-//! `LStore` is a store, `RFlush` is `clflush` and `mfence`, `MStore` a non-temporal store and `sfence`. Behind the last of them the program stores to
-//! a line of its own: once that is visible, all is done, and a power cut may come, which here takes host and fabric together. `GPF` is what the
-//! simulated platform does before the cut; it is done a second time with half of the time that it needs, which has to be reported as a dirty
-//! shutdown and says nothing.
+//! `LStore` is a store, `RFlush` is `clflush` and `mfence`, `MStore` a non-temporal store and `sfence`. Behind the last
+//! of them the program stores to a line of its own: once that is visible, all is done, and a power cut may come, which
+//! here takes host and fabric together. `GPF` is what the simulated platform does before the cut; it is done a second
+//! time with half of the time that it needs, which has to be reported as a dirty shutdown and says nothing.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,8 @@ impl FabricTest {
         self.operations.iter().all(is_instruction)
     }
 
-    /// Runs the test on `machine` under `scheme`, timed as `seed` says, and cuts the power at every event from when all is done.
+    /// Runs the test on `machine` under `scheme`, timed as `seed` says, and cuts the power at every event from when all
+    /// is done.
     ///
     /// # Errors
     /// If there is no such machine, or the simulation does not come to its end.

@@ -1,4 +1,5 @@
-//! The machines on which litmus tests run: those that ship, with caches so small that lines can be forced out of them, and a tree of switches.
+//! The machines on which litmus tests run: those that ship, with caches so small that lines can be forced out of them,
+//! and a tree of switches.
 
 use fencepost_sim::config::Machine;
 use serde_json::{Value, json};
@@ -36,7 +37,8 @@ pub const FABRICS: [Fabric; 5] = [
     },
 ];
 
-/// What all machines have in common: caches in which 6 lines of a set are too many, and no tables that snapshots would only carry along.
+/// What all machines have in common: caches in which 6 lines of a set are too many, and no tables that snapshots would
+/// only carry along.
 fn small(cores: usize) -> Vec<(&'static str, Value)> {
     vec![
         ("core.count", json!(cores)),

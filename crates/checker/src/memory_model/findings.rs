@@ -1,4 +1,5 @@
-//! What was found about a litmus test: what its model allows, and what the simulator left on which machine under which scheme.
+//! What was found about a litmus test: what its model allows, and what the simulator left on which machine under which
+//! scheme.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,7 +16,8 @@ use super::{model, published};
 /// A machine, and what it is called.
 pub type NamedMachine = (String, Machine);
 
-/// Does the work of a run that has this name; the text of a panic in it, if there was one. Whoever has the process's panics knows more of them.
+/// Does the work of a run that has this name; the text of a panic in it, if there was one. Whoever has the process's
+/// panics knows more of them.
 pub type Guard = fn(run: &str, work: &mut dyn FnMut()) -> Option<String>;
 
 /// How a state that is not allowed can be seen again.
@@ -48,7 +50,8 @@ pub struct Cell {
     pub states: Vec<String>,
     /// Whether one of them is what the test asks for.
     pub is_reached: bool,
-    /// The states that are forbidden, or that the model does not have; and runs in which a flush that was cut short was not reported.
+    /// The states that are forbidden, or that the model does not have; and runs in which a flush that was cut short was
+    /// not reported.
     pub offences: Vec<Offence>,
     /// The run that failed by a fault of the simulator, and how; the seeds behind it were not run then.
     pub error: Option<String>,
@@ -89,8 +92,8 @@ pub fn names() -> Vec<String> {
     processor.chain(published::fabric_tests().into_iter().map(|test| test.id)).collect()
 }
 
-/// Runs the test `name` on each machine under each scheme that it can run, timed as each of `seeds` says. A run that panics or does not come to its
-/// end is the error of its cell, and leaves the others whole.
+/// Runs the test `name` on each machine under each scheme that it can run, timed as each of `seeds` says. A run that
+/// panics or does not come to its end is the error of its cell, and leaves the others whole.
 ///
 /// # Errors
 /// If there is no such test.

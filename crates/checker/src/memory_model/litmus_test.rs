@@ -1,4 +1,5 @@
-//! What a litmus test is: a few threads, each a few stores, flushes and fences, and a question about what a power cut may leave.
+//! What a litmus test is: a few threads, each a few stores, flushes and fences, and a question about what a power cut
+//! may leave.
 
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Litmus tests of persistency: what the formal models allow, and what the simulator reaches.
 //!
-//! The [published] tests are asked twice: of small enumerators of the formal models (`px86`, `parmv8`, `cxl0`), and of the whole
-//! simulator, which replays each test as a hand-written record with a power cut at every event. [`examine`] compares: what the simulator leaves is among what
-//! the model allows, and no forbidden state is there.
+//! The [published] tests are asked twice: of small enumerators of the formal models (`px86`, `parmv8`, `cxl0`), and of
+//! the whole simulator, which replays each test as a hand-written record with a power cut at every event. [`examine`]
+//! compares: what the simulator leaves is among what the model allows, and no forbidden state is there.
 
 mod condition;
 mod cxl0;

@@ -1,9 +1,9 @@
-//! `Armv8` with persistency, enumerated: the rules of `PArmv8` (Cho, Lee, Raad and Kang, "Revamping hardware persistency models", PLDI 2021;
-//! recalled) that tests without acquires, releases, speculation and exclusives need.
+//! `Armv8` with persistency, enumerated: the rules of `PArmv8` (Cho, Lee, Raad and Kang, "Revamping hardware
+//! persistency models", PLDI 2021; recalled) that tests without acquires, releases, speculation and exclusives need.
 //!
-//! Memory is multi-copy atomic: a store is visible to all other threads at once. A thread performs its statements in any order that keeps the
-//! [order](is_ordered) of dependencies, lines and fences. `DC CVAP` leaves a mark in the [persistence buffer](super::persistence_buffers) of
-//! its line, and `DSB` waits until no mark of its thread is left.
+//! Memory is multi-copy atomic: a store is visible to all other threads at once. A thread performs its statements in
+//! any order that keeps the [order](is_ordered) of dependencies, lines and fences. `DC CVAP` leaves a mark in the
+//! [persistence buffer](super::persistence_buffers) of its line, and `DSB` waits until no mark of its thread is left.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -85,8 +85,8 @@ impl State {
 
 /// Whether a thread performs `earlier` before `later`, which follows it in the program.
 ///
-/// A guard is taken to order all that it guards. Of flushes and loads it does so only by an address or by a barrier, but in each published
-/// test one of these stands there too.
+/// A guard is taken to order all that it guards. Of flushes and loads it does so only by an address or by a barrier,
+/// but in each published test one of these stands there too.
 fn is_ordered(test: &LitmusTest, earlier: Statement, later: Statement) -> bool {
     let lines = [earlier, later].map(|statement| statement.location().map(|location| test.lines[location]));
     match (earlier, later) {

@@ -1,7 +1,8 @@
 //! Litmus tests as they are written down: `x=1; clwb x; sfence || if x: y=1`.
 //!
-//! Threads stand between `||`, statements between `;`. `if x:` guards what follows it in its thread. A name that begins with `r` is a register.
-//! `(same line)` behind the last thread puts all locations into one line; otherwise each has its own.
+//! Threads stand between `||`, statements between `;`. `if x:` guards what follows it in its thread. A name that begins
+//! with `r` is a register. `(same line)` behind the last thread puts all locations into one line; otherwise each has
+//! its own.
 
 use super::litmus_test::{Fence, Flush, Location, Operand, Statement};
 
@@ -33,7 +34,8 @@ pub(super) fn parse(text: &str) -> Result<Threads, String> {
 }
 
 impl Threads {
-    /// A run is judged by versions of lines: that needs one thread that writes a line, and one load of it by another thread at most.
+    /// A run is judged by versions of lines: that needs one thread that writes a line, and one load of it by another
+    /// thread at most.
     fn refuse_what_cannot_be_run(&self) -> Result<(), String> {
         let lines = if self.share_a_line { 1 } else { self.locations.len() };
         for line in 0..lines {
@@ -57,7 +59,10 @@ impl Threads {
         let statements = self.threads.iter().flatten();
         let loaded: Vec<Location> =
             statements.clone().filter(|own| own.reads()).filter_map(|own| own.location()).collect();
-        let is_passed_on = |own: &Statement| matches!(own, Statement::Store(to, Operand::Register) if self.share_a_line || loaded.contains(to));
+        let is_passed_on = |own: &Statement| match own {
+            Statement::Store(to, Operand::Register) => self.share_a_line || loaded.contains(to),
+            _ => false,
+        };
         if statements.clone().any(is_passed_on) {
             return Err("a value goes through two registers".into());
         }

@@ -1,7 +1,8 @@
-//! The buffers between the coherent caches and persistent memory in an operational model: for each line what has not persisted yet, in order.
+//! The buffers between the coherent caches and persistent memory in an operational model: for each line what has not
+//! persisted yet, in order.
 //!
-//! Lines persist independently of each other, the stores to one line in their order. A flush that does not wait is a mark in the buffer of its
-//! line: it is complete when all before it has persisted.
+//! Lines persist independently of each other, the stores to one line in their order. A flush that does not wait is a
+//! mark in the buffer of its line: it is complete when all before it has persisted.
 
 use super::litmus_test::{LineNumber, Location, NvmState};
 

@@ -1,9 +1,11 @@
-//! x86-TSO with persistency, enumerated: PTSO<sub>syn</sub> (Khyzha and Lahav, "Taming x86-TSO Persistency", POPL 2021; recalled), whose states after
-//! a crash are those of Px86 (Raad et al., "Persistency semantics of the Intel-x86 architecture", POPL 2020).
+//! x86-TSO with persistency, enumerated: PTSO<sub>syn</sub> (Khyzha and Lahav, "Taming x86-TSO Persistency", POPL 2021;
+//! recalled), whose states after a crash are those of Px86 (Raad et al., "Persistency semantics of the Intel-x86
+//! architecture", POPL 2020).
 //!
-//! Each thread has a store buffer of stores, flushes and `sfence`s; the lines have [persistence buffers](super::persistence_buffers). A `clflush`
-//! leaves the store buffer when nothing of its line waits to persist, a `clwb` as a mark in the line's buffer, an `sfence` when no mark of its
-//! thread is left. A `clwb` may be overtaken by stores and by flushes of other lines, and it may overtake stores and flushes of other lines.
+//! Each thread has a store buffer of stores, flushes and `sfence`s; the lines have [persistence
+//! buffers](super::persistence_buffers). A `clflush` leaves the store buffer when nothing of its line waits to persist,
+//! a `clwb` as a mark in the line's buffer, an `sfence` when no mark of its thread is left. A `clwb` may be overtaken
+//! by stores and by flushes of other lines, and it may overtake stores and flushes of other lines.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -131,7 +133,8 @@ impl State {
     }
 }
 
-/// Whether `own` may leave a store buffer before `earlier`, which entered it before. (Px86, table of ordering constraints.)
+/// Whether `own` may leave a store buffer before `earlier`, which entered it before. (Px86, table of ordering
+/// constraints.)
 fn may_overtake(test: &LitmusTest, own: Buffered, earlier: Buffered) -> bool {
     match (own, earlier) {
         (Buffered::Sfence, _) | (_, Buffered::Sfence) => false,

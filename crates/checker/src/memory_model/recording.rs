@@ -1,8 +1,10 @@
-//! Litmus tests as records: real x86-64 instructions and the addresses that they access, as a recorder would have written them.
+//! Litmus tests as records: real x86-64 instructions and the addresses that they access, as a recorder would have
+//! written them.
 //!
-//! Each thread of the test is a thread of the program, on a core of its own. They prepare the lines as the variation says, meet at a barrier, and run.
-//! A guard is recorded as taken: whether its load observed what it takes is looked at when the run is judged. AArch64 tests are recorded
-//! as their x86-64 analogues, which become the same micro-operations as `DC CVAP`, `DMB` and `DSB` would.
+//! Each thread of the test is a thread of the program, on a core of its own. They prepare the lines as the variation
+//! says, meet at a barrier, and run. A guard is recorded as taken: whether its load observed what it takes is looked at
+//! when the run is judged. AArch64 tests are recorded as their x86-64 analogues, which become the same micro-operations
+//! as `DC CVAP`, `DMB` and `DSB` would.
 
 use std::sync::Arc;
 
@@ -25,7 +27,8 @@ const VOLATILE: u64 = 0x1000_0000;
 const BARRIER: u64 = VOLATILE;
 /// Lines from here on are loaded to force others out of the caches.
 const CONFLICTING: u64 = VOLATILE + 0x10_0000;
-/// Lines of one set of a cache are multiples of this apart: larger than any way of the [caches](super::fabrics) that are simulated.
+/// Lines of one set of a cache are multiples of this apart: larger than any way of the [caches](super::fabrics) that
+/// are simulated.
 const SET_STRIDE_BYTES: u64 = 4096;
 /// How many lines of a set are loaded to force out a line: more than the last level has ways.
 const CONFLICTING_LINES: u64 = 6;

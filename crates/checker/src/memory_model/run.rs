@@ -1,7 +1,7 @@
 //! One run of a litmus test through the whole simulator, with a power cut at every event.
 //!
-//! A snapshot before each event loses its power and recovers; the versions of the lines that it then holds are values, because one thread writes each
-//! line, and its stores are performed in its order.
+//! A snapshot before each event loses its power and recovers; the versions of the lines that it then holds are values,
+//! because one thread writes each line, and its stores are performed in its order.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,8 @@ use super::variation::Variation;
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Whether every guard observed a value with which its thread goes on as recorded. If not, the run says nothing, and no power is cut.
+    /// Whether every guard observed a value with which its thread goes on as recorded. If not, the run says nothing,
+    /// and no power is cut.
     pub is_judged: bool,
     /// How often the power was cut.
     pub cuts: u64,
@@ -113,7 +114,8 @@ pub(super) fn host(simulation: &Simulation) -> &Host {
     simulation.system().hosts().next().expect("there is one")
 }
 
-/// The versions of the lines at these virtual addresses that the persistent domain holds; 0 of one that the program has not touched.
+/// The versions of the lines at these virtual addresses that the persistent domain holds; 0 of one that the program has
+/// not touched.
 pub(super) fn durable(simulation: &Simulation, addresses: &[u64]) -> Vec<u32> {
     let version = |address: &u64| {
         let line = host(simulation).line_of(*address);
@@ -137,7 +139,8 @@ fn observed(simulation: &Simulation, addresses: &[u64]) -> Vec<Option<Version>> 
 struct Values<'a> {
     test: &'a LitmusTest,
     variation: &'a Variation,
-    /// The version of each line that its last load observed: the test's own load, where there is one, comes after all preparations.
+    /// The version of each line that its last load observed: the test's own load, where there is one, comes after all
+    /// preparations.
     observed: Vec<Option<Version>>,
 }
 

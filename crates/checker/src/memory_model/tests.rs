@@ -1,5 +1,5 @@
-//! The tree of switches, on which every published litmus test runs with some timings; `tests/test_litmus.py` has the other machines, and `fencepost litmus`
-//! more timings.
+//! The tree of switches, on which every published litmus test runs with some timings; `tests/test_litmus.py` has the
+//! other machines, and `fencepost litmus` more timings.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Variations of a litmus test's timing: where its lines lie, what caches have of them, how long each instruction waits, what is forced out of
-//! the caches meanwhile, how slow what is. A seed gives the same variation for ever; seed 0 is the test as it stands.
+//! Variations of a litmus test's timing: where its lines lie, what caches have of them, how long each instruction
+//! waits, what is forced out of the caches meanwhile, how slow what is. A seed gives the same variation for ever; seed
+//! 0 is the test as it stands.
 
 use fencepost_sim::traffic::Random;
 use serde_json::{Value, json};
@@ -67,7 +68,8 @@ pub(super) struct Variation {
 const INTERLEAVED_LINES: u64 = 4;
 /// PM lines among which those of a test lie.
 const PLACES: u64 = 32;
-/// Divisions in a short and in a long delay: 30 ns and 3 us with the cores of `pcs-table1`, less and more than a write to PM takes.
+/// Divisions in a short and in a long delay: 30 ns and 3 us with the cores of `pcs-table1`, less and more than a write
+/// to PM takes.
 const DELAYS: [u64; 3] = [10, 100, 1000];
 
 /// Divisions in 9 us: longer than what another thread does before its last store, as a rule.

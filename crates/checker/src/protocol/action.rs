@@ -58,7 +58,8 @@ pub enum Action {
         buffer: usize,
         /// Whether its output has room for answers to hosts.
         has_room: bool,
-        /// Whether the forecast of `pb_adaptive` makes it drain what nobody waits for. Whatever it forecasts, either this is done or nothing.
+        /// Whether the forecast of `pb_adaptive` makes it drain what nobody waits for. Whatever it forecasts, either
+        /// this is done or nothing.
         drains_ahead: bool,
         /// The slots that change places first: how slots are numbered is not known.
         exchange: Option<(u8, u8)>,
@@ -105,7 +106,8 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether this may never be done, so that the protocol must not need it to go on: a fault, or a drain that nobody waits for.
+    /// Whether this may never be done, so that the protocol must not need it to go on: a fault, or a drain that nobody
+    /// waits for.
     pub fn is_optional(self) -> bool {
         matches!(
             self,

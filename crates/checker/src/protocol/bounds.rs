@@ -12,10 +12,11 @@ use super::world::{ADDRESSES_MAX, HOSTS_MAX, IN_FLIGHT_MAX};
 pub enum Topology {
     /// Hosts, one switch, PM.
     Single,
-    /// Hosts, two switches one behind the other, PM. With persist buffers both switches have one: what the first drains the second accepts.
+    /// Hosts, two switches one behind the other, PM. With persist buffers both switches have one: what the first drains
+    /// the second accepts.
     Chain,
-    /// Host 0 at the switch next to PM, all others at a second switch behind which the first lies. The switch next to PM is the one that all
-    /// paths share.
+    /// Host 0 at the switch next to PM, all others at a second switch behind which the first lies. The switch next to
+    /// PM is the one that all paths share.
     Shared,
 }
 
@@ -87,8 +88,9 @@ pub struct Reductions {
     pub addresses: bool,
     /// Steps that no power cut and nothing else can tell from not having been done are done with the step before them.
     pub invisible_steps: bool,
-    /// A request is issued when it reaches its switch; the time on the way there is time before it was issued. That takes for granted that the host
-    /// bridge holds a request for a line whose write has no `Cmp`. A read that its own host's later write overtakes is issued behind that.
+    /// A request is issued when it reaches its switch; the time on the way there is time before it was issued. That
+    /// takes for granted that the host bridge holds a request for a line whose write has no `Cmp`. A read that its own
+    /// host's later write overtakes is issued behind that.
     pub arrival: bool,
 }
 

@@ -1,9 +1,10 @@
 //! One representative for all states that behave alike.
 //!
-//! Slots are interchangeable with every reference to them, and so are hosts at the same place and addresses. Versions are only compared, so they
-//! are renumbered by rank; generations are only compared with that of their slot, so each reference is to the present one or to a past one.
-//! Messages of a channel arrive in any order. Whichever representative is chosen, the exploration stays exact: it is itself one of the states
-//! that behave alike, and no two that do not are ever taken for one.
+//! Slots are interchangeable with every reference to them, and so are hosts at the same place and addresses. Versions
+//! are only compared, so they are renumbered by rank; generations are only compared with that of their slot, so each
+//! reference is to the present one or to a past one. Messages of a channel arrive in any order. Whichever
+//! representative is chosen, the exploration stays exact: it is itself one of the states that behave alike, and no two
+//! that do not are ever taken for one.
 
 use fencepost_sim::line::LineAddress;
 use fencepost_sim::switch::persist_buffer::Packet;
@@ -93,13 +94,15 @@ pub(super) fn permute_hosts<const B: usize, const S: usize, const I: usize>(
     }
 }
 
-/// What there is to say of each host: its own state, and, where that leaves a tie, where its requests are in the buffers.
+/// What there is to say of each host: its own state, and, where that leaves a tie, where its requests are in the
+/// buffers.
 #[inline(always)]
 fn host_keys<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
     in_use: InUse,
 ) -> [u128; HOSTS_MAX] {
-    /// Bits of a key for the places of requests in one buffer: the operation's, the parked one's and those of the input.
+    /// Bits of a key for the places of requests in one buffer: the operation's, the parked one's and those of the
+    /// input.
     const POSITIONS: usize = 12;
     let mut keys = [0; HOSTS_MAX];
     for (key, host) in keys.iter_mut().zip(&world.hosts[..in_use.hosts]) {
@@ -128,7 +131,8 @@ fn host_keys<const B: usize, const S: usize, const I: usize>(
     keys
 }
 
-/// Whether requests of a host are in a buffer, as the host knows. (A broken rule may complete one that is: then hosts may tie.)
+/// Whether requests of a host are in a buffer, as the host knows. (A broken rule may complete one that is: then hosts
+/// may tie.)
 fn has_requests_inside(host: &Host) -> bool {
     matches!(host.read, ReadPlace::Inside { .. }) || host.writes.contains(&WritePlace::Inside)
 }
@@ -167,7 +171,8 @@ fn each_request<const B: usize, const S: usize, const I: usize>(
     }
 }
 
-/// Lets `visit` see, and change, every name (slot and generation) of a slot of `buffer` in a message, with a number for the kind of place.
+/// Lets `visit` see, and change, every name (slot and generation) of a slot of `buffer` in a message, with a number for
+/// the kind of place.
 fn each_name<const B: usize, const S: usize, const I: usize>(
     world: &mut World<B, S, I>,
     buffer: usize,
@@ -343,8 +348,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
         permute_addresses(world, &order);
     }
 
-    /// A number for each address that does not depend on how addresses are numbered, nor on how slots and hosts are that may change places.
-    /// Different addresses may have the same, by chance or by what is left out here: then they keep their order, and a state more is explored.
+    /// A number for each address that does not depend on how addresses are numbered, nor on how slots and hosts are
+    /// that may change places. Different addresses may have the same, by chance or by what is left out here: then they
+    /// keep their order, and a state more is explored.
     #[inline(always)]
     fn address_keys<const B: usize>(&self, world: &World<B, S, I>, in_use: InUse) -> [u64; ADDRESSES_MAX] {
         let mut keys = AddressKeys([0; ADDRESSES_MAX]);
@@ -513,7 +519,8 @@ fn sort_slots<const B: usize, const S: usize, const I: usize>(world: &mut World<
     permute_slots(world, buffer, &order);
 }
 
-/// Acknowledgements overtake requests, and have places of their own: how the two stand among each other in the input means nothing.
+/// Acknowledgements overtake requests, and have places of their own: how the two stand among each other in the input
+/// means nothing.
 fn acknowledgements_first<const B: usize, const S: usize, const I: usize>(world: &mut World<B, S, I>, buffer: usize) {
     let input = &mut world.buffers[buffer].input;
     if input.packets().is_sorted_by_key(|packet| !packet.is_acknowledgement()) {

@@ -42,8 +42,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// The forecast of an adaptive policy lets the controller drain what it would hold back. Which entry that is does not depend on how many it holds
-    /// back, so this is all that a forecast can lead to.
+    /// The forecast of an adaptive policy lets the controller drain what it would hold back. Which entry that is does
+    /// not depend on how many it holds back, so this is all that a forecast can lead to.
     fn drain_ahead<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, ways: &mut Ways<B, S, I>) {
         let state = &world.buffers[buffer];
         let is_adaptive = matches!(self.parameters, Some(Parameters { policy: DrainPolicy::Adaptive { .. }, .. }));
@@ -105,7 +105,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         Some(done)
     }
 
-    /// The controller does its next step, and those after it that nobody can tell from not having been done. Nothing if there is none.
+    /// The controller does its next step, and those after it that nobody can tell from not having been done. Nothing if
+    /// there is none.
     pub(super) fn step<const B: usize>(
         &self,
         next: &mut World<B, S, I>,
@@ -124,7 +125,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         Some(done)
     }
 
-    /// Whether the next step only writes into a slot that is Empty and stays so. A power cut clears such a slot, and nothing reads it.
+    /// Whether the next step only writes into a slot that is Empty and stays so. A power cut clears such a slot, and
+    /// nothing reads it.
     fn next_step_is_invisible(&self, state: &State<S, I>) -> bool {
         let Some((_, target)) = write_under_way(state) else { return false };
         if state.slot(target).is_occupied() {
@@ -223,7 +225,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         watch.require(&FREED_WHEN_TAKEN, is_at_least(below, freed));
     }
 
-    /// For which messages the output has room. Answers to hosts always find it sooner or later; the other channels are bounded here.
+    /// For which messages the output has room. Answers to hosts always find it sooner or later; the other channels are
+    /// bounded here.
     fn room<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, has_room: bool) -> OutputRoom {
         let in_flight = usize::from(self.bounds.in_flight);
         let mut room = [has_room; MessageClass::COUNT];

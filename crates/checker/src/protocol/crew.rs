@@ -1,5 +1,6 @@
-//! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that the number of threads changes
-//! no number of a state. Who takes it waits for no block: while the next block is not expanded, it expands one itself.
+//! Threads that expand blocks of states. What they find comes back in the order in which the blocks were given, so that
+//! the number of threads changes no number of a state. Who takes it waits for no block: while the next block is not
+//! expanded, it expands one itself.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +9,8 @@ use std::thread::{Builder, Scope};
 
 use super::expand::{Block, Expanded, Expander, Scratch};
 
-/// Blocks under way for each thread, and one for the first: so many that none runs out of them while the first thread looks up.
+/// Blocks under way for each thread, and one for the first: so many that none runs out of them while the first thread
+/// looks up.
 const BLOCKS_PER_THREAD: usize = 4;
 
 /// The threads, beside the one that has this.
@@ -106,7 +108,8 @@ impl<const K: usize> Desk<K> {
         self.jobs.pop_front()
     }
 
-    /// Block `number` is expanded. Gives what is not needed any more, for whoever holds no lock to free: another may have expanded it as well.
+    /// Block `number` is expanded. Gives what is not needed any more, for whoever holds no lock to free: another may
+    /// have expanded it as well.
     fn finish(&mut self, number: usize, expanded: Expanded<K>) -> Job<K> {
         let job = number.checked_sub(self.taken).and_then(|place| self.jobs.get_mut(place));
         match job {
@@ -199,7 +202,8 @@ fn work<const B: usize, const S: usize, const I: usize, const K: usize>(
     }
 }
 
-/// Expands a block that was begun. If that panics, it is left to [`Desk::next`], whose turn may never come: what is before may end the exploration.
+/// Expands a block that was begun. If that panics, it is left to [`Desk::next`], whose turn may never come: what is
+/// before may end the exploration.
 fn try_block<const B: usize, const S: usize, const I: usize, const K: usize>(
     expander: &Expander<'_, B, S, I>,
     shared: &Shared<K>,

@@ -26,12 +26,14 @@ pub struct Found<const K: usize> {
     pub parent: StateIndex,
 }
 
-/// The last state known on the way to a broken predicate, its name, and where the action led that broke it, if it was an action.
+/// The last state known on the way to a broken predicate, its name, and where the action led that broke it, if it was
+/// an action.
 pub type Broken<const K: usize> = (StateIndex, &'static str, Option<Words<K>>);
 
 /// What the states of a block lead to.
 pub struct Expanded<const K: usize> {
-    /// The number after that of the last state that was expanded: of the last of the block, or of the first that breaks something.
+    /// The number after that of the last state that was expanded: of the last of the block, or of the first that breaks
+    /// something.
     pub end: StateIndex,
     /// The next states, in the order in which they were found.
     pub found: Vec<Found<K>>,
@@ -43,8 +45,8 @@ pub struct Expanded<const K: usize> {
     pub broken: Option<Broken<K>>,
 }
 
-/// States that are expanded together, each step of the work for all of them before the next step: the code of one step fits into a first-level
-/// instruction cache, that of all does not. What so many lead to fits into the second level.
+/// States that are expanded together, each step of the work for all of them before the next step: the code of one step
+/// fits into a first-level instruction cache, that of all does not. What so many lead to fits into the second level.
 const GROUP: usize = 16;
 
 /// Some states and what they lead to, in memory that is used again and again.
@@ -135,8 +137,8 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
         expanded.end = expanded.broken.map_or(first + states.len() as StateIndex, |(index, ..)| index + 1);
     }
 
-    /// What the first of the ways of a state that breaks something breaks, or else what the state breaks by having no way on. Ways that leave no less
-    /// work are marked.
+    /// What the first of the ways of a state that breaks something breaks, or else what the state breaks by having no
+    /// way on. Ways that leave no less work are marked.
     fn broken_on_ways(&self, world: &World<B, S, I>, ways: &mut [Way<B, S, I>]) -> Option<&'static str> {
         if self.model.watch().looks_at(PROGRESS.name) {
             let work = self.model.work_left(world);

@@ -33,7 +33,8 @@ pub struct Progress {
 pub struct Counterexample<const K: usize> {
     /// The name of the predicate.
     pub predicate: &'static str,
-    /// The states on the way, the first state first. An action can break a predicate on its way to a state; then that is the last.
+    /// The states on the way, the first state first. An action can break a predicate on its way to a state; then that
+    /// is the last.
     pub states: Vec<Words<K>>,
 }
 

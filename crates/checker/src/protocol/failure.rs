@@ -1,7 +1,9 @@
-//! A PM device that declares its failure: from then on it takes nothing, answers nothing and acknowledges nothing, and holds what it held.
+//! A PM device that declares its failure: from then on it takes nothing, answers nothing and acknowledges nothing, and
+//! holds what it held.
 //!
-//! Acknowledgements that are under way then may still come; those that never do are in the runs that end without them. What was sent to it stays
-//! under way or is dropped. Requests may wait for ever, but nothing that was acknowledged may be lost: it is in what PM held, or in an entry.
+//! Acknowledgements that are under way then may still come; those that never do are in the runs that end without them.
+//! What was sent to it stays under way or is dropped. Requests may wait for ever, but nothing that was acknowledged may
+//! be lost: it is in what PM held, or in an entry.
 
 use super::action::{Action, Ways};
 use super::model::Model;
@@ -43,8 +45,9 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// How many choices there are of the drains that PM keeps without an acknowledgement before power or PM fails. As long as it could
-    /// acknowledge them, those that it keeps are kept before, which is another action, and their acknowledgement is lost.
+    /// How many choices there are of the drains that PM keeps without an acknowledgement before power or PM fails. As
+    /// long as it could acknowledge them, those that it keeps are kept before, which is another action, and their
+    /// acknowledgement is lost.
     pub(super) fn choices_of_kept<const B: usize>(&self, world: &World<B, S, I>) -> u8 {
         match world.links.first() {
             Some(link) if !world.pm_has_failed && !self.has_room_for_acknowledgement(world, 0) => {

@@ -79,8 +79,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// What a read that `host` issues now has to see at least: what was promised, and the host's own write before it. Where the bridge holds
-    /// requests, a read that finds a write of its own host was issued before that and overtaken.
+    /// What a read that `host` issues now has to see at least: what was promised, and the host's own write before it.
+    /// Where the bridge holds requests, a read that finds a write of its own host was issued before that and overtaken.
     fn floor<const B: usize>(&self, world: &World<B, S, I>, host: usize, line: u8) -> Halves {
         let mut floor = world.promised[usize::from(line)];
         if self.surroundings.bridge_holds_requests {
@@ -156,7 +156,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// A write reaches the first thing that may keep it, where its turn in the order of all writes to its line is decided. Whether it got in.
+    /// A write reaches the first thing that may keep it, where its turn in the order of all writes to its line is
+    /// decided. Whether it got in.
     fn write_arrives<const B: usize>(
         &self,
         next: &mut World<B, S, I>,

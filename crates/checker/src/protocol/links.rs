@@ -1,4 +1,5 @@
-//! What happens on the links below persist buffers and in PM: drains arrive, are kept and acknowledged, late or twice; reads arrive.
+//! What happens on the links below persist buffers and in PM: drains arrive, are kept and acknowledged, late or twice;
+//! reads arrive.
 
 use fencepost_sim::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::Packet;

@@ -1,4 +1,5 @@
-//! The persist-buffer protocol, explored: every interleaving within stated bounds of the state machine that the simulator runs.
+//! The persist-buffer protocol, explored: every interleaving within stated bounds of the state machine that the
+//! simulator runs.
 
 pub mod action;
 pub mod bounds;

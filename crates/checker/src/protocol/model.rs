@@ -111,8 +111,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// How many hops lie between `host` and the first persist buffer or PM. With the reduction, the first is not made: a request is issued at
-    /// its end.
+    /// How many hops lie between `host` and the first persist buffer or PM. With the reduction, the first is not made:
+    /// a request is issued at its end.
     pub fn hops_of(&self, host: usize) -> u8 {
         let switches = match self.bounds.topology {
             Topology::Single => 1,

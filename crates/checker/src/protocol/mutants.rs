@@ -1,7 +1,7 @@
 //! Broken variants of the protocol, each made for one predicate that has to find it.
 //!
-//! Those of the persist buffer break one of its [`Rules`]; those of what stands around it break one of the [`Surroundings`]. Each has bounds in
-//! which it shows, as small as the one who wrote it down could find.
+//! Those of the persist buffer break one of its [`Rules`]; those of what stands around it break one of the
+//! [`Surroundings`]. Each has bounds in which it shows, as small as the one who wrote it down could find.
 //!
 //! [`Rules`]: fencepost_sim::switch::persist_buffer::Rules
 //! [`Surroundings`]: super::model::Surroundings

@@ -9,7 +9,8 @@ use super::predicates::{RECOVERY_COMPLETE, Watch, is_at_least};
 use super::world::{ReadPlace, World, WritePlace};
 
 impl<const S: usize, const I: usize> Model<S, I> {
-    /// Power is cut and comes back. What is on its way to PM arrives or is lost, each message by itself, before it is back.
+    /// Power is cut and comes back. What is on its way to PM arrives or is lost, each message by itself, before it is
+    /// back.
     pub(super) fn each_power_cut<const B: usize>(&self, world: &World<B, S, I>, ways: &mut Ways<B, S, I>) {
         if world.crashes_left == 0 {
             return;
@@ -47,7 +48,8 @@ impl<const S: usize, const I: usize> Model<S, I> {
         }
     }
 
-    /// If persist buffer number `buffer` has opened just now, everything promised has to be outside of it: in PM, or in another one.
+    /// If persist buffer number `buffer` has opened just now, everything promised has to be outside of it: in PM, or in
+    /// another one.
     pub(super) fn check_opened<const B: usize>(&self, world: &World<B, S, I>, buffer: usize, watch: &mut Watch) {
         if world.buffers[buffer].phase != Phase::Running {
             return;

@@ -1,7 +1,8 @@
 //! What must hold: named predicates, numbered after the invariants of the persist buffer.
 //!
-//! Some hold of states, some of single actions. Those of one buffer's state are the simulator's own, which asserts them in debug builds
-//! ([`fencepost_sim::switch::persist_buffer::invariants`]); the others need the hosts, PM or the past, and are here.
+//! Some hold of states, some of single actions. Those of one buffer's state are the simulator's own, which asserts them
+//! in debug builds ([`fencepost_sim::switch::persist_buffer::invariants`]); the others need the hosts, PM or the past,
+//! and are here.
 
 use fencepost_sim::switch::persist_buffer::state::{EntryState, Phase, SlotIndex};
 use fencepost_sim::switch::persist_buffer::{DrainId, Packet, Parameters, State, invariants};
@@ -212,7 +213,8 @@ fn has_requests<const S: usize, const I: usize>(state: &State<S, I>) -> bool {
     state.parked.is_some() || state.input.packets().iter().any(|packet| !packet.is_acknowledgement())
 }
 
-/// Entries that a recovery has to bring to PM: all that are occupied, but of two Dirty ones of a line the older, which it empties.
+/// Entries that a recovery has to bring to PM: all that are occupied, but of two Dirty ones of a line the older, which
+/// it empties.
 fn lines_to_drain<const S: usize, const I: usize>(state: &State<S, I>) -> usize {
     let is_replaced = |index: usize| {
         let slot = &state.slots()[index];

@@ -1,9 +1,10 @@
 //! Why nothing goes on for ever: every action but a power cut lowers the work that is left.
 //!
-//! The work left is a number that [`Model::work_left`] reads off a state. The exploration checks of every action that it gets smaller (a power cut takes
-//! one from those that may come). So every run ends, and it ends in a state without a way on. If all of those are at rest, then from every
-//! reachable state every run, whatever is chosen in it, serves every request that waits: more than that some run does. When PM has declared a
-//! failure every run still ends, and need not end at rest.
+//! The work left is a number that [`Model::work_left`] reads off a state. The exploration checks of every action that
+//! it gets smaller (a power cut takes one from those that may come). So every run ends, and it ends in a state without
+//! a way on. If all of those are at rest, then from every reachable state every run, whatever is chosen in it, serves
+//! every request that waits: more than that some run does. When PM has declared a failure every run still ends, and
+//! need not end at rest.
 
 use fencepost_sim::switch::persist_buffer::state::{EntryState, Operation, Phase};
 use fencepost_sim::switch::persist_buffer::{Packet, State};
@@ -11,7 +12,8 @@ use fencepost_sim::switch::persist_buffer::{Packet, State};
 use super::model::Model;
 use super::world::{ReadPlace, World, WritePlace};
 
-/// What lies between an entry and its being freed, one below the other: acknowledgement taken, at the switch, on the link.
+/// What lies between an entry and its being freed, one below the other: acknowledgement taken, at the switch, on the
+/// link.
 const FREE: i64 = 1;
 const ACKNOWLEDGEMENT_INSIDE: i64 = 2;
 const ACKNOWLEDGEMENT: i64 = 3;

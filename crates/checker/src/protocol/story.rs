@@ -33,8 +33,8 @@ pub fn tell<const B: usize, const S: usize, const I: usize, const K: usize>(
     steps
 }
 
-/// The action that leads from `world` to something that behaves like `state`, and where it leads. Names stay: hosts, addresses and slots keep
-/// the numbers that they have in `world`.
+/// The action that leads from `world` to something that behaves like `state`, and where it leads. Names stay: hosts,
+/// addresses and slots keep the numbers that they have in `world`.
 fn follow<const B: usize, const S: usize, const I: usize, const K: usize>(
     model: &Model<S, I>,
     packer: &Packer<B, S, I>,

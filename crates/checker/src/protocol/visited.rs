@@ -34,8 +34,8 @@ impl Chunk {
 pub struct Visited<const K: usize> {
     chunks: Vec<Chunk>,
     length: usize,
-    /// The upper half is a part of the hash, the lower the number plus one; 0 is free. The place comes from the same part of the hash, so that
-    /// growing the table reads no state.
+    /// The upper half is a part of the hash, the lower the number plus one; 0 is free. The place comes from the same
+    /// part of the hash, so that growing the table reads no state.
     table: Vec<u64>,
 }
 
@@ -91,8 +91,9 @@ impl<const K: usize> Visited<K> {
         words.iter().fold(0x2545_F491_4F6C_DD1D, mix) >> 32
     }
 
-    /// Reads what [`Self::insert`] will read of states of these hashes, [`BATCH`] at most, so that it is near then: their places in the table, and
-    /// then the states that are named there. No read of a step waits for another, so they wait for memory together.
+    /// Reads what [`Self::insert`] will read of states of these hashes, [`BATCH`] at most, so that it is near then:
+    /// their places in the table, and then the states that are named there. No read of a step waits for another, so
+    /// they wait for memory together.
     pub fn touch(&self, hashes: impl Iterator<Item = u64> + Clone) {
         let mut held = [0; BATCH];
         for (held, hash) in held.iter_mut().zip(hashes.clone()) {

@@ -1,6 +1,8 @@
-//! The state of everything: persist buffers, the hosts around them, the channels between, what PM holds, and what was promised.
+//! The state of everything: persist buffers, the hosts around them, the channels between, what PM holds, and what was
+//! promised.
 //!
-//! The buffers are the simulator's own states. Everything else is as small as it can be and still do all that the real parts can do.
+//! The buffers are the simulator's own states. Everything else is as small as it can be and still do all that the real
+//! parts can do.
 
 use fencepost_sim::line::{ByteMask, LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{RequestId, Write};

@@ -1,4 +1,5 @@
-//! Where a program's memory lies: the memory nodes of a host, rules that place parts of a program on them, and the page table of a process.
+//! Where a program's memory lies: the memory nodes of a host, rules that place parts of a program on them, and the page
+//! table of a process.
 
 pub mod frames;
 pub mod node;

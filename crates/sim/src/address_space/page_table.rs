@@ -1,8 +1,9 @@
 //! The address space of a process: which physical page each virtual one gets.
 //!
-//! A page gets its frame at its first touch, in the node that its placement says. The first touch of a mapping that lies in one node reserves frames
-//! for all of it, so that it is contiguous as long as there is room; a mapping that would take more than a quarter of its memory (a reservation that is
-//! never filled, as a rule) gets its frames page by page.
+//! A page gets its frame at its first touch, in the node that its placement says. The first touch of a mapping that
+//! lies in one node reserves frames for all of it, so that it is contiguous as long as there is room; a mapping that
+//! would take more than a quarter of its memory (a reservation that is never filled, as a rule) gets its frames page by
+//! page.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -83,8 +84,8 @@ pub struct PageTable {
 }
 
 impl PageTable {
-    /// An address space placed on `nodes` as `placement` says, in which the virtual ranges of `mapped` (sorted and disjoint, in bytes) are contiguous
-    /// where they can be.
+    /// An address space placed on `nodes` as `placement` says, in which the virtual ranges of `mapped` (sorted and
+    /// disjoint, in bytes) are contiguous where they can be.
     pub fn new(placement: &Placement, mapped: &[Range<u64>], nodes: Vec<MemoryNode>) -> PageTable {
         let regions: Vec<(Range<u64>, usize)> =
             placement.regions.iter().map(|(range, place)| (range.start..range.end, *place)).collect();
@@ -132,7 +133,8 @@ impl PageTable {
         }
     }
 
-    /// The same with the virtual ranges `persistent` in the first of these nodes of PM that has room, and all else in so many bytes of DRAM.
+    /// The same with the virtual ranges `persistent` in the first of these nodes of PM that has room, and all else in
+    /// so many bytes of DRAM.
     #[cfg(test)]
     pub fn in_dram_and_pm(
         persistent: &[Range<u64>],
@@ -173,8 +175,8 @@ impl PageTable {
         Some((frame << PAGE_SHIFT) | (address & ((1 << PAGE_SHIFT) - 1)))
     }
 
-    /// Line number `index` of an access to the virtual `address`, which lies at `physical`. Where the access crosses into another page, its lines lie
-    /// wherever that page does.
+    /// Line number `index` of an access to the virtual `address`, which lies at `physical`. Where the access crosses
+    /// into another page, its lines lie wherever that page does.
     #[inline]
     pub fn line_of_access(&mut self, address: u64, physical: u64, index: u64) -> LineAddress {
         let line = address / LINE_BYTES + index;
@@ -400,7 +402,8 @@ mod tests {
         nodes
     }
 
-    /// In which node each of the pages 0, 1, 2 and so on lies, touched in that order, under rules for `range:`s and `all`.
+    /// In which node each of the pages 0, 1, 2 and so on lies, touched in that order, under rules for `range:`s and
+    /// `all`.
     fn placed(rules: &[&str], node_pages: u64, touched: u64) -> (Vec<String>, PageTable) {
         let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().expect("it is a rule")).collect();
         let nodes = nodes(node_pages);

@@ -1,5 +1,5 @@
-//! Rules that place parts of a program on memory nodes, as a person writes them: `heap=pool`, `stack=dram0`, `file:*.pool=pm0`,
-//! `range:0x1000-0x2000=dram0/pool:interleave=3/1`, `all=pool:preferred=64M`.
+//! Rules that place parts of a program on memory nodes, as a person writes them: `heap=pool`, `stack=dram0`,
+//! `file:*.pool=pm0`, `range:0x1000-0x2000=dram0/pool:interleave=3/1`, `all=pool:preferred=64M`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -328,7 +328,8 @@ impl Placement {
         }
     }
 
-    /// What `rules` say of a program with that memory map, on a host with these nodes; with the rules that mean nothing of it.
+    /// What `rules` say of a program with that memory map, on a host with these nodes; with the rules that mean nothing
+    /// of it.
     ///
     /// # Errors
     /// If a rule names no node of this machine, or contradicts another one.

@@ -11,7 +11,8 @@ use super::tree::{Node, Origin, Value};
 
 /// The tree of one assignment, which holds one key; nothing, with the reason in `faults`, if its path leads nowhere.
 ///
-/// The schema says what the value is: a text needs no quotes. `source` is the index of the assignment's own source name.
+/// The schema says what the value is: a text needs no quotes. `source` is the index of the assignment's own source
+/// name.
 pub(super) fn parse(assignment: &str, source: i32, machine: &Node, faults: &mut Faults) -> Option<Node> {
     let origin = Origin { source, line: 0 };
     let Some((path, value)) = split(assignment) else {

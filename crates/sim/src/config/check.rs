@@ -75,7 +75,8 @@ impl Faults {
         })
     }
 
-    /// Checks what one layer says, without asking whether it says everything. `machine` is what all layers together say.
+    /// Checks what one layer says, without asking whether it says everything. `machine` is what all layers together
+    /// say.
     pub fn check_layer(&mut self, layer: &Node, machine: &Node) {
         self.check_value(layer, KeySchema::root(), "", machine);
     }

@@ -28,7 +28,8 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// The mistakes that were found, the lowest layer first, by lines. Shown one to a line, and at the end how many more there are.
+/// The mistakes that were found, the lowest layer first, by lines. Shown one to a line, and at the end how many more
+/// there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,

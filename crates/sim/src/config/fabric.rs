@@ -17,10 +17,12 @@ use crate::switch::SwitchConfig;
 /// How an edge is written, for editors.
 const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";
 
-/// Hosts, switches, PM devices and memory expanders by name, and the edges between them: a chain, a tree and several hosts are the same kind of file.
+/// Hosts, switches, PM devices and memory expanders by name, and the edges between them: a chain, a tree and several
+/// hosts are the same kind of file.
 ///
-/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]` or `[expander]` holds for all of them, unless
-/// `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`, `[fabric.pm.NAME]` or `[fabric.expander.NAME]` gives it for one.
+/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]` or `[expander]` holds for
+/// all of them, unless `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`, `[fabric.pm.NAME]` or
+/// `[fabric.expander.NAME]` gives it for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct FabricConfig {
@@ -33,12 +35,13 @@ pub struct FabricConfig {
     /// Names of the PM devices. Their order is the order of their physical addresses.
     #[garde(skip)]
     pub devices: Vec<String>,
-    /// Names of the memory expanders: devices with DRAM, whose content no power cut survives. Their order is the order of their physical addresses.
+    /// Names of the memory expanders: devices with DRAM, whose content no power cut survives. Their order is the order
+    /// of their physical addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub expanders: Vec<String>,
-    /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of ports. A link between switches that
-    /// requests cross in both directions is written twice, once for each.
+    /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of
+    /// ports. A link between switches that requests cross in both directions is written twice, once for each.
     #[garde(skip)]
     #[schemars(extend("items" = {"type": "string", "pattern": EDGE_PATTERN}))]
     pub edges: Vec<String>,
@@ -51,14 +54,15 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(dive)]
     pub interleave: BTreeMap<String, InterleaveConfig>,
-    /// The switches that accept persists under schemes with persist buffers, for example `["switch0", "switch1"]`. Of those on a host's way to a device
-    /// the first one acknowledges its persists; each drains into the next one, and the last one into the device. Without this key there is one for
-    /// each device: the first switch that the routes of all hosts to it pass.
+    /// The switches that accept persists under schemes with persist buffers, for example `["switch0", "switch1"]`. Of
+    /// those on a host's way to a device the first one acknowledges its persists; each drains into the next one, and
+    /// the last one into the device. Without this key there is one for each device: the first switch that the routes of
+    /// all hosts to it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
     pub persist_points: Option<Vec<String>>,
-    /// Whether hosts access each other's PM, which decides which switches may accept persists. Replays give each host frames of its own, whatever
-    /// this says.
+    /// Whether hosts access each other's PM, which decides which switches may accept persists. Replays give each host
+    /// frames of its own, whatever this says.
     #[serde(default, skip_serializing_if = "PmSharing::is_default")]
     #[garde(skip)]
     pub pm_sharing: PmSharing,
@@ -84,13 +88,14 @@ pub struct FabricConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PmSharing {
-    /// Any host may read and write what another one has written: the routes of all hosts to a device pass each of its persist points.
+    /// Any host may read and write what another one has written: the routes of all hosts to a device pass each of its
+    /// persist points.
     #[default]
     Shared,
     /// Each host keeps to its own part: persists may be accepted by a switch that other hosts do not pass.
     Private,
-    /// As `shared`, with persist points that some hosts do not pass: they read stale data, and acknowledged persists are overwritten by older ones.
-    /// For showing what goes wrong.
+    /// As `shared`, with persist points that some hosts do not pass: they read stale data, and acknowledged persists
+    /// are overwritten by older ones. For showing what goes wrong.
     SharedUnsafe,
 }
 

@@ -4,7 +4,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The source that feeds a platform for a while when power fails. No machine needs one to be simulated: it says which shutdowns are dirty.
+/// The source that feeds a platform for a while when power fails. No machine needs one to be simulated: it says which
+/// shutdowns are dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct HoldUpConfig {

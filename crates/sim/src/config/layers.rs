@@ -24,7 +24,8 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Reads `text` and everything it extends; `lookup` finds a machine by name. What cannot be read is noted in `faults`.
+    /// Reads `text` and everything it extends; `lookup` finds a machine by name. What cannot be read is noted in
+    /// `faults`.
     pub fn read(text: SourceText, lookup: &dyn Fn(&str) -> Option<SourceText>, faults: &mut Faults) -> Layers {
         let mut layers = Layers::default();
         let mut names = vec![text.name.clone()];

@@ -53,7 +53,8 @@ pub struct Machine {
     /// Persistent memory devices. A key holds for all of them unless `[fabric.pm.NAME]` gives it for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pm: Option<PmConfig>,
-    /// Memory expanders: DRAM devices in the fabric. Keys that are not here are those of `[dram]`; `[fabric.expander.NAME]` gives them for one.
+    /// Memory expanders: DRAM devices in the fabric. Keys that are not here are those of `[dram]`;
+    /// `[fabric.expander.NAME]` gives them for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expander: Option<Overrides<DramConfig>>,
     /// The source that feeds the platform when power fails, if it is known.
@@ -96,8 +97,8 @@ impl CacheLevels<'_> {
 }
 
 impl Machine {
-    /// The machine that `text` describes, together with what it extends (`lookup` finds a machine's text by its name) and with each
-    /// `PATH=VALUE` of `sets` on top, the last one uppermost.
+    /// The machine that `text` describes, together with what it extends (`lookup` finds a machine's text by its name)
+    /// and with each `PATH=VALUE` of `sets` on top, the last one uppermost.
     ///
     /// # Errors
     /// All mistakes in those texts and assignments.

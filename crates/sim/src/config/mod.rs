@@ -1,8 +1,9 @@
 //! Machine files: what a machine is made of, composed from the components' own config structs.
 //!
-//! A machine file is TOML. It may inherit from another one (`extends`), single keys may be set on top (`--set`), and the result is checked as a
-//! whole before anything is built from it. All mistakes are reported together, each with its text, line and key, and with what would be
-//! right. This room reads texts and finds other machines by a function it is given; it knows no paths.
+//! A machine file is TOML. It may inherit from another one (`extends`), single keys may be set on top (`--set`), and
+//! the result is checked as a whole before anything is built from it. All mistakes are reported together, each with its
+//! text, line and key, and with what would be right. This room reads texts and finds other machines by a function it is
+//! given; it knows no paths.
 
 mod assignments;
 mod check;

@@ -4,7 +4,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The instructions that are inserted into programs that persist nothing themselves (`--persist sync` and `--persist every:N`).
+/// The instructions that are inserted into programs that persist nothing themselves (`--persist sync` and `--persist
+/// every:N`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields, default)]
 pub struct PersistConfig {

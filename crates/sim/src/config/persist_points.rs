@@ -1,10 +1,12 @@
-//! Where persists are accepted, if the machine file says: each name is a switch that can, and no host goes past a buffer that holds what it may read.
+//! Where persists are accepted, if the machine file says: each name is a switch that can, and no host goes past a
+//! buffer that holds what it may read.
 
 use super::fabric::PmSharing;
 use super::topology::{DeviceId, HostId, Route, SwitchId, Topology, Vertex};
 use super::wiring::{Wiring, offer};
 
-/// Takes over `fabric.persist_points` and `fabric.pm_sharing`. What cannot work, and what is unsafe without saying so, are faults.
+/// Takes over `fabric.persist_points` and `fabric.pm_sharing`. What cannot work, and what is unsafe without saying so,
+/// are faults.
 pub(super) fn place(wiring: &mut Wiring<'_>, topology: &mut Topology) {
     let fabric = wiring.fabric;
     topology.pm_sharing = fabric.pm_sharing;
@@ -54,7 +56,8 @@ fn switch(topology: &Topology, name: &str, named: &[SwitchId]) -> Result<SwitchI
     }
 }
 
-/// Each route to PM passes a persist point; unless hosts keep to PM of their own, all routes to a device pass the same ones.
+/// Each route to PM passes a persist point; unless hosts keep to PM of their own, all routes to a device pass the same
+/// ones.
 fn check_routes(wiring: &mut Wiring<'_>, topology: &Topology) {
     let mut is_unsafe = false;
     for device in pm_devices(topology) {

@@ -1,4 +1,5 @@
-//! Lays PM devices and memory expanders out in the physical address space: one range for each, or one for each set that is interleaved.
+//! Lays PM devices and memory expanders out in the physical address space: one range for each, or one for each set that
+//! is interleaved.
 
 use std::ops::Range;
 
@@ -10,7 +11,8 @@ use crate::address_space::OWN_DRAM;
 use crate::host_bridge::Interleave;
 use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
 
-/// Fills in the ranges, PM before expanders, each in the order of devices (a set has the place of its first device), and the decoders that lead there.
+/// Fills in the ranges, PM before expanders, each in the order of devices (a set has the place of its first device),
+/// and the decoders that lead there.
 pub(super) fn lay_out(wiring: &mut Wiring<'_>, topology: &mut Topology) {
     let sets = sets(wiring, topology);
     let pm_devices = wiring.fabric.devices.len();
@@ -187,7 +189,8 @@ fn decoders(
     entries
 }
 
-/// How one decoder can send each way of a range to the edge in `ways`, where there is one: the size of its blocks, and its edges.
+/// How one decoder can send each way of a range to the edge in `ways`, where there is one: the size of its blocks, and
+/// its edges.
 ///
 /// A decoder chooses by a field of address bits, so this looks for the shortest field that tells the edges apart.
 fn deal_out(ways: &[Option<EdgeId>], granularity_bytes: u64) -> Option<(u64, Vec<EdgeId>)> {
@@ -204,7 +207,8 @@ fn deal_out(ways: &[Option<EdgeId>], granularity_bytes: u64) -> Option<(u64, Vec
     None
 }
 
-/// The edges that `field_bits` bits of the way's number, from bit `shift` on, choose between; none if they do not choose rightly.
+/// The edges that `field_bits` bits of the way's number, from bit `shift` on, choose between; none if they do not
+/// choose rightly.
 fn choose_by(ways: &[Option<EdgeId>], field_bits: u32, shift: u32) -> Option<Vec<EdgeId>> {
     let mut edges: Vec<Option<EdgeId>> = vec![None; 1 << field_bits];
     for (way, edge) in ways.iter().enumerate() {

@@ -41,8 +41,8 @@ struct Walk {
     devices: Vec<Option<EdgeId>>,
     /// Edges that met a vertex which had been entered by another edge and lies on another way.
     meetings: Vec<(EdgeId, Vertex)>,
-    /// Edges that lead back to a switch which the way to them has passed, other than straight back over the same link. Without them, requests that
-    /// wait for room at the next switch never wait for each other in a circle.
+    /// Edges that lead back to a switch which the way to them has passed, other than straight back over the same link.
+    /// Without them, requests that wait for room at the next switch never wait for each other in a circle.
     loops: Vec<EdgeId>,
 }
 

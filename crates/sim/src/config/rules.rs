@@ -125,7 +125,8 @@ pub(super) fn check_translation(machine: &Node, tlb: Option<&TlbConfig>, faults:
     }
 }
 
-/// Notes a fault that two keys of `table` make together at the one that was given last, the first one if both stand in the same layer.
+/// Notes a fault that two keys of `table` make together at the one that was given last, the first one if both stand in
+/// the same layer.
 fn fault_at_uppermost(machine: &Node, table: &[&str], keys: [&str; 2], message: String, faults: &mut Faults) {
     let origins = keys.map(|key| machine.origin_of(&[table, &[key]].concat()));
     let uppermost = usize::from(origins[1].source > origins[0].source);

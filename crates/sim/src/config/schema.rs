@@ -1,7 +1,7 @@
 //! The JSON Schema of machine files, generated from the config structs, and the view of it that the checks walk along.
 //!
-//! The schema is the only list of keys there is: unknown keys, types, ranges, missing keys, `--set` and the tables in the docs all come
-//! from it, so none of them can disagree with the structs.
+//! The schema is the only list of keys there is: unknown keys, types, ranges, missing keys, `--set` and the tables in
+//! the docs all come from it, so none of them can disagree with the structs.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -21,14 +21,16 @@ pub fn json_schema() -> &'static Json {
             "description": "The machine that this one inherits from: every key that is not given here has its value there.",
         });
         let required = schema["required"].as_array_mut().expect("a machine has keys");
-        // With `extends`, any of them may be inherited; a machine without it lacks them after all layers are laid over each other.
+        // With `extends`, any of them may be inherited; a machine without it lacks them after all layers are laid over
+        // each other.
         let inherited = std::mem::replace(required, vec![json!("description")]);
         schema["anyOf"] = json!([{ "required": ["extends"] }, { "required": inherited }]);
         schema
     })
 }
 
-/// The JSON Schema of a machine file, for editors: keys that another machine gives (`extends`) may be left out, in every table.
+/// The JSON Schema of a machine file, for editors: keys that another machine gives (`extends`) may be left out, in
+/// every table.
 pub fn file_schema() -> Json {
     let mut schema = json_schema().clone();
     make_optional(&mut schema);

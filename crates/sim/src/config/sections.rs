@@ -1,4 +1,5 @@
-//! Turns the checked tree into the components' own config structs, table by table, so that a mistake in one hides none in another.
+//! Turns the checked tree into the components' own config structs, table by table, so that a mistake in one hides none
+//! in another.
 
 use garde::Validate;
 use serde::de::DeserializeOwned;
@@ -7,7 +8,8 @@ use super::check::Faults;
 use super::schema::join;
 use super::tree::Node;
 
-/// The table at `path` as a config struct, if the tree has it and nothing in it is wrong. What its own validation finds is noted.
+/// The table at `path` as a config struct, if the tree has it and nothing in it is wrong. What its own validation finds
+/// is noted.
 pub(super) fn section<T>(machine: &Node, path: &str, faults: &mut Faults) -> Option<T>
 where
     T: DeserializeOwned + Validate<Context = ()>,

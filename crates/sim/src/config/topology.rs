@@ -1,7 +1,8 @@
 //! What is connected to what, checked: the graph that a `[fabric]` table describes.
 //!
-//! Every host reaches each of its devices by exactly one route, edges lead from hosts to devices without a loop (but for the two directions of a
-//! link between switches), and every name means something. `system/build.rs` makes components and links of it.
+//! Every host reaches each of its devices by exactly one route, edges lead from hosts to devices without a loop (but
+//! for the two directions of a link between switches), and every name means something. `system/build.rs` makes
+//! components and links of it.
 
 use std::ops::Range;
 
@@ -46,7 +47,8 @@ pub enum Vertex {
 pub struct HostNode {
     /// As the machine file calls it.
     pub name: String,
-    /// Its own DRAM, in the order of addresses; the first ports of its bridge lead there. `[dram]` says what each of them is like.
+    /// Its own DRAM, in the order of addresses; the first ports of its bridge lead there. `[dram]` says what each of
+    /// them is like.
     pub drams: Vec<DramNode>,
     /// Its edges, in the order of the ports behind those: CXL links, then local connections.
     pub edges: Vec<EdgeId>,
@@ -56,7 +58,8 @@ pub struct HostNode {
     pub decoders: Vec<DecoderEntry>,
 }
 
-/// DRAM behind memory controllers of one host. No other host reaches it, so all hosts use the same addresses for theirs.
+/// DRAM behind memory controllers of one host. No other host reaches it, so all hosts use the same addresses for
+/// theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DramNode {
     /// What placement rules and statistics call it.
@@ -166,7 +169,8 @@ pub struct Route {
     pub switches: Vec<SwitchId>,
 }
 
-/// A range of physical addresses that belongs to one device, or to several block by block in turn. All hosts agree on it.
+/// A range of physical addresses that belongs to one device, or to several block by block in turn. All hosts agree on
+/// it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryRange {
     /// What the machine file calls the device, or the interleaved set.
@@ -212,7 +216,8 @@ pub struct Topology {
     pub devices: Vec<DeviceNode>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
-    /// By ascending address: PM without gaps from [`PM_BASE`] on, then expanders without gaps from [`EXPANDER_BASE`] on.
+    /// By ascending address: PM without gaps from [`PM_BASE`] on, then expanders without gaps from [`EXPANDER_BASE`]
+    /// on.
     pub ranges: Vec<MemoryRange>,
     /// The switches that `fabric.persist_points` names, if it is there.
     pub(super) persist_points: Option<Vec<SwitchId>>,
@@ -232,7 +237,8 @@ impl Topology {
         &self.switch_configs[switch.0 as usize]
     }
 
-    /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and `[fabric.expander.NAME]` say.
+    /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and
+    /// `[fabric.expander.NAME]` say.
     pub fn device_config(&self, device: DeviceId) -> &MediumConfig {
         &self.device_configs[device.0 as usize]
     }
@@ -252,7 +258,8 @@ impl Topology {
         &self.edges[edge.0 as usize]
     }
 
-    /// The edge whose link carries what goes along `edge`: of two edges between the same switches in opposite directions, the first one.
+    /// The edge whose link carries what goes along `edge`: of two edges between the same switches in opposite
+    /// directions, the first one.
     pub fn link_of(&self, edge: EdgeId) -> EdgeId {
         let Edge { from, to, .. } = *self.edge(edge);
         let is_opposite = |other: &Edge| (other.from, other.to) == (to, from);
@@ -275,8 +282,9 @@ impl Topology {
         routes.binary_search_by_key(&device, |route| route.device).ok().map(|index| &routes[index])
     }
 
-    /// The physical addresses of PM that the processes of `host` get frames from, in ascending ranges: of each range that it reaches an equal part for
-    /// every host that does, in the order of hosts and in whole pages. No two hosts share a page.
+    /// The physical addresses of PM that the processes of `host` get frames from, in ascending ranges: of each range
+    /// that it reaches an equal part for every host that does, in the order of hosts and in whole pages. No two hosts
+    /// share a page.
     pub fn frames_of(&self, host: HostId) -> Vec<Range<u64>> {
         self.shares_of(host, |range| range.is_pm())
     }
@@ -297,7 +305,8 @@ impl Topology {
         Some(range.base + before * part..range.base + (before + 1) * part)
     }
 
-    /// The memory nodes of `host`, in the order of their addresses: its own DRAM, each of so many bytes, then the PM and the expanders that it reaches.
+    /// The memory nodes of `host`, in the order of their addresses: its own DRAM, each of so many bytes, then the PM
+    /// and the expanders that it reaches.
     pub fn nodes_of(&self, host: HostId, dram_bytes: u64) -> Vec<MemoryNode> {
         let own = self.hosts[host.0 as usize].drams.iter().map(|dram| MemoryNode {
             name: dram.name.clone(),
@@ -316,8 +325,8 @@ impl Topology {
         self.switches[switch.0 as usize].exits.get(device.0 as usize).copied().flatten()
     }
 
-    /// The switches that accept persists to `device`, a PM device, under a scheme with persist buffers: those that `fabric.persist_points` names, or the
-    /// first switch that every route to the device passes, if there is one.
+    /// The switches that accept persists to `device`, a PM device, under a scheme with persist buffers: those that
+    /// `fabric.persist_points` names, or the first switch that every route to the device passes, if there is one.
     pub fn persist_points(&self, device: DeviceId) -> Vec<SwitchId> {
         match &self.persist_points {
             Some(named) => {
@@ -327,7 +336,8 @@ impl Topology {
         }
     }
 
-    /// Those of `switches` that the way from `host` to `device` passes, from the host on; none where it does not reach the device.
+    /// Those of `switches` that the way from `host` to `device` passes, from the host on; none where it does not reach
+    /// the device.
     pub fn switches_passed(&self, host: HostId, device: DeviceId, switches: &[SwitchId]) -> Vec<SwitchId> {
         let on_route = self.route(host, device).map_or(&[][..], |route| &route.switches);
         on_route.iter().copied().filter(|switch| switches.contains(switch)).collect()
@@ -335,8 +345,8 @@ impl Topology {
 
     /// The first switch that every route to `device` passes.
     ///
-    /// Accepting a persist any earlier would be wrong where hosts share lines: a host whose route does not pass that switch would read stale data from
-    /// the device.
+    /// Accepting a persist any earlier would be wrong where hosts share lines: a host whose route does not pass that
+    /// switch would read stale data from the device.
     fn first_shared_switch(&self, device: DeviceId) -> Option<SwitchId> {
         let mut routes = self.routes_to(device);
         let (_, first) = routes.next()?;

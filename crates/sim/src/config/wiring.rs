@@ -1,4 +1,5 @@
-//! Checks a `[fabric]` table and makes a [`Topology`] of it. Every mistake is reported at the line of the edge or name that makes it.
+//! Checks a `[fabric]` table and makes a [`Topology`] of it. Every mistake is reported at the line of the edge or name
+//! that makes it.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,8 @@ pub(super) struct Wiring<'a> {
     is_sound: bool,
 }
 
-/// Builds the graph of `fabric`, which stands in `machine`; none, with the reasons in `faults`, if something is wrong with it.
+/// Builds the graph of `fabric`, which stands in `machine`; none, with the reasons in `faults`, if something is wrong
+/// with it.
 pub(super) fn topology(fabric: &FabricConfig, machine: &Node, faults: &mut Faults) -> Option<Topology> {
     let mut wiring = Wiring { fabric, machine, faults, is_sound: true };
     let mut topology = Topology::default();
@@ -250,7 +252,8 @@ impl Wiring<'_> {
         }
     }
 
-    /// The config struct of one component: the machine's table `kind` with what is different at `name`. Below `[expander]` lies `[dram]`.
+    /// The config struct of one component: the machine's table `kind` with what is different at `name`. Below
+    /// `[expander]` lies `[dram]`.
     fn config_of<T: DeserializeOwned + Validate<Context = ()>>(&mut self, kind: &str, name: &str) -> Option<T> {
         let base = if kind == "expander" { "dram" } else { kind };
         let Some(table) = self.machine.entry(base) else {

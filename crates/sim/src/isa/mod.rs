@@ -1,7 +1,8 @@
-//! Instruction sets: from the bytes that a record holds of each instruction to micro-operations, which are all that cores know.
+//! Instruction sets: from the bytes that a record holds of each instruction to micro-operations, which are all that
+//! cores know.
 //!
-//! Each set is a room of its own with its decoder, its list of the instructions that make stores durable, and its markers. Adding one means a variant of
-//! [`InstructionSet`] and a room; core, cache and host stay as they are.
+//! Each set is a room of its own with its decoder, its list of the instructions that make stores durable, and its
+//! markers. Adding one means a variant of [`InstructionSet`] and a room; core, cache and host stay as they are.
 
 pub mod micro_op;
 mod x86_64;
@@ -42,7 +43,8 @@ impl InstructionSet {
         }
     }
 
-    /// What this set calls a flush, fence or non-temporal store, in snake case; `None` for other operations and for those that it does not have.
+    /// What this set calls a flush, fence or non-temporal store, in snake case; `None` for other operations and for
+    /// those that it does not have.
     pub fn name_of(self, operation: Operation) -> Option<&'static str> {
         match self {
             InstructionSet::X86_64 => x86_64::name_of(operation),
@@ -64,7 +66,8 @@ impl InstructionSet {
     }
 }
 
-/// What a summary of a record counts of an instruction, by the name of its set and its bytes; nothing for a set that is not known.
+/// What a summary of a record counts of an instruction, by the name of its set and its bytes; nothing for a set that is
+/// not known.
 pub fn noted(isa: &str, bytes: &[u8]) -> Option<Noted> {
     let set = InstructionSet::from_name(isa)?;
     if set.marker_of(bytes) == Some(Marker::ROI_BEGIN) {

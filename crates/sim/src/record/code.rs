@@ -10,8 +10,9 @@ pub const BLOCKS_MAX: u64 = 1 << 23;
 /// Largest sum of the decompressed CODE payloads of a record, in bytes.
 pub const CODE_BYTES_MAX: u64 = 512 << 20;
 
-/// Largest sum of the decompressed CODE payloads whose stored ones have `stored` bytes in all. Code of programs compresses to about a half; what is
-/// read of it takes some thirty times its length in memory, so that a small record must not hold more of it than this.
+/// Largest sum of the decompressed CODE payloads whose stored ones have `stored` bytes in all. Code of programs
+/// compresses to about a half; what is read of it takes some thirty times its length in memory, so that a small record
+/// must not hold more of it than this.
 pub fn code_bytes_max(stored: u64) -> u64 {
     CODE_BYTES_MAX.min((8 << 20) + 16 * stored)
 }

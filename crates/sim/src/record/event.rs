@@ -190,16 +190,16 @@ pub enum Event {
         object: u64,
         woken: u64,
     },
-    /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known; `iterations` of it were left
-    /// out. With none left out: the first read of the word was behind that store.
+    /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known;
+    /// `iterations` of it were left out. With none left out: the first read of the word was behind that store.
     SpinWait {
         clock: Clock,
         object: u64,
         wake: Option<Clock>,
         iterations: u64,
     },
-    /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if there was one. `lock` is the word
-    /// that stands for the lock that is taken or given back.
+    /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if
+    /// there was one. `lock` is the word that stands for the lock that is taken or given back.
     SpinRelease {
         clock: Clock,
         object: u64,
@@ -243,8 +243,8 @@ pub enum Event {
     Interrupted {
         instructions: u64,
     },
-    /// Of the instructions since the event before it of this kind so many were in rounds that only read the same addresses again, without being
-    /// recognised as waiting.
+    /// Of the instructions since the event before it of this kind so many were in rounds that only read the same
+    /// addresses again, without being recognised as waiting.
     Polling {
         instructions: u64,
     },
@@ -289,8 +289,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether, outside of `CallBegin` and `CallEnd`, it stands for a call that has returned and whose inside is not in the record: one of a
-    /// synchronisation function. Futexes and spinning are in the record by what the program itself executed.
+    /// Whether, outside of `CallBegin` and `CallEnd`, it stands for a call that has returned and whose inside is not in
+    /// the record: one of a synchronisation function. Futexes and spinning are in the record by what the program itself
+    /// executed.
     #[must_use]
     pub fn replaces_call(&self) -> bool {
         use Event as E;

@@ -8,10 +8,12 @@ use super::error::Problem;
 /// The format version that is written.
 pub const VERSION: u16 = 3;
 
-/// The oldest one that is read. In it waiting loops do not name the stores that ended them, and nothing says in which order threads wrote.
+/// The oldest one that is read. In it waiting loops do not name the stores that ended them, and nothing says in which
+/// order threads wrote.
 pub const VERSION_OLDEST: u16 = 1;
 
-/// That of records with values before [`VERSION`], the first to have [`Event::Order`](super::event::Event::Order) events.
+/// That of records with values before [`VERSION`], the first to have [`Event::Order`](super::event::Event::Order)
+/// events.
 pub const VERSION_WITH_ORDER: u16 = 2;
 
 /// What every frame begins with.
@@ -26,7 +28,8 @@ pub const RAW_BYTES_MAX: u32 = 64 << 20;
 /// Longest payload in the file, in bytes: zstd's bound for a payload of [`RAW_BYTES_MAX`] that does not compress.
 pub const STORED_BYTES_MAX: u32 = RAW_BYTES_MAX + (RAW_BYTES_MAX >> 8) + 64;
 
-/// Most architectural instructions in one TRACE frame: where a recorder ends one, and a block that it had begun. It bounds a reader's memory.
+/// Most architectural instructions in one TRACE frame: where a recorder ends one, and a block that it had begun. It
+/// bounds a reader's memory.
 pub const FRAME_INSTRUCTIONS_MAX: u64 = (1 << 22) + (1 << 16);
 
 /// Longest payload of the INFO frame, in bytes: several times what a kernel takes as arguments.

@@ -27,7 +27,8 @@ impl Overview {
         Ok(Overview { memory_map: mappings.into_map(), counting_words })
     }
 
-    /// The recorder finds out in time that a word counts arrivals: the updates that it did not know it of count as well.
+    /// The recorder finds out in time that a word counts arrivals: the updates that it did not know it of count as
+    /// well.
     pub(super) fn complete(&self, events: &mut [Event]) {
         if self.counting_words.is_empty() {
             return;

@@ -40,7 +40,8 @@ pub struct Summary {
     pub blocks: u64,
     /// Architectural instructions of all threads.
     pub instructions: u64,
-    /// Share of them in rounds that only read the same addresses again, without being recognised as waiting; `None` without instructions.
+    /// Share of them in rounds that only read the same addresses again, without being recognised as waiting; `None`
+    /// without instructions.
     pub polling_share: Option<f64>,
     /// Each thread, by its dense id.
     pub threads: Vec<ThreadSummary>,
@@ -67,7 +68,8 @@ pub enum Noted {
     BeginsRegion,
 }
 
-/// Tells what is counted of an instruction by the record's instruction set ([`Info::isa`]) and the bytes. A record's reader does not decode.
+/// Tells what is counted of an instruction by the record's instruction set ([`Info::isa`]) and the bytes. A record's
+/// reader does not decode.
 pub type NotedBy = fn(isa: &str, bytes: &[u8]) -> Option<Noted>;
 
 /// How a record ends.
@@ -90,7 +92,8 @@ pub struct ThreadSummary {
     pub blocks: u64,
     /// The kernel's number for it, 0 if its start was not recorded.
     pub kernel_tid: u64,
-    /// A hash of the code it executed, in order: equal in two records where it took the same way through the same code at the same place.
+    /// A hash of the code it executed, in order: equal in two records where it took the same way through the same code
+    /// at the same place.
     pub path: String,
 }
 

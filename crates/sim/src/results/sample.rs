@@ -1,7 +1,7 @@
 //! What changes in the results of a run of which only a sample was replayed in detail.
 //!
-//! Counts that the program and the functional state of the caches decide are of everything, warmed or timed. Times are estimated from the measured
-//! intervals; everything else is of the measured intervals alone.
+//! Counts that the program and the functional state of the caches decide are of everything, warmed or timed. Times are
+//! estimated from the measured intervals; everything else is of the measured intervals alone.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,8 @@ use crate::replay::simulation::{Interval, Outcome};
 const COUNTERS: [&str; 7] =
     ["stores", "non_temporal_stores", "flushes", "fences", "atomics", "branches", "mispredictions"];
 
-/// A part of the threads' time: of programs that wait for each other longer, estimates have been seen to be off by more than their intervals say.
+/// A part of the threads' time: of programs that wait for each other longer, estimates have been seen to be off by more
+/// than their intervals say.
 const WAITS_MOST: f64 = 0.5;
 
 /// What the confidence intervals of `sample` do not know of, if there is something.
@@ -79,7 +80,8 @@ fn description(sample: &Sample, whole: &Counted, time: &Total, estimates: Value)
     })
 }
 
-/// Estimates of everything that takes time, and of rates that depend on it, each with half the width of its 95 % confidence interval.
+/// Estimates of everything that takes time, and of rates that depend on it, each with half the width of its 95 %
+/// confidence interval.
 fn estimates(sample: &Sample, whole: &Counted, time: &Total) -> Value {
     let mut estimates = Map::new();
     let mut add = |name: String, estimate: Option<Estimate>| {

@@ -1,4 +1,5 @@
-//! A level over time, as means over equal intervals: whatever time goes by, there are never more of them than [`INTERVALS_MAX`].
+//! A level over time, as means over equal intervals: whatever time goes by, there are never more of them than
+//! [`INTERVALS_MAX`].
 
 use serde_json::{Value, json};
 
@@ -131,7 +132,8 @@ impl Series {
         (self.time_ps.iter().position(|time| *time > 0).unwrap_or(end), end)
     }
 
-    /// `start_ns`, `interval_ns` and the `mean` of each interval, null where nothing of it is meant; null if that is all of them.
+    /// `start_ns`, `interval_ns` and the `mean` of each interval, null where nothing of it is meant; null if that is
+    /// all of them.
     pub fn means(&self) -> Value {
         let (begin, end) = self.known();
         if begin == end {

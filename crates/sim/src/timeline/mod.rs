@@ -1,8 +1,10 @@
-//! A trace of single requests ([`crate::kernel::trace`]) as people look at it: tracks with slices, for the Perfetto viewer and as JSON.
+//! A trace of single requests ([`crate::kernel::trace`]) as people look at it: tracks with slices, for the Perfetto
+//! viewer and as JSON.
 //!
-//! Each component is a group of tracks: cores and the last-level cache of a host, its bridge, each direction of a link, the ports and the persist
-//! buffer of a switch, the queue and the banks of a device. Slices of one track that overlap lie in lanes below each other. A request's slices are joined
-//! by a flow; that of a drain goes on from those of the writes that it drains.
+//! Each component is a group of tracks: cores and the last-level cache of a host, its bridge, each direction of a link,
+//! the ports and the persist buffer of a switch, the queue and the banks of a device. Slices of one track that overlap
+//! lie in lanes below each other. A request's slices are joined by a flow; that of a drain goes on from those of the
+//! writes that it drains.
 
 mod perfetto;
 mod protobuf;
@@ -40,8 +42,9 @@ impl Timeline {
         perfetto::write(self)
     }
 
-    /// The requests with their slices: of each its `name` (a number), `cause`, `line`, `version`, `core`, `drains` (names), `completed_ps`, and
-    /// `slices` in the order of time, each with `component`, `track`, `doing`, `from_ps` and `until_ps`.
+    /// The requests with their slices: of each its `name` (a number), `cause`, `line`, `version`, `core`, `drains`
+    /// (names), `completed_ps`, and `slices` in the order of time, each with `component`, `track`, `doing`, `from_ps`
+    /// and `until_ps`.
     pub fn to_json(&self) -> Value {
         let requests = self.trace.requests().iter().zip(1..).map(|(request, name)| {
             let own = |slice: &&Slice| slice.request == RequestName(name);

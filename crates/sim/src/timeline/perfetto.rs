@@ -1,8 +1,8 @@
-//! The Perfetto trace format: packets with descriptors of tracks and their events (`perfetto/protos/perfetto/trace`, `trace_packet.proto`,
-//! `track_descriptor.proto`, `track_event.proto`, whose field numbers stand below).
+//! The Perfetto trace format: packets with descriptors of tracks and their events (`perfetto/protos/perfetto/trace`,
+//! `trace_packet.proto`, `track_descriptor.proto`, `track_event.proto`, whose field numbers stand below).
 //!
-//! Time stamps are nanoseconds, as the viewer wants them: those of slices are rounded down, the exact picoseconds are arguments. Names are
-//! interned; each text stands in the file once.
+//! Time stamps are nanoseconds, as the viewer wants them: those of slices are rounded down, the exact picoseconds are
+//! arguments. Names are interned; each text stands in the file once.
 
 use std::collections::BTreeMap;
 
@@ -123,8 +123,9 @@ pub fn write(timeline: &Timeline) -> Vec<u8> {
     file.into_bytes()
 }
 
-/// The viewer joins the slices of a flow in the order of time. A request's flow has its name for a number; those from a write to the drain of its
-/// line, and from a device's queue to the medium, go their own ways meanwhile and have numbers of their own.
+/// The viewer joins the slices of a flow in the order of time. A request's flow has its name for a number; those from a
+/// write to the drain of its line, and from a device's queue to the medium, go their own ways meanwhile and have
+/// numbers of their own.
 const INTO_DRAIN: u64 = 1 << 32;
 const INTO_MEDIUM: u64 = 2 << 32;
 

@@ -1,4 +1,5 @@
-//! The wire format of protocol buffers, as far as a trace needs it: varints, fixed numbers of 64 bits, texts and messages.
+//! The wire format of protocol buffers, as far as a trace needs it: varints, fixed numbers of 64 bits, texts and
+//! messages.
 
 /// A message being written.
 #[derive(Clone, Debug, Default)]

@@ -14,14 +14,16 @@ pub const OUTSTANDING_MAX: u32 = 65_536;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Which memory it goes to: `dram`, the host's own; `pm` or `expander`, all devices of that kind that the host reaches; or
-    /// a device's name.
+    /// Which memory it goes to: `dram`, the host's own; `pm` or `expander`, all devices of that kind that the host
+    /// reaches; or a device's name.
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,
-    /// How much of that memory it goes over, in bytes; each stream of a host has a part of its own, unless `shared_by` says otherwise.
+    /// How much of that memory it goes over, in bytes; each stream of a host has a part of its own, unless `shared_by`
+    /// says otherwise.
     pub footprint_bytes: u64,
-    /// Size of a request, in bytes: a multiple of 64 up to [`REQUEST_BYTES_MAX`]. A request is complete when its last line is.
+    /// Size of a request, in bytes: a multiple of 64 up to [`REQUEST_BYTES_MAX`]. A request is complete when its last
+    /// line is.
     pub request_bytes: u32,
     /// Of so many requests plus `writes` ...
     pub reads: u32,
@@ -29,25 +31,27 @@ pub struct StreamConfig {
     pub writes: u32,
     /// Requests under way at a time.
     pub outstanding: u32,
-    /// Lines under way at a time, of all its requests together (the line fill buffers of a core, for example); no limit if absent.
+    /// Lines under way at a time, of all its requests together (the line fill buffers of a core, for example); no limit
+    /// if absent.
     #[serde(default)]
     pub lines_outstanding: Option<u32>,
     /// Time from the start of a request to the start of the next one at least, in ns.
     #[serde(default)]
     pub inject_delay_ns: f64,
-    /// By how much each inject delay is longer at most, all alike, in ns: without it, requests that each wait for the one before fall into step with what
-    /// happens at regular times, such as refreshes.
+    /// By how much each inject delay is longer at most, all alike, in ns: without it, requests that each wait for the
+    /// one before fall into step with what happens at regular times, such as refreshes.
     #[serde(default)]
     pub inject_jitter_ns: f64,
-    /// Whether a request can begin only when the one before it is complete, as when a pointer chain is followed: `outstanding` has to be 1, and
-    /// `inject_delay_ns` counts from completion.
+    /// Whether a request can begin only when the one before it is complete, as when a pointer chain is followed:
+    /// `outstanding` has to be 1, and `inject_delay_ns` counts from completion.
     #[serde(default)]
     pub dependent: bool,
-    /// Whose lines they are. Streams that share them read and write keys, each of one request's size: only one puts a key at a time, and the others wait
-    /// until its persist is complete.
+    /// Whose lines they are. Streams that share them read and write keys, each of one request's size: only one puts a
+    /// key at a time, and the others wait until its persist is complete.
     #[serde(default)]
     pub shared_by: SharedBy,
-    /// Whether a write is preceded by a read of the same place, as when a program changes what it finds; the read is counted besides.
+    /// Whether a write is preceded by a read of the same place, as when a program changes what it finds; the read is
+    /// counted besides.
     #[serde(default)]
     pub modifies: bool,
     /// Requests after which the stream ends; it never does if absent.
@@ -61,12 +65,14 @@ pub struct StreamConfig {
 pub enum Pattern {
     /// Each request goes to any place of it, all alike.
     Random,
-    /// Each request goes to the place after the one before, from a place on that the seed gives; after the last place comes the first.
+    /// Each request goes to the place after the one before, from a place on that the seed gives; after the last place
+    /// comes the first.
     Sequential,
-    /// Each request goes to any place, but some are much more popular: Zipf's law with the exponent 0.99, as the workloads of YCSB have it.
+    /// Each request goes to any place, but some are much more popular: Zipf's law with the exponent 0.99, as the
+    /// workloads of YCSB have it.
     Zipfian,
-    /// Writes go to one place after the other, whichever stream of those that share their lines they come from; reads to those that were written last
-    /// most of all, by the same law: YCSB's "latest".
+    /// Writes go to one place after the other, whichever stream of those that share their lines they come from; reads
+    /// to those that were written last most of all, by the same law: YCSB's "latest".
     Latest,
 }
 

@@ -57,7 +57,8 @@ struct Memory {
     part_lines: u64,
 }
 
-/// The footprint of each stream of `host`: streams to the same memory lie one behind the other; those that share their lines have the same ones.
+/// The footprint of each stream of `host`: streams to the same memory lie one behind the other; those that share their
+/// lines have the same ones.
 ///
 /// # Errors
 /// If there is no such memory, or it is too small for all of them; with the reason.

@@ -22,8 +22,8 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A generator of these streams, each with its footprint. `cache_latency` is what the caches take of each request, there and back; streams with
-    /// equal configurations go different ways, and so do hosts with different seeds.
+    /// A generator of these streams, each with its footprint. `cache_latency` is what the caches take of each request,
+    /// there and back; streams with equal configurations go different ways, and so do hosts with different seeds.
     pub fn new(streams: &[(StreamConfig, Footprint)], cache_latency: Duration, seed: u64) -> Generator {
         let stream = |(number, (config, footprint)): (usize, &(StreamConfig, Footprint))| {
             Stream::new(number as u32, config, footprint.clone(), Random::of_member(seed, number as u64))

@@ -1,8 +1,9 @@
 //! Keys that several streams, or several hosts, read and write: who writes one now, and what has been promised of it.
 //!
-//! This is the client side of a key-value store, outside of the machine: whoever puts a key has it for itself until its persist is complete, then
-//! hands it to whoever asked next. Handing over takes no time. And it is the oracle: a get that begins after a put was acknowledged must see that
-//! put or a later one, whatever caches, buffers and switches lie between. The first get that does not is kept, to be told.
+//! This is the client side of a key-value store, outside of the machine: whoever puts a key has it for itself until its
+//! persist is complete, then hands it to whoever asked next. Handing over takes no time. And it is the oracle: a get
+//! that begins after a put was acknowledged must see that put or a later one, whatever caches, buffers and switches lie
+//! between. The first get that does not is kept, to be told.
 
 use std::collections::VecDeque;
 

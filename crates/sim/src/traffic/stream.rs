@@ -181,7 +181,8 @@ impl Stream {
         }
     }
 
-    /// The first request begins at any time within the first inject delay, so that streams with equal delays do not beat as one.
+    /// The first request begins at any time within the first inject delay, so that streams with equal delays do not
+    /// beat as one.
     pub fn start(&mut self, context: &mut Context<'_>) {
         let offset = self.random.below((self.inject_delay + self.inject_jitter).as_ps());
         self.next_start = context.now() + Duration::from_ps(offset);
@@ -307,7 +308,8 @@ impl Stream {
         self.next_start = context.now() + self.next_delay();
     }
 
-    /// Makes request `number` a new one, of the lines from `first_line` on: whether it may leave now, or waits for its key.
+    /// Makes request `number` a new one, of the lines from `first_line` on: whether it may leave now, or waits for its
+    /// key.
     fn prepare(
         &mut self,
         number: u16,

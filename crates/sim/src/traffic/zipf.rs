@@ -1,15 +1,19 @@
-//! Keys of which a few are asked for much more often than most, as the Yahoo! Cloud Serving Benchmark (YCSB) asks for them.
+//! Keys of which a few are asked for much more often than most, as the Yahoo! Cloud Serving Benchmark (YCSB) asks for
+//! them.
 
 use super::random::Random;
 
-/// The exponent of YCSB's core workloads (Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010; `ZipfianGenerator`).
+/// The exponent of YCSB's core workloads (Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010;
+/// `ZipfianGenerator`).
 const THETA: f64 = 0.99;
 
-/// A prime above every number of keys: multiplying by it deals the ranks out over all keys, so that popular keys are no neighbours.
+/// A prime above every number of keys: multiplying by it deals the ranks out over all keys, so that popular keys are no
+/// neighbours.
 const SPREAD: u64 = 2_654_435_761;
 
-/// Zipf's distribution over the keys 0 to `keys` - 1, by the method of Gray et al., "Quickly generating billion-record synthetic databases"
-/// (SIGMOD 1994), which YCSB takes too: the first two ranks have exactly their probability, the others nearly.
+/// Zipf's distribution over the keys 0 to `keys` - 1, by the method of Gray et al., "Quickly generating billion-record
+/// synthetic databases" (SIGMOD 1994), which YCSB takes too: the first two ranks have exactly their probability, the
+/// others nearly.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     keys: u64,
@@ -20,7 +24,8 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Over so many keys, 1 at least. Which are popular depends on `store`, so that those of several stores do not all lie at the same place.
+    /// Over so many keys, 1 at least. Which are popular depends on `store`, so that those of several stores do not all
+    /// lie at the same place.
     pub fn new(keys: u64, store: u64) -> Zipf {
         let zeta_of = |count: u64| (1..=count).map(|rank| (rank as f64).powf(-THETA)).sum::<f64>();
         let zeta = zeta_of(keys);

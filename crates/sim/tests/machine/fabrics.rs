@@ -15,7 +15,8 @@ fn list(names: &[&str]) -> String {
     format!("{names:?}")
 }
 
-/// `pcs-table1` with this fabric: `hosts` in line 4, `switches`, `devices` and `edges` in the three lines that follow, then `more`.
+/// `pcs-table1` with this fabric: `hosts` in line 4, `switches`, `devices` and `edges` in the three lines that follow,
+/// then `more`.
 fn fabric(hosts: &[&str], switches: &[&str], devices: &[&str], edges: &[&str], more: &str) -> Result<Machine, String> {
     let (hosts, switches, devices, edges) = (list(hosts), list(switches), list(devices), list(edges));
     changed(&format!("[fabric]\nhosts = {hosts}\nswitches = {switches}\ndevices = {devices}\nedges = {edges}\n{more}"))

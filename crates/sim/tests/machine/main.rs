@@ -1,4 +1,5 @@
-//! Machine files as a user meets them: those that ship, mistakes and what is said of them, fabrics of every shape, and the page in docs/.
+//! Machine files as a user meets them: those that ship, mistakes and what is said of them, fabrics of every shape, and
+//! the page in docs/.
 
 mod docs;
 mod errors;

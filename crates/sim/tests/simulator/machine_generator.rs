@@ -1,7 +1,7 @@
 //! Machines made by chance: any legal value of any key, small and odd ones above all, and fabrics of many shapes.
 //!
-//! The keys and their ranges come from the schema of machine files, so that a new key is varied as soon as it exists. Rules that hold between
-//! keys are written here once more, so that a generated machine is a legal one.
+//! The keys and their ranges come from the schema of machine files, so that a new key is varied as soon as it exists.
+//! Rules that hold between keys are written here once more, so that a generated machine is a legal one.
 
 use fencepost_sim::config::{Machine, json_schema};
 use fencepost_sim::device::DramConfig;
@@ -295,7 +295,8 @@ fn shared_fabric(devices: &[String], random: &mut Random) -> Json {
             }
         }
         2 => {
-            // Each host has a switch of its own before the one that all share: not the first switch is the persist point, but the last.
+            // Each host has a switch of its own before the one that all share: not the first switch is the persist
+            // point, but the last.
             switches = hosts + 1;
             let root = format!("switch{hosts}");
             for host in 0..hosts {

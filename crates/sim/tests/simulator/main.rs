@@ -1,4 +1,5 @@
-//! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the schemes against each other.
+//! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the
+//! schemes against each other.
 
 mod global_flush;
 mod instruction_sets;

@@ -114,7 +114,8 @@ fn what_is_only_warmed_between_intervals_of_a_sample_counts_in_the_next() {
     assert!(most > 300 && report.cache_bytes >= 64 * most as u64, "{most} {report:?}");
 }
 
-/// Goes on for so many events; after each that is timed the dirty lines are those of the caches. The most of them, and how often it looked.
+/// Goes on for so many events; after each that is timed the dirty lines are those of the caches. The most of them, and
+/// how often it looked.
 fn follow(simulation: &mut Simulation, events: u64, what: &str) -> (usize, u64) {
     let (mut most, mut looks) = (0, 0);
     let mut dirty = DirtyLines::follow(simulation);

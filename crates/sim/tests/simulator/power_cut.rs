@@ -57,7 +57,8 @@ fn acknowledged(simulation: &Simulation) -> State {
     (newest(A), newest(B))
 }
 
-/// Cuts the power before every event and at the end; gives the time, what was acknowledged, and what a recovery brings back.
+/// Cuts the power before every event and at the end; gives the time, what was acknowledged, and what a recovery brings
+/// back.
 fn cut_everywhere(mut simulation: Simulation) -> Vec<(Time, State, State)> {
     let mut found = Vec::new();
     loop {
@@ -72,7 +73,8 @@ fn cut_everywhere(mut simulation: Simulation) -> Vec<(Time, State, State)> {
     }
 }
 
-/// Two switches in a row: the last one accepts persists; both do, with room for one line in the first buffer, or in the second.
+/// Two switches in a row: the last one accepts persists; both do, with room for one line in the first buffer, or in the
+/// second.
 const CHAINS: [&[&str]; 4] = [
     &["fabric.persist_points=[\"switch1\"]"],
     &["fabric.persist_points=[\"switch0\", \"switch1\"]"],
@@ -203,7 +205,8 @@ fn a_recovery_may_be_cut_at_every_event() {
             }
             cuts += 1;
         }
-        // What the last switch of a row accepts, or a buffer with a single entry, is mostly drained when the host knows of it.
+        // What the last switch of a row accepts, or a buffer with a single entry, is mostly drained when the host knows
+        // of it.
         let least = if sets.is_empty() { 5 } else { 0 };
         assert!(cuts > least, "{scheme}, {sets:?}: the recovery had next to nothing to do, {cuts} events");
     }

@@ -133,7 +133,8 @@ impl Instruction {
 /// How often a line is written in the whole program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
-    /// Times that an ordinary store or a locked instruction writes it: each makes a version, or one for each part that the core splits it into.
+    /// Times that an ordinary store or a locked instruction writes it: each makes a version, or one for each part that
+    /// the core splits it into.
     pub stores: u32,
     /// How many of them are vectors of [`LINE_BYTES`].
     pub vectors: u32,

@@ -1,7 +1,9 @@
-//! Little programs made by chance: a few threads that read, write, flush and fence a few lines of PM and DRAM and wait for each other.
+//! Little programs made by chance: a few threads that read, write, flush and fence a few lines of PM and DRAM and wait
+//! for each other.
 //!
-//! The threads are interleaved as a recorder might have seen them, so that every lock is free when it is taken and every wake comes before the
-//! wait that it ended. Nobody waits for anybody while he holds a lock, so no other interleaving can deadlock either.
+//! The threads are interleaved as a recorder might have seen them, so that every lock is free when it is taken and
+//! every wake comes before the wait that it ended. Nobody waits for anybody while he holds a lock, so no other
+//! interleaving can deadlock either.
 
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::line::LINE_BYTES;
@@ -293,7 +295,8 @@ impl ProgramGenerator {
                 self.builder.event(thread, &Event::AttemptFailed { clock, object });
             }
             2 => {
-                // The record does not tell which store ended a spin loop; only the first wait at a word cannot be taken wrongly.
+                // The record does not tell which store ended a spin loop; only the first wait at a word cannot be taken
+                // wrongly.
                 self.spins += 1;
                 let (clock, object) = (self.builder.tick(), self.object(27 + self.spins));
                 self.builder.event(thread, &Event::SpinWait { clock, object, wake: None, iterations: 10 });

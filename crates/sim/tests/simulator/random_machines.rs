@@ -1,7 +1,9 @@
-//! Fifty random machines, and with `make slow-tests` a thousand, each with a random little program, under every scheme that it can run.
+//! Fifty random machines, and with `make slow-tests` a thousand, each with a random little program, under every scheme
+//! that it can run.
 //!
-//! No deadlock, no panic, no stale read; the same result on every replay, and from every snapshot, traced or not; every persist that was acknowledged before a
-//! power cut found again after recovery, and after a recovery that was cut itself. `FENCEPOST_SEED=N` runs one of them alone.
+//! No deadlock, no panic, no stale read; the same result on every replay, and from every snapshot, traced or not; every
+//! persist that was acknowledged before a power cut found again after recovery, and after a recovery that was cut
+//! itself. `FENCEPOST_SEED=N` runs one of them alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::catch_unwind;
@@ -82,8 +84,9 @@ fn check_all(machines: u64) -> Counters {
     counted.into_inner().expect("no check holds it")
 }
 
-/// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist, or what counts faults,
-/// what only happens after a power cut, and what is only followed between the intervals of a sample.
+/// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist,
+/// or what counts faults, what only happens after a power cut, and what is only followed between the intervals of a
+/// sample.
 const SILENT: [&str; 10] = [
     ".parts_ps.",
     ".credit_",
@@ -209,7 +212,8 @@ fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: boo
     for (host, address, writes) in written {
         let line = host.line_of(address).expect("it was written");
         let newest = host.caches().newest_version(line);
-        // Of a vector that begins in the middle of a line, each line has at least one part, and all parts but one at most.
+        // Of a vector that begins in the middle of a line, each line has at least one part, and all parts but one at
+        // most.
         let parts = u32::from(64 / case.machine.core.widest_operation_bytes);
         let least = writes.stores + u32::from(writes.non_temporal > 0);
         let most = writes.stores + writes.vectors * (parts - 1) + writes.non_temporal * parts;
@@ -256,7 +260,8 @@ fn check_stack(counters: &StatsNode, class: &str, before: &[&str]) -> u64 {
     latency.count()
 }
 
-/// Cuts the power at random instants of another replay, which gives the same result as the first one, and so does a snapshot of it, traced from then on or not.
+/// Cuts the power at random instants of another replay, which gives the same result as the first one, and so does a
+/// snapshot of it, traced from then on or not.
 fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &mut Random, counters: &mut Counters) {
     let mut cuts: Vec<u64> = (0..CUTS).map(|_| random.below(events + 1)).collect();
     cuts.sort_unstable();
@@ -286,8 +291,8 @@ fn check_cuts(case: &Case, scheme: Scheme, events: u64, entry: &Json, random: &m
     }
 }
 
-/// Cuts the power now, in half of the cases again during recovery, and looks for what was promised. Gives how often a recovery was cut that had
-/// something to do.
+/// Cuts the power now, in half of the cases again during recovery, and looks for what was promised. Gives how often a
+/// recovery was cut that had something to do.
 fn cut_power(mut simulation: Simulation, random: &mut Random) -> u64 {
     let mut recoveries_cut = 0;
     let before = durable(&simulation);
@@ -318,7 +323,8 @@ fn durable(simulation: &Simulation) -> BTreeMap<LineAddress, Version> {
     lines.map(|line| (line, simulation.durable_version(line))).collect()
 }
 
-/// Every acknowledged version, or a newer one, is durable, no version is that nobody issued, and no line is written by two hosts.
+/// Every acknowledged version, or a newer one, is durable, no version is that nobody issued, and no line is written by
+/// two hosts.
 fn check_promises(simulation: &Simulation) {
     let durable = durable(simulation);
     for promise in logs(simulation).flat_map(PersistLog::acknowledged) {

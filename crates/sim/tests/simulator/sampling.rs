@@ -11,7 +11,8 @@ use serde_json::Value as Json;
 use super::machine::machine;
 use super::program::{Instruction, LittleProgram, PERSISTENT, ProgramBuilder, VOLATILE, options, persistent_line};
 
-/// A thread computes, misses, persists and branches, in rounds of 14 instructions that are all alike but for their addresses.
+/// A thread computes, misses, persists and branches, in rounds of 14 instructions that are all alike but for their
+/// addresses.
 fn work(builder: &mut ProgramBuilder, thread: u32, rounds: u64) {
     let place = 4096 * u64::from(thread);
     for round in 0..rounds {

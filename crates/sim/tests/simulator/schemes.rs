@@ -34,7 +34,8 @@ fn persists_one_by_one(lines: u64) -> LittleProgram {
     builder.finish()
 }
 
-/// Persists so many lines as fast as the core can: whole lines, around the caches, with nothing that waits for any of them.
+/// Persists so many lines as fast as the core can: whole lines, around the caches, with nothing that waits for any of
+/// them.
 fn persists_at_once(lines: u64) -> LittleProgram {
     let mut builder = ProgramBuilder::new();
     for line in 0..lines {

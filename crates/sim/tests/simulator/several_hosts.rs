@@ -37,7 +37,8 @@ fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// Stores and flushes so many lines of PM, one after the other; after `warm_up` instructions and inside a region if there is a number of them.
+/// Stores and flushes so many lines of PM, one after the other; after `warm_up` instructions and inside a region if
+/// there is a number of them.
 fn flushes(lines: u64, warm_up: Option<u64>) -> HostProgram {
     let mut builder = ProgramBuilder::new();
     (0..warm_up.unwrap_or(0)).for_each(|line| builder.one(0, Instruction::Load, VOLATILE + 64 * line));
@@ -86,7 +87,8 @@ fn hosts_that_share_a_switch_wait_for_each_other_and_equal_ones_get_equal_parts(
     let number = |value: &serde_json::Value| value.as_f64().expect("it is a number");
     let mean = |entry: &serde_json::Value| number(&entry["persist"]["latency_ns"]["mean"]);
     let waited = |entry: &serde_json::Value| number(&entry["explanation"]["switch_arbitration_wait_ns"]);
-    // Reads wait for each other, and then persists come one after the other; three hosts that did not meet would wait three times as long as one.
+    // Reads wait for each other, and then persists come one after the other; three hosts that did not meet would wait
+    // three times as long as one.
     assert!(waited(&shared) > 3.0 * waited(&alone), "{} alone, {} shared", waited(&alone), waited(&shared));
     assert!(number(&shared["simulated_ns"]) > number(&alone["simulated_ns"]));
     assert_eq!(shared["persist"]["count"], 600);

@@ -1,4 +1,5 @@
-//! Requests that are followed: their slices are their latency stacks, nothing changes by following them, and the Perfetto trace says the same.
+//! Requests that are followed: their slices are their latency stacks, nothing changes by following them, and the
+//! Perfetto trace says the same.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
-//! The reduction `arrival` against the model with the hosts' own links: what is on these is taken back to before it was issued, and then the
-//! reduction has to reach every state. What a read has to see is left out of the comparison (the reduction asks for what was promised when it arrived,
-//! which is at least what was promised when it set out), and so are the predicates on actions.
+//! The reduction `arrival` against the model with the hosts' own links: what is on these is taken back to before it was
+//! issued, and then the reduction has to reach every state. What a read has to see is left out of the comparison (the
+//! reduction asks for what was promised when it arrived, which is at least what was promised when it set out), and so
+//! are the predicates on actions.
 
 use std::collections::HashSet;
 
@@ -36,8 +37,8 @@ fn without_links<const B: usize>(bounds: Bounds, reductions: Reductions) -> Hash
     reached::<B>(&model, &model).into_iter().map(taken_back).collect()
 }
 
-/// The states themselves, and those after a power cut with hosts that have less left to issue: it takes what is on a link, which the reduction
-/// leaves to be issued after it.
+/// The states themselves, and those after a power cut with hosts that have less left to issue: it takes what is on a
+/// link, which the reduction leaves to be issued after it.
 fn with_less_left<const B: usize>(states: &HashSet<State<B>>, bounds: Bounds) -> HashSet<State<B>> {
     let mut all = states.clone();
     let mut waiting: Vec<State<B>> = all.iter().copied().filter(|world| world.crashes_left < bounds.crashes).collect();
@@ -52,7 +53,8 @@ fn with_less_left<const B: usize>(states: &HashSet<State<B>>, bounds: Bounds) ->
     all
 }
 
-/// With one read a host the reduction has no states of its own either; with more, one may also be overtaken that would have set out too late for that.
+/// With one read a host the reduction has no states of its own either; with more, one may also be overtaken that would
+/// have set out too late for that.
 fn compared<const B: usize>(bounds: Bounds) {
     let with = without_links::<B>(bounds, Reductions { arrival: true, ..Reductions::NONE });
     let without = without_links::<B>(bounds, Reductions::NONE);

@@ -1,4 +1,5 @@
-//! How many states, transitions and how much depth there are within small bounds, exactly. `fencepost prove` counts larger ones.
+//! How many states, transitions and how much depth there are within small bounds, exactly. `fencepost prove` counts
+//! larger ones.
 
 use super::super::explore::{EndedEarly, Means};
 use super::*;

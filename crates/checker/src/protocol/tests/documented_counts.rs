@@ -1,4 +1,5 @@
-//! The counts of docs/crash-consistency.md: the page has these, and the small ones come out again; all do in `make slow-tests` (tests/test_prove.py).
+//! The counts of docs/crash-consistency.md: the page has these, and the small ones come out again; all do in `make
+//! slow-tests` (tests/test_prove.py).
 
 use serde_json::{Map, Value, json};
 

@@ -34,7 +34,8 @@ fn one_by_one<const B: usize, const K: usize>(
     all
 }
 
-/// Expands the way to what is broken, with more and more states before it, so that it is at all places of a group. Whether it is an action that breaks it.
+/// Expands the way to what is broken, with more and more states before it, so that it is at all places of a group.
+/// Whether it is an action that breaks it.
 fn agree<const B: usize, const K: usize>(name: &str, model: &Explored) -> bool {
     let means = Means { memory_max: u64::MAX, threads: 0 };
     let exploration = explore::<B, SLOTS, INPUTS, K>(model, means, &mut |_| ControlFlow::Continue(()));

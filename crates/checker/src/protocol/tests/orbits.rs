@@ -1,6 +1,7 @@
-//! How many orbits of interchangeable slots, hosts and addresses there are, counted without canonical forms: everything is explored with nothing
-//! taken together, and the least of all states that a state becomes when they change places names its orbit. The exploration with canonical forms
-//! has to find the same orbits. One that takes a state for another that is not alike loses what only that one leads to, or makes up a state.
+//! How many orbits of interchangeable slots, hosts and addresses there are, counted without canonical forms: everything
+//! is explored with nothing taken together, and the least of all states that a state becomes when they change places
+//! names its orbit. The exploration with canonical forms has to find the same orbits. One that takes a state for
+//! another that is not alike loses what only that one leads to, or makes up a state.
 
 use std::collections::HashSet;
 
@@ -58,7 +59,8 @@ fn orders<const N: usize>(count: usize) -> Vec<[usize; N]> {
     orders
 }
 
-/// The least of all states that `world` becomes when what `symmetry` says is interchangeable changes places in every way.
+/// The least of all states that `world` becomes when what `symmetry` says is interchangeable changes places in every
+/// way.
 fn least<const B: usize>(plain: &Explored, symmetry: Reductions, world: &State<B>) -> Words<12> {
     let bounds = plain.bounds;
     let alike =
@@ -92,8 +94,8 @@ fn each_way<T: Clone, O>(ways: &[T], orders: &[O], permute: impl Fn(&mut T, &O))
     ways.iter().flat_map(|way| orders.iter().map(|order| permuted(way, order)).collect::<Vec<_>>()).collect()
 }
 
-/// The numbers of states that the symmetry is not used on, and of orbits among them: as many as the exploration with it finds representatives. In
-/// larger bounds a tie between addresses may leave an orbit two.
+/// The numbers of states that the symmetry is not used on, and of orbits among them: as many as the exploration with it
+/// finds representatives. In larger bounds a tie between addresses may leave an orbit two.
 fn counted<const B: usize>(bounds: Bounds, symmetry: Reductions) -> [usize; 2] {
     let within = |reductions: Reductions| sound(Bounds { reductions, ..bounds }).unwrap();
     let (plain, reduced) = (within(Reductions::NONE), within(symmetry));
@@ -110,7 +112,8 @@ fn counted<const B: usize>(bounds: Bounds, symmetry: Reductions) -> [usize; 2] {
     for world in &all {
         let mut representative = *world;
         reduced.make_canonical(&mut representative);
-        // All numberings of hosts and addresses are reached, but not all of free slots: the first of those that nothing tells apart is taken.
+        // All numberings of hosts and addresses are reached, but not all of free slots: the first of those that nothing
+        // tells apart is taken.
         assert!(symmetry.slots || all.contains(&representative), "{symmetry:?} makes {representative:#?} up");
         let is_of_the_orbit = least(&plain, symmetry, &representative) == least(&plain, symmetry, world);
         assert!(is_of_the_orbit, "{symmetry:?} takes {representative:#?} for {world:#?}");

@@ -1,4 +1,5 @@
-//! The number of states, counted by another model checker: the same actions, its own search and its own set, over states that are not packed.
+//! The number of states, counted by another model checker: the same actions, its own search and its own set, over
+//! states that are not packed.
 
 use stateright::{Checker, Model as _};
 

@@ -1,5 +1,6 @@
-//! Random walks through configurations that are too large to be explored. A failing walk is shrunk to a short one; proptest keeps the seeds of walks
-//! that failed in the crate's `proptest-regressions/` and walks them first the next time.
+//! Random walks through configurations that are too large to be explored. A failing walk is shrunk to a short one;
+//! proptest keeps the seeds of walks that failed in the crate's `proptest-regressions/` and walks them first the next
+//! time.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestError, TestRng, TestRunner};
@@ -50,7 +51,8 @@ fn large() -> impl Strategy<Value = Bounds> {
     )
 }
 
-/// Takes, at each step, the action that the next number chooses; then goes on without power cuts until nothing can happen.
+/// Takes, at each step, the action that the next number chooses; then goes on without power cuts until nothing can
+/// happen.
 fn walk<const B: usize>(model: &Model<SLOTS, INPUTS>, choices: &[u16]) -> Result<(), String> {
     let mut world: Large<B> = model.initial();
     let mut choices = choices.iter();

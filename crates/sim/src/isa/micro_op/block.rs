@@ -71,7 +71,8 @@ impl DecodedBlock {
 /// A static block as functional warming sees it.
 #[derive(Clone, Debug, Default)]
 pub struct WarmBlock {
-    /// Whether accesses, counts and the number of instructions describe it completely: it has no string instruction and no marker.
+    /// Whether accesses, counts and the number of instructions describe it completely: it has no string instruction and
+    /// no marker.
     pub is_plain: bool,
     /// Its memory accesses in program order, without a load whose word the next access stores to.
     pub accesses: Box<[WarmAccess]>,

@@ -1,4 +1,5 @@
-//! Cache flushes, by what they do. A decoder gives each flush instruction of its set such a value; core and caches act on the attributes alone.
+//! Cache flushes, by what they do. A decoder gives each flush instruction of its set such a value; core and caches act
+//! on the attributes alone.
 
 use std::fmt;
 
@@ -7,15 +8,16 @@ use std::fmt;
 pub enum Reach {
     /// To the point of persistence: once complete, the data survive a power failure.
     Persistence,
-    /// To the point of coherence, the host's memory bus: complete once the write is ordered there. The data go on to memory, but only persistent
-    /// memory at that very point would make the completion a promise.
+    /// To the point of coherence, the host's memory bus: complete once the write is ordered there. The data go on to
+    /// memory, but only persistent memory at that very point would make the completion a promise.
     Coherence,
 }
 
 /// What a flush is ordered with, besides the stores to its own line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushOrder {
-    /// Stores and other flushes of this order: it takes its turn among them and holds back the younger ones until it is complete.
+    /// Stores and other flushes of this order: it takes its turn among them and holds back the younger ones until it is
+    /// complete.
     Stores,
     /// Fences alone.
     Fences,

@@ -1,4 +1,5 @@
-//! Micro-operations: what a core executes. Decoders crack each instruction into loads, one operation and stores; nothing in here names an instruction set.
+//! Micro-operations: what a core executes. Decoders crack each instruction into loads, one operation and stores;
+//! nothing in here names an instruction set.
 
 mod block;
 mod fence;
@@ -29,14 +30,16 @@ pub struct MicroOp {
     pub size: u16,
     /// Bytes of the vector that it computes or accesses; 0 for a scalar.
     pub vector_bytes: u8,
-    /// For a part of a wider vector, the bytes below it; [`MicroOp::ASIDE`] for what the core puts before an instruction.
+    /// For a part of a wider vector, the bytes below it; [`MicroOp::ASIDE`] for what the core puts before an
+    /// instruction.
     pub offset: u8,
     /// The operands of [`Operation::String`].
     pub string: StringOperands,
 }
 
 impl MicroOp {
-    /// `offset` of a micro-operation that only some cores need: one that supplies an operand, or clears a register beyond its lowest part.
+    /// `offset` of a micro-operation that only some cores need: one that supplies an operand, or clears a register
+    /// beyond its lowest part.
     pub const ASIDE: u8 = u8::MAX;
 
     /// The address of this part of an access at `address`; 0 (no access) stays 0.
@@ -52,10 +55,12 @@ impl MicroOp {
     }
 }
 
-/// The operands of a repeated string instruction. The source pointer is the first of [`MicroOp::sources`], the destination pointer the second.
+/// The operands of a repeated string instruction. The source pointer is the first of [`MicroOp::sources`], the
+/// destination pointer the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StringOperands {
-    /// Which of its operands lie in memory. Each has two slots: its pointer before and after the instruction; the source's come first.
+    /// Which of its operands lie in memory. Each has two slots: its pointer before and after the instruction; the
+    /// source's come first.
     pub access: StringAccess,
     /// The register that counts the repetitions.
     pub count: Register,

@@ -124,8 +124,9 @@ impl Operation {
         matches!(self, Operation::Flush(_))
     }
 
-    /// Whether younger loads may have to wait for it, so that it writes [`Register::BARRIER`](super::Register::BARRIER). For a flush that is ordered with
-    /// stores, the core's configuration decides.
+    /// Whether younger loads may have to wait for it, so that it writes
+    /// [`Register::BARRIER`](super::Register::BARRIER). For a flush that is ordered with stores, the core's
+    /// configuration decides.
     pub fn holds_back_loads(self) -> bool {
         match self {
             Operation::Atomic => true,

@@ -1,9 +1,10 @@
 //! Register names, as the core's scoreboard knows them.
 //!
-//! One numbering serves every instruction set: a decoder maps its registers to it, and the core only compares and indexes. Each class has as many
-//! numbers as the largest instruction set needs.
+//! One numbering serves every instruction set: a decoder maps its registers to it, and the core only compares and
+//! indexes. Each class has as many numbers as the largest instruction set needs.
 
-/// An architectural register, or a temporary that carries a value from one micro-operation of an instruction to the next.
+/// An architectural register, or a temporary that carries a value from one micro-operation of an instruction to the
+/// next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Register(u8);
 
@@ -71,7 +72,8 @@ impl Register {
         Register(Self::FIRST_LOADED.0 + (number as u8).min(Self::LOADED - 1))
     }
 
-    /// The part above the lowest one of a split value, which has a name of its own for vector registers and temporaries. Other registers are never split.
+    /// The part above the lowest one of a split value, which has a name of its own for vector registers and
+    /// temporaries. Other registers are never split.
     pub fn upper(self) -> Register {
         match self.0 {
             VECTOR..MASK => Register(UPPER + (self.0 - VECTOR)),

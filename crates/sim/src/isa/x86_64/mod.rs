@@ -1,6 +1,7 @@
 //! x86-64: decodes the recorded instruction bytes, once for each static block.
 //!
-//! Register dependencies come from the instruction bytes, memory operands from the record's slots. This is the only room that knows x86 encodings.
+//! Register dependencies come from the instruction bytes, memory operands from the record's slots. This is the only
+//! room that knows x86 encodings.
 
 mod arithmetic;
 mod cracker;

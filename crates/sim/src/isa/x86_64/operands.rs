@@ -18,7 +18,8 @@ pub(super) const DESTINATION_POINTER: Register = Register::general(7);
 /// The x87 stack, which MMX registers alias.
 const X87: Register = Register::whole_file();
 
-/// Adds the scoreboard's name of `register` unless it is listed; segment registers and the instruction pointer have none.
+/// Adds the scoreboard's name of `register` unless it is listed; segment registers and the instruction pointer have
+/// none.
 pub(super) fn push_register(list: &mut Vec<Register>, register: X86) {
     if let Some(register) = register_of(register)
         && !list.contains(&register)
@@ -53,7 +54,8 @@ pub(super) fn implied_pointers(instruction: &Instruction) -> &'static [Register]
     }
 }
 
-/// How many of its operands are immediates or the instruction pointer, which some cores supply by micro-operations (gem5: `limm` and `rdip`).
+/// How many of its operands are immediates or the instruction pointer, which some cores supply by micro-operations
+/// (gem5: `limm` and `rdip`).
 pub(super) fn aside(instruction: &Instruction) -> u8 {
     use Mnemonic::{Adc, Add, And, Cmp, Imul, Mov, Or, Push, Sbb, Sub, Test, Xor};
     let of_flow = match instruction.flow_control() {
@@ -73,7 +75,8 @@ pub(super) fn aside(instruction: &Instruction) -> u8 {
     of_flow + u8::from(takes_immediate) + u8::from(instruction.is_ip_rel_memory_operand())
 }
 
-/// The vector register whose lowest element an instruction loads and whose rest it clears; no register for all other instructions.
+/// The vector register whose lowest element an instruction loads and whose rest it clears; no register for all other
+/// instructions.
 pub(super) fn cleared_beyond(instruction: &Instruction) -> Register {
     use Mnemonic::{Movd, Movq, Movsd, Movss, Vmovd, Vmovq, Vmovsd, Vmovss};
     let to = instruction.op0_register();

@@ -1,4 +1,5 @@
-//! The instructions by which programs make stores durable: the one list of them, for the core, for summaries of records and for reports.
+//! The instructions by which programs make stores durable: the one list of them, for the core, for summaries of records
+//! and for reports.
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
@@ -6,8 +7,9 @@ use crate::isa::micro_op::{Fence, Flush, Operation};
 
 /// Each kind with its name in documents, its operation and its instructions.
 ///
-/// Non-temporal stores are those that Intel's manual (volume 1, 10.4.6.2 and 12.10: `movnt*`, `maskmov*`, direct stores) and AMD's (volume 3: `movntss`,
-/// `movntsd`, `clzero`) say go through the write-combining buffers, weakly ordered. `movntdqa` is a load.
+/// Non-temporal stores are those that Intel's manual (volume 1, 10.4.6.2 and 12.10: `movnt*`, `maskmov*`, direct
+/// stores) and AMD's (volume 3: `movntss`, `movntsd`, `clzero`) say go through the write-combining buffers, weakly
+/// ordered. `movntdqa` is a load.
 const KINDS: [(&str, Operation, &[Mnemonic]); 6] = {
     use Mnemonic as M;
     [
@@ -61,7 +63,8 @@ pub(super) fn is_non_temporal(mnemonic: Mnemonic) -> bool {
     operation_of(mnemonic) == Some(Operation::NonTemporalStore)
 }
 
-/// Whether it is a non-temporal store that a mask register decides about, byte by byte. Records do not hold the mask, so all bytes count as written.
+/// Whether it is a non-temporal store that a mask register decides about, byte by byte. Records do not hold the mask,
+/// so all bytes count as written.
 pub(super) fn is_masked(mnemonic: Mnemonic) -> bool {
     matches!(mnemonic, Mnemonic::Maskmovq | Mnemonic::Maskmovdqu | Mnemonic::Vmaskmovdqu)
 }

@@ -12,7 +12,8 @@ impl Cracker<'_> {
         self.slots.iter().any(|(_, slot)| slot.kind.is_string())
     }
 
-    /// The string operation itself, then the registers that it writes and cannot name: a micro-operation has two destinations.
+    /// The string operation itself, then the registers that it writes and cannot name: a micro-operation has two
+    /// destinations.
     pub(super) fn push_string(&self, mut micro_op: MicroOp, micro_ops: &mut Vec<MicroOp>) {
         micro_op.string = StringOperands { access: self.string_access(), count: COUNT, value: ACCUMULATOR };
         micro_ops.push(micro_op);

@@ -46,8 +46,9 @@ fn bandwidth(measurement: &Measurement, host: usize, stream: usize, direction: &
 fn an_unloaded_read_takes_the_sum_of_what_lies_on_its_way() {
     let sets = ["link.bandwidth_gb_per_s=68", "switch.crossbar_flit_ns=0", "core.clock_ghz=1", "pm.burst_ns=0"];
     let measurement = run(&machine(&sets), &experiment(vec![StreamConfig { dependent: true, ..pm_reads() }]));
-    // L1 1 + 1, L2 10 + 1 cycles of 1 ns; host bridge 20 there and back; two links of 25 and a flit of 1 there; back a header and four slots of data
-    // take two flits on each; a switch of four stages of 2.5 each way; the controller 10 in and out; the medium 100.
+    // L1 1 + 1, L2 10 + 1 cycles of 1 ns; host bridge 20 there and back; two links of 25 and a flit of 1 there; back a
+    // header and four slots of data take two flits on each; a switch of four stages of 2.5 each way; the controller 10
+    // in and out; the medium 100.
     let expected = 13.0 + 2.0 * 20.0 + 2.0 * (25.0 + 1.0) + 2.0 * (25.0 + 2.0) + 2.0 * 10.0 + 2.0 * 10.0 + 100.0;
     assert!((mean_ns(&measurement, 0, "reads") - expected).abs() < 1e-9, "{}", mean_ns(&measurement, 0, "reads"));
 }
@@ -109,7 +110,8 @@ fn no_host_is_kept_from_a_full_persist_buffer_by_another() {
         });
         let written: Vec<u64> = written.collect();
         let (least, most) = (written.iter().min().unwrap(), written.iter().max().unwrap());
-        // A persist buffer gives each host a turn; under nopb chance says how busy the devices are that a host's clients want.
+        // A persist buffer gives each host a turn; under nopb chance says how busy the devices are that a host's
+        // clients want.
         assert!(
             *least > 0 && (most - least) * 4 <= *most,
             "{scheme}: one has less than three quarters of another: {written:?}"
@@ -300,7 +302,8 @@ fn an_expander_is_dram_behind_the_fabric_and_persists_nothing() {
     let json = run(&machine, &experiment(vec![StreamConfig { writes: 0, ..probe }])).to_json();
     let parts = &json["hosts"][0]["streams"][0]["reads"]["parts_ns"];
     let part = |stage: &str| parts[stage].as_f64().unwrap();
-    // Two links there and back, with the flits of a request and of a line; a switch of four stages of 2.5 there and back.
+    // Two links there and back, with the flits of a request and of a line; a switch of four stages of 2.5 there and
+    // back.
     assert!((part("link") - 4.0 * 25.0 - 2.0 * 1.079 - 4.0 * 1.079).abs() < 0.01, "{parts}");
     assert!((part("switch_pipeline") - 20.0).abs() < 1e-9, "{parts}");
     assert!(part("device_queue") >= 60.0, "the expander's own controller takes 30 in and out: {parts}");

@@ -51,7 +51,8 @@ impl Bench {
         bench
     }
 
-    /// Until `count` requests have reached the bridge, or nothing happens any more. Memory takes [`MEMORY_PS`] for each line.
+    /// Until `count` requests have reached the bridge, or nothing happens any more. Memory takes [`MEMORY_PS`] for each
+    /// line.
     fn run(mut self, count: usize) -> Bench {
         while self.sent.len() < count {
             let Some((time, target, event)) = self.queue.pop() else { break };

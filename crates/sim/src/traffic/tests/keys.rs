@@ -1,5 +1,5 @@
-//! Keys that streams share on whole machines: nothing is stale where the persist point is shared, or where hosts keep to lines of their own; what the
-//! first switch acknowledges unsafely is, and the oracle sees it.
+//! Keys that streams share on whole machines: nothing is stale where the persist point is shared, or where hosts keep
+//! to lines of their own; what the first switch acknowledges unsafely is, and the oracle sees it.
 
 use super::super::{Pattern, SharedBy, StreamConfig};
 use super::reads;
@@ -80,7 +80,8 @@ fn hosts_that_keep_to_lines_of_their_own_see_nothing_stale_wherever_persists_are
 
 #[test]
 fn the_oracle_finds_what_the_first_switch_acknowledged_unsafely() {
-    // What `pb` acknowledges leaves at once, and arrives before a read that begins after the acknowledgement: unless it is held up.
+    // What `pb` acknowledges leaves at once, and arrives before a read that begins after the acknowledgement: unless it
+    // is held up.
     const SLOW: &str = r#"fabric.link."leaf0 -> root"={latency_ns=500.0}"#;
     for (scheme, sets) in [(Scheme::PbRf, &[LEAVES, UNSAFE][..]), (Scheme::Pb, &[LEAVES, UNSAFE, SLOW])] {
         let machine = tree(sets);

@@ -1,4 +1,5 @@
-//! Hosts and devices at the same leaf switches: what is near costs one switch, what is far three, and a link carries both directions of requests.
+//! Hosts and devices at the same leaf switches: what is near costs one switch, what is far three, and a link carries
+//! both directions of requests.
 
 use super::super::StreamConfig;
 use super::reads;
