@@ -30,7 +30,7 @@ def test_a_circle_is_found() -> None:
     [
         ("simulator", "core", "cache"),  # crate::cache::{…}
         ("simulator", "host", "core"),
-        ("python", "reproduce", "validation"),
+        ("python", "studies", "validation"),
         ("recorder", "client", "format"),  # found through the folders that headers are searched in
     ],
 )
