@@ -28,7 +28,8 @@ pub struct Line {
     pub version: Version,
     /// The cycle from which on its data are there; a line is entered when its fill is known, not when it arrives.
     pub ready: u64,
-    /// The cycle in which the last store was performed on it (first-level data caches only); its core may know that before that cycle comes.
+    /// The cycle in which the last store was performed on it (first-level data caches only); its core may know that
+    /// before that cycle comes.
     pub stored: u64,
     /// The cores that may have a copy, one bit each (last level only).
     pub sharers: u64,

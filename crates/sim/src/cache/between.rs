@@ -1,7 +1,7 @@
 //! The MSHRs of the levels between the first and the last: how many distinct lines may be missing in each at a time.
 //!
-//! A request that misses such a level goes on when it has a register there; one whose line is missing already goes on at once and is merged below.
-//! The last level, whose registers hold those who wait for memory, keeps its own.
+//! A request that misses such a level goes on when it has a register there; one whose line is missing already goes on
+//! at once and is merged below. The last level, whose registers hold those who wait for memory, keeps its own.
 
 use super::hierarchy::Request;
 use super::mshr::{MshrFile, Room};

@@ -16,22 +16,23 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub ways: u16,
-    /// Cycles from a request to the data, if it hits. In l1i: what a redirected fetch takes on top of `core.front_end_cycles`, and how long a fetch
-    /// looks before it misses; fetching on is pipelined.
+    /// Cycles from a request to the data, if it hits. In l1i: what a redirected fetch takes on top of
+    /// `core.front_end_cycles`, and how long a fetch looks before it misses; fetching on is pipelined.
     #[garde(range(min = 1, max = 1000))]
     #[schemars(range(min = 1, max = 1000))]
     pub latency_cycles: u16,
-    /// Cycles that the way back of a fill adds: from this level's data to the level above, or from a first level to the core.
+    /// Cycles that the way back of a fill adds: from this level's data to the level above, or from a first level to the
+    /// core.
     #[garde(range(min = 0, max = 1000))]
     #[schemars(range(min = 0, max = 1000))]
     pub response_cycles: u16,
-    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge. In l1i without effect: fetch waits for a
-    /// line that is missing, so there is never more than one.
+    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge. In l1i without
+    /// effect: fetch waits for a line that is missing, so there is never more than one.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub mshrs: u16,
-    /// Lines on their way out (evictions and flushes whose completion has not come back) that may be under way at a time before further misses
-    /// wait; only the last level's counts.
+    /// Lines on their way out (evictions and flushes whose completion has not come back) that may be under way at a
+    /// time before further misses wait; only the last level's counts.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub write_buffers: u16,
@@ -42,7 +43,8 @@ pub struct CacheConfig {
     /// One for all cores of a host; false: one for each core. First levels are always private.
     #[garde(skip)]
     pub shared: bool,
-    /// Whether everything in the levels above is here too. (The coherence directory lies in the lowest level, which must be inclusive.)
+    /// Whether everything in the levels above is here too. (The coherence directory lies in the lowest level, which
+    /// must be inclusive.)
     #[garde(skip)]
     pub inclusive: bool,
     /// What is fetched before it is asked for; only l1d can prefetch.
@@ -53,7 +55,8 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub prefetch_entries: u16,
-    /// How many addresses a stride prefetcher fetches at an access, one behind the other, each a stride (of at least a line) further.
+    /// How many addresses a stride prefetcher fetches at an access, one behind the other, each a stride (of at least a
+    /// line) further.
     #[serde(default = "default_prefetch_degree")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]

@@ -1,12 +1,13 @@
 //! All caches of one host, and the coherence among its cores.
 //!
-//! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops and changes of state
-//! happen at once, and what they cost is added to the time at which the line will be there. A core computes ahead, so the newest version of a line
-//! may be one that is stored only in a cycle to come: whoever takes it starts from that cycle. Only what leaves the last level is a message. The
-//! last level is inclusive and holds the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
+//! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops
+//! and changes of state happen at once, and what they cost is added to the time at which the line will be there. A core
+//! computes ahead, so the newest version of a line may be one that is stored only in a cycle to come: whoever takes it
+//! starts from that cycle. Only what leaves the last level is a message. The last level is inclusive and holds the
+//! directory: which cores may have a copy, and whether one may have it exclusively (MESI).
 //!
-//! Here is the way of a request down the levels. It goes on in `reads` and `writes`, which talk to memory; what it does to the caches is in
-//! `coherence`, accesses without time are in `functional`.
+//! Here is the way of a request down the levels. It goes on in `reads` and `writes`, which talk to memory; what it does
+//! to the caches is in `coherence`, accesses without time are in `functional`.
 
 mod coherence;
 mod functional;
@@ -52,8 +53,8 @@ pub struct HierarchyConfig {
     pub levels: Vec<(String, CacheConfig)>,
     /// Cycles from the last level to the memory bus, the point of coherence, and back.
     pub bus_round_trip: u64,
-    /// Whether every flush is complete when that bus has ordered it. Otherwise only flushes that reach no further are; the others are complete when
-    /// their write's completion returns.
+    /// Whether every flush is complete when that bus has ordered it. Otherwise only flushes that reach no further are;
+    /// the others are complete when their write's completion returns.
     pub flushes_end_at_bus: bool,
     /// The state of a core's dirty copy after a flush that does not invalidate.
     pub cleaned: State,
@@ -89,7 +90,8 @@ pub struct Hierarchy {
     writes: Vec<Option<PendingWrite>>,
     writes_under_way: usize,
     writes_sent: u64,
-    /// The version of each PM line that left last, by the line's number: what memory must answer with. Version 0 of those that never left.
+    /// The version of each PM line that left last, by the line's number: what memory must answer with. Version 0 of
+    /// those that never left.
     written: SparseTable<Version>,
     /// Writes that left while only warming up, and which of them each was; memory gets them before timing starts.
     warm_writes: HashMap<LineAddress, (Version, u64), rustc_hash::FxBuildHasher>,
@@ -110,7 +112,8 @@ impl Hierarchy {
         let array = |cache: &CacheConfig| CacheArray::new(u64::from(cache.size_kib) * 1024, usize::from(cache.ways));
         let arrays = |cache: &CacheConfig| (0..config.cores).map(|_| array(cache)).collect::<Vec<_>>();
         let ((_, last), above) = config.levels.split_last().expect("there is a last level");
-        // The last level holds the directory and is everybody's, even where there is only one core and nothing to share.
+        // The last level holds the directory and is everybody's, even where there is only one core and nothing to
+        // share.
         let first_shared = above.iter().take_while(|(_, level)| !level.shared).count();
         let private = config.levels[..first_shared].iter().map(|(_, level)| PrivateLevel {
             latency: u64::from(level.latency_cycles),
@@ -167,7 +170,8 @@ impl Hierarchy {
         self.descend(request, 0, true, now)
     }
 
-    /// Takes a request down from the level `from`; one that is not new has looked into that level before, and been counted there.
+    /// Takes a request down from the level `from`; one that is not new has looked into that level before, and been
+    /// counted there.
     fn descend(&mut self, request: Request, from: usize, is_new: bool, now: u64) -> Outcome {
         let mut cycle = now;
         for level in from..self.private.len() + self.shared.len() {
@@ -263,7 +267,8 @@ impl Hierarchy {
         }
     }
 
-    /// The newest version of a PM line: in any cache, else the last that left. A load that missed no invalidation sees this one.
+    /// The newest version of a PM line: in any cache, else the last that left. A load that missed no invalidation sees
+    /// this one.
     pub fn newest_version(&self, line: LineAddress) -> Version {
         let private = self.private.iter().flat_map(|level| &level.arrays);
         let shared = self.shared.iter().map(|level| &level.array);

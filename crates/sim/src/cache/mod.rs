@@ -1,7 +1,7 @@
 //! The caches of a host: set-associative arrays, miss-status holding registers, and coherence among cores.
 //!
-//! A core looks into its own first level itself; everything behind it is the [`hierarchy`], which sends CXL.mem messages to the host bridge
-//! for what it does not hold.
+//! A core looks into its own first level itself; everything behind it is the [`hierarchy`], which sends CXL.mem
+//! messages to the host bridge for what it does not hold.
 
 pub mod array;
 mod between;

@@ -1,7 +1,8 @@
-//! Which version of its line each load of PM observed, and each store made: for tests and for whoever asks what a program could have seen.
+//! Which version of its line each load of PM observed, and each store made: for tests and for whoever asks what a
+//! program could have seen.
 //!
-//! It is kept only where it is asked for, in the order in which cores compute. A load that is forwarded its bytes by a store of its own core
-//! observes no line.
+//! It is kept only where it is asked for, in the order in which cores compute. A load that is forwarded its bytes by a
+//! store of its own core observes no line.
 
 use std::collections::HashMap;
 
@@ -63,8 +64,8 @@ impl ObservationLog {
         }
     }
 
-    /// The first access of a core that goes back behind what it has observed of the line before, or that found a copy in its first level that
-    /// another core's store should have taken away.
+    /// The first access of a core that goes back behind what it has observed of the line before, or that found a copy
+    /// in its first level that another core's store should have taken away.
     pub fn first_stale(&self) -> Option<Observation> {
         let mut observed: HashMap<(usize, LineAddress), Version> = HashMap::new();
         let mut brought: HashMap<(usize, LineAddress), Version> = HashMap::new();

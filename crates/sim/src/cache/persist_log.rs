@@ -1,7 +1,8 @@
 //! What a host was promised about PM: for tests that cut the power and look whether the promises are kept.
 //!
-//! It is kept only where it is asked for. It notes which version of a line leaves the last level, which writes memory has completed, and, for
-//! every flush and non-temporal store, which version its core may believe durable once it is acknowledged.
+//! It is kept only where it is asked for. It notes which version of a line leaves the last level, which writes memory
+//! has completed, and, for every flush and non-temporal store, which version its core may believe durable once it is
+//! acknowledged.
 
 use super::hierarchy::Requester;
 use crate::line::{LineAddress, Version};
@@ -51,7 +52,8 @@ impl PersistLog {
         &self.issued
     }
 
-    /// Every version that a completed write, or an acknowledged flush or non-temporal store, has made the host believe durable, in order.
+    /// Every version that a completed write, or an acknowledged flush or non-temporal store, has made the host believe
+    /// durable, in order.
     pub fn acknowledged(&self) -> &[LoggedVersion] {
         &self.acknowledged
     }

@@ -1,9 +1,11 @@
-//! Which instructions persist, what that costs, and which fences wait for them: for whoever asks which line of a program pays.
+//! Which instructions persist, what that costs, and which fences wait for them: for whoever asks which line of a
+//! program pays.
 //!
-//! It is kept only where it is asked for. A site is a flush, a non-temporal store or a fence of the program's code, told apart by where the function
-//! that it stands in was called; a persist that the program does not make itself belongs to the call or store that it was inserted at. Cores say
-//! which site sent what, and which fence waited; the caches say what became of it, and so each persist is counted where the run counts it. There is
-//! one distribution for each site, however long the run is.
+//! It is kept only where it is asked for. A site is a flush, a non-temporal store or a fence of the program's code,
+//! told apart by where the function that it stands in was called; a persist that the program does not make itself
+//! belongs to the call or store that it was inserted at. Cores say which site sent what, and which fence waited; the
+//! caches say what became of it, and so each persist is counted where the run counts it. There is one distribution for
+//! each site, however long the run is.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -221,8 +223,8 @@ impl PersistSites {
         }
     }
 
-    /// The caches serve a flush or non-temporal store of `line`: it is the write `tag`, or there was nothing to send and it may have to wait for a
-    /// write that was sent earlier.
+    /// The caches serve a flush or non-temporal store of `line`: it is the write `tag`, or there was nothing to send
+    /// and it may have to wait for a write that was sent earlier.
     pub fn served(&mut self, core: usize, id: u32, line: LineAddress, write: Served) {
         let Some(&(_, number)) = self.cores[core].sent.iter().find(|(sent, _)| *sent == id) else { return };
         let counted = u64::from(self.is_counting);
@@ -254,8 +256,8 @@ impl PersistSites {
         }
     }
 
-    /// A fence of `core` goes on. What it waited for held the store queue before its turn; after that it is the flush or non-temporal store whose
-    /// acknowledgement came last; what is left is for stores.
+    /// A fence of `core` goes on. What it waited for held the store queue before its turn; after that it is the flush
+    /// or non-temporal store whose acknowledgement came last; what is left is for stores.
     pub fn fence(&mut self, core: usize, fence: SiteId, wait: FenceWait) {
         let FenceWait { alone, turn, ends } = wait;
         let own = &mut self.cores[core];

@@ -1,5 +1,5 @@
-//! A stride prefetcher (Baer and Chen 1991): it learns, for each load or store instruction, the distance between successive addresses, and once that has
-//! been the same twice in a row asks for what comes next.
+//! A stride prefetcher (Baer and Chen 1991): it learns, for each load or store instruction, the distance between
+//! successive addresses, and once that has been the same twice in a row asks for what comes next.
 
 use super::config::{CacheConfig, PrefetcherKind};
 
@@ -55,7 +55,8 @@ impl StridePrefetcher {
         }
     }
 
-    /// A load or store of `instruction` accesses `address`: gives the addresses that are worth having, each in another line.
+    /// A load or store of `instruction` accesses `address`: gives the addresses that are worth having, each in another
+    /// line.
     #[inline]
     pub fn observe(&mut self, instruction: u32, address: u64) -> Ahead {
         let index = instruction as usize % self.entries.len();

@@ -1,5 +1,5 @@
-//! A tournament predictor (McFarling 1993): local and global two-bit counters and a choice between them; a branch target buffer for computed
-//! targets and a return address stack.
+//! A tournament predictor (McFarling 1993): local and global two-bit counters and a choice between them; a branch
+//! target buffer for computed targets and a return address stack.
 
 use super::config::BranchPredictorConfig;
 use crate::isa::micro_op::{DecodedBlock, Exit};
@@ -59,8 +59,9 @@ impl BranchPredictor {
         }
     }
 
-    /// The same for a block that led to a call whose inside is not in the record, and which has returned to `next`: where a computed target went is
-    /// not known, and is taken to be what it was before; the return address goes as the return that nobody saw would have taken it.
+    /// The same for a block that led to a call whose inside is not in the record, and which has returned to `next`:
+    /// where a computed target went is not known, and is taken to be what it was before; the return address goes as the
+    /// return that nobody saw would have taken it.
     pub fn predict_around_call(&mut self, block: &DecodedBlock, next: u64) -> bool {
         let is_right = match block.exit {
             Exit::IndirectJump => true,
@@ -187,7 +188,8 @@ mod tests {
         let outer = DecodedBlock { end: 0x5010, ..block(Exit::Call) };
         let stub = DecodedBlock { last_instruction: 0x3000, ..block(Exit::IndirectJump) };
         let tail = block(Exit::Jump);
-        // What is executed before the event: directly, through a pointer, through a stub, and as the last thing a function does.
+        // What is executed before the event: directly, through a pointer, through a stub, and as the last thing a
+        // function does.
         let direct: &[(&DecodedBlock, u64)] = &[(&block(Exit::Call), 0x1010)];
         let pointer: &[(&DecodedBlock, u64)] = &[(&block(Exit::IndirectCall), 0x1010)];
         let through_stub: &[(&DecodedBlock, u64)] = &[(&block(Exit::Call), 0x3000), (&stub, 0x1010)];

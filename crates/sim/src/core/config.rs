@@ -73,7 +73,8 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub multiply_ports: u8,
-    /// Bytes of the widest vector operation that executes whole: what is wider is split into micro-operations of that width, loads and stores too.
+    /// Bytes of the widest vector operation that executes whole: what is wider is split into micro-operations of that
+    /// width, loads and stores too.
     #[garde(custom(power_of_two_of_a_vector))]
     #[schemars(range(min = 8, max = 64))]
     #[serde(default = "whole_vectors")]
@@ -96,18 +97,20 @@ pub struct CoreConfig {
     #[garde(range(min = 0, max = 20))]
     #[schemars(range(min = 0, max = 20))]
     pub load_pipeline_cycles: u8,
-    /// Whether a store that had to wait for its line is performed by the fill of l1d, so that the next one looks into l1d in that cycle. False: it is
-    /// performed in the cycle of the fill, and the next one in the cycle after.
+    /// Whether a store that had to wait for its line is performed by the fill of l1d, so that the next one looks into
+    /// l1d in that cycle. False: it is performed in the cycle of the fill, and the next one in the cycle after.
     #[garde(skip)]
     pub fill_performs_store: bool,
-    /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only the oldest store does.
+    /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only
+    /// the oldest store does.
     #[garde(skip)]
     pub prefetch_for_ownership: bool,
     /// How many flushes and non-temporal stores of one core may be under way at a time.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub flushes_in_flight: u16,
-    /// Whether a `clflushopt` or `clwb` keeps later stores from taking effect until it is complete, as `clflush` always does.
+    /// Whether a `clflushopt` or `clwb` keeps later stores from taking effect until it is complete, as `clflush` always
+    /// does.
     #[garde(skip)]
     pub flush_holds_stores: bool,
     /// Lines that non-temporal stores of one core may combine in at a time.
@@ -126,7 +129,8 @@ pub struct CoreConfig {
     /// When `sfence` takes effect.
     #[garde(skip)]
     pub sfence_order: SfenceOrder,
-    /// Cycles that a fence takes which is executed as the oldest instruction, when everything before it has taken effect.
+    /// Cycles that a fence takes which is executed as the oldest instruction, when everything before it has taken
+    /// effect.
     #[garde(range(min = 0, max = 100))]
     #[schemars(range(min = 0, max = 100))]
     pub fence_cycles: u8,
@@ -145,8 +149,8 @@ pub struct CoreConfig {
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub context_switch_ns: f64,
-    /// With a seed other than 0, each thread starts up to so much later, in ns: replays with several seeds show how far results hang on who comes
-    /// first.
+    /// With a seed other than 0, each thread starts up to so much later, in ns: replays with several seeds show how far
+    /// results hang on who comes first.
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub start_jitter_ns: f64,
@@ -207,8 +211,8 @@ pub enum OperandOperations {
     /// With the operation. What x86 processors do.
     #[default]
     Fused,
-    /// By a micro-operation of its own for each: an addition of an immediate has one, a direct branch two, an access relative to the instruction pointer
-    /// one. What gem5 does.
+    /// By a micro-operation of its own for each: an addition of an immediate has one, a direct branch two, an access
+    /// relative to the instruction pointer one. What gem5 does.
     Separate,
 }
 
@@ -218,7 +222,8 @@ pub enum OperandOperations {
 pub enum FlushAcknowledgement {
     /// The persistent domain: the write's completion has come back to the last-level cache. What hardware guarantees.
     PersistentDomain,
-    /// The host's memory bus, where the write is ordered: the time of the write itself is not in it. What gem5's classic caches do.
+    /// The host's memory bus, where the write is ordered: the time of the write itself is not in it. What gem5's
+    /// classic caches do.
     MemoryBus,
 }
 
@@ -258,7 +263,8 @@ pub enum SfenceOrder {
 pub enum Vdso {
     /// It is executed as it was recorded.
     Executed,
-    /// Its instructions take no time and touch no memory. In gem5's system-call emulation there is none, and the call that stands for it is emulated.
+    /// Its instructions take no time and touch no memory. In gem5's system-call emulation there is none, and the call
+    /// that stands for it is emulated.
     Emulated,
 }
 
@@ -269,7 +275,8 @@ pub struct TlbConfig {
     /// Whether translation costs anything at all.
     #[garde(skip)]
     pub enabled: bool,
-    /// Entries of the first-level data TLB (4 KiB pages). A software prefetch of a page that is not among them is dropped.
+    /// Entries of the first-level data TLB (4 KiB pages). A software prefetch of a page that is not among them is
+    /// dropped.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub entries: u16,

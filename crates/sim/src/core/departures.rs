@@ -1,7 +1,7 @@
 //! When what was issued leaves the issue queue: how many micro-operations leave in each cycle to come.
 //!
-//! A ring of counts for the cycles right ahead, with a bit for each that is not zero, so that long times in which nothing leaves cost nothing; a
-//! map for what leaves later than the ring reaches.
+//! A ring of counts for the cycles right ahead, with a bit for each that is not zero, so that long times in which
+//! nothing leaves cost nothing; a map for what leaves later than the ring reaches.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Dispatch: micro-operations of the thread enter the reorder buffer in program order, as far as every structure has room.
+//! Dispatch: micro-operations of the thread enter the reorder buffer in program order, as far as every structure has
+//! room.
 
 use super::environment::Environment;
 use super::persist_site;
@@ -41,7 +42,8 @@ impl Core {
             return self.dispatch_block(env);
         }
         match env.thread.peek()? {
-            // Events at the limit still happen: which of them others wait for depends on the machine, and positions must not.
+            // Events at the limit still happen: which of them others wait for depends on the machine, and positions
+            // must not.
             Step::Block(_) if env.thread.instructions >= env.thread.limit => Ok(self.come_to_limit(env)),
             Step::Block(block) => {
                 if self.enter_block(block, env).is_err() {

@@ -99,7 +99,8 @@ impl Environment<'_> {
         }
     }
 
-    /// Logs what happens to a line, if the log is kept; `access` is the virtual address and the size of the whole access.
+    /// Logs what happens to a line, if the log is kept; `access` is the virtual address and the size of the whole
+    /// access.
     #[inline]
     pub(super) fn log_store(&mut self, time: Time, line: LineAddress, performed: Performed, access: (u64, u16)) {
         if let Some(log) = self.stores.as_mut().filter(|_| is_pm(line)) {

@@ -168,7 +168,8 @@ impl Core {
                 let writes = Writes { of: thread, count };
                 match order.performed(writes) {
                     Some(cycle) => self.dispatch_from(cycle + 1),
-                    // It keeps its core, so that what it has under way does not become complete only because it waits here.
+                    // It keeps its core, so that what it has under way does not become complete only because it waits
+                    // here.
                     None if !order.is_core_wanted => {
                         order.stall(env.core, writes);
                         return Some(Progress::Blocked);
@@ -221,7 +222,8 @@ impl Core {
                 return Progress::Dispatched;
             }
         }
-        // A thread that blocks leaves its core, so nothing of it may be in flight. An atomic access sees to that itself.
+        // A thread that blocks leaves its core, so nothing of it may be in flight. An atomic access sees to that
+        // itself.
         if !self.rob.is_drained() || !self.drain(env) {
             return Progress::Blocked;
         }
@@ -236,7 +238,8 @@ impl Core {
         self.come_to_limit(env)
     }
 
-    /// The thread stops in the middle of its record: everything takes effect. Nothing is persisted that the program would not have persisted here.
+    /// The thread stops in the middle of its record: everything takes effect. Nothing is persisted that the program
+    /// would not have persisted here.
     pub(super) fn come_to_limit(&mut self, env: &mut Environment<'_>) -> Progress {
         self.send_combined(env);
         if !self.is_drained() {

@@ -84,7 +84,8 @@ impl Core {
         self.rob.complete(slot, complete, &mut self.wakeup.ready);
     }
 
-    /// Executes an operation that accesses no memory, on sources that are there at `ready`; returns when its result is there.
+    /// Executes an operation that accesses no memory, on sources that are there at `ready`; returns when its result is
+    /// there.
     #[inline(always)]
     pub(super) fn compute(&mut self, operation: Operation, ready: u64) -> u64 {
         let Execution { unit, latency, busy } = self.timing.executions[operation.kind()];

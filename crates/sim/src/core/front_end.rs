@@ -23,7 +23,8 @@ pub(super) struct FrontEnd {
     pub code_page: (u64, u64),
     /// The instruction line that dispatch waits for.
     pub awaited: Option<LineAddress>,
-    /// The instruction line that has arrived for dispatch, until dispatch takes it: the caches may have lost it again by then.
+    /// The instruction line that has arrived for dispatch, until dispatch takes it: the caches may have lost it again
+    /// by then.
     pub arrived: Option<LineAddress>,
     /// The block that is fetched only in part, by its address, and its next line.
     partly_fetched: Option<(u64, u64)>,

@@ -1,7 +1,8 @@
 //! When micro-operations issue: the first cycle in which a unit of their kind is free, and the room in the issue queue.
 //!
-//! A ring of cycles around the present holds how many units of each kind are taken. Where operations become ready farther apart than the ring is
-//! long, cycles that share a place in it take turns there: the others wait in a map, until they are past.
+//! A ring of cycles around the present holds how many units of each kind are taken. Where operations become ready
+//! farther apart than the ring is long, cycles that share a place in it take turns there: the others wait in a map,
+//! until they are past.
 
 use std::collections::BTreeMap;
 

@@ -153,7 +153,8 @@ impl Core {
         }
     }
 
-    /// A store, flush or locked instruction computes its address at `cycle`; gives the cycle at which it is translated, if that is known.
+    /// A store, flush or locked instruction computes its address at `cycle`; gives the cycle at which it is translated,
+    /// if that is known.
     pub(super) fn translate_store(&mut self, slot: u32, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let entry = self.rob.entry(slot);
         let (address, queue_index) = (entry.address, entry.queue_index);
@@ -172,7 +173,8 @@ impl Core {
         }
     }
 
-    /// A software prefetch. It is dropped where the TLB has no translation: what only hints at an address walks no page table.
+    /// A software prefetch. It is dropped where the TLB has no translation: what only hints at an address walks no page
+    /// table.
     pub(super) fn prefetch(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
         let translated = self.tlb.translate_if_known(address, env.table);
         let is_known =

@@ -1,11 +1,13 @@
 //! The out-of-order core.
 //!
-//! A core takes the micro-operations of its thread in program order and computes for each when it dispatches, issues, completes and commits. What
-//! depends on something unknown (a line that is missing, a flush under way) waits for it in the reorder buffer or the store queue, while what is
-//! independent goes on; so misses overlap as far as the structures allow, and nothing is simulated cycle by cycle.
+//! A core takes the micro-operations of its thread in program order and computes for each when it dispatches, issues,
+//! completes and commits. What depends on something unknown (a line that is missing, a flush under way) waits for it in
+//! the reorder buffer or the store queue, while what is independent goes on; so misses overlap as far as the structures
+//! allow, and nothing is simulated cycle by cycle.
 //!
-//! Reading order: [`micro_op`](crate::isa::micro_op) (what is executed), [`thread`] (where it comes from), [`pipeline`] (the core and commit),
-//! [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads), [`store_queue`] and [`stores`] (stores, flushes, fences), then the parts they use.
+//! Reading order: [`micro_op`](crate::isa::micro_op) (what is executed), [`thread`] (where it comes from), [`pipeline`]
+//! (the core and commit), [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads), [`store_queue`] and
+//! [`stores`] (stores, flushes, fences), then the parts they use.
 
 pub mod branch_predictor;
 pub mod config;

@@ -48,7 +48,8 @@ impl PersistPolicy {
         self.mode == PersistMode::Sync && self.insert(thread, thread.micro_op)
     }
 
-    /// The same where `operation` is a locked instruction. Inside a synchronisation function it is a part of that function's operation.
+    /// The same where `operation` is a locked instruction. Inside a synchronisation function it is a part of that
+    /// function's operation.
     #[inline]
     pub fn before_operation(&self, thread: &mut Thread, operation: Operation) -> bool {
         operation == Operation::Atomic && !thread.is_in_call && self.before_synchronisation(thread)
@@ -59,7 +60,8 @@ impl PersistPolicy {
         self.mode != PersistMode::Program && self.insert(thread, thread.micro_op)
     }
 
-    /// Inserts flushes of all lines noted, and a fence, on account of the micro-operation `at` if the thread is in a block.
+    /// Inserts flushes of all lines noted, and a fence, on account of the micro-operation `at` if the thread is in a
+    /// block.
     fn insert(&self, thread: &mut Thread, at: u32) -> bool {
         let lines = thread.take_dirty_lines();
         if lines.is_empty() {

@@ -33,8 +33,8 @@ pub(super) fn site(
     sites.number(key)
 }
 
-/// The block that called the function in which `thread` is in a block; 0 if its frame does not show that. What was walked through before is not
-/// walked through again.
+/// The block that called the function in which `thread` is in a block; 0 if its frame does not show that. What was
+/// walked through before is not walked through again.
 fn caller(last: &mut FoundCaller, thread: &Thread, blocks: &[DecodedBlock]) -> u32 {
     let is_known = last.thread == thread.id.0 && last.frame == thread.frame_number;
     let block = thread.caller(blocks, is_known.then_some((last.step, last.block)));

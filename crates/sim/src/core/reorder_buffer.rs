@@ -238,7 +238,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Lets the entry at `slot` wait for the one at `producer` as well, in its last place (which loads do not use for a register).
+    /// Lets the entry at `slot` wait for the one at `producer` as well, in its last place (which loads do not use for a
+    /// register).
     pub fn wait_for_entry(&mut self, slot: u32, producer: u32) {
         self.wait_for(slot, Entry::SOURCES - 1, producer);
     }

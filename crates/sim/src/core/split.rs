@@ -1,9 +1,11 @@
 //! Splits instructions into what a core executes whole.
 //!
-//! Vector operations and accesses that are wider than `core.widest_operation_bytes` become parts of that width. Each part computes on its own part of
-//! the vector registers, takes a place of its own in every queue, and accesses memory on its own. So a chain of additions of vectors is as long as one of
-//! numbers, and a value is there when its highest part is. Where parts would have to meet (a shuffle) they are taken not to. A load of one element takes
-//! an operation that clears the rest of the register. With `core.operand_operations = "separate"` immediates and instruction pointers take an operation each.
+//! Vector operations and accesses that are wider than `core.widest_operation_bytes` become parts of that width. Each
+//! part computes on its own part of the vector registers, takes a place of its own in every queue, and accesses memory
+//! on its own. So a chain of additions of vectors is as long as one of numbers, and a value is there when its highest
+//! part is. Where parts would have to meet (a shuffle) they are taken not to. A load of one element takes an operation
+//! that clears the rest of the register. With `core.operand_operations = "separate"` immediates and instruction
+//! pointers take an operation each.
 
 use std::sync::Arc;
 
@@ -81,7 +83,8 @@ fn part_of(micro_op: &MicroOp, part: u16, count: u16, widest: u16, in_parts: &[R
         _ if register.is_temporary() && !in_parts.contains(&register) => register,
         _ => register.upper(),
     };
-    // The parts between the lowest and the highest read what their instruction's predecessors left, and leave the name to the highest.
+    // The parts between the lowest and the highest read what their instruction's predecessors left, and leave the name
+    // to the highest.
     let destination = |register: Register| match (part, register.upper() == register) {
         (0, false) => register,
         (0, true) => Register::NONE,

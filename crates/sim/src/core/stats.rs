@@ -15,7 +15,8 @@ pub struct CoreStats {
     pub stores: u64,
     /// Loads that got their data from the store queue.
     pub forwarded_loads: u64,
-    /// Loads that went ahead of an older store to one of their granules that had not been executed (with store sets only).
+    /// Loads that went ahead of an older store to one of their granules that had not been executed (with store sets
+    /// only).
     pub overtaken_stores: u64,
     /// Accesses that found their line in the first-level data cache.
     pub l1d_hits: u64,
@@ -45,8 +46,8 @@ pub struct CoreStats {
     pub atomics: u64,
     /// Non-temporal stores.
     pub non_temporal_stores: u64,
-    /// From a fence or locked instruction being the oldest of its core to every store and flush before it having taken effect; one sample for each that
-    /// waited at all.
+    /// From a fence or locked instruction being the oldest of its core to every store and flush before it having taken
+    /// effect; one sample for each that waited at all.
     pub fence_stall: Histogram,
     /// From a `clflush` being the oldest in the store queue to it having taken effect.
     pub clflush_stall: Histogram,

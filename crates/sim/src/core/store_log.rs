@@ -1,7 +1,9 @@
-//! Which store of a program made which version of a PM line, and when: for whoever asks which bytes a version stands for.
+//! Which store of a program made which version of a PM line, and when: for whoever asks which bytes a version stands
+//! for.
 //!
-//! It is kept only where it is asked for, in the order in which cores let stores take effect. What leaves a core under a number of its own (flushes,
-//! combined non-temporal stores) is found again by that number in what the caches log, `cache/persist_log.rs`.
+//! It is kept only where it is asked for, in the order in which cores let stores take effect. What leaves a core under
+//! a number of its own (flushes, combined non-temporal stores) is found again by that number in what the caches log,
+//! `cache/persist_log.rs`.
 
 use crate::line::{LineAddress, Version};
 use crate::record::ThreadId;
@@ -18,7 +20,8 @@ pub enum Performed {
     SentCombined(u32),
     /// A flush left the core under this number.
     SentFlush(u32),
-    /// The thread came to where the record has a write of the kernel into selected memory, or a call that asks for durability.
+    /// The thread came to where the record has a write of the kernel into selected memory, or a call that asks for
+    /// durability.
     CameToCall,
 }
 

@@ -15,7 +15,8 @@ pub struct StoreEntry {
     pub sequence: u64,
     /// Its slot in the reorder buffer.
     pub slot: u32,
-    /// Which static micro-operation a store is, for store sets and prefetchers; the site of anything else, if somebody asks for that.
+    /// Which static micro-operation a store is, for store sets and prefetchers; the site of anything else, if somebody
+    /// asks for that.
     pub instruction: u32,
     /// Virtual address.
     pub address: u64,
@@ -189,8 +190,8 @@ impl StoreQueue {
         self.search(sequence, address, size)
     }
 
-    /// The youngest store older than `sequence` whose address lies in one of the granules of `sets` that an access touches, and which has not been
-    /// executed at `cycle`: its instruction.
+    /// The youngest store older than `sequence` whose address lies in one of the granules of `sets` that an access
+    /// touches, and which has not been executed at `cycle`: its instruction.
     pub fn unexecuted(&self, sequence: u64, address: u64, size: u16, cycle: u64, sets: &StoreSets) -> Option<u32> {
         let (first, last) = sets.granules(address, size);
         let is_overtaken = |entry: &&StoreEntry| {

@@ -1,9 +1,10 @@
 //! Store sets: for which stores a load waits although their addresses may differ (Chrysos and Emer, ISCA 1998).
 //!
-//! A core does not know the address of an older store before that has been executed. It lets a load go ahead all the same; where the load turns out
-//! to have overtaken a store to its own place, both get into one set, and from then on the load waits for the last store of its set. The core
-//! compares places in granules that may be larger than an access, so loads and stores get into one set that never meet. The cost of
-//! undoing the load is not modelled: it is paid once for each pair that is learnt.
+//! A core does not know the address of an older store before that has been executed. It lets a load go ahead all the
+//! same; where the load turns out to have overtaken a store to its own place, both get into one set, and from then on
+//! the load waits for the last store of its set. The core compares places in granules that may be larger than an
+//! access, so loads and stores get into one set that never meet. The cost of undoing the load is not modelled: it is
+//! paid once for each pair that is learnt.
 
 use garde::Validate;
 use schemars::JsonSchema;
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct StoreSetsConfig {
-    /// Whether loads wait for the stores of their set. False: a load knows the addresses of all older stores, and waits for those whose data it needs.
+    /// Whether loads wait for the stores of their set. False: a load knows the addresses of all older stores, and waits
+    /// for those whose data it needs.
     #[garde(skip)]
     pub enabled: bool,
     /// Instructions, and sets, that are kept track of; those whose addresses collide share their set.

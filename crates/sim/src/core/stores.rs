@@ -1,9 +1,10 @@
 //! Stores, flushes and fences taking effect, in the order of the store queue (x86-TSO with its persistency extensions).
 //!
-//! A store takes effect when its core owns the line, and not before simulated time has come near that cycle: others see it then. A flush that is ordered
-//! with stores holds the queue until it is complete; one that is ordered with fences alone leaves it when it is sent. A fence leaves it when what it
-//! waits for is complete: every earlier flush and non-temporal store, unless it only orders. A locked instruction waits for all of that and then reads
-//! and writes atomically.
+//! A store takes effect when its core owns the line, and not before simulated time has come near that cycle: others see
+//! it then. A flush that is ordered with stores holds the queue until it is complete; one that is ordered with fences
+//! alone leaves it when it is sent. A fence leaves it when what it waits for is complete: every earlier flush and
+//! non-temporal store, unless it only orders. A locked instruction waits for all of that and then reads and writes
+//! atomically.
 
 use std::collections::VecDeque;
 
@@ -91,7 +92,8 @@ impl WriteCombining {
         self.next_id
     }
 
-    /// The last cycle in which something sent for `line` has still to reach the next level, if that is not before `now`.
+    /// The last cycle in which something sent for `line` has still to reach the next level, if that is not before
+    /// `now`.
     fn reaches(&mut self, line: LineAddress, now: u64) -> Option<u64> {
         self.sent.retain(|&(_, reaches)| reaches >= now);
         self.sent.iter().filter(|(sent, _)| *sent == line).map(|(_, reaches)| *reaches).max()
@@ -189,7 +191,8 @@ impl Core {
         }
     }
 
-    /// An MSHR has become known to be free at `cycle`: stores that found none to fetch their lines ahead of their turn look again, oldest first.
+    /// An MSHR has become known to be free at `cycle`: stores that found none to fetch their lines ahead of their turn
+    /// look again, oldest first.
     pub(super) fn retry_ownership(&mut self, cycle: u64, env: &mut Environment<'_>) {
         while let Some(&store) = self.effects.unowned.front() {
             let entry = self.stores.entry_mut(store.index);
@@ -201,7 +204,8 @@ impl Core {
         }
     }
 
-    /// Fetches the line of a store for ownership ahead of its turn, unless it is here or on its way. False if there is no MSHR for that.
+    /// Fetches the line of a store for ownership ahead of its turn, unless it is here or on its way. False if there is
+    /// no MSHR for that.
     fn own_ahead(&mut self, store: &UnownedStore, cycle: u64, env: &mut Environment<'_>) -> bool {
         let is_owned = env.l1d.get(store.line).is_some_and(|line| line.state != State::Shared);
         if is_owned || self.mshrs.find(store.line).is_some() {
@@ -306,7 +310,8 @@ impl Core {
         }
         let lines = lines_of_access(entry.address, entry.size);
         let mut cycle = turn.max(entry.lines_ready);
-        // Each line is written as soon as it is owned: two cores that want the same two lines would take them from each other for ever.
+        // Each line is written as soon as it is owned: two cores that want the same two lines would take them from each
+        // other for ever.
         for index in u64::from(entry.lines_written)..lines {
             let line = env.table.line_of_access(entry.address, entry.physical, index);
             let owned = env.l1d.find(line).filter(|&index| env.l1d.line(index).state != State::Shared);
@@ -390,7 +395,8 @@ impl Core {
         Some(turn)
     }
 
-    /// Sends the combining buffer at `index`, as soon as the limit allows from `cycle` on: gives that cycle, if it is known.
+    /// Sends the combining buffer at `index`, as soon as the limit allows from `cycle` on: gives that cycle, if it is
+    /// known.
     fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let closes = cycle;
         let cycle = self.combining.room_at(cycle)?;
@@ -424,7 +430,8 @@ impl Core {
         true
     }
 
-    /// The cycle, from `turn` on, in which every flush and non-temporal store so far is complete; none if that is not known.
+    /// The cycle, from `turn` on, in which every flush and non-temporal store so far is complete; none if that is not
+    /// known.
     fn when_flushed(&mut self, turn: u64, env: &mut Environment<'_>) -> Option<u64> {
         if !self.close_combining(turn, env) || self.combining.under_way > 0 {
             return None;

@@ -1,7 +1,7 @@
 //! Synchronisation among the threads of a process, arbitrated again in simulated time (`free` order).
 //!
-//! Locks go to whoever asks first in simulated time. Waits whose wake-up the record names wait for that very event; one that comes early is
-//! remembered. This is a pure state machine: it is told what a thread does and says who may go on.
+//! Locks go to whoever asks first in simulated time. Waits whose wake-up the record names wait for that very event; one
+//! that comes early is remembered. This is a pure state machine: it is told what a thread does and says who may go on.
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,8 @@ impl Lock {
     }
 }
 
-/// Places in the process clock, a bit each: a record has millions of them, close together. All before some place are in it.
+/// Places in the process clock, a bit each: a record has millions of them, close together. All before some place are in
+/// it.
 #[derive(Clone, Debug)]
 struct Clocks {
     words: FxHashMap<u64, u64>,
@@ -105,7 +106,8 @@ pub struct Synchronisation {
     joined: FxHashMap<ThreadId, Vec<ThreadId>>,
     ended: FxHashSet<ThreadId>,
     waits: FxHashMap<ThreadId, (Clock, Wait)>,
-    /// Locks that threads gave back while they wait for a store, with how often they had them: to be had again, the last first.
+    /// Locks that threads gave back while they wait for a store, with how often they had them: to be had again, the
+    /// last first.
     regains: FxHashMap<ThreadId, Vec<(u64, u32)>>,
     /// Locks that threads went past without getting them, when nothing else could go on.
     passed: FxHashSet<(ThreadId, u64)>,
@@ -166,8 +168,8 @@ impl Synchronisation {
         self.given.words.len()
     }
 
-    /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that nobody has to wait for one, or remember
-    /// it.
+    /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that nobody has
+    /// to wait for one, or remember it.
     pub fn forget_before(&mut self, clock: Clock) {
         self.given.fill_before(clock);
     }
@@ -182,8 +184,8 @@ impl Synchronisation {
         Decision { proceeds: true, woken }
     }
 
-    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have its locks: a thread that polls under
-    /// a lock would give it back and try again.
+    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have its
+    /// locks: a thread that polls under a lock would give it back and try again.
     pub fn wait_for_word(&mut self, thread: ThreadId, clock: Clock, object: u64, store: Clock) -> Decision {
         if self.given.contains(store) {
             return Decision { proceeds: true, woken: Vec::new() };
@@ -232,8 +234,8 @@ impl Synchronisation {
         self.waits.remove(&thread);
     }
 
-    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread. One that was to get a mutex after its wake-up
-    /// still waits for that while another thread has it.
+    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread. One that was to get a
+    /// mutex after its wake-up still waits for that while another thread has it.
     pub fn force(&mut self) -> Option<ThreadId> {
         loop {
             let (&thread, _) = self.waits.iter().min_by_key(|(thread, (clock, _))| (*clock, **thread))?;

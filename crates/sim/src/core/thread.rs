@@ -9,7 +9,8 @@ use super::write_order::AwaitedWrites;
 use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp};
 use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
-/// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation object, an inserted persist.
+/// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation
+/// object, an inserted persist.
 #[derive(Clone, Copy, Debug)]
 pub struct Extra {
     /// What is to be done.
@@ -215,8 +216,8 @@ impl Thread {
 
     /// A place in the process clock behind which all that it synchronises from now on lies.
     pub fn passed_clock(&self) -> Clock {
-        // A call that began before the frame has its event, with a place of that time, before the first block. (A reader that was not asked for a frame
-        // yet has one without blocks.)
+        // A call that began before the frame has its event, with a place of that time, before the first block. (A
+        // reader that was not asked for a frame yet has one without blocks.)
         let is_in_frame = self.frame.steps.iter().take(self.step).any(|step| *step != 0);
         let passed = if is_in_frame { self.clock.max(self.frame.clocks.0) } else { self.clock };
         self.releases.iter().map(|release| Clock(release.clock.0 - 1)).fold(passed, Clock::min)
@@ -238,8 +239,8 @@ impl Thread {
         self.frame.steps[..self.step].iter().rev().copied().find(|&block| block != 0).unwrap_or(0)
     }
 
-    /// The block whose call entered the function that the thread is in; 0 if this frame does not show it. `known` is what was found in a block of
-    /// the frame, and how many steps it had begun with that.
+    /// The block whose call entered the function that the thread is in; 0 if this frame does not show it. `known` is
+    /// what was found in a block of the frame, and how many steps it had begun with that.
     pub fn caller(&self, blocks: &[DecodedBlock], known: Option<(usize, u32)>) -> u32 {
         if let Some((_, caller)) = known.filter(|&(known, _)| known == self.step && self.block != 0) {
             return caller;

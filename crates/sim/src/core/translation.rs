@@ -1,6 +1,7 @@
 //! The TLB of a core and the cache of its page-table walker.
 //!
-//! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry, from simulated DRAM.
+//! Upper levels of the page table are taken to hit in the paging-structure caches; a walk reads the last level's entry,
+//! from simulated DRAM.
 
 use super::config::TlbConfig;
 use crate::address_map::PAGE_TABLE_BASE;

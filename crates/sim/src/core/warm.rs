@@ -1,9 +1,10 @@
-//! Replay without timing: what lies outside the regions of interest, or between the intervals of a sample, only warms caches, TLBs and branch
-//! predictors.
+//! Replay without timing: what lies outside the regions of interest, or between the intervals of a sample, only warms
+//! caches, TLBs and branch predictors.
 //!
-//! Outside of regions one instruction takes one cycle, so that threads still meet their synchronisation in a sensible order. Inside a region that is
-//! sampled instructions take what they took in the intervals, persists are inserted as in detail, and page walks and prefetchers are followed too:
-//! what an interval finds is to be what it would have found in full detail. Most blocks go the short way: only what accesses memory is looked at.
+//! Outside of regions one instruction takes one cycle, so that threads still meet their synchronisation in a sensible
+//! order. Inside a region that is sampled instructions take what they took in the intervals, persists are inserted as
+//! in detail, and page walks and prefetchers are followed too: what an interval finds is to be what it would have found
+//! in full detail. Most blocks go the short way: only what accesses memory is looked at.
 
 use super::events::{Meaning, meaning};
 use super::persist::{PersistMode, PersistPolicy};
@@ -89,7 +90,8 @@ impl WarmEnvironment<'_> {
 }
 
 impl Core {
-    /// Warms up until the thread comes to something the host must deal with, or to `horizon`, or to where it has to stop. Nothing may be in flight.
+    /// Warms up until the thread comes to something the host must deal with, or to `horizon`, or to where it has to
+    /// stop. Nothing may be in flight.
     ///
     /// # Errors
     /// If the record cannot be read.
@@ -351,7 +353,8 @@ impl Core {
         }
     }
 
-    /// Outside of regions each non-temporal store goes to memory alone; inside they combine as in detail, since each line that leaves is a persist.
+    /// Outside of regions each non-temporal store goes to memory alone; inside they combine as in detail, since each
+    /// line that leaves is a persist.
     fn warm_non_temporal(&mut self, address: u64, size: u16, env: &mut WarmEnvironment<'_>) {
         let physical = self.warm_translate(address, env);
         for index in 0..lines_of_access(address, size) {

@@ -1,8 +1,9 @@
-//! Which writes of a thread came before what another one did, as the record has it, and how far each thread's writes have got in the replay.
+//! Which writes of a thread came before what another one did, as the record has it, and how far each thread's writes
+//! have got in the replay.
 //!
-//! A record with values says where a thread saw what another one had written ([`Event::Order`]). A replay in recorded order lets it go on there when
-//! that write has taken effect. The thread that makes the write has a mark behind it: an `Order` event that names the thread itself, which is in no
-//! record but put into its frames as they are read.
+//! A record with values says where a thread saw what another one had written ([`Event::Order`]). A replay in recorded
+//! order lets it go on there when that write has taken effect. The thread that makes the write has a mark behind it: an
+//! `Order` event that names the thread itself, which is in no record but put into its frames as they are read.
 
 use std::sync::Arc;
 

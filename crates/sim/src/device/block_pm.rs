@@ -1,9 +1,11 @@
-//! A persistent medium that is accessed in blocks of several lines, as 3D XPoint modules are, with buffers between its banks and the controller.
+//! A persistent medium that is accessed in blocks of several lines, as 3D XPoint modules are, with buffers between its
+//! banks and the controller.
 //!
-//! Writes meet in a write-combining buffer, in which those to one block merge. A block that is whole is written as soon as its bank has no read
-//! to serve; one of which only a part has come stays, to be merged with, until the watermarks or a power cut send it out, and is then read before it is
-//! written. A read of a block brings all of it into a read buffer, from which its other lines are served. The buffer of writes is the write queue of
-//! [`PmConfig`]: where a write is complete, and so what a power cut leaves, is `ack_at`, as for the medium that is accessed line by line.
+//! Writes meet in a write-combining buffer, in which those to one block merge. A block that is whole is written as soon
+//! as its bank has no read to serve; one of which only a part has come stays, to be merged with, until the watermarks
+//! or a power cut send it out, and is then read before it is written. A read of a block brings all of it into a read
+//! buffer, from which its other lines are served. The buffer of writes is the write queue of [`PmConfig`]: where a
+//! write is complete, and so what a power cut leaves, is `ack_at`, as for the medium that is accessed line by line.
 
 pub mod config;
 mod read_buffer;
@@ -198,8 +200,8 @@ impl BlockPm {
         buffered.map_or_else(|| self.contents.get(device_line), |buffered| buffered.version)
     }
 
-    /// Power is gone: reads are lost; buffered writes too, unless the buffer is in the persistent domain. A block under way is not torn: it is
-    /// written again from the buffer, or it was never written.
+    /// Power is gone: reads are lost; buffered writes too, unless the buffer is in the persistent domain. A block under
+    /// way is not torn: it is written again from the buffer, or it was never written.
     pub fn power_fail(&mut self) {
         self.banks.fill(Bank::default());
         self.bus.power_fail();

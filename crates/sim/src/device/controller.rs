@@ -1,8 +1,9 @@
 //! The controller of a memory device: the ends of its links, a fixed pipeline, and the medium behind it.
 //!
-//! An arrived request keeps its buffer place, and so the sender's credit, until the medium has room for it; a full medium thus holds back
-//! the fabric. Requests without data and with data wait apart, so a full write queue does not stop reads. The ports share the medium in turn, one
-//! request each. An answer leaves by the port that its request came in by; where answers cannot leave, the medium gets nothing more from that port.
+//! An arrived request keeps its buffer place, and so the sender's credit, until the medium has room for it; a full
+//! medium thus holds back the fabric. Requests without data and with data wait apart, so a full write queue does not
+//! stop reads. The ports share the medium in turn, one request each. An answer leaves by the port that its request came
+//! in by; where answers cannot leave, the medium gets nothing more from that port.
 
 use std::collections::VecDeque;
 
@@ -71,7 +72,8 @@ pub struct DeviceStats {
 }
 
 impl Device {
-    /// A device like `config` at the end of `links`, one for each of its ports. Its lines are those of one way of `interleave`.
+    /// A device like `config` at the end of `links`, one for each of its ports. Its lines are those of one way of
+    /// `interleave`.
     pub fn new(config: &MediumConfig, links: &[LinkConfig], interleave: Interleave) -> Device {
         let ports = links.iter().zip(DEVICE_PORT.0..);
         Device {
@@ -102,7 +104,8 @@ impl Device {
         self.medium.durable_version(line)
     }
 
-    /// Bytes that have come here and have to be written to the medium; 0 of a device that has written all but what may stay in its queue.
+    /// Bytes that have come here and have to be written to the medium; 0 of a device that has written all but what may
+    /// stay in its queue.
     pub fn unwritten_bytes(&self) -> u64 {
         let arrived: usize = self.ports.iter().map(Port::waiting_writes).sum();
         (arrived + self.medium.unwritten_lines()) as u64 * LINE_BYTES
@@ -157,7 +160,8 @@ impl Device {
         self.arm(next, context);
     }
 
-    /// Moves into the medium what has passed the pipeline and finds room, from each port in turn. True if something moved.
+    /// Moves into the medium what has passed the pipeline and finds room, from each port in turn. True if something
+    /// moved.
     #[inline]
     fn admit(&mut self, context: &mut Context<'_>) -> bool {
         let now = context.now();
@@ -265,7 +269,8 @@ impl DeviceStats {
     }
 }
 
-/// The tag by which a device with so many ports knows a request: those of different ports may be equal, so it names the port too.
+/// The tag by which a device with so many ports knows a request: those of different ports may be equal, so it names the
+/// port too.
 fn tag_inside(tag: Tag, port: usize, ports: usize) -> Tag {
     let inside = u64::from(tag.0) * ports as u64 + port as u64;
     Tag(u32::try_from(inside).expect("far fewer requests are under way"))

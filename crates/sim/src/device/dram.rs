@@ -1,8 +1,9 @@
 //! A channel of DRAM and the queues before it.
 //!
-//! Requests wait in a read queue and a write queue, from which the [scheduler] takes commands one by one, or all of a request, each for the exact time at
-//! which the [channel] lets it through. DRAM is volatile: a write is complete when it is queued, and a read of a queued line is
-//! answered from the queue. Time passes from one possible command to the next; cycles without one cost nothing.
+//! Requests wait in a read queue and a write queue, from which the [scheduler] takes commands one by one, or all of a
+//! request, each for the exact time at which the [channel] lets it through. DRAM is volatile: a write is complete when
+//! it is queued, and a read of a queued line is answered from the queue. Time passes from one possible command to the
+//! next; cycles without one cost nothing.
 
 pub mod address;
 pub mod channel;
@@ -52,7 +53,8 @@ pub struct Dram {
     drain: WriteDrain,
     reads: RequestQueue,
     writes: RequestQueue,
-    /// Requests whose row was opened for them, command by command: they have left their queues and wait at their banks, one at each at most.
+    /// Requests whose row was opened for them, command by command: they have left their queues and wait at their banks,
+    /// one at each at most.
     at_banks: RequestQueue,
     scheduling: Scheduling,
     /// What was chosen for a later time, and whether it is a write; holds as long as nothing else happens.
@@ -73,7 +75,8 @@ impl Dram {
         Dram::one_of_several(config, interleave, Interleave::WHOLE)
     }
 
-    /// A channel of a device like `config`, whose lines are those of one way of `interleave`; this channel's are one way of `channel_interleave` of those.
+    /// A channel of a device like `config`, whose lines are those of one way of `interleave`; this channel's are one
+    /// way of `channel_interleave` of those.
     pub fn one_of_several(config: &DramConfig, interleave: Interleave, channel_interleave: Interleave) -> Dram {
         let channel = Channel::new(config);
         Dram {

@@ -20,7 +20,8 @@ impl LineVersions {
     /// Line `device_line` now has `version`.
     ///
     /// # Panics
-    /// If the line has a newer version already, a write went past a later one: unless [`Self::take_older_writes`] was called.
+    /// If the line has a newer version already, a write went past a later one: unless [`Self::take_older_writes`] was
+    /// called.
     pub fn set(&mut self, device_line: u64, version: Version) {
         let takes_older = self.older_writes.is_some();
         let held = self.versions.get_mut(device_line);
@@ -31,7 +32,8 @@ impl LineVersions {
         *held = version;
     }
 
-    /// From now on a write of an older version replaces a newer one, as on a real medium, and is counted: for machines that say they are unsafe.
+    /// From now on a write of an older version replaces a newer one, as on a real medium, and is counted: for machines
+    /// that say they are unsafe.
     pub fn take_older_writes(&mut self) {
         self.older_writes = Some(0);
     }
@@ -56,7 +58,8 @@ impl LineVersions {
         self.older_writes
     }
 
-    /// Line `device_line` now has `version`, whatever it had: for volatile media, of which hosts keep no account while they only warm caches.
+    /// Line `device_line` now has `version`, whatever it had: for volatile media, of which hosts keep no account while
+    /// they only warm caches.
     pub fn overwrite(&mut self, device_line: u64, version: Version) {
         *self.versions.get_mut(device_line) = version;
     }

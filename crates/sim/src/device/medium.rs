@@ -1,7 +1,8 @@
 //! What the controller of a device has behind it.
 //!
-//! A medium takes requests while it has room, does what can be done now, and says when it wants to be asked again. Answers come back as
-//! [`Completion`]s, with the time at which they are ready; nothing here knows of links, credits or events.
+//! A medium takes requests while it has room, does what can be done now, and says when it wants to be asked again.
+//! Answers come back as [`Completion`]s, with the time at which they are ready; nothing here knows of links, credits or
+//! events.
 
 use super::block_pm::BlockPm;
 use super::dram::{Dram, DramChannels, DramConfig};
@@ -86,7 +87,8 @@ impl Medium {
         }
     }
 
-    /// When a request that has passed the controller at `time` can enter: at the next edge of the medium's clock, if it has one.
+    /// When a request that has passed the controller at `time` can enter: at the next edge of the medium's clock, if it
+    /// has one.
     pub fn entry_time(&self, time: Time) -> Time {
         match self {
             Medium::Dram(dram) => dram.entry_time(time),
@@ -125,7 +127,8 @@ impl Medium {
         }
     }
 
-    /// Does all that can be done at `now`; gives the time at which there is more to do, [`Time::NEVER`] if there is nothing.
+    /// Does all that can be done at `now`; gives the time at which there is more to do, [`Time::NEVER`] if there is
+    /// nothing.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) -> Time {
         match self {
             Medium::Dram(dram) => dram.advance(now, completions),
@@ -164,7 +167,8 @@ impl Medium {
         }
     }
 
-    /// The lines of persistent memory that have been written since this was last asked; from the first time on they are taken down.
+    /// The lines of persistent memory that have been written since this was last asked; from the first time on they are
+    /// taken down.
     pub fn take_written(&mut self) -> Vec<MediaWrite> {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => Vec::new(),
@@ -212,7 +216,8 @@ impl Medium {
         }
     }
 
-    /// Lines in the write queue and those being written, as long as there are some that may not stay in the queue. None of DRAM: it keeps nothing.
+    /// Lines in the write queue and those being written, as long as there are some that may not stay in the queue. None
+    /// of DRAM: it keeps nothing.
     pub fn unwritten_lines(&self) -> usize {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => 0,

@@ -1,7 +1,8 @@
 //! Memory devices: a controller that speaks CXL.mem at its ports, and the medium behind it.
 //!
-//! A device answers each request once: a read with the youngest version of its line, a write with a completion when the medium's rules say that
-//! it is complete. It knows nothing of hosts and switches; it receives what the links at its ports deliver.
+//! A device answers each request once: a read with the youngest version of its line, a write with a completion when the
+//! medium's rules say that it is complete. It knows nothing of hosts and switches; it receives what the links at its
+//! ports deliver.
 
 pub mod block_pm;
 pub mod controller;

@@ -1,9 +1,11 @@
-//! A persistent medium that is accessed line by line: banks that read and write whole lines, each at its own pace, and the queues before them.
+//! A persistent medium that is accessed line by line: banks that read and write whole lines, each at its own pace, and
+//! the queues before them.
 //!
-//! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains down from its high
-//! watermark, or when the write has been passed often enough. Where a write is complete is a parameter: in the write queue, which then lies
-//! inside the persistent domain and keeps its lines through a power cut, or on the medium. Lines are written whole or not at all. A bank may
-//! keep the row it used last in a buffer. Or the controller knows less of its banks, and hands everything over (`handed_over`) at once.
+//! A bank that is free takes its oldest read, and a queued write when no read waits for it, when the write queue drains
+//! down from its high watermark, or when the write has been passed often enough. Where a write is complete is a
+//! parameter: in the write queue, which then lies inside the persistent domain and keeps its lines through a power cut,
+//! or on the medium. Lines are written whole or not at all. A bank may keep the row it used last in a buffer. Or the
+//! controller knows less of its banks, and hands everything over (`handed_over`) at once.
 
 mod bank_set;
 pub(super) mod bus;
@@ -200,8 +202,8 @@ impl Pm {
         queued.map_or_else(|| self.contents.get(device_line), |queued| queued.version)
     }
 
-    /// Power is gone: reads are lost; queued writes too, unless the queue is in the persistent domain. A line under way is not torn: it is
-    /// written again from the queue, or it was never written.
+    /// Power is gone: reads are lost; queued writes too, unless the queue is in the persistent domain. A line under way
+    /// is not torn: it is written again from the queue, or it was never written.
     pub fn power_fail(&mut self) {
         self.banks.fill(Bank::default());
         self.bus.power_fail();
@@ -283,7 +285,8 @@ impl Pm {
         self.lines_of_row.divide(device_line).0
     }
 
-    /// `bank` will have the row of `device_line` in its buffer, if it has one: gives how long the medium takes for that.
+    /// `bank` will have the row of `device_line` in its buffer, if it has one: gives how long the medium takes for
+    /// that.
     fn bring_row(&mut self, bank: usize, device_line: u64) -> Duration {
         let is_buffered = self.has_row_buffer && self.banks[bank].buffered_row == Some(self.row(device_line));
         self.buffer_row(bank, device_line);

@@ -1,8 +1,9 @@
-//! A medium alone under a script of requests: when each one enters and is answered, and which commands a DRAM channel issues when.
+//! A medium alone under a script of requests: when each one enters and is answered, and which commands a DRAM channel
+//! issues when.
 //!
-//! Measurements of a medium are made here, without hosts, links and controller pipeline around it, so that what is measured can be compared
-//! with the parameters one by one. Requests enter as they do from a controller: reads and writes apart, each kind in the order of the script,
-//! and a read not before an earlier write to its line.
+//! Measurements of a medium are made here, without hosts, links and controller pipeline around it, so that what is
+//! measured can be compared with the parameters one by one. Requests enter as they do from a controller: reads and
+//! writes apart, each kind in the order of the script, and a read not before an earlier write to its line.
 
 use super::dram::Command;
 use super::medium::{Completion, Medium};

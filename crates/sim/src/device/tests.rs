@@ -136,7 +136,8 @@ fn write(line: u64, version: u32) -> Message {
 fn a_pm_read_takes_the_controller_twice_the_medium_and_the_link() {
     let mut bench = bench(pm(AckAt::Queue), 8);
     bench.arrives(7, read(0));
-    // 10 ns in, 100 ns, 10 ns out, two flits, 5 ns of flight; the credit goes back in a flit when the medium takes the request.
+    // 10 ns in, 100 ns, 10 ns out, two flits, 5 ns of flight; the credit goes back in a flit when the medium takes the
+    // request.
     assert_eq!(
         bench.run(),
         [(23_000, Reached::Credit(MessageClass::M2sReq)), (134_000, Reached::Answer(MessageClass::S2mDrs, 0))]
@@ -200,8 +201,8 @@ fn a_full_write_queue_keeps_the_credits_and_reads_go_on() {
         reached.iter().filter(|(_, reached)| *reached == Reached::Credit(class)).map(|(time, _)| *time).collect()
     };
     assert_eq!(credits(MessageClass::M2sReq), [16_000]);
-    // Two places at 10 ns; the medium begins with a write, because the queue is at its high watermark, and ends it at 210 ns: room for the
-    // third. Then the read has its turn, and the next write ends at 510 ns.
+    // Two places at 10 ns; the medium begins with a write, because the queue is at its high watermark, and ends it at
+    // 210 ns: room for the third. Then the read has its turn, and the next write ends at 510 ns.
     assert_eq!(credits(MessageClass::M2sRwd), [16_000, 16_000, 216_000, 516_000]);
     let stats = bench.device.counters();
     assert_eq!((stats.write_queue_full, stats.write_queue_full_ps), (2, 200_000 + 300_000));

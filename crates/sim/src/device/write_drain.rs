@@ -1,10 +1,11 @@
 //! When queued writes go, and when waiting reads.
 //!
-//! With [`WriteTurns::ReadsFirst`] reads come first, because a core waits for them. When the write queue reaches its high watermark, a batch of
-//! writes has its turn: down to the low watermark, but never more lines than lie between the two marks while reads wait. After a batch at least
-//! the reads that waited for its end are served before the next one begins. Without reads the queue is written down from its idle watermark, and
-//! the first read interrupts that. With [`WriteTurns::Batches`] the data bus has a direction, and keeps it for a number of requests. Under either
-//! neither kind can starve the other.
+//! With [`WriteTurns::ReadsFirst`] reads come first, because a core waits for them. When the write queue reaches its
+//! high watermark, a batch of writes has its turn: down to the low watermark, but never more lines than lie between the
+//! two marks while reads wait. After a batch at least the reads that waited for its end are served before the next one
+//! begins. Without reads the queue is written down from its idle watermark, and the first read interrupts that. With
+//! [`WriteTurns::Batches`] the data bus has a direction, and keeps it for a number of requests. Under either neither
+//! kind can starve the other.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,9 +16,10 @@ use serde::{Deserialize, Serialize};
 pub enum WriteTurns {
     /// A read goes before every write, except in a batch that began at the high watermark.
     ReadsFirst,
-    /// The bus turns to writes when no read waits and more than `write_idle_watermark` writes do, or when a read was served at or above the high
-    /// watermark and was the last, or the last of its turn. It turns back when no more than `write_low_watermark` writes are left, or reads wait and the turn is over.
-    /// A turn is `requests_per_turn` long. What gem5's memory controller does.
+    /// The bus turns to writes when no read waits and more than `write_idle_watermark` writes do, or when a read was
+    /// served at or above the high watermark and was the last, or the last of its turn. It turns back when no more than
+    /// `write_low_watermark` writes are left, or reads wait and the turn is over. A turn is `requests_per_turn` long.
+    /// What gem5's memory controller does.
     Batches,
 }
 
@@ -110,8 +112,8 @@ impl WriteDrain {
         self.batches += 1;
     }
 
-    /// Decides anew whether some of so many writes are to be written although nothing presses: more than the idle watermark are written down to
-    /// it, or to the low watermark if that is less.
+    /// Decides anew whether some of so many writes are to be written although nothing presses: more than the idle
+    /// watermark are written down to it, or to the low watermark if that is less.
     pub fn writes_when_idle(&mut self, writes: usize) -> bool {
         self.is_idle_batch = self.would_write_when_idle(writes);
         self.is_idle_batch

@@ -1,8 +1,9 @@
 //! A host: its cores, their caches, and the threads of the process that runs on them.
 //!
-//! Cores and caches are one component because hits and coherence are resolved without events; what leaves the last-level cache goes to the host
-//! bridge at port 0, and its answers come back there. What a core asks of the shared levels becomes a wake of this component at the time it gets
-//! there, so that all cores' requests are served in the order of simulated time.
+//! Cores and caches are one component because hits and coherence are resolved without events; what leaves the
+//! last-level cache goes to the host bridge at port 0, and its answers come back there. What a core asks of the shared
+//! levels becomes a wake of this component at the time it gets there, so that all cores' requests are served in the
+//! order of simulated time.
 
 #[cfg(test)]
 pub(crate) mod bench;
@@ -85,7 +86,8 @@ pub struct Workload {
     pub table: PageTable,
     /// What is persisted beyond its own flushes.
     pub persist: PersistPolicy,
-    /// On which core each thread runs, thread after thread and then from the start again; empty if it runs where there is room.
+    /// On which core each thread runs, thread after thread and then from the start again; empty if it runs where there
+    /// is room.
     pub pins: Vec<usize>,
     /// Instructions after which each thread stops; empty if none does.
     pub limits: Vec<u64>,
@@ -162,7 +164,8 @@ impl Host {
         self.process.is_finished() && self.socket.caches.is_idle()
     }
 
-    /// How many events it has handled, and the progress they made: instructions, their micro-operations, answered requests.
+    /// How many events it has handled, and the progress they made: instructions, their micro-operations, answered
+    /// requests.
     pub fn activity(&self) -> HostActivity {
         debug_assert_eq!(
             self.process.instructions,

@@ -74,7 +74,8 @@ impl Host {
         self.socket.caches.log_written_back();
     }
 
-    /// Calls `change` for each line of PM that a store made dirty since the last call, then for each that was written back.
+    /// Calls `change` for each line of PM that a store made dirty since the last call, then for each that was written
+    /// back.
     pub fn dirty_lines_changed(&mut self, mut change: impl FnMut(DirtyLineChange)) {
         for entry in self.observers.stores.iter_mut().flat_map(|log| log.take()) {
             if let Performed::Store(version) = entry.performed {

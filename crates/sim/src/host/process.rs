@@ -113,8 +113,8 @@ impl Process {
 }
 
 impl Host {
-    /// Ends one wait, when no event is left and threads still wait: the wait for a region to settle, else one that nothing will end; says whether
-    /// there was one.
+    /// Ends one wait, when no event is left and threads still wait: the wait for a region to settle, else one that
+    /// nothing will end; says whether there was one.
     pub fn unblock(&mut self, context: &mut Context<'_>) -> bool {
         if !self.is_powered() {
             return false;
@@ -135,7 +135,8 @@ impl Host {
         if let Some(order) = &mut self.process.recorded_order {
             order.forced(thread);
         }
-        // Threads that stop at a position leave others waiting for what lies behind it; that says nothing about the record.
+        // Threads that stop at a position leave others waiting for what lies behind it; that says nothing about the
+        // record.
         self.process.waits.forced += u64::from(!self.limits.is_limited);
         self.make_ready(thread, cycle, context);
         true

@@ -1,8 +1,10 @@
-//! Synchronisation in the order in which it was recorded: a thread that comes to an event waits for those before it in the process clock.
+//! Synchronisation in the order in which it was recorded: a thread that comes to an event waits for those before it in
+//! the process clock.
 //!
-//! Recorded values belong to the recorded order. Where locks were arbitrated again, a thread could store what it computed from another's store before
-//! that other store has happened. What an operation waits for in any order (an unlock, a wake-up, the others at a barrier) it still waits for; those
-//! that wait for what they name begin when their thread comes there, and have a place only in the order of going on.
+//! Recorded values belong to the recorded order. Where locks were arbitrated again, a thread could store what it
+//! computed from another's store before that other store has happened. What an operation waits for in any order (an
+//! unlock, a wake-up, the others at a barrier) it still waits for; those that wait for what they name begin when their
+//! thread comes there, and have a place only in the order of going on.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +69,8 @@ impl RecordedOrder {
         }
     }
 
-    /// Nobody can go on: what the first of those that are early waits for is missing in the record, and counts as passed.
+    /// Nobody can go on: what the first of those that are early waits for is missing in the record, and counts as
+    /// passed.
     fn skip_missing(&mut self) {
         if let Some((clock, _)) = self.early.first_key_value() {
             self.next = self.places.partition_point(|(place, _)| place < clock);
@@ -75,14 +78,15 @@ impl RecordedOrder {
     }
 }
 
-/// Whether an operation begins when its thread comes there, and not in its turn: it waits for what it names. A wake-up may have a later place in the
-/// clock than the wait that it ended.
+/// Whether an operation begins when its thread comes there, and not in its turn: it waits for what it names. A wake-up
+/// may have a later place in the clock than the wait that it ended.
 fn begins_at_once(event: &Event) -> bool {
     use Event as E;
     matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. })
 }
 
-/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which a spin loop ended.
+/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which
+/// a spin loop ended.
 fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
     let mut clocks = Vec::new();
     record.visit_events(|_, event| {
@@ -95,8 +99,9 @@ fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
 }
 
 impl Host {
-    /// Synchronisation happens in the order in which it was recorded, instead of being arbitrated again, and threads wait for what `record`, which
-    /// they replay, says that they saw of each other's writes. To be called before the start.
+    /// Synchronisation happens in the order in which it was recorded, instead of being arbitrated again, and threads
+    /// wait for what `record`, which they replay, says that they saw of each other's writes. To be called before the
+    /// start.
     ///
     /// # Errors
     /// If the record cannot be read.
@@ -116,7 +121,8 @@ impl Host {
     pub(super) fn synchronise(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let lock_again;
         let event = match *event {
-            // It is over where the thread has the mutex again, in its turn among all that lock it; what woke it comes before that.
+            // It is over where the thread has the mutex again, in its turn among all that lock it; what woke it comes
+            // before that.
             Event::ConditionWait { clock, mutex, .. } if self.process.recorded_order.is_some() => {
                 let released = self
                     .process
@@ -225,7 +231,8 @@ impl Host {
         }
     }
 
-    /// Nobody can go on: writes that somebody waits for count as made, first those that are missing in the record; whether there were any.
+    /// Nobody can go on: writes that somebody waits for count as made, first those that are missing in the record;
+    /// whether there were any.
     pub(super) fn force_write_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
         let states = &self.process.states;
         let is_missing =

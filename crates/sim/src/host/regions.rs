@@ -1,7 +1,8 @@
 //! Regions of interest: process-wide, and all that is timed if there are any.
 //!
-//! Hosts that share a fabric time their regions together: one that comes to the beginning of a region waits there until all others have come to the
-//! beginning of one or to their end, so that no host has the fabric to itself while others still warm up. See `replay/simulation/`.
+//! Hosts that share a fabric time their regions together: one that comes to the beginning of a region waits there until
+//! all others have come to the beginning of one or to their end, so that no host has the fabric to itself while others
+//! still warm up. See `replay/simulation/`.
 
 use super::Host;
 use crate::kernel::Context;
@@ -57,8 +58,8 @@ impl Regions {
         self.is_warming
     }
 
-    /// Whether warming has to wait. What takes no time must not meet what does: a drain or a prefetch that is still under way would bring back an
-    /// older version of a line.
+    /// Whether warming has to wait. What takes no time must not meet what does: a drain or a prefetch that is still
+    /// under way would bring back an older version of a line.
     pub fn is_settling(&self) -> bool {
         self.is_settling
     }

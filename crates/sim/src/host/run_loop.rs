@@ -1,4 +1,5 @@
-//! The run loop of a core: it computes until its thread comes to something that the host deals with, or until an answer is missing.
+//! The run loop of a core: it computes until its thread comes to something that the host deals with, or until an answer
+//! is missing.
 
 use super::Host;
 use crate::cache::hierarchy::{Outcome, Request, Requester, Served, Side};
@@ -83,13 +84,15 @@ impl Host {
                     return self.schedule_run(core, cycle, context);
                 }
                 Pause::Event(_) => self.handle_event(core, thread, now, context),
-                // A core that still drains at a boundary comes to its next one late, however early that would have been.
+                // A core that still drains at a boundary comes to its next one late, however early that would have
+                // been.
                 Pause::Marker { code, cycle } => self.process.regions.marker(code, self.time(cycle.max(now))),
                 Pause::End(_) => self.handle_end(core, thread, context),
             }
             if self.process.regions.has_boundary() {
                 self.sample_crosses_region(now);
-                // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to wait for the end of the last.
+                // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to
+                // wait for the end of the last.
                 if !self.process.regions.is_settling() {
                     self.resume_held(now, context);
                 }
@@ -98,8 +101,8 @@ impl Host {
         }
     }
 
-    /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to warming, first
-    /// drains.
+    /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to
+    /// warming, first drains.
     fn compute(&mut self, core: usize, thread: usize, now: u64, horizon: u64) -> Result<Pause, RecordError> {
         let pause = self.compute_to_limit(core, thread, horizon);
         self.follow_plan(now);

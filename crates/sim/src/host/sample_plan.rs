@@ -1,7 +1,8 @@
 //! Sampled replay: periodic intervals in detail, and in between only what keeps the machine's state warm.
 //!
-//! [`SamplePlan`] says where in the program the intervals lie; the host follows it (`host/sampling.rs`), the simulation measures what lies in an
-//! interval, and [`estimate`](crate::replay::sampling::estimate) makes figures of the whole program from that, each with its confidence interval.
+//! [`SamplePlan`] says where in the program the intervals lie; the host follows it (`host/sampling.rs`), the simulation
+//! measures what lies in an interval, and [`estimate`](crate::replay::sampling::estimate) makes figures of the whole
+//! program from that, each with its confidence interval.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +11,10 @@ use serde::{Serialize, Serializer};
 
 /// Where the intervals lie, in instructions of all threads of a host together, counted inside regions of interest.
 ///
-/// Every period has one interval: `warmup` instructions in detail whose figures are thrown away, then `detail` instructions that are measured (as in
-/// SMARTS: Wunderlich et al., ISCA 2003). Everything else only warms. Where in its period an interval lies is drawn for each period anew, always the
-/// same way: a program that repeats itself in step with the period would show only some of its phases otherwise.
+/// Every period has one interval: `warmup` instructions in detail whose figures are thrown away, then `detail`
+/// instructions that are measured (as in SMARTS: Wunderlich et al., ISCA 2003). Everything else only warms. Where in
+/// its period an interval lies is drawn for each period anew, always the same way: a program that repeats itself in
+/// step with the period would show only some of its phases otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplePlan {
     /// From the beginning of one interval to the beginning of the next.
@@ -53,7 +55,8 @@ impl Serialize for SamplePlan {
     }
 }
 
-/// A number without a pattern for each index: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+/// A number without a pattern for each index: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+/// Generators, 2014).
 fn mixed(index: u64) -> u64 {
     let value = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -72,8 +75,8 @@ pub struct PlanError {
 impl FromStr for SamplePlan {
     type Err = PlanError;
 
-    /// Reads `PERIOD:DETAIL[:WARMUP]`, each a number of instructions with an optional k, M or G. Without a warm-up it is as long as what is measured,
-    /// as far as the period has room for that.
+    /// Reads `PERIOD:DETAIL[:WARMUP]`, each a number of instructions with an optional k, M or G. Without a warm-up it
+    /// is as long as what is measured, as far as the period has room for that.
     fn from_str(text: &str) -> Result<SamplePlan, PlanError> {
         let error = |problem: &str| PlanError { text: text.to_owned(), problem: problem.to_owned() };
         let numbers: Option<Vec<u64>> = text.split(':').map(instructions).collect();

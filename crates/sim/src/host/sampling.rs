@@ -1,16 +1,17 @@
 //! Which instructions of a host are replayed in detail when only a sample of them is.
 //!
-//! The plan counts instructions of all threads together, inside regions of interest only. Between intervals threads go on functionally, at the
-//! pace that they had in the intervals so far, so that they meet at locks and barriers as they would have. An interval ends for all cores at once; as
-//! at the end of a region, what is under way comes to rest before anything goes on without time.
+//! The plan counts instructions of all threads together, inside regions of interest only. Between intervals threads go
+//! on functionally, at the pace that they had in the intervals so far, so that they meet at locks and barriers as they
+//! would have. An interval ends for all cores at once; as at the end of a region, what is under way comes to rest
+//! before anything goes on without time.
 
 use super::Host;
 use crate::core::warm::{INITIAL_PACE, Pace};
 use crate::host::sample_plan::SamplePlan;
 use crate::time::Time;
 
-/// How many instructions a thread goes on between intervals before others have their turn: few, because what threads do at the same time (all of
-/// them flush behind a barrier) is to come to the next interval at the same time.
+/// How many instructions a thread goes on between intervals before others have their turn: few, because what threads do
+/// at the same time (all of them flush behind a barrier) is to come to the next interval at the same time.
 const INSTRUCTIONS_AT_A_TIME: u64 = 250;
 
 /// What a host is doing with the instructions it comes to.
@@ -122,8 +123,9 @@ impl Sampler {
         boundary
     }
 
-    /// At which pace threads go on between intervals: all at one, as they did on average in them. What an interval shows of one thread alone is mostly
-    /// what it happened to do there; threads that do the same between two barriers would drift apart.
+    /// At which pace threads go on between intervals: all at one, as they did on average in them. What an interval
+    /// shows of one thread alone is mostly what it happened to do there; threads that do the same between two barriers
+    /// would drift apart.
     fn pace(&self) -> Pace {
         Pace::of(self.measured.instructions, self.measured.busy).unwrap_or(INITIAL_PACE)
     }
@@ -136,8 +138,8 @@ impl Host {
             Some(Box::new(Sampler::new(plan, !self.process.regions.is_warming(), self.process.threads.len())));
     }
 
-    /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none. Waits for the end of another
-    /// thread are no such waits, and time without a core is no such time.
+    /// Which part of their time threads waited for each other in the intervals measured so far; none if there are none.
+    /// Waits for the end of another thread are no such waits, and time without a core is no such time.
     pub fn sampled_wait_share(&self) -> Option<f64> {
         let ThreadProgress { busy, waited, .. } = self.sampler.as_deref()?.measured;
         (busy + waited > 0).then(|| waited as f64 / (busy + waited) as f64)
@@ -180,8 +182,8 @@ impl Host {
         self.sampler.as_deref().is_some_and(is_functional)
     }
 
-    /// Inside regions that are sampled: at which pace threads go on between intervals, and how many instructions one may
-    /// execute until others have their turn, or until the next interval.
+    /// Inside regions that are sampled: at which pace threads go on between intervals, and how many instructions one
+    /// may execute until others have their turn, or until the next interval.
     pub(super) fn way_to_interval(&self) -> Option<(Pace, u64)> {
         let sampler = self.sampler.as_deref().filter(|_| self.is_between_intervals())?;
         let left = sampler.phase_end().saturating_sub(sampler.position(self.instructions()));
@@ -189,8 +191,8 @@ impl Host {
         Some((sampler.pace(), left.min(most)))
     }
 
-    /// By how many cycles more than in detail a core that only warms may compute ahead: nobody waits for a core that runs alone, and between intervals
-    /// the others meet it only in the caches.
+    /// By how many cycles more than in detail a core that only warms may compute ahead: nobody waits for a core that
+    /// runs alone, and between intervals the others meet it only in the caches.
     pub(super) fn functional_run_ahead(&self) -> u64 {
         const ALONE: u64 = 10_000;
         const WITH_OTHERS: u64 = 1_000;

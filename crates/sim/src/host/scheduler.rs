@@ -1,4 +1,5 @@
-//! Which thread runs on which core: threads that are ready take idle cores, and share them round-robin when there are too few.
+//! Which thread runs on which core: threads that are ready take idle cores, and share them round-robin when there are
+//! too few.
 
 use std::collections::VecDeque;
 
@@ -46,7 +47,8 @@ pub struct CoreState {
     pub deferred: Option<Pause>,
     /// Whether it drains to give its core to another thread.
     pub is_preempting: bool,
-    /// Whether it waits at the boundary of a region: until nothing of an earlier one is under way, or until the regions of other hosts begin.
+    /// Whether it waits at the boundary of a region: until nothing of an earlier one is under way, or until the regions
+    /// of other hosts begin.
     pub is_held: bool,
 }
 
@@ -170,8 +172,8 @@ impl Host {
         }
     }
 
-    /// Whether another thread is to have the core of this one. A thread that has executed nothing keeps it: where a slice is shorter than it takes to
-    /// fetch an instruction, threads would take the line from each other for ever.
+    /// Whether another thread is to have the core of this one. A thread that has executed nothing keeps it: where a
+    /// slice is shorter than it takes to fetch an instruction, threads would take the line from each other for ever.
     pub(super) fn has_used_its_slice(&self, core: usize) -> bool {
         let state = &self.socket.states[core];
         let has_executed =
@@ -244,7 +246,8 @@ impl Host {
         }
     }
 
-    /// A place in the process clock that every thread has passed. One that is to be created comes to nothing before the place of its creation.
+    /// A place in the process clock that every thread has passed. One that is to be created comes to nothing before the
+    /// place of its creation.
     fn clock_passed_by_all(&self) -> Clock {
         let goes_on = |(_, state): &(_, &ThreadState)| !matches!(state, ThreadState::Unstarted | ThreadState::Ended);
         let threads = self.process.threads.iter().zip(&self.process.states).filter(goes_on);

@@ -1,7 +1,7 @@
 //! Spin loops: a thread that spun on a word waits for another thread's store to it.
 //!
-//! The record tells where a thread spun, not which store ended it. A store that came after the thread's previous wait at the same word counts; the
-//! first wait at a word passes, since nobody has watched it before.
+//! The record tells where a thread spun, not which store ended it. A store that came after the thread's previous wait
+//! at the same word counts; the first wait at a word passes, since nobody has watched it before.
 
 use rustc_hash::FxHashMap;
 

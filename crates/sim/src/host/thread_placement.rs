@@ -18,7 +18,8 @@ pub enum ThreadPlacement {
 }
 
 impl ThreadPlacement {
-    /// The core of each thread on a host with so many, thread by thread and then from the start again; empty if threads run where there is room.
+    /// The core of each thread on a host with so many, thread by thread and then from the start again; empty if threads
+    /// run where there is room.
     pub fn pins(&self, cores: usize) -> Vec<usize> {
         match self {
             ThreadPlacement::Free => Vec::new(),

@@ -1,13 +1,14 @@
-//! What threads that have no core keep of their records in memory: it stays bounded, however many threads there are and however much a few bytes of
-//! a record stand for.
+//! What threads that have no core keep of their records in memory: it stays bounded, however many threads there are and
+//! however much a few bytes of a record stand for.
 
 use super::Host;
 
 /// So many bytes of frames are kept for threads without a core, whatever they are.
 const KEPT_BYTES: u64 = 512 << 20;
 
-/// Beyond that, a frame is kept if it is at most so many times as long as in the record. To read a frame again takes milliseconds, which is too long for
-/// each wait of a program with many locks; the frames of such programs are some hundred times as long as in their records.
+/// Beyond that, a frame is kept if it is at most so many times as long as in the record. To read a frame again takes
+/// milliseconds, which is too long for each wait of a program with many locks; the frames of such programs are some
+/// hundred times as long as in their records.
 const EXPANSION_MAX: u64 = 4000;
 
 /// The frames of threads without a core.

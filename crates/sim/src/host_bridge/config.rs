@@ -10,8 +10,8 @@ use crate::kernel::link::LinkConfig;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct HostBridgeConfig {
-    /// One way through the on-chip fabric, from the last-level cache to the port that a request leaves by, and again as much for the
-    /// answer on its way back, in ns.
+    /// One way through the on-chip fabric, from the last-level cache to the port that a request leaves by, and again as
+    /// much for the answer on its way back, in ns.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub latency_ns: f64,
@@ -22,6 +22,7 @@ pub struct HostBridgeConfig {
 pub struct PortDescription {
     /// The link behind the port; both directions are alike.
     pub link: LinkConfig,
-    /// Whether requests for a line reach the medium in the order in which they left: in a host's own memory controller, not over CXL.mem.
+    /// Whether requests for a line reach the medium in the order in which they left: in a host's own memory controller,
+    /// not over CXL.mem.
     pub keeps_order: bool,
 }

@@ -1,8 +1,9 @@
 //! HDM decoders: which target a host physical address belongs to, and which address it has there.
 //!
-//! The rules are those of CXL 3.1, chapter 8.2.4.20 (HDM decoder capability), for power-of-two ways: ranges begin at a multiple of 256 MiB and
-//! hold a multiple of 256 MiB for each way; consecutive blocks of 256 B to 16 KiB go to consecutive ways. A host bridge uses a
-//! [`HdmDecoder`] over its ports, a switch one over its downstream ports, and a device the [`Interleave`] it is part of, to close the gaps.
+//! The rules are those of CXL 3.1, chapter 8.2.4.20 (HDM decoder capability), for power-of-two ways: ranges begin at a
+//! multiple of 256 MiB and hold a multiple of 256 MiB for each way; consecutive blocks of 256 B to 16 KiB go to
+//! consecutive ways. A host bridge uses a [`HdmDecoder`] over its ports, a switch one over its downstream ports, and a
+//! device the [`Interleave`] it is part of, to close the gaps.
 
 use thiserror::Error;
 
@@ -96,7 +97,8 @@ impl Interleave {
     pub const WHOLE: Interleave =
         Interleave { base: 0, granularity_shift: GRANULARITY_MIN.trailing_zeros(), ways_shift: 0 };
 
-    /// A range from `base` on, dealt out to `ways` ways in blocks of `granularity_bytes`. With one way the granularity means nothing.
+    /// A range from `base` on, dealt out to `ways` ways in blocks of `granularity_bytes`. With one way the granularity
+    /// means nothing.
     ///
     /// # Errors
     /// If the specification does not allow the base, the granularity or the number of ways.
@@ -214,7 +216,8 @@ impl HdmRange {
 pub struct HdmDecoder {
     /// In the order of their addresses, without overlap.
     ranges: Vec<HdmRange>,
-    /// The same, with neighbours joined that lie behind one and the same port: what most requests need to know, in little memory.
+    /// The same, with neighbours joined that lie behind one and the same port: what most requests need to know, in
+    /// little memory.
     spans: Vec<Span>,
 }
 
@@ -363,7 +366,9 @@ mod tests {
         }
 
         #[test]
-        fn each_way_of_a_range_is_filled_without_gaps(granularity in 8u32..=14, ways in 0u32..=4, line in 0u64..1 << 20) {
+        fn each_way_of_a_range_is_filled_without_gaps(
+            granularity in 8u32..=14, ways in 0u32..=4, line in 0u64..1 << 20,
+        ) {
             let interleave = Interleave::new(0, 1 << granularity, 1 << ways).unwrap();
             let lines_of_each_way = 1 << 20;
             for way in 0..1 << ways {

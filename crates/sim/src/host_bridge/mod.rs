@@ -1,8 +1,9 @@
 //! The host bridge: the way from a host's last-level cache to its memory ports.
 //!
-//! It decodes where a line lies, crosses the on-chip fabric, and sends the request out of the port that leads there: a CXL root port, or the
-//! local connection to a memory controller. It guarantees that no request overtakes a write to the same line, which a local memory
-//! controller does and CXL.mem does not, and that tags are unique on each link. Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
+//! It decodes where a line lies, crosses the on-chip fabric, and sends the request out of the port that leads there: a
+//! CXL root port, or the local connection to a memory controller. It guarantees that no request overtakes a write to
+//! the same line, which a local memory controller does and CXL.mem does not, and that tags are unique on each link.
+//! Port 0 leads to the last-level cache and has no credits, because that cache bounds what is under way.
 
 pub mod config;
 pub mod decoder;
@@ -120,7 +121,8 @@ impl HostBridge {
         self.decoder.decode(line).unwrap_or_else(|| panic!("no HDM decoder holds the address {:#x}", line.byte()))
     }
 
-    /// Sends a request to `port`, behind which its line lies; `is_watched` says whether others of its line wait for its answer.
+    /// Sends a request to `port`, behind which its line lies; `is_watched` says whether others of its line wait for its
+    /// answer.
     fn send_request(&mut self, port: PortId, mut message: Message, is_watched: bool, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
         let port = self.memory_port(port);

@@ -48,7 +48,8 @@ pub struct NodeCounts {
     pub reads: u64,
     /// Writes of it.
     pub writes: u64,
-    /// Time reads took from the last level on until their answer was back there, summed over those that were answered, in ps.
+    /// Time reads took from the last level on until their answer was back there, summed over those that were answered,
+    /// in ps.
     pub read_ps: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Keeps requests behind the writes they must not overtake.
 //!
-//! CXL.mem orders nothing between M2S Req and M2S RwD, and nothing between two writes on different ways through the fabric. So a request for
-//! a line whose write has no `Cmp` yet stays in the host bridge until it has.
+//! CXL.mem orders nothing between M2S Req and M2S RwD, and nothing between two writes on different ways through the
+//! fabric. So a request for a line whose write has no `Cmp` yet stays in the host bridge until it has.
 
 use std::collections::VecDeque;
 
@@ -72,7 +72,8 @@ impl WriteOrder {
         self.unfinished.is_empty()
     }
 
-    /// What waits, for the deadlock report: lines in ascending order, each with the number of requests held behind its write.
+    /// What waits, for the deadlock report: lines in ascending order, each with the number of requests held behind its
+    /// write.
     pub fn waiting(&self) -> Vec<(LineAddress, usize)> {
         let mut waiting: Vec<_> = self
             .unfinished

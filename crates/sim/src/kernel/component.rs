@@ -33,8 +33,9 @@ pub enum Event {
         /// What arrived.
         message: Message,
     },
-    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. Where nobody waits for credits they may be
-    /// counted without an event: see [`Context::take_credits`]. So one that nobody waited for must change nothing but the number of credits.
+    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. Where nobody
+    /// waits for credits they may be counted without an event: see [`Context::take_credits`]. So one that nobody waited
+    /// for must change nothing but the number of credits.
     Credit {
         /// The port whose transmitter gains the credit.
         port: PortId,
@@ -58,7 +59,8 @@ pub trait Component {
     /// Power is gone: whatever is volatile is lost; whatever is in the persistent domain stays.
     fn power_fail(&mut self);
 
-    /// Power is back: start whatever recovery this component has. Host traffic comes only after every component is idle again.
+    /// Power is back: start whatever recovery this component has. Host traffic comes only after every component is idle
+    /// again.
     fn recover(&mut self, context: &mut Context<'_>) {
         let _ = context;
     }
@@ -76,8 +78,8 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Everything counted up to `now`, the time of the last event. What lasts (a bank at work, a flit on a link, an occupied entry) counts as far
-    /// as it has come.
+    /// Everything counted up to `now`, the time of the last event. What lasts (a bank at work, a flit on a link, an
+    /// occupied entry) counts as far as it has come.
     fn stats(&self, now: Time) -> StatsNode;
 }
 
@@ -212,8 +214,8 @@ impl<'a> Context<'a> {
         self.queue.return_credit(self.wires.place(self.component, port), to, class, arrival);
     }
 
-    /// How many credits of `class` have come to `port` since the last call, besides those that came as events. If there are none, the next one comes as
-    /// an event.
+    /// How many credits of `class` have come to `port` since the last call, besides those that came as events. If there
+    /// are none, the next one comes as an event.
     #[inline]
     pub fn take_credits(&mut self, port: PortId, class: MessageClass) -> u16 {
         let (from, from_port) = self.wires.peer(self.component, port);
@@ -278,8 +280,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Asks for an [`Event::Wake`] at another component: for what stands outside of the machine, as programs that hand something to each other.
-    /// Components of the machine send messages.
+    /// Asks for an [`Event::Wake`] at another component: for what stands outside of the machine, as programs that hand
+    /// something to each other. Components of the machine send messages.
     pub fn wake_other(&mut self, component: ComponentId, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");
         self.queue.push(time, component, Event::Wake { token });

@@ -1,8 +1,9 @@
 //! Credits on their way back, of which only those that somebody waits for are events.
 //!
-//! A credit that finds its transmitter with others in hand changes nothing but their number. So it is noted here when it is given back, and the
-//! transmitter takes all that have arrived when it has used up its own. Only where none has does it wait: the next one then comes as an event, in the
-//! place among all events that it had when it was given back. What happens when is the same as if every credit were an event.
+//! A credit that finds its transmitter with others in hand changes nothing but their number. So it is noted here when
+//! it is given back, and the transmitter takes all that have arrived when it has used up its own. Only where none has
+//! does it wait: the next one then comes as an event, in the place among all events that it had when it was given back.
+//! What happens when is the same as if every credit were an event.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,8 @@ pub(super) struct Due {
 struct Returned {
     /// Those that have arrived.
     arrived: u16,
-    /// One that arrives before that is waited for: the place of the next one that is an event already, or the end of time.
+    /// One that arrives before that is waited for: the place of the next one that is an event already, or the end of
+    /// time.
     awaited_until: Key,
     /// Those that have not arrived, the next one first.
     under_way: VecDeque<Key>,
@@ -67,8 +69,8 @@ pub(super) struct Credits {
 }
 
 impl Credits {
-    /// Port number `from` gives a credit back, which arrives in its turn; gives it to the caller if it is waited for. `present` is the place of what
-    /// happens now.
+    /// Port number `from` gives a credit back, which arrives in its turn; gives it to the caller if it is waited for.
+    /// `present` is the place of what happens now.
     #[inline]
     pub(super) fn give_back(&mut self, from: usize, credit: Due, present: Key) -> Option<Due> {
         let returned = self.returned(from, credit.to, credit.class);
@@ -81,8 +83,9 @@ impl Credits {
         None
     }
 
-    /// Takes those of `class` that port number `from` has given back to `to` and that have arrived, and says how many they are. If there are none, the
-    /// next one is to be an event: the second is that credit, if it is under way already.
+    /// Takes those of `class` that port number `from` has given back to `to` and that have arrived, and says how many
+    /// they are. If there are none, the next one is to be an event: the second is that credit, if it is under way
+    /// already.
     pub(super) fn take(
         &mut self,
         from: usize,

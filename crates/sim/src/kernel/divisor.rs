@@ -1,6 +1,7 @@
 //! Division by a number that is known long before: the period of a clock, the banks of a device.
 //!
-//! A processor takes tens of cycles to divide 64 bits and a few to multiply them, and every event divides its time by a clock.
+//! A processor takes tens of cycles to divide 64 bits and a few to multiply them, and every event divides its time by a
+//! clock.
 
 /// A number to divide by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,8 @@ mod tests {
     proptest! {
         #[test]
         fn quotients_are_those_of_a_division(number in any::<u64>(), divisor in 1..=u64::MAX, shift in 0u32..64) {
-            for (number, divisor) in [(number, divisor), (number, (divisor >> shift).max(1)), (number >> shift, divisor)] {
+            let shifted = (divisor >> shift).max(1);
+            for (number, divisor) in [(number, divisor), (number, shifted), (number >> shift, divisor)] {
                 let exact = Divisor::new(divisor);
                 prop_assert_eq!(exact.divide(number), (number / divisor, number % divisor));
                 prop_assert_eq!(exact.divide_up(number), number.div_ceil(divisor));

@@ -29,8 +29,8 @@ struct Slab<T> {
 
 /// Pending events of a simulation, ordered by (time, sequence of sending).
 ///
-/// The heap holds small keys only; the events lie in a slab and do not move while the heap is reordered. What is sent for the present time stands in a
-/// line of its own.
+/// The heap holds small keys only; the events lie in a slab and do not move while the heap is reordered. What is sent
+/// for the present time stands in a line of its own.
 #[derive(Clone, Default)]
 pub struct EventQueue {
     heap: Heap,
@@ -83,8 +83,8 @@ impl EventQueue {
         }
     }
 
-    /// How many credits of `class` have reached `to` from port number `from` of all since the last call, besides those that were events. If there are
-    /// none, the next one is an event.
+    /// How many credits of `class` have reached `to` from port number `from` of all since the last call, besides those
+    /// that were events. If there are none, the next one is an event.
     pub fn take_credits(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass) -> u16 {
         let Some(credits) = &mut self.credits else { return 0 };
         let (arrived, next) = credits.take(from, to, class, self.last);
@@ -119,7 +119,8 @@ impl EventQueue {
                 self.heap.pop();
                 key
             }
-            // It was sent before this time came, or is a credit that was given back before the other was sent and is waited for only since.
+            // It was sent before this time came, or is a credit that was given back before the other was sent and is
+            // waited for only since.
             (Some(key), Some(present)) if key < present => {
                 self.heap.pop();
                 key
@@ -301,8 +302,8 @@ mod tests {
 
     const CREDITS: u16 = 3;
 
-    /// What needs a credit comes at some times and waits for its turn; at others its receiver gives a credit back, if it has one, which takes so long:
-    /// when each has had one, and how many credits are left.
+    /// What needs a credit comes at some times and waits for its turn; at others its receiver gives a credit back, if
+    /// it has one, which takes so long: when each has had one, and how many credits are left.
     fn served(wants: &[u64], returns: &[(u64, u64)], mut queue: EventQueue) -> (Vec<(Time, u64)>, u16) {
         let times = wants.iter().chain(returns.iter().map(|(time, _)| time));
         for (token, time) in (0..).zip(times) {

@@ -1,7 +1,7 @@
 //! A priority queue of keys, the smallest first, laid out for the cache.
 //!
-//! A heap in which each node has four children, which lie in one line of the host's cache: half as many levels as with two, and each level costs one
-//! line.
+//! A heap in which each node has four children, which lie in one line of the host's cache: half as many levels as with
+//! two, and each level costs one line.
 
 /// When an event is due, in which order it was sent, and where it lies; compared as one number.
 pub(super) type Key = u128;
@@ -18,7 +18,8 @@ struct Siblings([Key; CHILDREN]);
 
 /// Keys below `Key::MAX`, of which the smallest can be taken out.
 ///
-/// Nodes are numbered level by level from the root, 0; the children of node `n` are 4n + 1 to 4n + 4, and lie in `children[n]`.
+/// Nodes are numbered level by level from the root, 0; the children of node `n` are 4n + 1 to 4n + 4, and lie in
+/// `children[n]`.
 #[derive(Clone, Default)]
 pub(super) struct Heap {
     root: Key,
@@ -112,7 +113,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_smallest_key_comes_first(steps in prop::collection::vec(prop::option::weighted(0.6, 0..Key::MAX), 0..300)) {
+        fn the_smallest_key_comes_first(
+            steps in prop::collection::vec(prop::option::weighted(0.6, 0..Key::MAX), 0..300),
+        ) {
             let (mut heap, mut model) = (Heap::default(), BinaryHeap::new());
             for step in steps {
                 match step {

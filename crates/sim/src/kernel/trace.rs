@@ -1,8 +1,9 @@
 //! What is taken down of single requests, for somebody who wants to follow them: where each was, from when until when.
 //!
-//! A traced request has a name, which its messages carry; all others carry [`RequestName::NONE`], and cost one comparison where a message is
-//! sent. What is taken down comes from the latency stack: whoever has charged it shows the message here, and the time charged since it was last
-//! shown becomes slices. So the slices of a request follow each other without a gap and sum to its latency stack. Tracing changes no time.
+//! A traced request has a name, which its messages carry; all others carry [`RequestName::NONE`], and cost one
+//! comparison where a message is sent. What is taken down comes from the latency stack: whoever has charged it shows
+//! the message here, and the time charged since it was last shown becomes slices. So the slices of a request follow
+//! each other without a gap and sum to its latency stack. Tracing changes no time.
 
 use std::collections::BTreeMap;
 
@@ -216,8 +217,8 @@ impl Trace {
         }
     }
 
-    /// Makes slices of the time that has been charged to a traced message since it was last shown. What was charged to several stages was so in the
-    /// order of [`Stage`].
+    /// Makes slices of the time that has been charged to a traced message since it was last shown. What was charged to
+    /// several stages was so in the order of [`Stage`].
     pub fn show(&mut self, component: ComponentId, place: Place, message: &Message) {
         let name = message.request;
         let request = &mut self.requests[name.0 as usize - 1];

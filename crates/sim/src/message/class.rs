@@ -1,7 +1,7 @@
 //! The classes that messages travel in, and what each says of itself.
 //!
-//! Links, packing, credits and switches treat a class as its description says, and know no class by name. A protocol describes its classes in its own
-//! file; the list below is the only one of all classes.
+//! Links, packing, credits and switches treat a class as its description says, and know no class by name. A protocol
+//! describes its classes in its own file; the list below is the only one of all classes.
 
 #[cfg(test)]
 use super::exchange;
@@ -17,8 +17,8 @@ pub struct ClassDescription {
     pub direction: Direction,
     /// How a switch finds the port that a message leaves by.
     pub route: Route,
-    /// Slots of 16 bytes of data that follow a header; 0 for a class without data. A header takes one slot, or shares one: see
-    /// [`SlotFormat`](super::SlotFormat).
+    /// Slots of 16 bytes of data that follow a header; 0 for a class without data. A header takes one slot, or shares
+    /// one: see [`SlotFormat`](super::SlotFormat).
     pub data_slots: u8,
     /// How many headers of the class a flit takes.
     pub headers_max: HeadersMax,
@@ -40,7 +40,8 @@ pub enum Direction {
 pub enum Route {
     /// By its line, as a request: out of the port that the line lies behind. The switch gives it a tag of its own.
     ByLine,
-    /// By its tag, as the only answer to a request: out of the port that the request came in by, with the tag that it came with.
+    /// By its tag, as the only answer to a request: out of the port that the request came in by, with the tag that it
+    /// came with.
     ByTag,
 }
 
@@ -60,7 +61,8 @@ pub struct CreditPool {
     pub key: &'static str,
     /// What that key means, for the documentation of machine files.
     pub meaning: &'static str,
-    /// Whether every link carries the class. A link for which the key of another one is not given does not carry that one.
+    /// Whether every link carries the class. A link for which the key of another one is not given does not carry that
+    /// one.
     pub is_on_every_link: bool,
 }
 

@@ -15,7 +15,8 @@ use super::{CreditPool, MessageClass};
 /// How many places a class that a link carries may have.
 const PLACES: RangeInclusive<u16> = 1..=4096;
 
-/// Buffer places at a receiver, class by class, and so the credits that a transmitter starts with. A class without places is not carried.
+/// Buffer places at a receiver, class by class, and so the credits that a transmitter starts with. A class without
+/// places is not carried.
 ///
 /// In a machine file, one key for each class: [`CreditPool::key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A protocol for tests: devices fetch lines of a host's memory, and swap halves of them.
 //!
-//! It is what CXL.mem is not: its requests flow from devices to the host, one of them carries half a line, its answers flow down, and its headers share
-//! slots with those of CXL.mem.
+//! It is what CXL.mem is not: its requests flow from devices to the host, one of them carries half a line, its answers
+//! flow down, and its headers share slots with those of CXL.mem.
 
 use super::{
     Cause, ClassDescription, CreditPool, Direction, HeaderSlot, HeadersMax, Message, MessageClass, Opcode,

@@ -1,6 +1,7 @@
 //! Enums whose variants each have a description: the variants are listed once, with the constants that describe them.
 
-/// Defines such an enum, with `COUNT`, `ALL`, `index` and `description`. A variant may have attributes, `#[cfg(test)]` among them.
+/// Defines such an enum, with `COUNT`, `ALL`, `index` and `description`. A variant may have attributes, `#[cfg(test)]`
+/// among them.
 macro_rules! described {
     (
         $(#[$of_enum:meta])*

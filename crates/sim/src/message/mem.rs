@@ -1,6 +1,7 @@
 //! CXL.mem: a host reads and writes the memory of devices (CXL 3.1 specification, chapter 3.3).
 //!
-//! Requests flow from the host to memory (M2S), answers back (S2M). Each request has one answer: data to a read, a completion to a write.
+//! Requests flow from the host to memory (M2S), answers back (S2M). Each request has one answer: data to a read, a
+//! completion to a write.
 
 use super::{
     Cause, ClassDescription, CreditPool, Credits, Direction, HeaderSlot, HeadersMax, LatencyStack, Message,

@@ -1,10 +1,10 @@
 //! Every message that components exchange, protocol by protocol.
 //!
-//! A message is small. It carries the version of the line instead of its bytes, and a latency stack that each component on its way charges, so that the
-//! parts of a latency always sum to the whole.
+//! A message is small. It carries the version of the line instead of its bytes, and a latency stack that each component
+//! on its way charges, so that the parts of a latency always sum to the whole.
 //!
-//! A protocol is a file: what its classes and opcodes say of themselves (`mem.rs`), listed in `class.rs`, `opcode.rs` and `slots.rs`. Whatever only
-//! carries messages reads that; whoever speaks a protocol matches on its opcodes.
+//! A protocol is a file: what its classes and opcodes say of themselves (`mem.rs`), listed in `class.rs`, `opcode.rs`
+//! and `slots.rs`. Whatever only carries messages reads that; whoever speaks a protocol matches on its opcodes.
 
 mod class;
 mod credits;
@@ -37,7 +37,8 @@ impl RequestName {
     pub const NONE: RequestName = RequestName(0);
 }
 
-/// Why a request was made. CXL carries nothing of this; it exists for the statistics only and must not influence timing.
+/// Why a request was made. CXL carries nothing of this; it exists for the statistics only and must not influence
+/// timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// A load, or a store that fetches its line.

@@ -27,7 +27,8 @@ impl HeaderSlot {
     pub const ALL: [HeaderSlot; Self::COUNT] = [Self::H68, Self::G68, Self::H256, Self::G256, Self::Hs256];
 }
 
-/// What one slot can hold: up to that many headers of each of these classes. Each class needs a format for the slots H and G of both kinds of flits.
+/// What one slot can hold: up to that many headers of each of these classes. Each class needs a format for the slots H
+/// and G of both kinds of flits.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotFormat {
     /// The slots that have this format.

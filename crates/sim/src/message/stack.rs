@@ -5,10 +5,11 @@ use crate::time::{Duration, Time};
 /// Where a request's time went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// In the core and on the way to the last-level cache: from a load's issue, or the turn of a store or flush, until the last level has been looked up.
+    /// In the core and on the way to the last-level cache: from a load's issue, or the turn of a store or flush, until
+    /// the last level has been looked up.
     Core,
-    /// In the last-level cache, from there until it leaves: waiting for an MSHR, for a write buffer, for a copy of another core, or for an earlier
-    /// write of the line to leave.
+    /// In the last-level cache, from there until it leaves: waiting for an MSHR, for a write buffer, for a copy of
+    /// another core, or for an earlier write of the line to leave.
     Cache,
     /// In the host bridge: decoding, ordering, its queues.
     HostBridge,
@@ -63,10 +64,11 @@ impl Stage {
     ];
 }
 
-/// A request's time so far, divided among stages. Whoever holds the request charges the time since the last charge to one stage, so
-/// that the parts sum exactly to the whole.
+/// A request's time so far, divided among stages. Whoever holds the request charges the time since the last charge to
+/// one stage, so that the parts sum exactly to the whole.
 ///
-/// A message holds it by a pointer: it is as large as all else of a message together, and moves from queue to queue with it.
+/// A message holds it by a pointer: it is as large as all else of a message together, and moves from queue to queue
+/// with it.
 #[derive(Clone, Debug)]
 pub struct LatencyStack(Box<Charges>);
 
@@ -83,7 +85,8 @@ impl LatencyStack {
         LatencyStack(Box::new(Charges { parts_ps: [0; Stage::COUNT], start, until: start }))
     }
 
-    /// Charges the time from the last charge until `until` to `stage`. `until` may lie in the future, if the holder knows already.
+    /// Charges the time from the last charge until `until` to `stage`. `until` may lie in the future, if the holder
+    /// knows already.
     pub fn charge(&mut self, stage: Stage, until: Time) {
         let charges = &mut *self.0;
         debug_assert!(until >= charges.until, "time is charged twice");

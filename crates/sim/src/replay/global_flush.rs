@@ -1,10 +1,12 @@
-//! The Global Persistent Flush (GPF) of CXL: power is about to fail, and a hold-up source gives time to save what is volatile.
+//! The Global Persistent Flush (GPF) of CXL: power is about to fail, and a hold-up source gives time to save what is
+//! volatile.
 //!
-//! Phase 1: traffic stops, and every host writes back what its caches have of the fabric's memory. Phase 2: what buffers it inside the fabric passes it on to
-//! its media. Each phase has a time limit; what is over it is an error, and phase 2 comes all the same. A shutdown with an error is *dirty*: on
-//! the next start the devices say so, and nobody may rely on what the flush should have saved. (CXL 3.1, section 9.8, and the
-//! GPF registers of ports and devices in section 8.1; recalled.) What a core has not performed yet, in its store queue or its
-//! write-combining buffers, is no part of a cache and is lost; a core may have computed ahead by `simulation.run_ahead_ns`, and what it
+//! Phase 1: traffic stops, and every host writes back what its caches have of the fabric's memory. Phase 2: what
+//! buffers it inside the fabric passes it on to its media. Each phase has a time limit; what is over it is an error,
+//! and phase 2 comes all the same. A shutdown with an error is *dirty*: on the next start the devices say so, and
+//! nobody may rely on what the flush should have saved. (CXL 3.1, section 9.8, and the GPF registers of ports and
+//! devices in section 8.1; recalled.) What a core has not performed yet, in its store queue or its write-combining
+//! buffers, is no part of a cache and is lost; a core may have computed ahead by `simulation.run_ahead_ns`, and what it
 //! stored in that time is saved.
 
 use std::fmt;
@@ -100,7 +102,8 @@ impl FlushReport {
 }
 
 impl Simulation {
-    /// Saves what is volatile within these limits. The power is still on then, and no program goes on: [`Simulation::power_fail`] is to follow.
+    /// Saves what is volatile within these limits. The power is still on then, and no program goes on:
+    /// [`Simulation::power_fail`] is to follow.
     pub fn global_persistent_flush(&mut self, limits: FlushLimits) -> FlushReport {
         let mut errors = Vec::new();
         let system = self.system_mut();

@@ -1,12 +1,13 @@
-//! The loop that handles a system's events, and the watch over it that finds out that it only seems to go on: events are handled, and nothing comes
-//! of them. Replays, traffic and recovery after a power cut all run under this watch.
+//! The loop that handles a system's events, and the watch over it that finds out that it only seems to go on: events
+//! are handled, and nothing comes of them. Replays, traffic and recovery after a power cut all run under this watch.
 //!
-//! Progress is a micro-operation that dispatches, an instruction that is warmed, or a request that is answered at its host. Between two such there can
-//! only be events of what is under way, and that is little: in a component some hundreds of messages at most (its queues, credits, MSHRs and entries),
-//! each of which takes some tens of events there. Waiting itself takes none: a long system call, a sleep, a refresh are one event each, however long.
-//! So the bounds count events, not time. One is for the whole system and grows with the number of components. One is for each host alone, and counts
-//! its own events only: a host that wakes itself for ever is found beside others that go on. A host that waits for what never comes has no events; it
-//! is found when nothing else can go on, as a deadlock.
+//! Progress is a micro-operation that dispatches, an instruction that is warmed, or a request that is answered at its
+//! host. Between two such there can only be events of what is under way, and that is little: in a component some
+//! hundreds of messages at most (its queues, credits, MSHRs and entries), each of which takes some tens of events
+//! there. Waiting itself takes none: a long system call, a sleep, a refresh are one event each, however long. So the
+//! bounds count events, not time. One is for the whole system and grows with the number of components. One is for each
+//! host alone, and counts its own events only: a host that wakes itself for ever is found beside others that go on. A
+//! host that waits for what never comes has no events; it is found when nothing else can go on, as a deadlock.
 
 use crate::error::SimulationError;
 use crate::kernel::HostActivity;
@@ -25,9 +26,11 @@ const EVENTS_PER_LOOK_OF_HOST: u32 = 64;
 const EVENTS: u64 = 4_000_000;
 /// … and for each of its components: hundreds of messages, tens of events each, ten times over.
 const EVENTS_PER_COMPONENT: u64 = 100_000;
-/// Events of a host without progress of its own: thousands of requests (its MSHRs and write buffers), some wakes each, a hundred times over.
+/// Events of a host without progress of its own: thousands of requests (its MSHRs and write buffers), some wakes each,
+/// a hundred times over.
 const EVENTS_OF_HOST: u64 = 1_000_000;
-/// … and for each of its cores or streams: hundreds of entries of queues that may all drain while no other core comes on, likewise.
+/// … and for each of its cores or streams: hundreds of entries of queues that may all drain while no other core comes
+/// on, likewise.
 const EVENTS_OF_CORE: u64 = 100_000;
 
 /// Since when a number has stood still.

@@ -1,8 +1,9 @@
 //! What would have to be saved if power failed at the worst instant of a replay, and how long that takes.
 //!
-//! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to event ([`DirtyLines`]). The replay then
-//! goes once more from the last checkpoint before, up to the event after which the most was volatile or buffered, and a [Global Persistent
-//! Flush](crate::replay::global_flush) there says how long a hold-up source has to last.
+//! It is looked for after every event that is timed; which lines of the caches are dirty is followed from event to
+//! event ([`DirtyLines`]). The replay then goes once more from the last checkpoint before, up to the event after which
+//! the most was volatile or buffered, and a [Global Persistent Flush](crate::replay::global_flush) there says how long
+//! a hold-up source has to last.
 
 use std::rc::Rc;
 
@@ -22,7 +23,8 @@ const EVENTS_BETWEEN_REPORTS: u64 = 1024;
 /// What is usual between two checkpoints at first: a fraction of a second to do again.
 pub const EVENTS_BETWEEN_CHECKPOINTS: u64 = 1 << 18;
 
-/// Later ones are a quarter of the way apart: each holds all caches and all of PM, and making one must not outweigh the replay.
+/// Later ones are a quarter of the way apart: each holds all caches and all of PM, and making one must not outweigh the
+/// replay.
 const CHECKPOINTS_LATER: u64 = 4;
 
 /// The most that a switch's persist buffer ever held.
@@ -70,8 +72,9 @@ struct Worst {
 }
 
 impl Simulation {
-    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`. At least so many events lie between
-    /// two of the checkpoints from one of which it comes there again: that changes the time it takes, and no result.
+    /// As [`Simulation::run`], and finds the worst instant for a power cut on the way; flushes there within `limits`.
+    /// At least so many events lie between two of the checkpoints from one of which it comes there again: that changes
+    /// the time it takes, and no result.
     ///
     /// # Errors
     /// As [`Simulation::run`].

@@ -1,7 +1,7 @@
 //! Switch allocation and traversal: who may cross to which port, and who may enter the persist buffer's input.
 //!
-//! Nothing here runs every cycle. A destination is visited when something may have become possible there: a head got ready, a credit came, the
-//! link or the crossbar became free, the controller finished.
+//! Nothing here runs every cycle. A destination is visited when something may have become possible there: a head got
+//! ready, a credit came, the link or the crossbar became free, the controller finished.
 
 use super::persist_buffer::Admission;
 use super::port::{Buffered, Destination, HeadOfLine};
@@ -16,7 +16,8 @@ use crate::time::{Duration, Time};
 enum Choice {
     /// This source may cross now, before another whose turn it would be but whose input of the crossbar is busy.
     Allocate { source: usize, before: Option<usize> },
-    /// None that has a credit crosses now: its own input of the crossbar is busy until then, or that of one that has been passed over.
+    /// None that has a credit crosses now: its own input of the crossbar is busy until then, or that of one that has
+    /// been passed over.
     InputFree(Time),
     /// Nobody has a credit.
     NoCredit,
@@ -60,7 +61,8 @@ impl Switch {
         }
     }
 
-    /// `port` takes that input of the crossbar, unless another port waits for it that has had it longer ago; that one waits no longer then.
+    /// `port` takes that input of the crossbar, unless another port waits for it that has had it longer ago; that one
+    /// waits no longer then.
     ///
     /// # Errors
     /// The other port.
@@ -89,8 +91,9 @@ impl Switch {
         }
     }
 
-    /// Whose turn it is of those that can cross to `port`. If the input of the one whose turn it is is busy, it is passed over once; then the port waits
-    /// for it, though others could cross meanwhile: it might never find both free.
+    /// Whose turn it is of those that can cross to `port`. If the input of the one whose turn it is is busy, it is
+    /// passed over once; then the port waits for it, though others could cross meanwhile: it might never find both
+    /// free.
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
         let (mut first, mut first_busy, mut input_free_next) = (None, None, Time::NEVER);

@@ -1,8 +1,9 @@
 //! Arbitration: who of those that ask for a destination has the next turn.
 //!
-//! Whose last turn is longest ago goes first (a matrix arbiter, W. J. Dally and B. Towles, *Principles and Practices of Interconnection Networks*,
-//! 18.5). Among those that can always go this is round-robin. But not everyone who asks can go: a class may have no credit, the persist buffer no room.
-//! A round-robin's pointer is moved on by those that can go, so that it may stand before the same one of the others each time one of them could go.
+//! Whose last turn is longest ago goes first (a matrix arbiter, W. J. Dally and B. Towles, *Principles and Practices of
+//! Interconnection Networks*, 18.5). Among those that can always go this is round-robin. But not everyone who asks can
+//! go: a class may have no credit, the persist buffer no room. A round-robin's pointer is moved on by those that can
+//! go, so that it may stand before the same one of the others each time one of them could go.
 
 /// The arbiter of one destination. Its sources are numbered; each asks or does not ask.
 #[derive(Clone, Debug)]
@@ -14,7 +15,8 @@ pub struct Arbiter {
     /// The turn that each source had last; 0 if none. Of turns that sources had alone only the last one counts.
     last_turns: Box<[u64]>,
     turns: u64,
-    /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the list is not touched.
+    /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the
+    /// list is not touched.
     alone: Option<u32>,
     /// One bit for each source whose turn it was when another had one.
     passed_over: Box<[u64]>,

@@ -6,17 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Duration;
 
-/// A CXL switch: a four-stage pipelined router with a buffer for each port and message class. The depth of those buffers is the number of
-/// credits of the link that feeds them.
+/// A CXL switch: a four-stage pipelined router with a buffer for each port and message class. The depth of those
+/// buffers is the number of credits of the link that feeds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchConfig {
-    /// One stage of the pipeline (buffer write and decoding; routing and persist buffer lookup; switch allocation; switch traversal), in ns.
+    /// One stage of the pipeline (buffer write and decoding; routing and persist buffer lookup; switch allocation;
+    /// switch traversal), in ns.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub pipeline_stage_ns: f64,
-    /// How long a flit's four slots occupy an input and an output of the crossbar, in ns. A message without data has one slot, one with data
-    /// has five. The flit time of a link makes the crossbar as fast as that link; 0 makes it no bottleneck.
+    /// How long a flit's four slots occupy an input and an output of the crossbar, in ns. A message without data has
+    /// one slot, one with data has five. The flit time of a link makes the crossbar as fast as that link; 0 makes it no
+    /// bottleneck.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub crossbar_flit_ns: f64,
@@ -37,7 +39,8 @@ impl SwitchConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct PersistBufferConfig {
-    /// Entries (PBEs), each a line. One more slot is there besides, so that a write merged into an entry never overwrites it in place.
+    /// Entries (PBEs), each a line. One more slot is there besides, so that a write merged into an entry never
+    /// overwrites it in place.
     #[garde(range(min = 1, max = 256))]
     #[schemars(range(min = 1, max = 256))]
     pub entries: u16,
@@ -49,12 +52,13 @@ pub struct PersistBufferConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub data_access_ns: f64,
-    /// What the controller takes for each piece of work (a write, a read, an acknowledgement, a drain) besides its accesses, in ns.
+    /// What the controller takes for each piece of work (a write, a read, an acknowledgement, a drain) besides its
+    /// accesses, in ns.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub service_ns: f64,
-    /// Whether a read whose line is in no entry and in no write on its way passes the controller by. If not, the controller serves every read of a
-    /// line that persists here, in turn with everything else.
+    /// Whether a read whose line is in no entry and in no write on its way passes the controller by. If not, the
+    /// controller serves every read of a line that persists here, in turn with everything else.
     #[garde(skip)]
     pub reads_bypass: bool,
     /// Places for reads and writes in the controller's input.
@@ -69,12 +73,13 @@ pub struct PersistBufferConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub output_entries: u16,
-    /// `pb_rf` starts to drain when more than this part of the entries are occupied. Of 16 entries 80 % are 12.8: it starts at the 13th.
+    /// `pb_rf` starts to drain when more than this part of the entries are occupied. Of 16 entries 80 % are 12.8: it
+    /// starts at the 13th.
     #[garde(range(min = 0.0, max = 1.0))]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub drain_threshold: f64,
-    /// `pb_rf` drains until at most this part of the entries hold lines whose drain has not begun. Of 16 entries 60 % are 9.6: it stops at 9.
-    /// At most the threshold.
+    /// `pb_rf` drains until at most this part of the entries hold lines whose drain has not begun. Of 16 entries 60 %
+    /// are 9.6: it stops at 9. At most the threshold.
     #[garde(range(min = 0.0, max = 1.0), custom(at_most(&self.drain_threshold)))]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub drain_preset: f64,

@@ -1,14 +1,15 @@
 //! CXL switches: volatile ones, and persistent ones (PCS) with a persist buffer.
 //!
-//! A switch is a four-stage pipelined router: (1) buffer write and decoding, (2) routing and the persist buffer's lookup, (3) switch
-//! allocation, (4) switch traversal. Each port has one ingress buffer for each message class, first in, first out, with as many places as the
-//! link that feeds it has credits. A class says how its messages are routed: requests by their line, through HDM ranges, answers by the tag that the
-//! switch gave the request. The heads of the buffers that want the same port are served in turn, and a head is allocated only when the link behind
-//! the port has a credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that head-of-line
-//! blocking and credit stalls emerge. A persist buffer takes part in CXL.mem; all else passes it by.
+//! A switch is a four-stage pipelined router: (1) buffer write and decoding, (2) routing and the persist buffer's
+//! lookup, (3) switch allocation, (4) switch traversal. Each port has one ingress buffer for each message class, first
+//! in, first out, with as many places as the link that feeds it has credits. A class says how its messages are routed:
+//! requests by their line, through HDM ranges, answers by the tag that the switch gave the request. The heads of the
+//! buffers that want the same port are served in turn, and a head is allocated only when the link behind the port has a
+//! credit of its class and is about to run dry: like real ones, the switch has no buffers at its outputs, so that
+//! head-of-line blocking and credit stalls emerge. A persist buffer takes part in CXL.mem; all else passes it by.
 //!
-//! What an allocated message will do is certain: it is handed to its transmitter at once, dated two stages later. So a message costs the
-//! switch two events: it arrives, and it is ready.
+//! What an allocated message will do is certain: it is handed to its transmitter at once, dated two stages later. So a
+//! message costs the switch two events: it arrives, and it is ready.
 
 mod allocation;
 mod arbitration;
@@ -95,7 +96,8 @@ impl Switch {
     /// A switch with `ports`, all buffers empty and all credits in hand.
     ///
     /// # Panics
-    /// If `role` asks for a persist buffer that `config` does not describe: a machine is checked for this before it is built.
+    /// If `role` asks for a persist buffer that `config` does not describe: a machine is checked for this before it is
+    /// built.
     pub fn new(config: &SwitchConfig, ports: &[PortDescription], routing: RoutingTable, role: Role) -> Switch {
         let persist_buffer = match role {
             Role::Persistent(scheme) if scheme.has_persist_buffer() => {
@@ -120,17 +122,20 @@ impl Switch {
         }
     }
 
-    /// The version of `line` that a recovery would bring to the memory device from here; nothing if the persist buffer does not hold the line.
+    /// The version of `line` that a recovery would bring to the memory device from here; nothing if the persist buffer
+    /// does not hold the line.
     pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
         self.persist_buffer.as_ref()?.durable_version(line)
     }
 
-    /// Makes the persist buffer's entry of `line` hold `version`, without time; whether it has one. Nothing may be under way.
+    /// Makes the persist buffer's entry of `line` hold `version`, without time; whether it has one. Nothing may be
+    /// under way.
     pub fn preload(&mut self, line: LineAddress, version: Version) -> bool {
         self.persist_buffer.as_mut().is_some_and(|buffer| buffer.preload(line, version))
     }
 
-    /// Lets the persist buffer take a line without time, if this is a persist point of the line: gives what drains because of it. Nothing may be under way.
+    /// Lets the persist buffer take a line without time, if this is a persist point of the line: gives what drains
+    /// because of it. Nothing may be under way.
     pub fn write_functionally(
         &mut self,
         line: LineAddress,
@@ -274,7 +279,8 @@ impl Component for Switch {
                 let now = context.now();
                 let sender = &mut self.ports[port.index()];
                 sender.transmitter.credit_returned(class, context);
-                // To look again is not harmless: of ports that have not waited for an input of the crossbar the first to look gets it.
+                // To look again is not harmless: of ports that have not waited for an input of the crossbar the first
+                // to look gets it.
                 if sender.note_credit(class, now) {
                     self.visit(port.index());
                 }

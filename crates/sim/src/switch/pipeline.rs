@@ -1,7 +1,7 @@
 //! The first two stages of the pipeline: which ingress buffers get a head that may be allocated, and when.
 //!
-//! A message spends two stages on decoding and routing. Only the head of a buffer is of interest, so only for heads is a wake asked for, and
-//! only one for all heads of the same time.
+//! A message spends two stages on decoding and routing. Only the head of a buffer is of interest, so only for heads is
+//! a wake asked for, and only one for all heads of the same time.
 
 use std::collections::VecDeque;
 

@@ -59,7 +59,8 @@ pub struct Buffered {
     pub ready: Time,
 }
 
-/// The ingress buffer of one port and class: first in, first out, as many places as the link has credits for that class.
+/// The ingress buffer of one port and class: first in, first out, as many places as the link has credits for that
+/// class.
 #[derive(Clone, Debug, Default)]
 pub struct IngressBuffer {
     messages: VecDeque<Buffered>,
@@ -136,7 +137,8 @@ pub struct PortStats {
     pub received: [u64; MessageClass::COUNT],
     /// Times that a message at the head of a buffer found no credit for this port, per class.
     pub credit_stalls: [u64; MessageClass::COUNT],
-    /// Time during which at least one message stood at the head of a buffer and had no credit for this port, per class, in ps.
+    /// Time during which at least one message stood at the head of a buffer and had no credit for this port, per class,
+    /// in ps.
     pub credit_stall_ps: [u64; MessageClass::COUNT],
 }
 
@@ -185,8 +187,8 @@ impl Port {
         );
     }
 
-    /// From when on, at `now`, a message may be allocated to this port: it reaches the transmitter `through` later, and finds the crossbar
-    /// free and the link with at most one flit still to start.
+    /// From when on, at `now`, a message may be allocated to this port: it reaches the transmitter `through` later, and
+    /// finds the crossbar free and the link with at most one flit still to start.
     pub fn allocatable_at(&self, now: Time, through: Duration) -> Time {
         let at_transmitter = now + through;
         let link_wait = self.transmitter.ready_at(at_transmitter).since(at_transmitter);

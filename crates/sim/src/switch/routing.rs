@@ -15,7 +15,8 @@ pub struct RoutingTable {
 }
 
 impl RoutingTable {
-    /// Routes by `decoder`, over the downstream ports. `persist_point` are the ranges of lines whose persists are accepted in this switch.
+    /// Routes by `decoder`, over the downstream ports. `persist_point` are the ranges of lines whose persists are
+    /// accepted in this switch.
     pub fn new(decoder: HdmDecoder, mut persist_point: Vec<Range<LineAddress>>) -> RoutingTable {
         persist_point.sort_by_key(|range| range.start);
         RoutingTable { decoder, persist_point }

@@ -14,12 +14,12 @@ pub enum Scheme {
     /// A persist buffer that acknowledges a write as soon as it holds it, and then drains it at once.
     #[serde(rename = "pb")]
     Pb,
-    /// Read forwarding: a persist buffer that acknowledges, keeps the data to answer reads from it, and drains the least recently used entries
-    /// when more than a threshold of them are occupied, down to a preset.
+    /// Read forwarding: a persist buffer that acknowledges, keeps the data to answer reads from it, and drains the
+    /// least recently used entries when more than a threshold of them are occupied, down to a preset.
     #[serde(rename = "pb_rf")]
     PbRf,
-    /// A persist buffer that drains ahead of the writes it expects, holds back what it has room for while that pays, and keeps what has been drained
-    /// to answer reads from it until the room is needed.
+    /// A persist buffer that drains ahead of the writes it expects, holds back what it has room for while that pays,
+    /// and keeps what has been drained to answer reads from it until the room is needed.
     #[serde(rename = "pb_adaptive")]
     PbAdaptive,
 }

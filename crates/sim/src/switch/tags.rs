@@ -1,8 +1,8 @@
 //! Renaming: the tags of the requests that left by a downstream port and have no answer yet.
 //!
-//! Every request is renamed, pass-through too. An NDR carries no address, the tags of two hosts may be equal, and a host may use a tag again
-//! once its request is acknowledged, which under a persist buffer is before the line is drained: only a tag of the switch's own leads
-//! an answer back without doubt.
+//! Every request is renamed, pass-through too. An NDR carries no address, the tags of two hosts may be equal, and a
+//! host may use a tag again once its request is acknowledged, which under a persist buffer is before the line is
+//! drained: only a tag of the switch's own leads an answer back without doubt.
 
 use super::persist_buffer::DrainId;
 use crate::kernel::PortId;

@@ -37,8 +37,8 @@ impl System {
         Builder::build(machine, scheme, hosts.map(|host| AnyComponent::Host(Box::new(host))).collect())
     }
 
-    /// The same system with a traffic generator in place of each host's cores and caches. Its requests pay the latency of the caches, but
-    /// no MSHR limits them.
+    /// The same system with a traffic generator in place of each host's cores and caches. Its requests pay the latency
+    /// of the caches, but no MSHR limits them.
     ///
     /// # Errors
     /// If the fabric cannot run that scheme, or there can be no such streams on it; with the reason.
@@ -273,7 +273,8 @@ impl Builder<'_> {
         switch::PortDescription { link: self.link(link), direction }
     }
 
-    /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices behind it.
+    /// The ranges of lines that persist in `switch`. Of an interleaved range it sees only the lines of the devices
+    /// behind it.
     fn persist_ranges(&self, switch: SwitchId) -> Result<Vec<Range<LineAddress>>, String> {
         let mut ranges = Vec::new();
         for range in self.topology.ranges.iter().filter(|range| range.is_pm()) {
@@ -387,8 +388,8 @@ fn bridge_port(node: &HostNode, edge: EdgeId) -> PortId {
     PortId(HostComponents::FIRST_PORT + (node.drams.len() + index) as u16)
 }
 
-/// The connection of a memory controller on the host's own fabric: its buffers are the controller's queues, and it has neither latency (the
-/// host bridge has that) nor a limit of bandwidth of its own (the medium has that).
+/// The connection of a memory controller on the host's own fabric: its buffers are the controller's queues, and it has
+/// neither latency (the host bridge has that) nor a limit of bandwidth of its own (the medium has that).
 fn local_connection(medium: &MediumConfig) -> LinkConfig {
     let (reads, writes) = match medium {
         MediumConfig::Dram(dram) => (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries),

@@ -6,18 +6,19 @@ use crate::host::Host;
 use crate::line::{LineAddress, Version};
 
 impl System {
-    /// Moves the lines written during warming to the devices. If a persist buffer on the way still holds the line from an earlier region, the first
-    /// such buffer takes it instead.
+    /// Moves the lines written during warming to the devices. If a persist buffer on the way still holds the line from
+    /// an earlier region, the first such buffer takes it instead.
     pub fn absorb_warm_writes(&mut self) {
         for (host, line, version) in self.take_warm_writes() {
             self.preload(host, line, version);
         }
     }
 
-    /// The same between the intervals of a sample, where persist buffers should hold what a detailed run would have left in them: the most recent
-    /// lines, a few times as many as the buffers have entries, pass through the buffers.
+    /// The same between the intervals of a sample, where persist buffers should hold what a detailed run would have
+    /// left in them: the most recent lines, a few times as many as the buffers have entries, pass through the buffers.
     pub fn absorb_sampled_writes(&mut self) {
-        /// Lines per buffer entry that pass through a buffer; after that many, its content no longer depends on older lines.
+        /// Lines per buffer entry that pass through a buffer; after that many, its content no longer depends on older
+        /// lines.
         const ROUNDS: usize = 4;
         let writes = self.take_warm_writes();
         let buffers = self.switches().filter_map(|(_, switch)| switch.persist_buffer());
@@ -46,7 +47,8 @@ impl System {
         }
     }
 
-    /// Writes a line through the persist buffers on its way to its device, without time: each buffer takes what the previous one drains.
+    /// Writes a line through the persist buffers on its way to its device, without time: each buffer takes what the
+    /// previous one drains.
     fn write_functionally(&mut self, host: usize, line: LineAddress, version: Version) {
         let now = self.now;
         let device = self.device_of(line);

@@ -1,6 +1,7 @@
 //! All components of a machine, wired, and the events under way between them.
 //!
-//! `build.rs` makes components and links of a machine's topology; the other files act on all components of a kind at once.
+//! `build.rs` makes components and links of a machine's topology; the other files act on all components of a kind at
+//! once.
 
 mod build;
 mod component;

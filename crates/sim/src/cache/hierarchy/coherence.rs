@@ -20,8 +20,8 @@ impl Hierarchy {
         self.shared[self.shared.len() - 1].array.find(line).expect("the last level is inclusive")
     }
 
-    /// Makes `request`, which is at `level` at `cycle`, legal in the directory, where its line lies at `in_last`, and brings the newest data into
-    /// that shared level; gives the cycle at which both is done.
+    /// Makes `request`, which is at `level` at `cycle`, legal in the directory, where its line lies at `in_last`, and
+    /// brings the newest data into that shared level; gives the cycle at which both is done.
     pub(super) fn grant(&mut self, request: &Request, level: usize, in_last: usize, cycle: u64) -> u64 {
         let last = self.shared.len() - 1;
         let own = 1u64 << request.core;
@@ -94,7 +94,8 @@ impl Hierarchy {
         }
     }
 
-    /// Puts a granted line, which lies at `in_last` in the last level, into the requester's private caches; gives its version.
+    /// Puts a granted line, which lies at `in_last` in the last level, into the requester's private caches; gives its
+    /// version.
     pub(super) fn fill_first_level(&mut self, request: &Request, in_last: usize, ready: u64) -> Version {
         let last = self.shared.len() - 1;
         let entry = self.shared[last].array.line(in_last);
@@ -184,8 +185,8 @@ impl Hierarchy {
         self.store_in_last(line, version, stored);
     }
 
-    /// Collects the newest dirty version of a line from all caches, which are clean or empty of it afterwards, with the cycle from which on it can
-    /// be had. Also says whether another core than `by` had to be asked.
+    /// Collects the newest dirty version of a line from all caches, which are clean or empty of it afterwards, with the
+    /// cycle from which on it can be had. Also says whether another core than `by` had to be asked.
     pub(super) fn collect(
         &mut self,
         line: LineAddress,
@@ -252,15 +253,16 @@ impl Hierarchy {
         self.store_in_last(line, version, stored);
     }
 
-    /// The newest version of a line that a core has and the last level does not, with the cycle from which on it can be had.
+    /// The newest version of a line that a core has and the last level does not, with the cycle from which on it can be
+    /// had.
     pub(super) fn newest_modified(&self, core: usize, line: LineAddress) -> Option<(Version, u64)> {
         let private = self.private.iter().map(|level| &level.arrays[core]);
         let copies = private.chain([&self.l1d[core]]).filter_map(|array| array.get(line));
         copies.filter(|copy| copy.state == State::Modified).map(|copy| (copy.version, copy.settled())).max()
     }
 
-    /// Enters a line that came from memory into all shared levels: gives where it lies in the last one, and the victim of that, which has left all
-    /// caches, if it has to be written.
+    /// Enters a line that came from memory into all shared levels: gives where it lies in the last one, and the victim
+    /// of that, which has left all caches, if it has to be written.
     pub(super) fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) -> (usize, Option<Victim>) {
         let last = self.shared.len() - 1;
         let place = self.shared[last].array.place_for(line);

@@ -94,7 +94,8 @@ impl Hierarchy {
         }
     }
 
-    /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten here.
+    /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten
+    /// here.
     pub fn take_warm_writes(&mut self) -> Vec<(LineAddress, Version)> {
         let mut writes: Vec<_> = self.warm_writes.drain().collect();
         writes.sort_unstable_by_key(|(_, (_, order))| *order);

@@ -1,7 +1,9 @@
-//! The caches' part in a Global Persistent Flush: every dirty line of PM is written back, as fast as the write buffers allow.
+//! The caches' part in a Global Persistent Flush: every dirty line of PM is written back, as fast as the write buffers
+//! allow.
 //!
-//! So is every non-temporal store that has left its core and waits for room or for a read of its line. Nothing else leaves the caches from then
-//! on: reads that waited are forgotten, the lines of flushes that waited are written back with all others, and no core is told of anything any more.
+//! So is every non-temporal store that has left its core and waits for room or for a read of its line. Nothing else
+//! leaves the caches from then on: reads that waited are forgotten, the lines of flushes that waited are written back
+//! with all others, and no core is told of anything any more.
 
 use super::Hierarchy;
 use super::levels::SharedLevel;

@@ -31,7 +31,8 @@ pub(super) struct SharedLevel {
 }
 
 impl Hierarchy {
-    /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, and in which version, if it is there.
+    /// Looks for the line of `request`, which is at `level` at `cycle`: gives when the core has it, and in which
+    /// version, if it is there.
     pub(super) fn look_into(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         match level.checked_sub(self.private.len()) {
             None => self.look_into_private(level, request, cycle),

@@ -48,8 +48,8 @@ pub(super) struct PendingWrite {
 }
 
 impl Hierarchy {
-    /// A write is complete: adds the cores whose flush or non-temporal store this ends to `acknowledged`, and requests that had waited for room to
-    /// `served`.
+    /// A write is complete: adds the cores whose flush or non-temporal store this ends to `acknowledged`, and requests
+    /// that had waited for room to `served`.
     pub fn write_completed(
         &mut self,
         message: &Message,
@@ -138,8 +138,8 @@ impl Hierarchy {
         }
     }
 
-    /// Writes the bytes `mask` of `line` around the caches (a combined non-temporal store). [`Hierarchy::write_completed`] tells when it is
-    /// complete.
+    /// Writes the bytes `mask` of `line` around the caches (a combined non-temporal store).
+    /// [`Hierarchy::write_completed`] tells when it is complete.
     pub fn write_around(&mut self, by: Requester, line: LineAddress, mask: ByteMask, now: u64) {
         self.write_around_since(WriteAround { by, line, mask, arrived: now }, now);
     }
@@ -178,8 +178,8 @@ impl Hierarchy {
         self.write(victim.line, victim.version, ByteMask::FULL, Cause::Writeback, way, victim.stored.max(now));
     }
 
-    /// The first cycle from `cycle` on in which a request for `line` leaves behind the writes of it: a look at other caches takes longer for some
-    /// requests than for others.
+    /// The first cycle from `cycle` on in which a request for `line` leaves behind the writes of it: a look at other
+    /// caches takes longer for some requests than for others.
     pub(super) fn behind_writes(&self, line: LineAddress, cycle: u64) -> u64 {
         if self.writes_under_way == 0 {
             return cycle;

@@ -115,7 +115,8 @@ impl Bench {
         outcome
     }
 
-    /// A core brings a line into its data cache and, if memory has to be asked, gets it at once; gives when it has it, without memory's time.
+    /// A core brings a line into its data cache and, if memory has to be asked, gets it at once; gives when it has it,
+    /// without memory's time.
     fn get(&mut self, core: usize, line: LineAddress, want: Want, now: u64) -> u64 {
         match self.request(core, line, want, Side::Data, now) {
             Outcome::Ready(ready, _) => ready,

@@ -1,4 +1,5 @@
-//! 3xx: requests for one line leave the last level in the order in which they were decided, and nothing is acknowledged before it is safe.
+//! 3xx: requests for one line leave the last level in the order in which they were decided, and nothing is acknowledged
+//! before it is safe.
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! 5xx: random accesses by several cores to few lines, in caches so small that everything is evicted all the time.
 //!
-//! The reference is a number for each line: how many stores were performed on it. Whatever happens, every copy that may be read has that version,
-//! one core at most may write, every level holds what it must, and what a core is told is persistent is in memory.
+//! The reference is a number for each line: how many stores were performed on it. Whatever happens, every copy that may
+//! be read has that version, one core at most may write, every level holds what it must, and what a core is told is
+//! persistent is in memory.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -200,7 +200,8 @@ fn s717_a_store_s_state_is_seen_only_after_the_whole_program_before_it() {
     assert_eq!(bench.end(), 1 + MISS + 1 + 1, "the store commits with the load and has its turn in the next cycle");
 }
 
-/// A block that fills a line and ends with a call: where it returns to is the next line. `what` makes it a block of its own.
+/// A block that fills a line and ends with a call: where it returns to is the next line. `what` makes it a block of its
+/// own.
 fn calling(what: &Instruction) -> Vec<Instruction> {
     let mut block = vec![what.clone()];
     block.extend(repeated(59 - what.bytes.len(), &nop()));
@@ -208,7 +209,8 @@ fn calling(what: &Instruction) -> Vec<Instruction> {
     block
 }
 
-/// Four functions in each other, the innermost with a lock and an unlock through the same stub; `within` comes behind the unlock.
+/// Four functions in each other, the innermost with a lock and an unlock through the same stub; `within` comes behind
+/// the unlock.
 fn nested_calls(script: &mut Script, within: &[Instruction]) {
     let returning = |what: Instruction| vec![what, ret(DRAM)];
     let [outer, middle, inner] = [add(RAX, RAX), add(RCX, RCX), add(RDX, RDX)].map(|what| calling(&what));

@@ -227,7 +227,8 @@ fn s123_a_load_takes_its_pipeline_before_it_looks_into_l1_or_the_store_queue() {
         assert_eq!(bench.reads(), [1 + cycles + WAY_OUT]);
         let mut bench = core_with(&[&set], &[store(RBX, RCX, DRAM), load(RAX, RBX, DRAM), store(RAX, RCX, line(1))]);
         [DRAM, line(1)].iter().for_each(|address| bench.warm(0, *address, Want::Own));
-        // The load has the data one cycle behind the store or its own pipeline; the second store needs it as its address.
+        // The load has the data one cycle behind the store or its own pipeline; the second store needs it as its
+        // address.
         let forwarded = 2.max(1 + cycles) + 1;
         assert_eq!(bench.end(), forwarded + 1 + 1 + 1, "{cycles} cycles: address, commit, turn");
     }
@@ -240,7 +241,8 @@ fn s124_with_store_sets_a_load_waits_for_a_store_that_it_has_overtaken_in_its_gr
         let enabled = format!("core.store_sets.enabled={is_enabled}");
         let mut script = Script::default();
         for turn in 0..2 {
-            // The store waits for a miss; the load behind it is of the other half of its 16 bytes; another miss waits for that.
+            // The store waits for a miss; the load behind it is of the other half of its 16 bytes; another miss waits
+            // for that.
             let (store, load_behind) = (store(RBX, RCX, line(9)), load(RAX, RBX, line(9) + 8));
             script.run(0, &[load(RCX, RBX, line(turn)), store, load_behind, load(RDX, RAX, line(20 + turn))]);
         }

@@ -1,7 +1,8 @@
 //! What the core does and when, a chapter a file; each test is one sentence of the specification.
 //!
-//! A core runs on the [bench](crate::host::bench): its caches are real, memory answers after a fixed time. Cycles in these tests are reckoned from
-//! the model, not read off it: an instruction that dispatches in cycle d issues in d + 1 at the earliest and commits one cycle after its result.
+//! A core runs on the [bench](crate::host::bench): its caches are real, memory answers after a fixed time. Cycles in
+//! these tests are reckoned from the model, not read off it: an instruction that dispatches in cycle d issues in d + 1
+//! at the earliest and commits one cycle after its result.
 
 mod fences;
 mod flushes;
@@ -19,9 +20,11 @@ mod translation;
 use crate::host::bench::assembler::Instruction;
 use crate::host::bench::{Bench, Script, Setup};
 
-/// Where the last level's distance is: from an instruction's turn in the store queue to its message leaving the last level.
+/// Where the last level's distance is: from an instruction's turn in the store queue to its message leaving the last
+/// level.
 const DISPATCH_TO_COMMIT: u64 = 3;
-/// The turn of a store or flush that is the first instruction: it dispatches in 0, issues in 1, is complete in 2 and commits in 3.
+/// The turn of a store or flush that is the first instruction: it dispatches in 0, issues in 1, is complete in 2 and
+/// commits in 3.
 const FIRST_TURN: u64 = DISPATCH_TO_COMMIT + 1;
 
 /// One core about to execute `instructions`.

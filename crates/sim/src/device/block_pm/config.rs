@@ -1,4 +1,5 @@
-//! The `[pm.block]` table of a machine file: what a medium that is accessed in whole rows has besides the keys of `[pm]`.
+//! The `[pm.block]` table of a machine file: what a medium that is accessed in whole rows has besides the keys of
+//! `[pm]`.
 
 use garde::Validate;
 use schemars::JsonSchema;
@@ -12,8 +13,8 @@ pub struct BlockConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub read_buffer_entries: u16,
-    /// How long it takes to find where a block lies before a bank can be asked for it, in ns: the translation of addresses that levels wear. Any
-    /// number of reads are in it at a time.
+    /// How long it takes to find where a block lies before a bank can be asked for it, in ns: the translation of
+    /// addresses that levels wear. Any number of reads are in it at a time.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub translation_ns: f64,

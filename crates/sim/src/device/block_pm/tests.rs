@@ -7,7 +7,8 @@ use crate::device::pm::tests::nvm;
 use crate::line::ByteMask;
 use crate::message::{Cause, Tag};
 
-/// Blocks of four lines, 100 and 200 ns, four banks, room for eight blocks; 10 ns from a buffer and 30 ns to find a block.
+/// Blocks of four lines, 100 and 200 ns, four banks, room for eight blocks; 10 ns from a buffer and 30 ns to find a
+/// block.
 fn xpoint(ack_at: AckAt) -> PmConfig {
     let block = BlockConfig { read_buffer_entries: 4, translation_ns: 30.0 };
     let media = PmConfig { row_bytes: 256, send_ns: 10.0, write_idle_watermark: 4, ..nvm(ack_at) };
@@ -265,15 +266,17 @@ fn a_power_cut_loses_a_volatile_buffer() {
 }
 
 proptest! {
-    /// Random traffic, a power cut at any time: reads see what was taken before them, what was acknowledged is there, what was never written is
-    /// not, and what is left is still there when power is back.
+    /// Random traffic, a power cut at any time: reads see what was taken before them, what was acknowledged is there,
+    /// what was never written is not, and what is left is still there when power is back.
     #[test]
     fn every_acknowledged_write_survives_a_power_cut(
         requests in prop::collection::vec((0u64..80, 0u64..24, any::<bool>(), any::<bool>()), 1..120),
-        is_queue in any::<bool>(), write_merging in any::<bool>(), burst in 0u32..30, idle in 0u16..5, cut in 0u64..6000,
+        is_queue in any::<bool>(), write_merging in any::<bool>(),
+        burst in 0u32..30, idle in 0u16..5, cut in 0u64..6000,
     ) {
         let ack_at = if is_queue { AckAt::Queue } else { AckAt::Media };
-        let config = PmConfig { write_merging, burst_ns: burst.into(), write_idle_watermark: idle, banks: 2, ..xpoint(ack_at) };
+        let burst_ns = burst.into();
+        let config = PmConfig { write_merging, burst_ns, write_idle_watermark: idle, banks: 2, ..xpoint(ack_at) };
         let mut bench = Bench::new(config);
         let mut issued = [0u32; 24];
         let mut expected_reads = Vec::new();
@@ -315,8 +318,10 @@ proptest! {
         let mut completions = std::mem::take(&mut bench.completions);
         completions.retain(|completion| completion.answer.class() == DATA && completion.at < ns(cut));
         for Completion { answer, .. } in completions {
-            let oldest = expected_reads.iter().filter(|(line, _)| *line == answer.line.0).map(|(_, version)| *version).min();
-            prop_assert!(oldest.is_some_and(|oldest| answer.version.0 >= oldest && answer.version.0 <= issued[answer.line.0 as usize]));
+            let of_line = expected_reads.iter().filter(|(line, _)| *line == answer.line.0);
+            let oldest = of_line.map(|(_, version)| *version).min();
+            let newest = issued[answer.line.0 as usize];
+            prop_assert!(oldest.is_some_and(|oldest| (oldest..=newest).contains(&answer.version.0)));
         }
         let mut rest = Vec::new();
         let mut next = ns(at);

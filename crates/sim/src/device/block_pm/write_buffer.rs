@@ -1,4 +1,5 @@
-//! The write-combining buffer: blocks of which some lines, or parts of lines, wait to be written, and those that are being written.
+//! The write-combining buffer: blocks of which some lines, or parts of lines, wait to be written, and those that are
+//! being written.
 
 use std::collections::VecDeque;
 
@@ -99,7 +100,8 @@ impl WriteBuffer {
         self.occupied < self.capacity || self.mergeable(block, bank).is_some()
     }
 
-    /// Puts `written`, a part of `block`, into its place; `request` is answered when it is on the medium. True if it joined an earlier write.
+    /// Puts `written`, a part of `block`, into its place; `request` is answered when it is on the medium. True if it
+    /// joined an earlier write.
     pub fn push(&mut self, block: u64, bank: usize, written: BufferedLine, request: Option<Message>) -> bool {
         let place = self.mergeable(block, bank);
         let mut entry = match place.and_then(|index| self.banks[bank].waiting.remove(index)) {

@@ -1,7 +1,9 @@
-//! The state of a DRAM channel: open rows, and for each command the earliest time at which every timing gate lets it through.
+//! The state of a DRAM channel: open rows, and for each command the earliest time at which every timing gate lets it
+//! through.
 //!
-//! [`Channel::earliest`] says when a command may be issued, [`Channel::issue`] issues it and moves the gates of all that may follow. Nothing
-//! here chooses; that is the [scheduler](super::scheduler)'s and the [refresh timer](super::refresh)'s part.
+//! [`Channel::earliest`] says when a command may be issued, [`Channel::issue`] issues it and moves the gates of all
+//! that may follow. Nothing here chooses; that is the [scheduler](super::scheduler)'s and the [refresh
+//! timer](super::refresh)'s part.
 
 use std::ops::Range;
 

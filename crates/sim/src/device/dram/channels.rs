@@ -1,4 +1,5 @@
-//! Several channels of DRAM behind one controller: each is a [`Dram`] of its own, and nothing is shared but the way there.
+//! Several channels of DRAM behind one controller: each is a [`Dram`] of its own, and nothing is shared but the way
+//! there.
 
 use super::{Dram, DramConfig};
 use crate::device::medium::Completion;

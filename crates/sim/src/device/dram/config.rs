@@ -9,8 +9,9 @@ use crate::line::LINE_BYTES;
 
 /// DDR SDRAM and its controller: one channel, or several alike.
 ///
-/// Timing parameters carry the names of the JEDEC standards (JESD79-4 for DDR4). They are given in ns and used in whole clock cycles, rounded
-/// up by the rounding rule of JESD79-4 (chapter 13.5), which forgives 2.6 % of a cycle for periods such as 0.833 ns that are rounded themselves.
+/// Timing parameters carry the names of the JEDEC standards (JESD79-4 for DDR4). They are given in ns and used in whole
+/// clock cycles, rounded up by the rounding rule of JESD79-4 (chapter 13.5), which forgives 2.6 % of a cycle for
+/// periods such as 0.833 ns that are rounded themselves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct DramConfig {
@@ -18,7 +19,8 @@ pub struct DramConfig {
     #[garde(range(min = 256, max = 16_777_216))]
     #[schemars(range(min = 256, max = 16_777_216))]
     pub capacity_mib: u64,
-    /// Channels, each with queues, banks and a data bus of its own: 1, 2, 4, 8 or 16. Consecutive blocks of 256 bytes lie in consecutive channels.
+    /// Channels, each with queues, banks and a data bus of its own: 1, 2, 4, 8 or 16. Consecutive blocks of 256 bytes
+    /// lie in consecutive channels.
     #[garde(custom(power_of_two_up_to_16))]
     #[schemars(range(min = 1, max = 16))]
     #[serde(default = "one")]
@@ -27,8 +29,8 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub controller_latency_ns: f64,
-    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete there, of a read that finds its
-    /// line there; in ns.
+    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete
+    /// there, of a read that finds its line there; in ns.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub queue_answer_ns: f64,
@@ -48,16 +50,17 @@ pub struct DramConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_low_watermark: u16,
-    /// How many writes stay in the queue while no read waits, so that later ones find them there. When
-    /// more do, they are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it can be.
+    /// How many writes stay in the queue while no read waits, so that later ones find them there. When more do, they
+    /// are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it
+    /// can be.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_idle_watermark: u16,
     /// How reads and writes take turns.
     #[garde(skip)]
     pub write_turns: WriteTurns,
-    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its turn, if it waits. Without effect with
-    /// `reads_first`.
+    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its
+    /// turn, if it waits. Without effect with `reads_first`.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
@@ -65,8 +68,9 @@ pub struct DramConfig {
     #[garde(skip)]
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap). Without effect
-    /// with `scheduling = "each_request"`, where `row_accesses` alone keeps a row from being preferred for ever.
+    /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
+    /// Without effect with `scheduling = "each_request"`, where `row_accesses` alone keeps a row from being preferred
+    /// for ever.
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub row_hit_cap: u16,
@@ -178,15 +182,16 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub t_rfc_ns: f64,
-    /// tREFI: between two refreshes of a rank, in ns. At least twice the sum of the other timing parameters, so that accesses get their turn.
+    /// tREFI: between two refreshes of a rank, in ns. At least twice the sum of the other timing parameters, so that
+    /// accesses get their turn.
     #[garde(range(min = self.refresh_interval_ns_min(), max = 1_000_000.0))]
     #[schemars(range(min = 1.0, max = 1_000_000.0))]
     pub t_refi_ns: f64,
 }
 
 impl DramConfig {
-    /// The shortest time between refreshes that lets requests through: a refresh, with the precharges before it and a whole access after it, takes
-    /// at most the sum of all timing parameters, and as much again is left for others.
+    /// The shortest time between refreshes that lets requests through: a refresh, with the precharges before it and a
+    /// whole access after it, takes at most the sum of all timing parameters, and as much again is left for others.
     pub fn refresh_interval_ns_min(&self) -> f64 {
         let clock = self.t_ck_ns * f64::from(self.burst_length);
         let row = self.t_rcd_ns + self.t_rp_ns + self.t_ras_ns + self.t_faw_ns + self.t_rrd_s_ns + self.t_rrd_l_ns;
@@ -203,10 +208,11 @@ pub enum Scheduling {
     /// A command. A request for another row is overtaken by accesses to the open row as long as that is not precharged.
     #[default]
     EachCommand,
-    /// A request, the one whose data can come first, with all of its commands, which nothing that comes later overtakes. The next one is chosen tRP + tRCD before
-    /// its RD or WR could follow without a gap. Commands of different requests do not compete for the command bus. After gem5's memory controller, in which also a
-    /// read keeps its place in the queue until its data are back, commands are limited to so many in a time, and where no hit can follow without a gap
-    /// one whose row can be opened meanwhile goes before hits.
+    /// A request, the one whose data can come first, with all of its commands, which nothing that comes later
+    /// overtakes. The next one is chosen tRP + tRCD before its RD or WR could follow without a gap. Commands of
+    /// different requests do not compete for the command bus. After gem5's memory controller, in which also a read
+    /// keeps its place in the queue until its data are back, commands are limited to so many in a time, and where no
+    /// hit can follow without a gap one whose row can be opened meanwhile goes before hits.
     EachRequest,
 }
 
@@ -216,20 +222,24 @@ pub enum Scheduling {
 pub enum PagePolicy {
     /// It stays open until another row of the bank is wanted.
     Open,
-    /// An access precharges the bank if others of its kind, read or write, are queued for other rows of it and none for this one.
+    /// An access precharges the bank if others of its kind, read or write, are queued for other rows of it and none for
+    /// this one.
     OpenAdaptive,
     /// The last queued access to it precharges the bank (RD or WR with auto-precharge).
     Closed,
 }
 
-/// Which bits of a line's number choose rank, bank group, bank and column, from the most significant to the least. The row is what is left.
+/// Which bits of a line's number choose rank, bank group, bank and column, from the most significant to the least. The
+/// row is what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AddressMapping {
     /// Row, rank, bank, bank group, column: consecutive lines fill a row of one bank, and pay tCCD_L each.
     RoRaBaBgCo,
-    /// Row, column, rank, bank, bank group: consecutive lines go to different banks, in all bank groups and ranks in turn.
+    /// Row, column, rank, bank, bank group: consecutive lines go to different banks, in all bank groups and ranks in
+    /// turn.
     RoCoRaBaBg,
-    /// Row, rank, bank, column, bank group: consecutive lines fill one row in each bank group side by side, and pay tCCD_S each.
+    /// Row, rank, bank, column, bank group: consecutive lines fill one row in each bank group side by side, and pay
+    /// tCCD_S each.
     RoRaBaCoBg,
 }
 

@@ -1,7 +1,8 @@
 //! Refreshes the ranks of a channel, each once in tREFI.
 //!
-//! For a rank whose refresh is due no further command of a request is chosen; its open rows are closed, then REF blocks it for tRFC. The ranks take
-//! turns within tREFI. No event is spent on an idle channel: what was missed is made up for, at the times at which it would have happened.
+//! For a rank whose refresh is due no further command of a request is chosen; its open rows are closed, then REF blocks
+//! it for tRFC. The ranks take turns within tREFI. No event is spent on an idle channel: what was missed is made up
+//! for, at the times at which it would have happened.
 
 use super::channel::{Channel, Command};
 use crate::time::{Duration, Time};

@@ -1,12 +1,14 @@
-//! FR-FCFS: first ready, first come first served, with a cap on how long an open row may be preferred. Commands are chosen one by one; or a request
-//! is, with all of its commands ([`Scheduler::choose_request`]).
+//! FR-FCFS: first ready, first come first served, with a cap on how long an open row may be preferred. Commands are
+//! chosen one by one; or a request is, with all of its commands ([`Scheduler::choose_request`]).
 //!
-//! Of all commands that the queued requests need next, the one that can be issued first goes first; among those of the same time RD and WR
-//! go before ACT and PRE, older requests before younger ones (Rixner et al., ISCA 2000). A row is not closed while queued requests hit it, unless
-//! so many of them have passed an older request for another row of the bank (the cap of Mutlu and Moscibroda, MICRO 2007).
+//! Of all commands that the queued requests need next, the one that can be issued first goes first; among those of the
+//! same time RD and WR go before ACT and PRE, older requests before younger ones (Rixner et al., ISCA 2000). A row is
+//! not closed while queued requests hit it, unless so many of them have passed an older request for another row of the
+//! bank (the cap of Mutlu and Moscibroda, MICRO 2007).
 //!
-//! A request whose row has been opened for it waits at its bank, which opens no other row until it is served, whichever kind has its turn. Those at banks
-//! are served in the order of their kind: no write passes a read, and no more reads pass a write than the cap says.
+//! A request whose row has been opened for it waits at its bank, which opens no other row until it is served, whichever
+//! kind has its turn. Those at banks are served in the order of their kind: no write passes a read, and no more reads
+//! pass a write than the cap says.
 
 use super::channel::{BankId, Channel, Command};
 use super::refresh::Refresh;
@@ -61,8 +63,8 @@ impl Scheduler {
         *accesses == self.row_accesses
     }
 
-    /// Chooses among the requests of `queue`, oldest first, all writes or all reads, and those `at_banks`, reads and writes, whose rows were opened in this
-    /// order. None if all of them wait for a refresh.
+    /// Chooses among the requests of `queue`, oldest first, all writes or all reads, and those `at_banks`, reads and
+    /// writes, whose rows were opened in this order. None if all of them wait for a refresh.
     pub fn choose(
         &self,
         queue: &[Pending],
@@ -93,7 +95,8 @@ impl Scheduler {
         // The banks whose open row a request hits; found out when it first matters.
         let mut hits: Option<Set> = None;
         let mut best = Best::default();
-        // Whether the oldest of those `at_banks` that can go writes. It would never find the bus free if the other kind kept passing it.
+        // Whether the oldest of those `at_banks` that can go writes. It would never find the bus free if the other kind
+        // kept passing it.
         let mut oldest_writes: Option<bool> = None;
         for (index, pending) in at_banks.iter().enumerate() {
             let Pending { bank, row, .. } = *pending;
@@ -151,8 +154,9 @@ impl Scheduler {
         best.decision
     }
 
-    /// Chooses the request of `queue`, oldest first, all writes or all reads, whose RD or WR can come first; among those of the same time one that hits an
-    /// open row goes before others, an older one before younger ones. None if the ranks of all are being refreshed.
+    /// Chooses the request of `queue`, oldest first, all writes or all reads, whose RD or WR can come first; among
+    /// those of the same time one that hits an open row goes before others, an older one before younger ones. None if
+    /// the ranks of all are being refreshed.
     pub fn choose_request(&self, queue: &[Pending], channel: &Channel, refresh: &Refresh, now: Time) -> Option<usize> {
         let timing = channel.timing();
         let first_data = |pending: &Pending| {
@@ -207,7 +211,8 @@ impl Scheduler {
     }
 }
 
-/// The best command so far: the one that can be issued first, RD and WR before others, of equal ones that which was offered first.
+/// The best command so far: the one that can be issued first, RD and WR before others, of equal ones that which was
+/// offered first.
 #[derive(Default)]
 struct Best {
     decision: Option<Decision>,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::time::{Duration, Time};
 
-/// Reservations of the bus, each as long as one line takes. A read reserves it ahead for the time its data will be there, so a later
-/// request may find a gap before that.
+/// Reservations of the bus, each as long as one line takes. A read reserves it ahead for the time its data will be
+/// there, so a later request may find a gap before that.
 #[derive(Clone, Debug)]
 pub struct Bus {
     burst: Duration,
@@ -19,7 +19,8 @@ impl Bus {
         Bus { burst, reserved: VecDeque::new() }
     }
 
-    /// Reserves the bus for one line from the first time that is free for long enough, not before `from`; gives the end.
+    /// Reserves the bus for one line from the first time that is free for long enough, not before `from`; gives the
+    /// end.
     pub fn reserve(&mut self, from: Time, now: Time) -> Time {
         if self.burst == Duration::ZERO {
             return from;

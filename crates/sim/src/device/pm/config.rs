@@ -8,7 +8,8 @@ use crate::device::block_pm::BlockConfig;
 use crate::device::dram::config::whole_lines;
 use crate::device::write_drain::WriteTurns;
 
-/// A persistent medium of independent banks and its controller: accessed line by line, or, with `[pm.block]`, in whole rows.
+/// A persistent medium of independent banks and its controller: accessed line by line, or, with `[pm.block]`, in whole
+/// rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct PmConfig {
@@ -20,8 +21,8 @@ pub struct PmConfig {
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub controller_latency_ns: f64,
-    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete there, of a read that finds its
-    /// line there; in ns.
+    /// Time in the controller's pipeline on the way out of answers that a queue gives: of a write that is complete
+    /// there, of a read that finds its line there; in ns.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub queue_answer_ns: f64,
@@ -33,7 +34,8 @@ pub struct PmConfig {
     #[garde(range(min = 0.001, max = 1_000_000.0))]
     #[schemars(range(min = 0.001, max = 1_000_000.0))]
     pub write_ns: f64,
-    /// How long a line takes between a bank and the bus, in ns: after its read, before its write. With `[pm.block]` between a buffer and the bus.
+    /// How long a line takes between a bank and the bus, in ns: after its read, before its write. With `[pm.block]`
+    /// between a buffer and the bus.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub send_ns: f64,
@@ -45,11 +47,12 @@ pub struct PmConfig {
     #[garde(custom(whole_lines))]
     #[schemars(range(min = 64, max = 65_536))]
     pub row_bytes: u32,
-    /// Whether a bank keeps the row that it read or wrote last in a buffer, from which it is read without waiting for the medium. Not with `[pm.block]`,
-    /// whose buffers all banks share.
+    /// Whether a bank keeps the row that it read or wrote last in a buffer, from which it is read without waiting for
+    /// the medium. Not with `[pm.block]`, whose buffers all banks share.
     #[garde(custom(not_with_blocks(self.block.is_some() && self.row_buffer)))]
     pub row_buffer: bool,
-    /// How long a line occupies the bus that all banks share, in ns: after its read, before its write. 0, if left out: the bus is no limit.
+    /// How long a line occupies the bus that all banks share, in ns: after its read, before its write. 0, if left out:
+    /// the bus is no limit.
     #[garde(range(min = 0.0, max = 10_000.0))]
     #[schemars(range(min = 0.0, max = 10_000.0))]
     #[serde(default)]
@@ -58,8 +61,8 @@ pub struct PmConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub read_queue_entries: u16,
-    /// Lines that wait to be written or are being written. With `[pm.block]` this is the write-combining buffer, and this and the watermarks count its
-    /// rows.
+    /// Lines that wait to be written or are being written. With `[pm.block]` this is the write-combining buffer, and
+    /// this and the watermarks count its rows.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub write_queue_entries: u16,
@@ -71,37 +74,40 @@ pub struct PmConfig {
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
-    /// How many writes stay in the queue while no read waits, so that later ones find them there. When
-    /// more do, they are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it can be. Without effect with `ack_at = "media"`, where someone waits
-    /// for each.
+    /// How many writes stay in the queue while no read waits, so that later ones find them there. When more do, they
+    /// are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it
+    /// can be. Without effect with `ack_at = "media"`, where someone waits for each.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_idle_watermark: u16,
     /// How reads and writes take turns.
     #[garde(skip)]
     pub write_turns: WriteTurns,
-    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its turn, if it waits. Without effect with
-    /// `reads_first`.
+    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its
+    /// turn, if it waits. Without effect with `reads_first`.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
-    /// How many reads may pass a waiting write of their bank, unless writes are handed over; then the write has its turn. (With `ack_at = "media"` someone waits for it.)
+    /// How many reads may pass a waiting write of their bank, unless writes are handed over; then the write has its
+    /// turn. (With `ack_at = "media"` someone waits for it.)
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub read_bypass_cap: u16,
-    /// Writes that the controller has handed over to the banks: they have left the write queue, and each bank does them and its reads in the order
-    /// in which they came, so that a read waits for the writes before it. 0: none is handed over; a write stays in its queue until its bank has written it, and reads may pass it.
-    /// Not with `[pm.block]`.
+    /// Writes that the controller has handed over to the banks: they have left the write queue, and each bank does them
+    /// and its reads in the order in which they came, so that a read waits for the writes before it. 0: none is handed
+    /// over; a write stays in its queue until its bank has written it, and reads may pass it. Not with `[pm.block]`.
     #[garde(range(min = 0, max = 4096), custom(not_with_blocks(self.block.is_some() && self.handed_over_writes > 0)))]
     #[schemars(range(min = 0, max = 4096))]
     pub handed_over_writes: u16,
-    /// Whether a write to a line (a row, with `[pm.block]`) that is queued already, and whose writing has not begun, joins it in its place.
+    /// Whether a write to a line (a row, with `[pm.block]`) that is queued already, and whose writing has not begun,
+    /// joins it in its place.
     #[garde(skip)]
     pub write_merging: bool,
     /// Where a write is complete.
     #[garde(skip)]
     pub ack_at: AckAt,
-    /// With this table the medium is accessed in whole rows, with buffers between its banks and the bus; without it, line by line.
+    /// With this table the medium is accessed in whole rows, with buffers between its banks and the bus; without it,
+    /// line by line.
     #[garde(dive)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockConfig>,

@@ -1,8 +1,8 @@
 //! Banks that are handed everything at once.
 //!
-//! The controller sends a read to its bank as it comes, and a write when the bus has its turn for it. A bank does both in the order in which it got
-//! them, so when it will have a line is known from the start; the controller fetches lines over the bus in the order in which they come to be
-//! there. What gem5's NVM interface does.
+//! The controller sends a read to its bank as it comes, and a write when the bus has its turn for it. A bank does both
+//! in the order in which it got them, so when it will have a line is known from the start; the controller fetches lines
+//! over the bus in the order in which they come to be there. What gem5's NVM interface does.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -380,8 +380,8 @@ fn the_durable_version_is_never_ahead_of_the_medium_when_the_queue_is_volatile()
 }
 
 proptest! {
-    /// Random traffic, a power cut at any time: what was acknowledged is there, what was never written is not, and what is
-    /// left is written when power is back.
+    /// Random traffic, a power cut at any time: what was acknowledged is there, what was never written is not, and what
+    /// is left is written when power is back.
     #[test]
     fn every_acknowledged_write_survives_a_power_cut(
         requests in prop::collection::vec((0u64..80, 0u64..12, any::<bool>()), 1..80),

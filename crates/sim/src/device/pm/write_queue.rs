@@ -55,8 +55,8 @@ pub struct QueuedLine {
 }
 
 impl WriteQueue {
-    /// A queue of `capacity` lines for `banks` banks, in which writes to one line merge or not; lines leave it when they are handed over to their
-    /// banks, or when they are written.
+    /// A queue of `capacity` lines for `banks` banks, in which writes to one line merge or not; lines leave it when
+    /// they are handed over to their banks, or when they are written.
     pub fn new(capacity: usize, banks: usize, merges: bool, hands_over: bool) -> WriteQueue {
         let banks = vec![BankWrites::default(); banks];
         WriteQueue { capacity, merges, hands_over, waiting: 0, writing: 0, pushed: 0, banks }

@@ -1,4 +1,5 @@
-//! A host bridge with DRAM and PM behind it, under random traffic and with hardly any credits: nothing gets stuck, and nobody reads what is old.
+//! A host bridge with DRAM and PM behind it, under random traffic and with hardly any credits: nothing gets stuck, and
+//! nobody reads what is old.
 
 use proptest::prelude::*;
 

@@ -25,7 +25,8 @@ fn answers_leave_by_the_port_of_their_request_whatever_its_tag() {
     bench.arrives_at(PORTS[0], 0, tagged(10, 7));
     bench.arrives_at(PORTS[1], 0, tagged(20, 7));
     bench.arrives_at(PORTS[1], 0, Message { tag: Tag(7), ..write(30, 4) });
-    // The write is answered from the queue: 10 ns in, 10 ns out, a flit, 5 ns of flight. The bank takes 100 ns for each read, two flits carry it.
+    // The write is answered from the queue: 10 ns in, 10 ns out, a flit, 5 ns of flight. The bank takes 100 ns for each
+    // read, two flits carry it.
     assert_eq!(bench.answers(), [(26_000, 30), (127_000, 10), (227_000, 20)]);
     assert_eq!(bench.ports, [PORTS[1], PORTS[0], PORTS[1]]);
     assert!(bench.messages.iter().all(|message| message.tag == Tag(7)));
@@ -48,7 +49,8 @@ fn ports_share_the_medium_in_turn() {
     assert_eq!(lines, [0, 1, 10, 2, 11, 3]);
     let times: Vec<u64> = answers.iter().map(|(time, _)| *time).collect();
     assert_eq!(times, [127_000, 227_000, 327_000, 427_000, 527_000, 627_000]);
-    // Each port's head waits until the medium has room for it: read 1 no time at all, read 10 as long as read 1 is queued, then each two reads long.
+    // Each port's head waits until the medium has room for it: read 1 no time at all, read 10 as long as read 1 is
+    // queued, then each two reads long.
     let stats = bench.device.counters();
     assert_eq!((stats.read_queue_full, stats.read_queue_full_ps), (5, 99_000 + 3 * 200_000));
 }

@@ -1,8 +1,9 @@
 //! One host between a program written by hand and a memory that answers when it is told to.
 //!
-//! The caches hold all of the program's code from the start, and translation costs nothing unless a test asks for it, so that what a test
-//! counts in cycles is what it is about. Where the numbers come from: an instruction dispatches in the cycle its core is at (0 at the start), its
-//! operands are there one cycle later, it commits one cycle after its result, and a thread ends when everything it did has taken effect.
+//! The caches hold all of the program's code from the start, and translation costs nothing unless a test asks for it,
+//! so that what a test counts in cycles is what it is about. Where the numbers come from: an instruction dispatches in
+//! the cycle its core is at (0 at the start), its operands are there one cycle later, it commits one cycle after its
+//! result, and a thread ends when everything it did has taken effect.
 
 pub mod assembler;
 mod memory;
@@ -63,7 +64,8 @@ pub struct Setup {
 pub type Decoder = fn(&Program) -> Vec<DecodedBlock>;
 
 impl Setup {
-    /// One core of the machine `pcs-table1` whose translation costs nothing, nor the way from a first level's fill to the core, with each `PATH=VALUE` of `sets`.
+    /// One core of the machine `pcs-table1` whose translation costs nothing, nor the way from a first level's fill to
+    /// the core, with each `PATH=VALUE` of `sets`.
     pub fn machine(sets: &[&str]) -> Setup {
         Setup { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Setup::default() }
     }

@@ -1,4 +1,5 @@
-//! 6xx: the same program gives the same result, from the start and from any snapshot; and random programs come to their end with nothing lost.
+//! 6xx: the same program gives the same result, from the start and from any snapshot; and random programs come to their
+//! end with nothing lost.
 
 use std::collections::HashMap;
 
@@ -65,7 +66,8 @@ enum Step {
     },
 }
 
-/// Addresses in a few lines of a few pages each of DRAM and PM, aligned or not; some accesses there cross into another line, or another page.
+/// Addresses in a few lines of a few pages each of DRAM and PM, aligned or not; some accesses there cross into another
+/// line, or another page.
 fn address() -> impl Strategy<Value = u64> {
     (any::<bool>(), 0..3u64, 0..8u64, 0..64u64).prop_map(|(is_pm, page, line, offset)| {
         let memory = if is_pm { PM } else { DRAM };
@@ -242,7 +244,10 @@ proptest! {
 
     #[test]
     fn h602_programs_with_regions_lose_no_store_to_pm_either(
-        steps in vec((0..3u32, prop_oneof![8 => step(), 1 => any::<bool>().prop_map(|begins| Step::Boundary { begins })]), 1..150),
+        steps in vec(
+            (0..3u32, prop_oneof![8 => step(), 1 => any::<bool>().prop_map(|begins| Step::Boundary { begins })]),
+            1..150,
+        ),
         which in 0..8usize,
         cold in any::<bool>(),
     ) {
@@ -292,7 +297,8 @@ proptest! {
         prop_assert_eq!(account(&bench), account(&snapshot));
         prop_assert_eq!(bench.host().forced_waits(), 0);
         prop_assert_eq!(bench.caches().counters().stale_reads, 0);
-        let lines: Vec<(LineAddress, u32)> = stores.iter().map(|(&line, &count)| (bench.line(line * 64), count)).collect();
+        let lines: Vec<(LineAddress, u32)> =
+            stores.iter().map(|(&line, &count)| (bench.line(line * 64), count)).collect();
         for (line, count) in lines {
             let in_memory = bench.memory.versions.get(&line).copied().unwrap_or_default();
             prop_assert_eq!(bench.caches().newest_version(line).max(in_memory).0, count, "{:?}", line);

@@ -74,7 +74,8 @@ fn h803_a_spin_loop_waits_for_the_write_that_ended_it_and_for_nothing_else() {
 #[test]
 fn h804_waiting_completes_nothing_that_the_thread_has_under_way() {
     let mut script = with_order(1);
-    // A flush of thread 0 is under way when it waits, and thread 1 writes at once: nothing says that the flush is complete when it goes on.
+    // A flush of thread 0 is under way when it waits, and thread 1 writes at once: nothing says that the flush is
+    // complete when it goes on.
     script.run(0, &[store(RBX, RCX, PM), clwb(RBX, PM)]);
     comes_after(&mut script, 0, 1, 1);
     reads(&mut script, 0, 0);

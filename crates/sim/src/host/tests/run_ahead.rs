@@ -7,7 +7,8 @@ use crate::message::{Cause, Opcode};
 /// Run-ahead of the machine on the bench, in cycles.
 const WINDOW: u64 = 400;
 
-/// A thread stores to `PM` after so many multiplications, each of which waits for the one before; another does `other` at once.
+/// A thread stores to `PM` after so many multiplications, each of which waits for the one before; another does `other`
+/// at once.
 fn late_store(multiplications: usize, other: &Instruction) -> Bench {
     let mut script = threads(1);
     let mut work = repeated(multiplications, &multiply(RAX, RAX));

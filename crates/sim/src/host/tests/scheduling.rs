@@ -177,8 +177,8 @@ fn two_lines_of_code(number: usize) -> Vec<Instruction> {
 
 #[test]
 fn h113_a_thread_keeps_its_core_until_it_has_executed_something_however_short_the_slice() {
-    // Blocks whose lines are in the same sets of every cache, and a slice shorter than it takes to fetch the first one's: who leaves the core while
-    // the second is fetched loses both to the other.
+    // Blocks whose lines are in the same sets of every cache, and a slice shorter than it takes to fetch the first
+    // one's: who leaves the core while the second is fetched loses both to the other.
     let mut script = threads(1);
     (0..8 * 6).for_each(|number| _ = script.place(&two_lines_of_code(number)));
     for round in 0..3 {

@@ -1,6 +1,8 @@
-//! An instruction set that exists in this file alone runs through cores, caches and host: they know micro-operations, and nothing of who decoded them.
+//! An instruction set that exists in this file alone runs through cores, caches and host: they know micro-operations,
+//! and nothing of who decoded them.
 //!
-//! Its flushes and fences have the attributes of AArch64's. An instruction is one byte; registers and addresses are as the record's slots say.
+//! Its flushes and fences have the attributes of AArch64's. An instruction is one byte; registers and addresses are as
+//! the record's slots say.
 
 use super::*;
 use crate::cache::array::State;
@@ -24,7 +26,8 @@ const ROI_BEGIN: u8 = 9;
 
 /// From a flush's turn in the store queue to the memory's acknowledgement.
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;
-/// The turn of a store or flush that is the first instruction: it dispatches in 0, issues in 1, is complete in 2 and commits in 3.
+/// The turn of a store or flush that is the first instruction: it dispatches in 0, issues in 1, is complete in 2 and
+/// commits in 3.
 const FIRST_TURN: u64 = 4;
 
 fn operation_of(instruction: u8) -> Operation {

@@ -332,7 +332,8 @@ fn h222_a_condition_s_waiter_whose_signal_is_missing_takes_its_mutex() {
 
 #[test]
 fn h223_what_is_remembered_of_wakes_does_not_grow_with_the_record() {
-    // Two threads signal whom nobody waits for, one of them lagging behind, while a third only computes and the first waits for all.
+    // Two threads signal whom nobody waits for, one of them lagging behind, while a third only computes and the first
+    // waits for all.
     let mut script = threads(3);
     for round in 0..20_000 {
         for thread in 1..3 {

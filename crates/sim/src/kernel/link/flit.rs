@@ -1,7 +1,7 @@
 //! The formats of flits: what they hold, what of it may be lost, and how an error is handled.
 //!
-//! From the CXL 3.1 specification, chapter 4 (link layers: 4.2 for 68-byte flits, 4.3 for 256-byte flits) and chapter 6 (framing, CRC, FEC); tables
-//! and figures recalled, not read again.
+//! From the CXL 3.1 specification, chapter 4 (link layers: 4.2 for 68-byte flits, 4.3 for 256-byte flits) and chapter 6
+//! (framing, CRC, FEC); tables and figures recalled, not read again.
 //!
 //! | | 68 bytes | 256 bytes | 256 bytes, latency-optimised |
 //! |---|---|---|---|
@@ -41,8 +41,9 @@ impl FlitFormat {
         }
     }
 
-    /// Control flits that ask for a retry, and those that announce it. 68 bytes: five RETRY.Frame and the RETRY.Req or RETRY.Ack (CXL 3.1, 4.2.8.2;
-    /// recalled). 256 bytes: a standard NAK is a field in the header of the next flit, and what is sent again follows without announcement.
+    /// Control flits that ask for a retry, and those that announce it. 68 bytes: five RETRY.Frame and the RETRY.Req or
+    /// RETRY.Ack (CXL 3.1, 4.2.8.2; recalled). 256 bytes: a standard NAK is a field in the header of the next flit, and
+    /// what is sent again follows without announcement.
     pub fn retry_handshake_flits(self) -> (u64, u64) {
         match self {
             FlitFormat::Bytes68 => (6, 6),
@@ -52,8 +53,9 @@ impl FlitFormat {
 
     /// The probability that a flit must be sent again where each bit is wrong with probability `bit_error_rate`.
     ///
-    /// 68 bytes: any wrong bit of the 66 bytes that the CRC covers. 256 bytes: the FEC is three interleaved codes over 86, 85 and 85 bytes, each
-    /// of which mends one byte; a flit is lost when two bytes of one code are wrong. Errors that a CRC does not notice are left out.
+    /// 68 bytes: any wrong bit of the 66 bytes that the CRC covers. 256 bytes: the FEC is three interleaved codes over
+    /// 86, 85 and 85 bytes, each of which mends one byte; a flit is lost when two bytes of one code are wrong. Errors
+    /// that a CRC does not notice are left out.
     pub fn retry_probability(self, bit_error_rate: f64) -> f64 {
         match self {
             FlitFormat::Bytes68 => at_least(1, 66 * 8, bit_error_rate),
@@ -65,8 +67,9 @@ impl FlitFormat {
         }
     }
 
-    /// How many flits it takes to return `credits` of one class. A field of a 68-byte flit's header says 0 or a power of two up to 64, one of a
-    /// 256-byte flit's credit field 0, 1, 4, 8, 12 or 16 (CXL 3.1, tables of credit return encodings; recalled).
+    /// How many flits it takes to return `credits` of one class. A field of a 68-byte flit's header says 0 or a power
+    /// of two up to 64, one of a 256-byte flit's credit field 0, 1, 4, 8, 12 or 16 (CXL 3.1, tables of credit return
+    /// encodings; recalled).
     pub fn flits_to_return(self, credits: u16) -> u64 {
         let credits = u64::from(credits);
         match self {
@@ -78,8 +81,9 @@ impl FlitFormat {
     }
 }
 
-/// The probability that at least `least` of `count` independent things happen, each of which does with `probability`. Summed from small terms, so
-/// that nothing is lost where it is tiny; plain arithmetic only, so that it is the same on every machine.
+/// The probability that at least `least` of `count` independent things happen, each of which does with `probability`.
+/// Summed from small terms, so that nothing is lost where it is tiny; plain arithmetic only, so that it is the same on
+/// every machine.
 fn at_least(least: u32, count: u32, probability: f64) -> f64 {
     let power = |base: f64, exponent: u32| (0..exponent).fold(1.0, |product, _| product * base);
     let term = |happen: u32| {

@@ -43,7 +43,8 @@ impl Packing {
         }
     }
 
-    /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the link.
+    /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the
+    /// link.
     #[inline]
     pub fn ready_at(&self, now: Time) -> Time {
         let (tail, is_full) = match self {

@@ -1,15 +1,18 @@
-//! Packing into 256-byte flits: slot 0 (H, 14 bytes) for a header, 14 generic ones (G, 16 bytes); in the latency-optimised variant slot 8 is a short one
-//! (HS, 10 bytes) for a header.
+//! Packing into 256-byte flits: slot 0 (H, 14 bytes) for a header, 14 generic ones (G, 16 bytes); in the
+//! latency-optimised variant slot 8 is a short one (HS, 10 bytes) for a header.
 //!
 //! The rules (CXL 3.1, 4.3.2 to 4.3.4, with the tables of slot formats and of messages per 128-byte group; recalled):
-//! - A header fills a slot or shares it with others, as the slot formats of the protocols say, and the slots 0 to 7, and those from 8 on, take so many
-//!   headers of a class at most (`message/mem.rs` has those of CXL.mem).
-//! - Data take G slots only, in the order of their headers and without gaps. H and HS are packed whether data roll over or not.
+//! - A header fills a slot or shares it with others, as the slot formats of the protocols say, and the slots 0 to 7,
+//!   and those from 8 on, take so many headers of a class at most (`message/mem.rs` has those of CXL.mem).
+//! - Data take G slots only, in the order of their headers and without gaps. H and HS are packed whether data roll over
+//!   or not.
 //! - Of the latency-optimised variant, slots 0 to 6 arrive with the first half. (Slot 7 lies across its CRC.)
 //!
-//! A flit is packed 64 bytes at a time, like a 68-byte flit: a message may go into a later quarter of one that has started.
+//! A flit is packed 64 bytes at a time, like a 68-byte flit: a message may go into a later quarter of one that has
+//! started.
 //!
-//! Simplified: a header goes into the first slot that can take it, not into the best; the variant's first half never waits for the FEC.
+//! Simplified: a header goes into the first slot that can take it, not into the best; the variant's first half never
+//! waits for the FEC.
 
 use super::headers::{Headers, MAX_IN_GROUP_256, may_share, takes};
 use super::packing::Placement;

@@ -1,13 +1,16 @@
-//! Packing into 68-byte flits: a header slot (H) that shares its 16 bytes with the flit's header, and three generic ones (G).
+//! Packing into 68-byte flits: a header slot (H) that shares its 16 bytes with the flit's header, and three generic
+//! ones (G).
 //!
 //! The rules (CXL 3.1, 4.2.3 slot formats, 4.2.5 packing rules; recalled):
-//! - A header fills a slot or shares it with others, as the slot formats of the protocols say, and a flit has so many headers of a class at most
-//!   (`message/mem.rs` has those of CXL.mem).
-//! - A message's 16-byte pieces of data follow its header, in order, in the next slots that are free; slot 0 of a flit with a header takes none.
-//! - Data that do not fit roll over. Up to three pieces take slots 1 to 3 of the next flit, in whose slot 0 a header may go; of more than three,
-//!   four fill a flit without headers (an all-data flit).
+//! - A header fills a slot or shares it with others, as the slot formats of the protocols say, and a flit has so many
+//!   headers of a class at most (`message/mem.rs` has those of CXL.mem).
+//! - A message's 16-byte pieces of data follow its header, in order, in the next slots that are free; slot 0 of a flit
+//!   with a header takes none.
+//! - Data that do not fit roll over. Up to three pieces take slots 1 to 3 of the next flit, in whose slot 0 a header
+//!   may go; of more than three, four fill a flit without headers (an all-data flit).
 //!
-//! Simplified: a header goes into the latest slot that can take it, not into the best; CXL.io is not there to share a flit.
+//! Simplified: a header goes into the latest slot that can take it, not into the best; CXL.io is not there to share a
+//! flit.
 
 use super::headers::{Headers, MAX_IN_FLIT_68, may_share};
 use super::packing::Placement;

@@ -1,7 +1,7 @@
 //! Two ends of one link with nothing behind them: what a link sustains, and whether it loses anything.
 //!
-//! One end sends requests of CXL.mem, the other answers that belong to no request: the link knows no difference. This is what the comparison `flits`
-//! measures.
+//! One end sends requests of CXL.mem, the other answers that belong to no request: the link knows no difference. This
+//! is what the comparison `flits` measures.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,8 @@ pub struct Soaked {
     pub replayed_flits: u64,
 }
 
-/// Sends `messages` of `mix` over a link like `link`, the next as soon as there is a credit; the receiver gives places back at once.
+/// Sends `messages` of `mix` over a link like `link`, the next as soon as there is a credit; the receiver gives places
+/// back at once.
 pub fn saturate(link: &LinkConfig, mix: &Mix, messages: u64) -> Saturated {
     let mut queue = EventQueue::default();
     let wires = wired();
@@ -116,8 +117,8 @@ pub fn saturate(link: &LinkConfig, mix: &Mix, messages: u64) -> Saturated {
     }
 }
 
-/// Sends about `messages` in all, of all classes, at random times in both directions of a link like `link`; what arrives keeps its place for a random
-/// time.
+/// Sends about `messages` in all, of all classes, at random times in both directions of a link like `link`; what
+/// arrives keeps its place for a random time.
 pub fn soak(link: &LinkConfig, messages: u64, seed: u64) -> Soaked {
     soak_with(EventQueue::holding_credits(), link, messages, seed)
 }

@@ -1,12 +1,13 @@
 //! Link-level retry: what an error of the wire costs.
 //!
-//! Go-back-N (CXL 3.1, 4.2.8, for 68-byte flits; the standard NAK of PCIe 6.0, 4.2.3.4, for 256-byte flits; recalled): a receiver that finds a flit
-//! wrong drops it and all behind it and asks for a retry; the sender sends that flit again, and all that followed it, as they were. It keeps flits
-//! until they are acknowledged, and stops when it has no place to keep another one.
+//! Go-back-N (CXL 3.1, 4.2.8, for 68-byte flits; the standard NAK of PCIe 6.0, 4.2.3.4, for 256-byte flits; recalled):
+//! a receiver that finds a flit wrong drops it and all behind it and asks for a retry; the sender sends that flit
+//! again, and all that followed it, as they were. It keeps flits until they are acknowledged, and stops when it has no
+//! place to keep another one.
 //!
-//! Simplified: a request for a retry does not wait for a flit that is under way in the other direction, and takes no bandwidth there; acknowledgements
-//! go back with the next flit and never wait for one; what is sent between an error and the request's arrival cannot have an error that matters,
-//! since it is dropped anyway.
+//! Simplified: a request for a retry does not wait for a flit that is under way in the other direction, and takes no
+//! bandwidth there; acknowledgements go back with the next flit and never wait for one; what is sent between an error
+//! and the request's arrival cannot have an error that matters, since it is dropped anyway.
 
 use super::config::LinkConfig;
 use crate::time::{Duration, Time};
@@ -75,8 +76,8 @@ impl Retry {
         self.retry_ps
     }
 
-    /// A flit could start at `start`, and the transmission of the one before it that got through started at `before`. Gives when it does start, and
-    /// when the transmission of it starts that gets through.
+    /// A flit could start at `start`, and the transmission of the one before it that got through started at `before`.
+    /// Gives when it does start, and when the transmission of it starts that gets through.
     pub fn carry(&mut self, start: Time, before: Time) -> (Time, Time) {
         let not_before = if before == Time::ZERO { start } else { before + self.flit_time };
         let mut begins = start;

@@ -1,7 +1,7 @@
 //! When flits go: the time line of one direction of a link.
 //!
-//! Flits follow each other; a new one starts when it is wanted and the link is free. (Real 256-byte flits follow each other without a gap, so that a
-//! message would find an idle one under way and could leave up to a flit earlier.)
+//! Flits follow each other; a new one starts when it is wanted and the link is free. (Real 256-byte flits follow each
+//! other without a gap, so that a message would find an idle one under way and could leave up to a flit earlier.)
 
 use super::config::LinkConfig;
 use super::flit::FlitFormat;
@@ -112,8 +112,9 @@ impl Schedule {
         self.last
     }
 
-    /// A message that could start at `start` meets control flits. One that starts with them takes their credits along; those that were arranged for a
-    /// later instant let it go first. The credit field of a 256-byte flit costs it nothing: the slots of that flit stay free.
+    /// A message that could start at `start` meets control flits. One that starts with them takes their credits along;
+    /// those that were arranged for a later instant let it go first. The credit field of a 256-byte flit costs it
+    /// nothing: the slots of that flit stay free.
     fn start_beside_control(&mut self, start: Time) -> Time {
         if start == self.control.0 {
             self.control = (Time::ZERO, Time::ZERO);
@@ -126,7 +127,8 @@ impl Schedule {
         }
     }
 
-    /// A credit of `class` is to go back at `now`: when it arrives. It takes the next flit that starts, or a control flit if none is arranged.
+    /// A credit of `class` is to go back at `now`: when it arrives. It takes the next flit that starts, or a control
+    /// flit if none is arranged.
     pub fn return_credit(&mut self, class: MessageClass, now: Time) -> Time {
         if self.is_instant() {
             return now + self.latency;

@@ -85,7 +85,8 @@ impl Transmitter {
         }
     }
 
-    /// A buffer place of `class`, which something that came in by this port had, is free again: the credit goes back with the next flit.
+    /// A buffer place of `class`, which something that came in by this port had, is free again: the credit goes back
+    /// with the next flit.
     pub fn return_credit(&mut self, class: MessageClass, context: &mut Context<'_>) {
         let arrival = self.schedule.return_credit(class, context.now());
         context.return_credit(self.port, class, arrival);
@@ -108,12 +109,14 @@ impl Transmitter {
         *credits > 0
     }
 
-    /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the link.
+    /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the
+    /// link.
     pub fn ready_at(&self, now: Time) -> Time {
         self.packing.ready_at(now)
     }
 
-    /// The credits of `class` in hand. Others may have come back without an event and not be taken yet, until all is at rest.
+    /// The credits of `class` in hand. Others may have come back without an event and not be taken yet, until all is at
+    /// rest.
     pub fn credits(&self, class: MessageClass) -> u16 {
         self.credits[class.index()]
     }

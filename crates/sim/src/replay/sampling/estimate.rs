@@ -1,8 +1,10 @@
 //! From measured intervals to the whole program: means and ratios with 95 % confidence intervals.
 //!
-//! A mean latency of the whole program is a ratio of two sums over intervals, latency to requests; a rate is one of two counts. Its variance is that of the linearised ratio (Cochran, Sampling Techniques, 3rd edition, chapter 6), its confidence interval uses Student's t with one degree of freedom less
-//! than there are intervals that have anything to say. Intervals of systematic sampling are taken as if they were independent, which overstates the error of a program whose
-//! phases are longer than a period.
+//! A mean latency of the whole program is a ratio of two sums over intervals, latency to requests; a rate is one of two
+//! counts. Its variance is that of the linearised ratio (Cochran, Sampling Techniques, 3rd edition, chapter 6), its
+//! confidence interval uses Student's t with one degree of freedom less than there are intervals that have anything to
+//! say. Intervals of systematic sampling are taken as if they were independent, which overstates the error of a program
+//! whose phases are longer than a period.
 
 use super::regression::{Total, half_width};
 
@@ -20,7 +22,8 @@ pub struct Pair {
 pub struct Estimate {
     /// The ratio of the sums.
     pub value: f64,
-    /// Half the width of the 95 % confidence interval, in the unit of `value`; none if fewer than two intervals have anything to say.
+    /// Half the width of the 95 % confidence interval, in the unit of `value`; none if fewer than two intervals have
+    /// anything to say.
     pub half_width: Option<f64>,
 }
 
@@ -37,8 +40,8 @@ pub fn ratio(pairs: &[Pair]) -> Option<Estimate> {
     Some(Estimate { value, half_width: half_width(&errors, 1).map(|half| half * value.abs()) })
 }
 
-/// The ratio of two totals that were measured in the same intervals, each with what every interval contributes to its error: what goes wrong in both
-/// alike (a phase that is slow under every scheme) cancels out.
+/// The ratio of two totals that were measured in the same intervals, each with what every interval contributes to its
+/// error: what goes wrong in both alike (a phase that is slow under every scheme) cancels out.
 pub fn matched_ratio(above: &Total, below: &Total) -> Option<Estimate> {
     if above.value == 0.0 || below.value == 0.0 {
         return None;
@@ -50,8 +53,8 @@ pub fn matched_ratio(above: &Total, below: &Total) -> Option<Estimate> {
     Some(Estimate { value, half_width: half.map(|half| half * value.abs()) })
 }
 
-/// The ratio of sums of which one counts a part of what the other counts. Where all were of that part, or none, nothing is known of how rare the others
-/// are, and so of the error.
+/// The ratio of sums of which one counts a part of what the other counts. Where all were of that part, or none, nothing
+/// is known of how rare the others are, and so of the error.
 pub fn share(pairs: &[Pair]) -> Option<Estimate> {
     let Estimate { value, half_width } = ratio(pairs)?;
     Some(Estimate { value, half_width: half_width.filter(|_| value > 0.0 && value < 1.0) })
@@ -71,7 +74,8 @@ fn relative_errors(pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
     Some((value, pairs.iter().filter(|pair| pair.denominator > 0.0).map(off).collect()))
 }
 
-/// The 97.5 % quantile of Student's t with `degrees` of freedom (Hill: Algorithm 396, Communications of the ACM 13, 1970), to six digits.
+/// The 97.5 % quantile of Student's t with `degrees` of freedom (Hill: Algorithm 396, Communications of the ACM 13,
+/// 1970), to six digits.
 ///
 /// # Panics
 /// If `degrees` is zero.

@@ -34,7 +34,8 @@ pub struct MeasuredInterval {
     pub rates: Vec<Pair>,
 }
 
-/// The distributions of which each interval takes down its own mean: name in the results, and name among the counters of a host or core.
+/// The distributions of which each interval takes down its own mean: name in the results, and name among the counters
+/// of a host or core.
 pub const MEASURES: [(&str, &str); 5] = [
     ("persist", "memory_border.persists.latency"),
     ("writeback", "memory_border.pm_writebacks.latency"),
@@ -43,7 +44,8 @@ pub const MEASURES: [(&str, &str); 5] = [
     ("fence_stall", "fence_stall"),
 ];
 
-/// The rates of persist buffers that each interval has its own of: name in the results, and names of the two counters, a part and the whole.
+/// The rates of persist buffers that each interval has its own of: name in the results, and names of the two counters,
+/// a part and the whole.
 pub const RATES: [(&str, &str, &str); 2] =
     [("read_hit_rate", "read_hits", "reads"), ("write_coalescing_rate", "writes_coalesced", "writes")];
 
@@ -76,8 +78,8 @@ impl Measured {
 }
 
 impl Sample {
-    /// The total over a stretch of the program of which `totals` is known ([`known_of`]) of what `value` gives for each interval, those of one region
-    /// or all.
+    /// The total over a stretch of the program of which `totals` is known ([`known_of`]) of what `value` gives for each
+    /// interval, those of one region or all.
     pub fn total(
         &self,
         region: Option<usize>,
@@ -144,7 +146,8 @@ impl Sampling {
         self.begun = Some(Begun { time, noticed: system.now(), position, stats: system.stats() });
     }
 
-    /// The interval that has begun ends, in region number `region`; one without instructions, or in which its region ended, is forgotten.
+    /// The interval that has begun ends, in region number `region`; one without instructions, or in which its region
+    /// ended, is forgotten.
     pub fn end(&mut self, boundary: &SampleBoundary, system: &System, region: usize) {
         let Some(begun) = self.begun.take() else { return };
         let instructions = boundary.position - begun.position;
@@ -182,8 +185,8 @@ impl Sampling {
     }
 }
 
-/// What is counted of all instructions, warmed or timed, and what time is likely to follow from: instructions, persists, reads of PM, write-backs to
-/// PM, reads of DRAM, mispredicted branches, flushes, fences.
+/// What is counted of all instructions, warmed or timed, and what time is likely to follow from: instructions,
+/// persists, reads of PM, write-backs to PM, reads of DRAM, mispredicted branches, flushes, fences.
 pub fn known_of(stats: &StatsNode) -> Vec<f64> {
     let requests = |name: &str| {
         let border = |component: &StatsNode| {

@@ -1,12 +1,14 @@
 //! The total of something measured in intervals, helped by what is known of all instructions.
 //!
-//! Functional warming counts persists, misses and mispredictions of the whole program. Where an interval's time follows from its counts, the time of
-//! the whole follows from the whole's counts, whether or not the few bursts of a program fell into intervals as often as they should: the generalised
-//! regression estimator (Särndal, Swensson, Wretman: Model Assisted Survey Sampling, chapter 6).
+//! Functional warming counts persists, misses and mispredictions of the whole program. Where an interval's time follows
+//! from its counts, the time of the whole follows from the whole's counts, whether or not the few bursts of a program
+//! fell into intervals as often as they should: the generalised regression estimator (Särndal, Swensson, Wretman: Model
+//! Assisted Survey Sampling, chapter 6).
 //!
-//! Which counts help is chosen from the same intervals, and what was chosen because it narrows the residuals makes them look narrower than they are. So
-//! the error is not computed from the residuals but by the jackknife (Efron and Tibshirani: An Introduction to the Bootstrap, chapter 11): the whole
-//! estimate, choice included, again without each interval.
+//! Which counts help is chosen from the same intervals, and what was chosen because it narrows the residuals makes them
+//! look narrower than they are. So the error is not computed from the residuals but by the jackknife (Efron and
+//! Tibshirani: An Introduction to the Bootstrap, chapter 11): the whole estimate, choice included, again without each
+//! interval.
 
 use super::estimate::{Estimate, student_t_975};
 
@@ -49,7 +51,8 @@ impl Total {
     }
 }
 
-/// Half the width of the 95 % confidence interval of a sum with these errors; none if there are not more of them than coefficients.
+/// Half the width of the 95 % confidence interval of a sum with these errors; none if there are not more of them than
+/// coefficients.
 pub fn half_width(errors: &[f64], coefficients: usize) -> Option<f64> {
     let degrees = errors.len().checked_sub(coefficients).filter(|degrees| *degrees > 0)?;
     let squares: f64 = errors.iter().map(|error| error * error).sum();
@@ -83,8 +86,9 @@ fn jackknife(observations: &[Observation], totals: &[f64]) -> Option<Vec<f64>> {
     Some((0..all).map(error).collect())
 }
 
-/// The first column always helps; of the others those, one after the other, that make the residuals' confidence interval narrowest, as long as they do:
-/// a count that the sample has met too rarely, or another proportion of, widens it.
+/// The first column always helps; of the others those, one after the other, that make the residuals' confidence
+/// interval narrowest, as long as they do: a count that the sample has met too rarely, or another proportion of, widens
+/// it.
 fn fit_of_choice(observations: &[Observation], totals: &[f64]) -> Option<Total> {
     let most = observations.len() / INTERVALS_PER_COEFFICIENT;
     let mut columns = vec![0];

@@ -1,4 +1,5 @@
-//! One replay from start to end: the run loop, power failure and recovery. Regions of interest, limits and the outcome have files of their own.
+//! One replay from start to end: the run loop, power failure and recovery. Regions of interest, limits and the outcome
+//! have files of their own.
 
 mod limits;
 mod observers;
@@ -39,7 +40,8 @@ pub struct Options {
     pub persist: PersistMode,
     /// Writes to PM out of the last-level caches of all hosts together after which all threads stop where they are.
     pub pm_writes_limit: Option<u64>,
-    /// Instructions of all hosts together after which every thread stops at the end of the block that it is in; warming counts.
+    /// Instructions of all hosts together after which every thread stops at the end of the block that it is in; warming
+    /// counts.
     pub instructions_limit: Option<u64>,
     /// On which cores threads run.
     pub threads: ThreadPlacement,
@@ -181,7 +183,8 @@ impl Simulation {
         }
     }
 
-    /// Handles the next event; if there is none and the program has not ended, ends one wait. Says whether there was anything to do.
+    /// Handles the next event; if there is none and the program has not ended, ends one wait. Says whether there was
+    /// anything to do.
     #[inline]
     pub fn step(&mut self) -> bool {
         match self.system.step() {
@@ -292,7 +295,8 @@ impl Simulation {
         SimulationError::Deadlock { time: self.system.now(), waiting: self.system.waiting() }
     }
 
-    /// No event is left. What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and cannot go on is.
+    /// No event is left. What a persist buffer keeps, or a write queue, is no deadlock; what is under way there and
+    /// cannot go on is.
     fn check_rest(&self) -> Result<(), SimulationError> {
         if self.system.is_finished() && self.system.is_idle() { Ok(()) } else { Err(self.deadlock()) }
     }

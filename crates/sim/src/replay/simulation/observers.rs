@@ -22,8 +22,8 @@ impl Simulation {
         self.system.hosts_mut().for_each(Host::log_stores);
     }
 
-    /// Starts counting which instructions persist and which fences wait for them, over the time that is measured; [`Host::persist_sites`] has the
-    /// counts. To be called before the first step.
+    /// Starts counting which instructions persist and which fences wait for them, over the time that is measured;
+    /// [`Host::persist_sites`] has the counts. To be called before the first step.
     pub fn log_persist_sites(&mut self) {
         let counts = self.region_start.is_some();
         for host in self.system.hosts_mut() {
@@ -40,7 +40,8 @@ impl Simulation {
         self.region_start = Some(RegionStart::noticed_now(&mut self.system, Time::ZERO));
     }
 
-    /// Makes synchronisation happen in its recorded order; to be called before the first step, with the program of each host.
+    /// Makes synchronisation happen in its recorded order; to be called before the first step, with the program of each
+    /// host.
     ///
     /// # Errors
     /// If a record cannot be read.

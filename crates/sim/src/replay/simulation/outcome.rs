@@ -29,10 +29,11 @@ pub struct Interval {
     pub start: Time,
     /// Its end: the last of `host_ends`.
     pub end: Time,
-    /// When each host came to the end of its region, or of its program; the beginning for a host that was at its end before.
+    /// When each host came to the end of its region, or of its program; the beginning for a host that was at its end
+    /// before.
     pub host_ends: Vec<Time>,
-    /// Over how long it was counted: from the event that began it to the event that ended it, and at the end of a replay until what was under way
-    /// has come to rest.
+    /// Over how long it was counted: from the event that began it to the event that ended it, and at the end of a
+    /// replay until what was under way has come to rest.
     pub counted: Duration,
     /// What was counted in it.
     pub stats: StatsNode,
@@ -104,7 +105,8 @@ impl Simulation {
         })
     }
 
-    /// Waits at words of which nothing says what ended them, in records of versions that say so, or of those that do not.
+    /// Waits at words of which nothing says what ended them, in records of versions that say so, or of those that do
+    /// not.
     fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
         let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
         hosts.map(Host::unnamed_waits).sum()
@@ -127,7 +129,8 @@ impl Simulation {
     }
 }
 
-/// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program that was recorded; empty if it is.
+/// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program
+/// that was recorded; empty if it is.
 fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
     let mut reasons = Vec::new();
     if forced_waits > 0 {

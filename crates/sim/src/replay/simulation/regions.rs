@@ -30,8 +30,9 @@ impl RegionStart {
 }
 
 impl Simulation {
-    /// Nothing is under way, and hosts that time their regions together are not at their end. One that waits at no boundary lacks a wake. If there is
-    /// none, a region is over; hosts that have left it go on until all have come to the next one, which then begins. Whether there was anything to do.
+    /// Nothing is under way, and hosts that time their regions together are not at their end. One that waits at no
+    /// boundary lacks a wake. If there is none, a region is over; hosts that have left it go on until all have come to
+    /// the next one, which then begins. Whether there was anything to do.
     pub(super) fn meet(&mut self) -> bool {
         if self.system.unblock_within_regions() {
             return true;

@@ -1,8 +1,8 @@
 //! The persist buffer with time: how long the controller (PBC) takes, and the messages behind the packets.
 //!
-//! While the controller handles a packet nothing else changes the tables, so each piece of work costs one event: its lookup is done when it
-//! begins, the rest when its accesses are over, which is when it sends what it has to send. A power cut in between finds the entry not yet
-//! valid and the write not yet acknowledged.
+//! While the controller handles a packet nothing else changes the tables, so each piece of work costs one event: its
+//! lookup is done when it begins, the rest when its accesses are over, which is when it sends what it has to send. A
+//! power cut in between finds the entry not yet valid and the write not yet acknowledged.
 
 use super::counters::{Occupancy, PersistBufferStats};
 use super::drain_policy::DrainPolicy;
@@ -101,7 +101,8 @@ impl PersistBuffer {
         })
     }
 
-    /// A read of `line` comes `now`: whether it has to be offered to the controller. If not, it goes on to the memory device.
+    /// A read of `line` comes `now`: whether it has to be offered to the controller. If not, it goes on to the memory
+    /// device.
     pub fn selects_read(&mut self, line: LineAddress, now: Time) -> bool {
         self.forecast.read_came(now);
         let is_selected = selector::selects_read::<Sound, _, _>(&self.parameters, &self.state, line);
@@ -117,7 +118,8 @@ impl PersistBuffer {
         self.forecast.read_answered();
     }
 
-    /// Offers a read or write. If it is admitted it has to be held before anything else happens here: see [`Self::hold`].
+    /// Offers a read or write. If it is admitted it has to be held before anything else happens here: see
+    /// [`Self::hold`].
     pub fn offer(&mut self, message: &Message) -> Admission {
         let (request, line) = (self.held.next_id(), message.line);
         let packet = match message.opcode {
@@ -188,7 +190,8 @@ impl PersistBuffer {
         }
     }
 
-    /// Lets the controller take up work if it is idle and there is some. Gives the time at which [`Self::finish`] is due.
+    /// Lets the controller take up work if it is idle and there is some. Gives the time at which [`Self::finish`] is
+    /// due.
     pub fn start(&mut self, now: Time) -> Option<Time> {
         if self.work.is_some() {
             return None;
@@ -365,7 +368,8 @@ impl PersistBuffer {
         self.parked_since = None;
     }
 
-    /// Power is back and nothing sent before is still under way: the entries are drained, then packets are admitted again.
+    /// Power is back and nothing sent before is still under way: the entries are drained, then packets are admitted
+    /// again.
     pub fn recover(&mut self, now: Time) {
         self.apply(Input::PowerOn);
         self.has_new_room = true;
@@ -377,8 +381,8 @@ impl PersistBuffer {
         self.state.durable_version(line)
     }
 
-    /// Makes the entry of `line` hold the whole of `version`, without time; whether there is one. For what a program writes outside the time that is
-    /// simulated, while nothing is under way here.
+    /// Makes the entry of `line` hold the whole of `version`, without time; whether there is one. For what a program
+    /// writes outside the time that is simulated, while nothing is under way here.
     pub fn preload(&mut self, line: LineAddress, version: Version) -> bool {
         debug_assert!(self.is_idle(), "what takes no time happens between what does");
         if let Some(clean) = self.state.clean(line) {
@@ -390,9 +394,10 @@ impl PersistBuffer {
         true
     }
 
-    /// Takes a whole line at `now` as if everything took no time: gives what drains to the memory device meanwhile, which has it at once. For what is
-    /// written between the intervals of a sample, while nothing is under way here. Lines come here once each, without their times: the forecast learns
-    /// nothing from them, and as much is held back as was last, at first everything.
+    /// Takes a whole line at `now` as if everything took no time: gives what drains to the memory device meanwhile,
+    /// which has it at once. For what is written between the intervals of a sample, while nothing is under way here.
+    /// Lines come here once each, without their times: the forecast learns nothing from them, and as much is held back
+    /// as was last, at first everything.
     pub fn write_functionally(
         &mut self,
         line: LineAddress,
@@ -433,7 +438,8 @@ impl PersistBuffer {
         &self.state
     }
 
-    /// Whether nothing is under way: no work, no packet, no message, no drain, no read at the device, no recovery. Dirty entries may be there.
+    /// Whether nothing is under way: no work, no packet, no message, no drain, no read at the device, no recovery.
+    /// Dirty entries may be there.
     pub fn is_idle(&self) -> bool {
         self.work.is_none()
             && self.state.operation == Operation::Idle

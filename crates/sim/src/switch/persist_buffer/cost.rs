@@ -1,6 +1,8 @@
-//! What a persist buffer costs in hardware, from its number of entries: bits, comparators, and bytes that the hold-up energy has to drain.
+//! What a persist buffer costs in hardware, from its number of entries: bits, comparators, and bytes that the hold-up
+//! energy has to drain.
 //!
-//! The bits are those of the state machine ([`state`](super::state)) as hardware would keep them; what the three schemes share is counted for each.
+//! The bits are those of the state machine ([`state`](super::state)) as hardware would keep them; what the three
+//! schemes share is counted for each.
 
 use serde::Serialize;
 
@@ -31,11 +33,12 @@ pub struct Cost {
     pub data_bits: u64,
     /// Tag, generation, order and state, in non-volatile cells: bits.
     pub tag_bits: u64,
-    /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive` whether it can be read and when it
-    /// was sent: bits.
+    /// What a power cut may clear, per slot: whether the entry was sent, its rank by last use, and under `pb_adaptive`
+    /// whether it can be read and when it was sent: bits.
     pub volatile_bits: u64,
-    /// What decides when to drain: threshold, preset, Dirty and Drain entries, and whether it drains (`pb_rf`); the forecast (`pb_adaptive`): bits.
-    /// The bit by which the switch's table of tags knows again a read that `pb_adaptive` counts is not among them, as the table is not.
+    /// What decides when to drain: threshold, preset, Dirty and Drain entries, and whether it drains (`pb_rf`); the
+    /// forecast (`pb_adaptive`): bits. The bit by which the switch's table of tags knows again a read that
+    /// `pb_adaptive` counts is not among them, as the table is not.
     pub policy_bits: u64,
     /// Comparators of a line address: each slot's tag, for a lookup.
     pub line_comparators: u64,
@@ -59,13 +62,16 @@ impl Cost {
             Scheme::Pb => (0, 0),
             Scheme::PbRf => (4 * count_bits + 1, 2),
             Scheme::PbAdaptive => {
-                // The clock of the send times, the drain time with the binary places that it rises by, what is left of the one in which writes are
-                // counted, and the time since a read came, which stops at its largest and starts there.
+                // The clock of the send times, the drain time with the binary places that it rises by, what is left of
+                // the one in which writes are counted, and the time since a read came, which stops at its largest and
+                // starts there.
                 let times = 4 * TIME_BITS + u64::from(DRAIN_TIME_RISES);
-                // Besides the reads: Dirty and Drain entries, writes in this drain time, the most in one, new lines, drains that may be under way, those in time.
+                // Besides the reads: Dirty and Drain entries, writes in this drain time, the most in one, new lines,
+                // drains that may be under way, those in time.
                 let counts = 7 * count_bits + u64::from(MOST_PLACES + REFILLS.ilog2());
-                // Dirty against hold, count against most, a drain against the time and against twice the time, Drain and what came in time against what
-                // may be under way, new lines against what is many, the time since a read against twice the drain time.
+                // Dirty against hold, count against most, a drain against the time and against twice the time, Drain
+                // and what came in time against what may be under way, new lines against what is many, the time since a
+                // read against twice the drain time.
                 (times + counts + READS_BITS, 8)
             }
         };

@@ -35,7 +35,8 @@ pub struct PersistBufferStats {
     pub drains: u64,
     /// … of them after a power failure.
     pub recovery_drains: u64,
-    /// The same as requests of their own: from the end of the controller's work until the acknowledgement is in the controller's input.
+    /// The same as requests of their own: from the end of the controller's work until the acknowledgement is in the
+    /// controller's input.
     pub drain: LatencySum,
     /// Acknowledgements of the memory device that freed an entry.
     pub acknowledgements: u64,
@@ -143,8 +144,8 @@ impl Occupancy {
         self.over_time.begin(now);
     }
 
-    /// From `now` on, `level` entries are occupied. After a power cut an entry may have two contents, one of them in the slot for merging;
-    /// more entries than there are do not count.
+    /// From `now` on, `level` entries are occupied. After a power cut an entry may have two contents, one of them in
+    /// the slot for merging; more entries than there are do not count.
     pub fn set(&mut self, level: usize, now: Time) {
         let level = level.min(self.time_at_level_ps.len() - 1);
         if level != self.level {
@@ -171,8 +172,8 @@ impl Occupancy {
         &self.time_at_level_ps
     }
 
-    /// `entry_ps` (entries times time; divided by the time it is the mean), `now`, and the time at each level: the highest with any is the maximum, of
-    /// whatever part of a replay the tree is of; and `over_time`, a series.
+    /// `entry_ps` (entries times time; divided by the time it is the mean), `now`, and the time at each level: the
+    /// highest with any is the maximum, of whatever part of a replay the tree is of; and `over_time`, a series.
     fn to_node(&self) -> StatsNode {
         let levels = self.time_at_level_ps.iter().enumerate();
         StatsNode::group([

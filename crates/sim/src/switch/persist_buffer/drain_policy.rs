@@ -12,15 +12,17 @@ use crate::switch::scheme::Scheme;
 pub enum DrainPolicy {
     /// Every entry as soon as it is acknowledged (`pb`).
     AtOnce,
-    /// When more than `above` entries are occupied, the least recently used until at most `down_to` are Dirty (`pb_rf`).
+    /// When more than `above` entries are occupied, the least recently used until at most `down_to` are Dirty
+    /// (`pb_rf`).
     Threshold {
         /// Occupied entries (Dirty or Drain) up to which nothing is drained.
         above: u16,
         /// Dirty entries that may stay.
         down_to: u16,
     },
-    /// The least recently used while more than `hold` entries are Dirty; what is acknowledged stays Clean (`pb_adaptive`). The
-    /// forecast (`forecast.rs`) may change `hold` before every step: whatever it says, nothing is lost and everything is served.
+    /// The least recently used while more than `hold` entries are Dirty; what is acknowledged stays Clean
+    /// (`pb_adaptive`). The forecast (`forecast.rs`) may change `hold` before every step: whatever it says, nothing is
+    /// lost and everything is served.
     Adaptive {
         /// Dirty entries that are held back, to be merged with.
         hold: u16,
@@ -28,7 +30,8 @@ pub enum DrainPolicy {
 }
 
 impl DrainPolicy {
-    /// The policy of `scheme`; none if it has no persist buffer. Parts of entries are rounded down, which is exact for "more than" and "at most".
+    /// The policy of `scheme`; none if it has no persist buffer. Parts of entries are rounded down, which is exact for
+    /// "more than" and "at most".
     pub fn of(scheme: Scheme, config: &PersistBufferConfig) -> Option<DrainPolicy> {
         // A part that is meant to be whole may come out a hair below it in binary.
         let entries = |part: f64| (part * f64::from(config.entries) + 1e-9).floor() as u16;

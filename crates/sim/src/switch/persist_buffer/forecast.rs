@@ -1,29 +1,33 @@
-//! How much room the next writes will need, and whether holding back pays, from what came: what `pb_adaptive` may hold back follows from it.
+//! How much room the next writes will need, and whether holding back pays, from what came: what `pb_adaptive` may hold
+//! back follows from it.
 //!
-//! A drain that begins now gives its room back one drain time later. Whatever comes until then has to find room already, so so many entries must
-//! be neither Dirty nor on their way: the most new entries that lately came within one drain time. All the others may stay Dirty, to be merged
-//! with. The drain time is the shortest that was seen lately, and not the average: when the memory device is the bottleneck, drains take longer
-//! because they queue there, and more of them under way would only lengthen that queue, before reads too.
+//! A drain that begins now gives its room back one drain time later. Whatever comes until then has to find room
+//! already, so so many entries must be neither Dirty nor on their way: the most new entries that lately came within one
+//! drain time. All the others may stay Dirty, to be merged with. The drain time is the shortest that was seen lately,
+//! and not the average: when the memory device is the bottleneck, drains take longer because they queue there, and more
+//! of them under way would only lengthen that queue, before reads too.
 //!
-//! Where the memory device takes writes more slowly than they come, drains come back late, and one that is sent ahead of demand gives no room
-//! earlier: it waits in the device's queue, which holds the same lines as the buffer then, instead of other ones that answer reads and can be merged
-//! with. So only as many drains are under way as the device takes in time, and the others are held back: each that comes back in time
-//! lets in a little more, up to one more for a round of them, and each that is late halves how many may be (additive increase, multiplicative decrease;
-//! Chiu and Jain 1989). Late is what has waited longer than it travelled: more than twice the shortest drain time.
+//! Where the memory device takes writes more slowly than they come, drains come back late, and one that is sent ahead
+//! of demand gives no room earlier: it waits in the device's queue, which holds the same lines as the buffer then,
+//! instead of other ones that answer reads and can be merged with. So only as many drains are under way as the device
+//! takes in time, and the others are held back: each that comes back in time lets in a little more, up to one more for
+//! a round of them, and each that is late halves how many may be (additive increase, multiplicative decrease; Chiu and
+//! Jain 1989). Late is what has waited longer than it travelled: more than twice the shortest drain time.
 //!
-//! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing is held back while both are
-//! missing: no write was lately of a line that the buffer had, no read is under way to the device and none came within two drain times (eager
-//! writeback; Lee, Tyson and Farrens 2000). A read that came counts whoever answers it, so that holding back does not end where what is held back
-//! answers all reads.
+//! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing
+//! is held back while both are missing: no write was lately of a line that the buffer had, no read is under way to the
+//! device and none came within two drain times (eager writeback; Lee, Tyson and Farrens 2000). A read that came counts
+//! whoever answers it, so that holding back does not end where what is held back answers all reads.
 //!
-//! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides when an entry is
-//! drained and nothing else: that nothing is lost and every write is served does not depend on it, which the checker proves by letting it
-//! say anything at any time.
+//! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides
+//! when an entry is drained and nothing else: that nothing is lost and every write is served does not depend on it,
+//! which the checker proves by letting it say anything at any time.
 
 use super::packet::Action;
 use crate::time::{Duration, Time};
 
-/// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the device's controller.
+/// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the
+/// device's controller.
 const FIRST_DRAIN: Duration = Duration::from_ps(100_000);
 /// A longer drain time is believed in by this part of the difference (as a power of two) for each drain.
 pub(super) const DRAIN_TIME_RISES: u32 = 8;
@@ -48,7 +52,8 @@ pub struct Forecast {
     count: u32,
     /// The most in one lately, times 2^[`MOST_PLACES`].
     most: u32,
-    /// Writes taken since the last one of a line that the buffer had, up to [`refilled`]; full at the start: nothing was merged yet.
+    /// Writes taken since the last one of a line that the buffer had, up to [`refilled`]; full at the start: nothing
+    /// was merged yet.
     new_lines: u32,
     /// When a read last came.
     last_read: Option<Time>,
@@ -144,8 +149,9 @@ impl Forecast {
         }
     }
 
-    /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write or read is parked or holding back does not
-    /// pay, none is, unless the device is late. It is asked when the controller looks for something to do, so time alone drains nothing.
+    /// Dirty entries that may be held back `now`, while so many drains are `under_way`. If a write or read is parked or
+    /// holding back does not pay, none is, unless the device is late. It is asked when the controller looks for
+    /// something to do, so time alone drains nothing.
     pub fn hold(&self, under_way: usize, is_request_parked: bool, now: Time) -> u16 {
         if under_way >= usize::from(self.window) {
             return self.entries;

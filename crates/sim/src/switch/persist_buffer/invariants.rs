@@ -1,7 +1,8 @@
 //! What always holds of a state under sound rules: named predicates, after the invariants of the design.
 //!
-//! The simulator asserts them in debug builds after every input; a checker proves them for all states within its bounds. Invariants about
-//! more than one persist buffer (durability across a power cut, chains, several hosts) are the checker's own.
+//! The simulator asserts them in debug builds after every input; a checker proves them for all states within its
+//! bounds. Invariants about more than one persist buffer (durability across a power cut, chains, several hosts) are the
+//! checker's own.
 
 use super::packet::{Output, Packet, Write};
 use super::parameters::Parameters;
@@ -35,7 +36,8 @@ pub fn violated<const S: usize, const I: usize>(parameters: &Parameters, state: 
     all.iter().find(|(_, holds)| !holds(parameters, state)).map(|(name, _)| *name)
 }
 
-/// (3) Whether an acknowledgement may be sent for `write`: some entry holds it, or something younger, durably and whole.
+/// (3) Whether an acknowledgement may be sent for `write`: some entry holds it, or something younger, durably and
+/// whole.
 pub fn is_durable<const S: usize, const I: usize>(state: &State<S, I>, write: &Write) -> bool {
     let holds_it = |slot: &Slot| {
         let data = &slot.data;
@@ -99,7 +101,8 @@ fn one_dirty_entry_per_line<const S: usize, const I: usize>(_: &Parameters, stat
     state.phase != Phase::Running || state.slots().iter().all(|slot| !is_counted(slot) || dirty(slot.line) == 1)
 }
 
-/// [1, 5] Of a line that has a Clean entry there is no other, none is being written, and it is there only while there is power and no recovery.
+/// [1, 5] Of a line that has a Clean entry there is no other, none is being written, and it is there only while there
+/// is power and no recovery.
 fn a_clean_entry_is_whole_and_alone<const S: usize, const I: usize>(_: &Parameters, state: &State<S, I>) -> bool {
     let is_alone = |clean: &Slot| {
         let entries = state.slots().iter().filter(|slot| slot.is_valid() && slot.line == clean.line).count();

@@ -1,11 +1,12 @@
 //! The persist buffer (PB) of a persistent CXL switch.
 //!
-//! The logic is a pure state machine without time: [`state`], [`packet`], [`rules`] and the one [`transition()`] function over them, with
-//! the [`selector`] (PBCS), the [`drain_policy`] of the scheme and [`recovery`]; [`invariants`] says what always holds. Around it stands the
-//! [`PersistBuffer`] of the simulator, which adds when things happen: the controller (PBC) handles one packet at a time and takes the time of
-//! its accesses for it; what it sends waits in its [`output`] (PO) for switch allocation. Under `pb_adaptive` it also watches which writes and
-//! reads come when, and how long drains take (`forecast.rs`), and tells the policy how many entries may be held back. `cost.rs` says what the
-//! hardware would take.
+//! The logic is a pure state machine without time: [`state`], [`packet`], [`rules`] and the one [`transition()`]
+//! function over them, with the [`selector`] (PBCS), the [`drain_policy`] of the scheme and [`recovery`];
+//! [`invariants`] says what always holds. Around it stands the [`PersistBuffer`] of the simulator, which adds when
+//! things happen: the controller (PBC) handles one packet at a time and takes the time of its accesses for it; what it
+//! sends waits in its [`output`] (PO) for switch allocation. Under `pb_adaptive` it also watches which writes and reads
+//! come when, and how long drains take (`forecast.rs`), and tells the policy how many entries may be held back.
+//! `cost.rs` says what the hardware would take.
 
 mod controller;
 mod cost;

@@ -1,4 +1,5 @@
-//! The controller's output (PO): one queue for each message class, from which switch allocation takes as from an ingress buffer.
+//! The controller's output (PO): one queue for each message class, from which switch allocation takes as from an
+//! ingress buffer.
 
 use std::collections::VecDeque;
 

@@ -154,7 +154,8 @@ pub enum Action {
     Passed,
     /// The controller took a write, which gets an entry of its own.
     Allocating,
-    /// The controller took a write, which gets an entry of its own, though there is one of its line: that cannot be merged with any more.
+    /// The controller took a write, which gets an entry of its own, though there is one of its line: that cannot be
+    /// merged with any more.
     Renewing,
     /// The controller took a write, which is merged into an entry.
     Coalescing,

@@ -1,7 +1,8 @@
 //! Power failure and recovery: what stays, and how it reaches the memory device.
 //!
-//! A recovery can itself be cut at any step and started again: it changes nothing durable but what the running buffer changes too, an entry's
-//! state to Drain before it is sent and to Empty when it is acknowledged or another has replaced it.
+//! A recovery can itself be cut at any step and started again: it changes nothing durable but what the running buffer
+//! changes too, an entry's state to Drain before it is sent and to Empty when it is acknowledged or another has
+//! replaced it.
 
 use super::rules::Rules;
 use super::state::{EntryState, InputQueue, Operation, Phase, Slot, SlotIndex, State};
@@ -31,7 +32,8 @@ pub(super) fn power_on<R: Rules, const S: usize, const I: usize>(state: &mut Sta
     finish_if_done::<R, S, I>(state);
 }
 
-/// A merge that was cut when both its entries were Dirty is brought to its end: the younger has all bytes of the older, for which there is no energy.
+/// A merge that was cut when both its entries were Dirty is brought to its end: the younger has all bytes of the older,
+/// for which there is no energy.
 fn empty_what_is_replaced<const S: usize, const I: usize>(state: &mut State<S, I>) {
     let replaced = state.indices().find(|index| {
         let slot = state.slot(*index);

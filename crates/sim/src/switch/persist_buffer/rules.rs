@@ -1,7 +1,7 @@
 //! The rules that the persist buffer's safety rests on, one by one.
 //!
-//! The transition function takes them as a generic parameter. The defaults are right, and [`Sound`] is all the simulator uses; a checker breaks
-//! one rule at a time and has to find out what goes wrong.
+//! The transition function takes them as a generic parameter. The defaults are right, and [`Sound`] is all the
+//! simulator uses; a checker breaks one rule at a time and has to find out what goes wrong.
 
 use super::packet::Acknowledgement;
 use super::state::{EntryState, Slot, SlotIndex};
@@ -21,14 +21,15 @@ pub enum WriteStep {
     Acknowledge,
 }
 
-/// What a persist buffer may do, and in which order. The number in parentheses is that of the invariant of the design it serves.
+/// What a persist buffer may do, and in which order. The number in parentheses is that of the invariant of the design
+/// it serves.
 pub trait Rules {
     /// (3) Acknowledge last: when data, tag, order and state are durable.
     const WRITE_ORDER: [WriteStep; 5] =
         [WriteStep::DataBegin, WriteStep::DataEnd, WriteStep::Tag, WriteStep::State, WriteStep::Acknowledge];
 
-    /// (4) A line that is acknowledged is not overwritten: a write that is merged with it goes into a spare slot, and takes its place by the
-    /// one write of the new slot's state. The old entry is older, and is retired afterwards.
+    /// (4) A line that is acknowledged is not overwritten: a write that is merged with it goes into a spare slot, and
+    /// takes its place by the one write of the new slot's state. The old entry is older, and is retired afterwards.
     const COALESCES_INTO_SPARE_SLOT: bool = true;
 
     /// (2) A partial write that is merged with an entry keeps the bytes of the entry that it does not carry.
@@ -112,8 +113,8 @@ pub trait Rules {
         state == EntryState::Clean
     }
 
-    /// (12) Whether a write may have one more entry than the `occupied` ones. One slot more than the entries is there, but it stays free
-    /// for merging, and the hold-up energy covers the entries only.
+    /// (12) Whether a write may have one more entry than the `occupied` ones. One slot more than the entries is there,
+    /// but it stays free for merging, and the hold-up energy covers the entries only.
     fn has_room(occupied: usize, entries: usize) -> bool {
         occupied < entries
     }

@@ -1,6 +1,7 @@
 //! The controller selector (PBCS): which packets go to the controller, and whether they find room in its input (PI).
 //!
-//! It sees the tables exactly as the controller left them after its last step, so a lookup never falls into the middle of a write.
+//! It sees the tables exactly as the controller left them after its last step, so a lookup never falls into the middle
+//! of a write.
 
 use super::packet::{Action, Packet, Read};
 use super::parameters::Parameters;
@@ -8,7 +9,8 @@ use super::rules::Rules;
 use super::state::{Operation, Phase, SlotIndex, State};
 use crate::line::LineAddress;
 
-/// Whether a read of `line` has to go to the controller: an entry holds the line, a write of it is under way, or a recovery is; or all reads do.
+/// Whether a read of `line` has to go to the controller: an entry holds the line, a write of it is under way, or a
+/// recovery is; or all reads do.
 pub fn selects_read<R: Rules, const S: usize, const I: usize>(
     parameters: &Parameters,
     state: &State<S, I>,

@@ -1,7 +1,8 @@
 //! The state of the persist buffer's logic: fixed in size, comparable, without time.
 //!
-//! What survives a power cut and what does not stands field by field. Numbers that hardware would let grow (the age of an entry, the recency of
-//! its use) are kept as ranks, so that states that behave alike compare equal and a finite exploration closes.
+//! What survives a power cut and what does not stands field by field. Numbers that hardware would let grow (the age of
+//! an entry, the recency of its use) are kept as ranks, so that states that behave alike compare equal and a finite
+//! exploration closes.
 
 use super::packet::{Acknowledgement, Packet, RequestId, Write};
 use super::parameters::Parameters;
@@ -18,7 +19,8 @@ impl SlotIndex {
     }
 }
 
-/// The state of an entry (PBE), durable but for Clean: of that the durable bits say Empty, and a volatile one that it can still be read.
+/// The state of an entry (PBE), durable but for Clean: of that the durable bits say Empty, and a volatile one that it
+/// can still be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryState {
     /// Holds nothing; tag and data mean nothing.
@@ -28,7 +30,8 @@ pub enum EntryState {
     Dirty,
     /// Holds a line that is on its way to the memory device, until the device acknowledges it.
     Drain,
-    /// Holds a line that the memory device has acknowledged: it answers reads until a write needs the slot. A power cut leaves it Empty.
+    /// Holds a line that the memory device has acknowledged: it answers reads until a write needs the slot. A power cut
+    /// leaves it Empty.
     Clean,
 }
 
@@ -56,15 +59,18 @@ pub struct Slot {
     pub state: EntryState,
     /// Durable, the tag: which line it holds.
     pub line: LineAddress,
-    /// Durable, with the tag: how often the slot has been used (modulo 65,536), so that a late acknowledgement frees nothing else.
+    /// Durable, with the tag: how often the slot has been used (modulo 65,536), so that a late acknowledgement frees
+    /// nothing else.
     pub generation: u16,
-    /// Durable: how many younger entries of the same line there are. Hardware writes an order number with the tag; this is its rank.
+    /// Durable: how many younger entries of the same line there are. Hardware writes an order number with the tag; this
+    /// is its rank.
     pub age: u8,
     /// Durable: the line.
     pub data: LineData,
     /// Volatile: whether the entry has been sent to the memory device since power came.
     pub is_sent: bool,
-    /// Volatile: the rank among Dirty entries, or among Clean ones, by their last use, from 1 for the least recently used. 0 in other states.
+    /// Volatile: the rank among Dirty entries, or among Clean ones, by their last use, from 1 for the least recently
+    /// used. 0 in other states.
     pub recency: u16,
 }
 
@@ -191,8 +197,8 @@ impl<const N: usize> InputQueue<N> {
     }
 }
 
-/// Everything the persist buffer's logic knows. `SLOTS` is at least one more than the entries, `INPUTS` at least all places of the input. An exploration
-/// copies it for each next state.
+/// Everything the persist buffer's logic knows. `SLOTS` is at least one more than the entries, `INPUTS` at least all
+/// places of the input. An exploration copies it for each next state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State<const SLOTS: usize, const INPUTS: usize> {
     /// The slots, each with durable and volatile fields; those from `slot_count` on are not there.
@@ -202,7 +208,8 @@ pub struct State<const SLOTS: usize, const INPUTS: usize> {
     count: [u16; 4],
     /// Volatile: the controller's input (PI).
     pub input: InputQueue<INPUTS>,
-    /// Volatile: a read or write that cannot go on until an entry is freed. Others wait behind it, acknowledgements do not.
+    /// Volatile: a read or write that cannot go on until an entry is freed. Others wait behind it, acknowledgements do
+    /// not.
     pub parked: Option<Packet>,
     /// Volatile: what the controller is doing.
     pub operation: Operation,
@@ -346,7 +353,8 @@ impl<const SLOTS: usize, const INPUTS: usize> State<SLOTS, INPUTS> {
         self.slots_where(is_it).next().map(|(index, _)| index)
     }
 
-    /// Makes `index` Empty. Only its generation stays; what else an Empty slot holds means nothing and is forgotten, so that equal states are equal.
+    /// Makes `index` Empty. Only its generation stays; what else an Empty slot holds means nothing and is forgotten, so
+    /// that equal states are equal.
     pub(super) fn empty(&mut self, index: SlotIndex) {
         self.forget_recency(index);
         let emptied = *self.slot(index);

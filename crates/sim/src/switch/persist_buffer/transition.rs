@@ -1,10 +1,11 @@
 //! The transition function of the persist buffer's logic: state and input give the next state and what is sent.
 //!
-//! The simulator wraps it with timing, a checker explores it; both call this one function, and there is no second model of the buffer.
+//! The simulator wraps it with timing, a checker explores it; both call this one function, and there is no second model
+//! of the buffer.
 //!
-//! The controller (PBC) handles one packet at a time. When it is idle it takes, in this order: an acknowledgement of the memory device; the parked
-//! packet, if it can go on; an entry that is to be drained; the oldest read or write. Taking only looks up and plans; each further step
-//! changes one durable thing.
+//! The controller (PBC) handles one packet at a time. When it is idle it takes, in this order: an acknowledgement of
+//! the memory device; the parked packet, if it can go on; an entry that is to be drained; the oldest read or write.
+//! Taking only looks up and plans; each further step changes one durable thing.
 //!
 //! | work | accesses, in order |
 //! |---|---|
@@ -94,7 +95,8 @@ fn next_acknowledgement<R: Rules, const S: usize, const I: usize>(
     (R::ACKNOWLEDGEMENTS_FIRST || position == 0).then_some(position)
 }
 
-/// Where in the input the read or write is that may be taken now: the oldest, if nothing is parked and its answer finds room.
+/// Where in the input the read or write is that may be taken now: the oldest, if nothing is parked and its answer finds
+/// room.
 fn next_request<const S: usize, const I: usize>(state: &State<S, I>, room: OutputRoom) -> Option<usize> {
     let position = state.input.packets().iter().position(|packet| !packet.is_acknowledgement())?;
     let packet = &state.input.packets()[position];
@@ -203,8 +205,8 @@ fn plan_write<R: Rules, const S: usize, const I: usize>(
     Some((action, None))
 }
 
-/// The slot that a write gets for its entry, which is made Empty if it was Clean: that of the line's Clean entry, or one that is Empty, or that of
-/// the Clean entry which was used the longest ago.
+/// The slot that a write gets for its entry, which is made Empty if it was Clean: that of the line's Clean entry, or
+/// one that is Empty, or that of the Clean entry which was used the longest ago.
 fn slot_for<R: Rules, const S: usize, const I: usize>(state: &mut State<S, I>, write: &Write) -> SlotIndex {
     let ended = if R::WRITES_END_CLEAN { state.clean(write.line) } else { None };
     let empty = || state.slots_where(|slot| !slot.is_valid()).next();

@@ -1,4 +1,5 @@
-//! A switch between mock neighbours: hosts above, memory devices below, each with links of its own and patience as the test wants it.
+//! A switch between mock neighbours: hosts above, memory devices below, each with links of its own and patience as the
+//! test wants it.
 
 mod persistent;
 mod second_protocol;
@@ -79,8 +80,8 @@ fn config(entries: u16) -> SwitchConfig {
 }
 
 impl Bench {
-    /// A switch with `hosts` upstream and `devices` downstream ports, in this order. Each device has 256 MiB, in the order of the ports; the
-    /// lines of the first one persist in the switch if the role says so.
+    /// A switch with `hosts` upstream and `devices` downstream ports, in this order. Each device has 256 MiB, in the
+    /// order of the ports; the lines of the first one persist in the switch if the role says so.
     fn new(config: &SwitchConfig, hosts: u16, devices: u16, credits: u16, role: Role) -> Bench {
         let description = |port| PortDescription {
             link: link(credits),

@@ -1,5 +1,5 @@
-//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its three classes but by what they say
-//! of themselves (`message/exchange.rs`).
+//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its
+//! three classes but by what they say of themselves (`message/exchange.rs`).
 //!
 //! Two hosts above with memory of their own, two devices below, which fetch and swap lines of that memory.
 
@@ -332,7 +332,8 @@ fn a_persist_buffer_takes_no_part_in_another_protocol() {
     assert_eq!(wired.switch.durable_version(LineAddress(line)), Some(Version(1)));
 }
 
-/// Both protocols from all ends at once, places given back after random times: whatever is sent arrives, in the order of its class, and is answered.
+/// Both protocols from all ends at once, places given back after random times: whatever is sent arrives, in the order
+/// of its class, and is answered.
 #[test]
 fn under_load_nothing_of_either_protocol_is_lost_or_overtaken() {
     for format in [Bytes68, Bytes256, LatencyOptimised256] {

@@ -250,7 +250,8 @@ fn a_crossbar_of_the_links_rate_carries_the_links_full_bandwidth() {
         bench.arrive(0, 0, write(request, 1, 0, 0));
     }
     bench.run();
-    // 60 messages of five slots fill 75 flits; they come one by one, so that one more flit has to leave before it is full.
+    // 60 messages of five slots fill 75 flits; they come one by one, so that one more flit has to leave before it is
+    // full.
     assert_eq!(bench.switch.port(PortId(1)).transmitter.flits(), 76);
     assert_eq!(bench.got.last().unwrap().ps, 8_000 + 76_000 + 5_000);
 }

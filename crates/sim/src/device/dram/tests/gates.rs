@@ -1,7 +1,8 @@
-//! Every timing gate, command by command: the second command of each pair may be issued exactly when the standard says, not a cycle sooner or later.
+//! Every timing gate, command by command: the second command of each pair may be issued exactly when the standard says,
+//! not a cycle sooner or later.
 //!
-//! The numbers are clock cycles of DDR4-2400: tRCD = tCL = tRP = 17, tCWL = 12, tRAS = 39, tCCD_S/L = 4/6, tRRD_S/L = 4/6, tFAW = 26, tWR = 18, tWTR_S/L = 3/9,
-//! tRTP = 9, tRTW = tCS = 2, tRFC = 421, burst = 4.
+//! The numbers are clock cycles of DDR4-2400: tRCD = tCL = tRP = 17, tCWL = 12, tRAS = 39, tCCD_S/L = 4/6, tRRD_S/L =
+//! 4/6, tFAW = 26, tWR = 18, tWTR_S/L = 3/9, tRTP = 9, tRTW = tCS = 2, tRFC = 421, burst = 4.
 
 use super::super::channel::{BankId, Channel, Command};
 use super::*;

@@ -1,7 +1,7 @@
 //! Long runs of requests, alone and mixed: what a channel carries, and how long reads take.
 //!
-//! What is compared with a public DRAM simulator, Ramulator 2, was measured with the same timing parameters: a random mix of two reads to a write
-//! saturates at 11.19 GB/s there, and its reads take 108 ns at 8 GB/s.
+//! What is compared with a public DRAM simulator, Ramulator 2, was measured with the same timing parameters: a random
+//! mix of two reads to a write saturates at 11.19 GB/s there, and its reads take 108 ns at 8 GB/s.
 
 use super::*;
 use crate::device::medium::Medium;

@@ -63,7 +63,8 @@ fn choosing_requests(ranks: u16) -> Bench {
 
 #[test]
 fn a_request_is_chosen_when_the_one_before_is_nearly_through() {
-    // Two are chosen at once: the RD of the second is due in cycle 73, so the next choice is in 73 + 4 - 34. The other bank goes first if its read is there by then.
+    // Two are chosen at once: the RD of the second is due in cycle 73, so the next choice is in 73 + 4 - 34. The other
+    // bank goes first if its read is there by then.
     for (other, last) in [(43, NEXT_ROW * 2), (44, ROW)] {
         let mut bench = choosing_requests(1);
         bench.offer(cycles(0), read(0));

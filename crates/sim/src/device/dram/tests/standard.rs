@@ -1,4 +1,5 @@
-//! Checks a list of commands against the standard, with rules of its own: every pair of commands, by what lies between them, not by gates.
+//! Checks a list of commands against the standard, with rules of its own: every pair of commands, by what lies between
+//! them, not by gates.
 //!
 //! Whatever the scheduler and the refresh timer do under random traffic, no pair may come too close.
 
@@ -119,7 +120,10 @@ impl Standard {
 
     fn check_activate_window(&self, commands: &[(u64, Command)]) {
         for rank in 0..usize::from(self.config.ranks) {
-            let is_activate = |(_, command): &&(u64, Command)| matches!(command, Command::Activate { bank, .. } if self.rank(*bank) == rank);
+            let is_activate = |(_, command): &&(u64, Command)| match command {
+                Command::Activate { bank, .. } => self.rank(*bank) == rank,
+                _ => false,
+            };
             let activates: Vec<_> = commands.iter().filter(is_activate).map(|(at, _)| *at as i64).collect();
             for window in activates.windows(5) {
                 assert!(window[4] - window[0] >= self.cycles(self.config.t_faw_ns), "five ACT at {window:?}");
@@ -146,8 +150,8 @@ impl Standard {
         }
     }
 
-    /// How late a refresh can be: rows have to be closed, and before that a conflict of a bank that was just written to may have been chosen behind
-    /// another one.
+    /// How late a refresh can be: rows have to be closed, and before that a conflict of a bank that was just written to
+    /// may have been chosen behind another one.
     fn refresh_delay(&self) -> u64 {
         let config = &self.config;
         let (precharge, activate) = (self.cycles(config.t_rp_ns), self.cycles(config.t_rcd_ns));

@@ -102,7 +102,9 @@ fn to_message(opcode: Opcode) -> Message {
 
 proptest! {
     #[test]
-    fn messages_that_wait_are_packed_as_the_rules_say(kinds in prop::collection::vec(0..3usize, 1..200), is_request: bool) {
+    fn messages_that_wait_are_packed_as_the_rules_say(
+        kinds in prop::collection::vec(0..3usize, 1..200), is_request: bool,
+    ) {
         let opcodes = if is_request {
             [Opcode::MemRd, Opcode::MemWr, Opcode::MemWrPtl]
         } else {

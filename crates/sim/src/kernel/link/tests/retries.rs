@@ -17,10 +17,12 @@ fn a_flit_that_arrives_wrong_is_sent_again_with_all_behind_it() {
     let mut bench = bench_of(&with_errors(FlitFormat::Bytes68, 1e-4));
     let arrivals = arrivals(&mut bench, 200, 2_000);
     let first = arrivals.iter().zip(0..).position(|(&at, number)| at != number * 2_000 + 6_000).expect("an error");
-    // 1 ns of flit, 5 ns of flight, 6 ns of RETRY.Frame and RETRY.Req, 5 ns of flight, 6 ns of RETRY.Frame and RETRY.Ack.
+    // 1 ns of flit, 5 ns of flight, 6 ns of RETRY.Frame and RETRY.Req, 5 ns of flight, 6 ns of RETRY.Frame and
+    // RETRY.Ack.
     let due = first as u64 * 2_000 + 6_000 + 23_000;
     assert_eq!(arrivals[first], due);
-    // Ten of them had been sent, one flit each, when the request came after 17 ns; they follow without a gap, then the flits since.
+    // Ten of them had been sent, one flit each, when the request came after 17 ns; they follow without a gap, then the
+    // flits since.
     assert_eq!(
         arrivals[first + 1..first + 9],
         std::array::from_fn::<_, 8, _>(|behind| due + 1_000 * (behind as u64 + 1))

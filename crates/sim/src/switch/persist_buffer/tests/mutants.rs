@@ -1,4 +1,5 @@
-//! Broken rules: each must make a visible difference, or the tests around it prove nothing. The checker does this exhaustively.
+//! Broken rules: each must make a visible difference, or the tests around it prove nothing. The checker does this
+//! exhaustively.
 
 use super::crash::some_cut_loses;
 use super::*;
@@ -116,7 +117,8 @@ mutant!(DrainUnseen {
 mutant!(InputUnseen { const SELECTOR_SEES_WRITES_UNDER_WAY: bool = false; });
 mutant!(TrustsSelector { const LOOKS_UP_AGAIN: bool = false; });
 
-/// The version that a read sees after versions 1 and 2 of its line were acknowledged, 1 of them on its way to the device.
+/// The version that a read sees after versions 1 and 2 of its line were acknowledged, 1 of them on its way to the
+/// device.
 fn version_read<R: Rules>() -> Option<u32> {
     let mut bench: Bench<R> = Bench::with_rules(parameters(4, DrainPolicy::AtOnce));
     bench.write(1, 1);

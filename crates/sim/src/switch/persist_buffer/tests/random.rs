@@ -1,5 +1,5 @@
-//! Random lives against the simplest description of what a persist buffer promises: what was acknowledged is durable, a read sees it, and
-//! every request is answered.
+//! Random lives against the simplest description of what a persist buffer promises: what was acknowledged is durable, a
+//! read sees it, and every request is answered.
 
 use proptest::prelude::*;
 

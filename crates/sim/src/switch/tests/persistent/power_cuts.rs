@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Several hosts write versions of a few lines, each line's next one after the acknowledgement of the one before, and read another line.
+/// Several hosts write versions of a few lines, each line's next one after the acknowledgement of the one before, and
+/// read another line.
 fn busy(scheme: Scheme, entries: u16) -> Bench {
     let mut bench = Bench::new(&config(entries), 2, 2, 64, Role::Persistent(scheme));
     bench.devices_answer_after(60);

@@ -84,8 +84,8 @@ fn acknowledgements_that_find_the_input_full_are_counted_apart_from_reads_and_wr
     let stats = bench.buffer_stats();
     assert_eq!(stats.acknowledgements, 8);
     assert_eq!((stats.input_full_stalls, stats.input_full_stall_ps), (0, 0), "no read and no write waited");
-    // The first takes the place that is for acknowledgements alone. The second waits until it is taken out, behind the write; the third, as soon as
-    // it is at the head, until the second is.
+    // The first takes the place that is for acknowledgements alone. The second waits until it is taken out, behind the
+    // write; the third, as soon as it is at the head, until the second is.
     let first_taken = burst + WRITE - acknowledged;
     assert_eq!((stats.acknowledgement_stalls, stats.acknowledgement_stall_ps), (2, first_taken + 2 * TAG));
 }
