@@ -155,7 +155,7 @@ def near(**costs: tuple[float, float]) -> Document:
         scheme: {"wait_ns": wait, "latency_ns": latency}
         for scheme, (wait, latency) in costs.items()
     }
-    return document._best({"schemes": schemes})
+    return document._best({"schemes": schemes}, "nopb")
 
 
 def test_schemes_within_a_percent_of_the_best_are_marked_too() -> None:

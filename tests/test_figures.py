@@ -16,7 +16,7 @@ def test_ratios_are_over_the_first_run_unless_a_baseline_is_named(result):
     result["runs"].insert(0, other)
     pb = next(run for run in result["runs"] if run["scheme"] == "pb")
     assert baseline_run(pb, result) is other
-    assert baseline_name(result) == "other nopb"
+    assert baseline_name(result) == "the first run"
     result["provenance"]["baseline"] = "scheme=nopb"
     baseline = baseline_run(pb, result)
     assert baseline["machine"] == pb["machine"] == "fixture-machine"

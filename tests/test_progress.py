@@ -19,8 +19,8 @@ def test_a_limited_comparison_shows_what_is_to_come_from_the_start(fft_record: P
     schemes = ["nopb", "pb", "pb_rf"]
     options: dict[str, Any] = {"schemes": schemes, "limit_pm_writes": 50}
     api.compare("pcs-table1", fft_record, **options, watch=lambda of: seen.append(list(of)))
-    assert [[one.scheme for one in replays] for replays in seen] == [schemes] * len(seen)
-    assert [one.job is None for one in seen[0]] == [False, True, True]
+    assert [[one.key.scheme for one in replays] for replays in seen] == [schemes] * len(seen)
+    assert [one.after is None for one in seen[0]] == [True, False, False]
     assert all(one.ended is not None for one in seen[-1])
 
 
@@ -44,7 +44,8 @@ def test_the_time_that_is_left_is_that_of_all(
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times, 10.0))
     going: Any = Going()
     going.label = "nopb"
-    waiting = [Replay(scheme, "m", scheme, None) for scheme in ("pb", "pb_rf", "pb_adaptive")]
+    task: Any = Going()
+    waiting = [Replay(task, scheme) for scheme in ("pb", "pb_rf", "pb_adaptive")]
     console = Console(stderr=True, force_terminal=is_terminal, width=120)
     with Watch(console, quiet=False) as watch:
         watch([going, *waiting])

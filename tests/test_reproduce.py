@@ -309,6 +309,9 @@ class RatesOfSix:
     def cell(self, name: str, scheme: str) -> str:
         return name
 
+    def without(self, names: list[str]) -> "RatesOfSix":
+        return self
+
     def is_sampled(self, cell: str) -> bool:
         return cell in self._half_widths
 

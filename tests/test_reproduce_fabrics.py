@@ -86,7 +86,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     seen: list[Progress] = []
-    found = KeyValues(tmp_path, 2)
+    found = KeyValues(Lab(tmp_path, lambda _: None, jobs=2))
     found.run(seen.append)
     assert seen[-1].done == seen[-1].total == len(list(key_values.settings()))
     for setting in key_values.settings():
@@ -110,7 +110,7 @@ def test_only_unsafe_leaves_give_stale_data_and_nothing_is_measured_twice(tmp_pa
     assert "<svg" in key_values.picture(found)
     assert len(key_values.table(found)) == 15 and key_values.latencies(found)
     assert all(row["speedup"] for row in found.rows)
-    again = KeyValues(tmp_path, 2)
+    again = KeyValues(Lab(tmp_path, lambda _: None, jobs=2))
     again.run(lambda progress: pytest.fail("it was measured again"))
     assert again.rows == found.rows
 
@@ -145,7 +145,7 @@ def test_figures_are_means_of_seeds_with_what_seeds_differ_by() -> None:
 def test_what_all_schemes_do_alike_with_a_seed_is_not_in_a_speedup_s_interval(
     tmp_path: Path,
 ) -> None:
-    found = KeyValues(tmp_path, 1)
+    found = KeyValues(Lab(tmp_path, lambda _: None, jobs=1))
     scheme, baseline = (Setting(2, "A", SHARED, name, ROOT) for name in ("pb", BASELINE))
     # The second seed's traffic has twice as many requests, whatever the scheme.
     gets = [[100.0], [100.0, 100.0]]

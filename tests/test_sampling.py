@@ -57,15 +57,16 @@ def sampled(result, scale):
 
 
 def test_a_figure_that_is_estimated_shows_its_confidence_interval(result):
-    runs = sampled(result, 1.0)["runs"]
+    estimated = sampled(result, 1.0)
+    runs = estimated["runs"]
     figure = {figure.key: figure for figure in figures.HEADLINE}
-    assert table.cell(figure["simulated_ns"], runs[1], runs).endswith("±5.0%")
-    assert "±" not in table.cell(figure["persist.count"], runs[1], runs)
+    assert table.cell(figure["simulated_ns"], runs[1], estimated).endswith("±5.0%")
+    assert "±" not in table.cell(figure["persist.count"], runs[1], estimated)
     runs[1]["persist_buffer"]["write_coalescing_rate"] = 0.25
     rate = figure["persist_buffer.write_coalescing_rate"]
-    assert table.cell(rate, runs[1], runs) == "25.0 ±12.5 %"
+    assert table.cell(rate, runs[1], estimated) == "25.0 ±12.5 %"
     assert table.title(sampled(result, 1.0)).endswith("95 % confidence intervals.")
-    assert "±" not in table.cell(figure["simulated_ns"], result["runs"][1], result["runs"])
+    assert "±" not in table.cell(figure["simulated_ns"], result["runs"][1], result)
 
 
 def test_a_speed_up_is_as_sure_as_both_runs_go_wrong_alike(result):

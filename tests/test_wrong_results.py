@@ -110,7 +110,7 @@ def followed(path: Path, document: dict[str, Any], record: Path) -> None:
     key = timeline.run_of(document, None)
     timeline.records_of(path, document)
     experiment = timeline.experiment_of(path, document, [record])
-    experiment._prepare([key], experiment.options)
+    experiment._task(key).job()
 
 
 @pytest.mark.parametrize("others", [SOME, pytest.param(MORE, marks=pytest.mark.slow)])

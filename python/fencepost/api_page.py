@@ -6,13 +6,14 @@ python -m fencepost.api_page > docs/python.md
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import fencepost
-from fencepost import api
+from fencepost import api, evidence
 from fencepost.sentences import one_a_line
 
 INTRODUCTION = """\
@@ -41,6 +42,11 @@ def markdown() -> str:
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
     for name in ("explain", "Explanation", "whatif", "Sensitivity"):
         parts += _entry(_definition(api, name))
+    parts += ["## `evidence`", _text(evidence.__doc__ or "")]
+    for function in (evidence.rows, evidence.evaluate, evidence.evaluate_all):
+        module = importlib.import_module(function.__module__)
+        parts += _entry(_definition(module, function.__name__))
+    parts += _entry(_definition(importlib.import_module(evidence.Row.__module__), "Row"))
     return one_a_line("\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 

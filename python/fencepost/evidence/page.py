@@ -48,6 +48,8 @@ def figure_text(value: Figure, unit: str) -> str:
     """A figure for people: counts and what is large in whole numbers, the rest in four digits."""
     if value is None or isinstance(value, str):
         return value or "–"
+    if unit in ("ratio", "fraction"):
+        return f"{value:.3f}"
     text = f"{value:,.0f}" if value == round(value) or abs(value) >= 10_000 else f"{value:.4g}"
     return f"{text} {unit}".rstrip()
 
@@ -60,9 +62,8 @@ def expected_text(row: Row) -> str:
 
 def ours_text(row: Row) -> str:
     """Ours, with half the width of its confidence interval if it is an estimate."""
-    if row.half_width is None or not isinstance(row.ours, float):
-        return figure_text(row.ours, row.unit)
-    return f"{row.ours:.3f} ±{row.half_width:.3f} {row.unit}".rstrip()
+    text = figure_text(row.ours, row.unit)
+    return text if row.half_width is None else f"{text} ±{figure_text(row.half_width, row.unit)}"
 
 
 def difference_text(row: Row) -> str:

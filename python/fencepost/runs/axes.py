@@ -100,13 +100,18 @@ def baseline_run(run: Document, result: Document) -> Document | None:
     return None if found is None or "error" in found else found
 
 
+NAME_MAX = 12  # characters of a name that heads of tables have room for
+
+
 def baseline_name(document: Document) -> str:
-    """What ratios of a result are over, for the heads of tables."""
+    """What ratios of a result are over, for the heads of tables: short, so that they fit."""
+    keys = [key_of(run) for run in document["runs"]]
     baseline = document["provenance"].get("baseline")
     if baseline is not None:
-        return Baseline.read(baseline).value or "the default placement"
-    keys = [key_of(run) for run in document["runs"]]
-    return name_among(keys[0], keys) if keys else "the first run"
+        value = Baseline.read(baseline).value
+        return value if len(value) <= NAME_MAX else "the baseline"
+    is_alone = len({key[::2] for key in keys}) == 1
+    return keys[0].scheme if is_alone else "the first run"
 
 
 def values_of(chosen: Iterable[str]) -> dict[str, list[str]]:
