@@ -1,5 +1,5 @@
-//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its
-//! three classes but by what they say of themselves (`message/exchange.rs`).
+//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its three classes but by what they say
+//! of themselves (`message/exchange.rs`).
 //!
 //! Two hosts above with memory of their own, two devices below, which fetch and swap lines of that memory.
 
@@ -121,7 +121,7 @@ impl Wired {
     }
 
     fn endpoint_handles(&mut self, port: u16, event: Event) {
-        let delay = self.random_delay();
+        let delay = if matches!(event, Event::Arrival { .. }) { self.random_delay() } else { None };
         let mut context = Context::new(self.now, component(port), &mut self.queue, &self.wires);
         let endpoint = &mut self.endpoints[usize::from(port)];
         match event {
@@ -248,8 +248,7 @@ fn a_class_whose_places_are_withheld_fills_its_own_buffers_and_no_others() {
 
     // All others take the time that they take on idle links.
     wired.send(DEVICE, fetch_at(100_000, at(0, 1), 10));
-    let completion = write(at(DEVICE, 0), 11, 0, 100_000);
-    wired.send(1, completion);
+    wired.send(1, write(at(DEVICE, 0), 11, 0, 100_000));
     wired.send(OTHER_DEVICE, swap_at(150_000, at(1, 0), 12));
     wired.run_until(300_000);
     assert_eq!(wired.arrivals(Opcode::Fetch), [(100_000 + SHORT + PIPELINE + SHORT, 0, 10)]);
@@ -277,7 +276,6 @@ fn a_place_that_is_given_back_lets_one_message_of_its_class_move_up_everywhere()
         let left = 3 - released as usize;
         assert_eq!((in_switch, at_device), (left.min(2), left.saturating_sub(2)));
     }
-    // From when the third stood at the head of its buffer until the last credit came, three messages without one.
     let stats = wired.switch.stats(wired.now);
     assert_eq!(stats.counter("port0.credit_stalls.exchange_rwd"), 4);
     assert_eq!(stats.counter("port0.credit_stalls.exchange_req"), 0);
@@ -307,7 +305,10 @@ fn a_blocked_head_blocks_its_class_at_its_port_and_nothing_else() {
     wired.run();
     // The crossbar's input is free after three slots of the one before.
     let crossed = 500_000 + SHORT + 375;
-    assert_eq!(wired.arrivals(Opcode::Swap)[3..], [(506_000 + 10_000, 0, 2), (crossed + 4_000 + SHORT, 1, 3)]);
+    assert_eq!(
+        wired.arrivals(Opcode::Swap)[3..],
+        [(500_000 + SHORT + 4_000 + SHORT, 0, 2), (crossed + 4_000 + SHORT, 1, 3)]
+    );
     let ready = 50_000 + SHORT + 4_000;
     assert_eq!(wired.switch.counters().head_of_line_messages, 1);
     assert_eq!(wired.switch.counters().head_of_line_ps, 500_000 + SHORT - ready);
@@ -332,50 +333,67 @@ fn a_persist_buffer_takes_no_part_in_another_protocol() {
     assert_eq!(wired.switch.durable_version(LineAddress(line)), Some(Version(1)));
 }
 
-/// Both protocols from all ends at once, places given back after random times: whatever is sent arrives, in the order
-/// of its class, and is answered.
+const EACH: u32 = 150;
+
+/// Both protocols from all ends at once, places given back after random times: each device asks each host, and each host reads and writes each device.
+/// Of what one end sends, even versions go to one of the two ends on the other side, odd ones to the other.
+fn under_load(link: &LinkConfig, queue: EventQueue) -> Wired {
+    let mut wired = Wired { queue, random: 0x9E37_79B9_7F4A_7C15, ..Wired::new(link, &config(16), Role::Volatile) };
+    wired.endpoints.iter_mut().for_each(|endpoint| endpoint.answers_after = Some(Duration::from_ps(30_000)));
+    for version in 0..EACH {
+        for host in 0..HOSTS {
+            let (device, ps) = (HOSTS + host, u64::from(version) * 700);
+            let above = at((host + version as u16) % HOSTS, 0);
+            let below = at(HOSTS + (host + version as u16) % DEVICES, 0);
+            wired.send(device, fetch_at(ps, above, version));
+            wired.send(device, swap_at(ps, above, version));
+            wired.send(host, Message { version: Version(version), ..read(below, version, ps) });
+            wired.send(host, write(below, version, version, ps));
+        }
+    }
+    wired.run();
+    wired
+}
+
+/// Links of each kind, with and without errors.
+fn links() -> impl Iterator<Item = LinkConfig> {
+    let formats = [Bytes68, Bytes256, LatencyOptimised256].into_iter();
+    formats.flat_map(|format| [0.0, 2e-4].map(|bit_error_rate| LinkConfig { bit_error_rate, ..carrying_both(format) }))
+}
+
 #[test]
 fn under_load_nothing_of_either_protocol_is_lost_or_overtaken() {
-    for format in [Bytes68, Bytes256, LatencyOptimised256] {
-        for bit_error_rate in [0.0, 2e-4] {
-            let link = LinkConfig { bit_error_rate, ..carrying_both(format) };
-            let mut wired = Wired::new(&link, &config(16), Role::Volatile);
-            wired.random = 0x9E37_79B9_7F4A_7C15;
-            wired.endpoints.iter_mut().for_each(|endpoint| endpoint.answers_after = Some(Duration::from_ps(30_000)));
-            const EACH: u32 = 150;
-            for version in 0..EACH {
-                for end in 0..2u16 {
-                    let (host, device, ps) = ((end + version as u16) % HOSTS, HOSTS + end, u64::from(version) * 700);
-                    wired.send(device, fetch_at(ps, at(host, 0), version));
-                    wired.send(device, swap_at(ps, at(host, 0), version));
-                    let below = at(HOSTS + (end + version as u16) % DEVICES, 0);
-                    wired.send(end, Message { version: Version(version), ..read(below, version, ps) });
-                    wired.send(end, write(below, version, version, ps));
-                }
-            }
-            wired.run();
-            assert!(wired.is_at_rest(), "{format:?}: {:?}", wired.switch.waiting());
-            for (request, answer) in [(Opcode::Fetch, Opcode::Fetched), (Opcode::MemRd, Opcode::MemData)] {
-                assert_eq!(wired.arrivals(request).len(), 2 * EACH as usize, "{format:?}");
-                let swaps = if answer == Opcode::Fetched { 2 } else { 1 };
-                assert_eq!(wired.arrivals(answer).len(), 2 * swaps * EACH as usize, "{format:?}");
-            }
-            for opcode in [Opcode::Fetch, Opcode::Swap, Opcode::MemRd, Opcode::MemWr] {
-                for by in 0..HOSTS + DEVICES {
-                    // Even versions come from one of the two ends, odd ones from the other.
-                    for parity in 0..2 {
-                        let arrivals = wired.arrivals(opcode);
-                        let of_one = arrivals.iter().filter(|one| one.1 == by && one.2 % 2 == parity);
-                        assert!(of_one.map(|one| one.2).is_sorted(), "{format:?}: {opcode:?} at {by}");
-                    }
-                }
-            }
-            let stats = wired.switch.stats(wired.now);
-            for class in MessageClass::ALL {
-                let stalls = (0..4).map(|port| stats.counter(&format!("port{port}.credit_stalls.{}", class.name())));
-                assert!(stalls.sum::<u64>() > 0, "{format:?}: {} was never held back", class.name());
+    for link in links() {
+        let wired = under_load(&link, EventQueue::holding_credits());
+        assert!(wired.is_at_rest(), "{link:?}: {:?}", wired.switch.waiting());
+        let arrived = |opcode| wired.arrivals(opcode).len() as u32;
+        for opcode in [Opcode::Fetch, Opcode::Swap, Opcode::MemRd, Opcode::MemWr, Opcode::MemData, Opcode::Cmp] {
+            assert_eq!(arrived(opcode), 2 * EACH, "{link:?}: {opcode:?}");
+        }
+        assert_eq!(arrived(Opcode::Fetched), 4 * EACH, "{link:?}");
+        for opcode in [Opcode::Fetch, Opcode::Swap, Opcode::MemRd, Opcode::MemWr] {
+            for (by, parity) in (0..HOSTS + DEVICES).flat_map(|by| [(by, 0), (by, 1)]) {
+                let arrivals = wired.arrivals(opcode);
+                let from_one = arrivals.iter().filter(|one| one.1 == by && one.2 % 2 == parity).map(|one| one.2);
+                assert!(from_one.is_sorted(), "{link:?}: {opcode:?} at {by}");
             }
         }
+        let stats = wired.switch.stats(wired.now);
+        for class in MessageClass::ALL.map(MessageClass::name) {
+            let stalls = (0..HOSTS + DEVICES).map(|port| stats.counter(&format!("port{port}.credit_stalls.{class}")));
+            assert!(stalls.sum::<u64>() > 0, "{link:?}: {class} was never held back");
+        }
+    }
+}
+
+#[test]
+fn credits_that_are_no_events_change_nothing_for_either_protocol() {
+    for link in links() {
+        let [held, as_events] = [EventQueue::holding_credits(), EventQueue::default()].map(|queue| {
+            let wired = under_load(&link, queue);
+            wired.got.iter().map(|got| (got.ps, got.by, got.message.opcode, got.message.version)).collect::<Vec<_>>()
+        });
+        assert!(held == as_events, "{link:?}");
     }
 }
 
