@@ -202,7 +202,7 @@ def test_a_comparison_shows_every_figure_on_a_narrow_terminal(columns, tmp_path,
     (tmp_path / "r.json").write_text(json.dumps(result))
     shown = on_terminal(columns, [FENCEPOST, "report", "r.json"], tmp_path)
     assert "…" not in shown and max(map(len, shown.splitlines())) <= columns
-    labels = [figure.label_over("the first run") for figure in figures.HEADLINE]
+    labels = [figure.label_over(None) for figure in figures.HEADLINE]
     for label in labels:
         rows = re.findall(rf"^ {label} +(.+)$", shown, re.MULTILINE)
         assert len(rows) == {45: 6, 80: 2}[columns] * labels.count(label), label

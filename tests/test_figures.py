@@ -4,7 +4,7 @@ import pytest
 
 from fencepost import figures
 from fencepost._core import InputError
-from fencepost.runs.axes import Baseline, Key, baseline_name, baseline_run
+from fencepost.runs.axes import Baseline, Key, baseline_name, baseline_run, baseline_text
 
 
 def figure(key):
@@ -16,7 +16,8 @@ def test_ratios_are_over_the_first_run_unless_a_baseline_is_named(result):
     result["runs"].insert(0, other)
     pb = next(run for run in result["runs"] if run["scheme"] == "pb")
     assert baseline_run(pb, result) is other
-    assert baseline_name(result) == "the first run"
+    assert baseline_name(result) is None
+    assert baseline_text(result) == "Ratios are over other nopb."
     result["provenance"]["baseline"] = "scheme=nopb"
     baseline = baseline_run(pb, result)
     assert baseline["machine"] == pb["machine"] == "fixture-machine"

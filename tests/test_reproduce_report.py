@@ -148,12 +148,12 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(key_values, "SEEDS", range(2))
         # Its charts are made from the data, all but one; drawing the page's takes as long as all
         # replays.
-        patch.setattr(pcs, "drawn", lambda *_: {"decided": "<svg/>"})
+        patch.setattr(pcs, "drawn", lambda *_: {"pcs-decided.svg": "<svg/>"})
         write = cli_reproduce._write
 
-        def write_page_too(outcome: pcs.Outcome, *files: Any) -> None:
+        def write_page_too(of: Any, outcome: pcs.Outcome, *files: Any) -> None:
             (folder / "pcs.md").write_text(page.markdown(outcome))
-            write(outcome, *files)
+            write(of, outcome, *files)
 
         patch.setattr(cli_reproduce, "_write", write_page_too)
         assert main(arguments) == 0

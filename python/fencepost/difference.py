@@ -111,7 +111,8 @@ def _figures(
     a: figures.Run, result_a: Document, b: figures.Run, result_b: Document
 ) -> list[Document]:
     found = []
-    over = _both(baseline_name(result_a), baseline_name(result_b))
+    names = [baseline_name(result) for result in (result_a, result_b)]
+    over = names[0] if names[0] == names[1] else None
     for figure in figures.HEADLINE:
         value_a = figure.value(a, baseline_run(a, result_a))
         value_b = figure.value(b, baseline_run(b, result_b))

@@ -19,16 +19,16 @@ class Figure:
     """One row of the comparison: a run, and the run that ratios are over, give a value."""
 
     key: str
-    label: str
+    label: str  # with {over} where the baseline is named
     unit: str  # "ns", "ratio", "rate", "count"
     explanation: str
     value: Callable[[Run, Run | None], Value]
     # Half the width of the 95 % confidence interval, for figures that are estimated from a sample.
     half_width: Callable[[Run, Run | None], Value] = lambda run, baseline: None
 
-    def label_over(self, baseline: str) -> str:
-        """The label, with what a ratio is over."""
-        return self.label.format(baseline=baseline)
+    def label_over(self, baseline: str | None) -> str:
+        """The label, with what a ratio is over where that has a short name."""
+        return self.label.format(over=f" over {baseline}" if baseline else "")
 
 
 def member(run: Run | None, path: str) -> Value:
@@ -94,7 +94,7 @@ HEADLINE: tuple[Figure, ...] = (
     ),
     Figure(
         "speedup",
-        "speedup over {baseline}",
+        "speedup{over}",
         "ratio",
         "run time of the baseline over this",
         _speedup,
@@ -139,7 +139,7 @@ HEADLINE: tuple[Figure, ...] = (
     Figure("persist.latency_ns.max", "– longest", "ns", "", _plain("persist.latency_ns.max")),
     Figure(
         "persist_ratio",
-        "persist latency to {baseline}",
+        "persist latency{over}",
         "ratio",
         "mean persist latency over that of the baseline",
         _relative("persist.latency_ns.mean"),

@@ -8,7 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from fencepost import figures, memory_nodes, reliability, terminal
-from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
+from fencepost.runs.axes import (
+    baseline_name,
+    baseline_run,
+    baseline_text,
+    key_of,
+    name_among,
+    parts,
+)
 
 
 def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
@@ -78,9 +85,8 @@ def cell(figure: figures.Figure, run: figures.Run, result: dict[str, Any]) -> st
 
 def title(result: dict[str, Any]) -> str:
     """What was replayed on what, and how if only a sample was."""
-    sample = sampling(result)
-    sampled = f"\n{sample}" if sample else ""
-    return f"{replayed(result['provenance'])}{sampled}"
+    said = (replayed(result["provenance"]), sampling(result), baseline_text(result))
+    return "\n".join(filter(None, said))
 
 
 def replayed(provenance: dict[str, Any]) -> str:

@@ -100,18 +100,31 @@ def baseline_run(run: Document, result: Document) -> Document | None:
     return None if found is None or "error" in found else found
 
 
-NAME_MAX = 12  # characters of a name that heads of tables have room for
+NAME_MAX = 12  # characters of a name that a row of a table has room for
 
 
-def baseline_name(document: Document) -> str:
-    """What ratios of a result are over, for the heads of tables: short, so that they fit."""
+def baseline_name(document: Document) -> str | None:
+    """What ratios of a result are over, if that has a name short enough for the rows of tables."""
     keys = [key_of(run) for run in document["runs"]]
     baseline = document["provenance"].get("baseline")
     if baseline is not None:
         value = Baseline.read(baseline).value
-        return value if len(value) <= NAME_MAX else "the baseline"
-    is_alone = len({key[::2] for key in keys}) == 1
-    return keys[0].scheme if is_alone else "the first run"
+    else:
+        is_alone = len({key[::2] for key in keys}) == 1
+        value = keys[0].scheme if is_alone else ""
+    return value if 0 < len(value) <= NAME_MAX else None
+
+
+def baseline_text(document: Document) -> str:
+    """The same in a sentence where it has no short name, and nothing where it has."""
+    if baseline_name(document) is not None or not document["runs"]:
+        return ""
+    keys = [key_of(run) for run in document["runs"]]
+    baseline = document["provenance"].get("baseline")
+    if baseline is None:
+        return f"Ratios are over {name_among(keys[0], keys)}."
+    axis, value = Baseline.read(baseline)
+    return f"Ratios are over the same with {axis} {value}."
 
 
 def values_of(chosen: Iterable[str]) -> dict[str, list[str]]:

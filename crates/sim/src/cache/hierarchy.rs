@@ -2,9 +2,9 @@
 //!
 //! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops
 //! and changes of state happen at once, and what they cost is added to the time at which the line will be there. A core
-//! computes ahead, so the newest version of a line may be one that is stored only in a cycle to come: whoever takes it
-//! starts from that cycle. Only what leaves the last level is a message. The last level is inclusive and holds the
-//! directory: which cores may have a copy, and whether one may have it exclusively (MESI).
+//! computes ahead, so the newest version of a line may be one that is stored only in a cycle to come: an access that
+//! takes it starts from that cycle. Only what leaves the last level is a message. The last level is inclusive and holds
+//! the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
 //!
 //! Here is the way of a request down the levels. It goes on in `reads` and `writes`, which talk to memory; what it does
 //! to the caches is in `coherence`, accesses without time are in `functional`.
@@ -101,7 +101,7 @@ pub struct Hierarchy {
     global_flush: Option<global_flush::GlobalFlush>,
     /// Allocated only when logging is enabled.
     persist_log: Option<Box<PersistLog>>,
-    /// Which instructions persist, and what becomes of it; likewise.
+    /// Which instructions persist, and what becomes of their writes; likewise.
     pub persist_sites: Option<Box<PersistSites>>,
     stats: HierarchyStats,
 }
@@ -112,8 +112,7 @@ impl Hierarchy {
         let array = |cache: &CacheConfig| CacheArray::new(u64::from(cache.size_kib) * 1024, usize::from(cache.ways));
         let arrays = |cache: &CacheConfig| (0..config.cores).map(|_| array(cache)).collect::<Vec<_>>();
         let ((_, last), above) = config.levels.split_last().expect("there is a last level");
-        // The last level holds the directory and is everybody's, even where there is only one core and nothing to
-        // share.
+        // The last level holds the directory and counts as shared, even where there is only one core.
         let first_shared = above.iter().take_while(|(_, level)| !level.shared).count();
         let private = config.levels[..first_shared].iter().map(|(_, level)| PrivateLevel {
             latency: u64::from(level.latency_cycles),

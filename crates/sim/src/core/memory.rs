@@ -14,14 +14,14 @@ use crate::isa::micro_op::{DecodedBlock, MicroOp, Operation, Register};
 use crate::line::{LINE_BYTES, LineAddress};
 use crate::message::Cause;
 
-/// Who waits for a line at the first-level data cache.
+/// What waits for a line at the first-level data cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// A part of the load in that slot of the reorder buffer.
     Load(u32),
     /// The store queue: it looks again.
     Stores,
-    /// Nobody: it is prefetched.
+    /// Nothing: it is prefetched.
     Nobody,
 }
 

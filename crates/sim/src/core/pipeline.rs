@@ -164,7 +164,7 @@ impl Core {
         (self.rob.known(), self.wakeup.completions, self.stores.known())
     }
 
-    /// Lets everything in flight take effect without dispatching more; whether nothing is left.
+    /// Lets everything in flight take effect without dispatching more; says whether nothing is left.
     pub fn drain(&mut self, env: &mut Environment<'_>) -> bool {
         self.settle(env);
         self.send_combined(env);

@@ -420,7 +420,7 @@ impl Core {
         }
     }
 
-    /// Sends all combining buffers, as far as the limit allows; whether none is left.
+    /// Sends all combining buffers, as far as the limit allows; says whether none is left.
     fn close_combining(&mut self, cycle: u64, env: &mut Environment<'_>) -> bool {
         while !self.combining.open.is_empty() {
             if self.send_open(0, cycle, env).is_none() {

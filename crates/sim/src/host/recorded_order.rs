@@ -62,15 +62,15 @@ impl RecordedOrder {
         Some(first.remove())
     }
 
-    /// Nobody can go on: `thread` goes on from what it waits for in any order.
+    /// Lets `thread` pass what it waits for in any order, when no thread can go on.
     pub fn forced(&mut self, thread: usize) {
         if let Some(clock) = self.blocked.remove(&thread) {
             self.pass(clock);
         }
     }
 
-    /// Nobody can go on: what the first of those that are early waits for is missing in the record, and counts as
-    /// passed.
+    /// Skips the places that the first early thread waits for, when no thread can go on: they are missing in the
+    /// record.
     fn skip_missing(&mut self) {
         if let Some((clock, _)) = self.early.first_key_value() {
             self.next = self.places.partition_point(|(place, _)| place < clock);
@@ -85,8 +85,8 @@ fn begins_at_once(event: &Event) -> bool {
     matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. })
 }
 
-/// The places in the process clock of all synchronisation that keeps its recorded order. Nobody saw the moment in which
-/// a spin loop ended.
+/// The places in the process clock of all synchronisation that keeps its recorded order. Spin loops have none: the
+/// recorder cannot see when one ends.
 fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
     let mut clocks = Vec::new();
     record.visit_events(|_, event| {
@@ -117,7 +117,7 @@ impl Host {
         Ok(())
     }
 
-    /// The thread has come to a synchronisation event; whether it goes on at once.
+    /// Handles the synchronisation event that the thread has come to; says whether the thread goes on at once.
     pub(super) fn synchronise(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let lock_again;
         let event = match *event {
@@ -146,7 +146,7 @@ impl Host {
         goes_on
     }
 
-    /// Nobody can go on: lets the first of those go on that are before their turn; whether there was one.
+    /// Lets the first thread that is ahead of its turn go on, when no thread can; says whether there was one.
     pub(super) fn force_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
         let Some(order) = self.process.recorded_order.as_mut().filter(|order| !order.early.is_empty()) else {
             return false;
@@ -192,7 +192,7 @@ impl Host {
 
 /// The order of writes that threads saw of each other; [`crate::core::write_order`] keeps the books.
 impl Host {
-    /// A thread without a core has come to where it saw these writes; whether it goes on at once.
+    /// Handles a thread without a core that has come to where it saw these writes; says whether it goes on at once.
     pub(super) fn wait_for_writes(&mut self, thread: usize, writes: Writes) -> bool {
         let order = self.process.write_order.as_mut().expect("it is kept where threads wait for it");
         let is_performed = order.performed(writes).is_some();
@@ -231,7 +231,7 @@ impl Host {
         }
     }
 
-    /// Nobody can go on: writes that somebody waits for count as made, first those that are missing in the record;
+    /// Counts writes that a thread waits for as made, when no thread can go on, those missing in the record first; says
     /// whether there were any.
     pub(super) fn force_write_order(&mut self, cycle: u64, context: &mut Context<'_>) -> bool {
         let states = &self.process.states;

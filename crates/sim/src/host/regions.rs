@@ -69,7 +69,7 @@ impl Regions {
         self.is_settling = true;
     }
 
-    /// Nothing is under way any more; whether somebody has waited for that.
+    /// Ends the wait for traffic to come to rest; says whether there was one.
     pub fn settle(&mut self) -> bool {
         std::mem::take(&mut self.is_settling)
     }
@@ -107,7 +107,7 @@ impl Regions {
         }
     }
 
-    /// Whether something has changed that nobody has taken notice of.
+    /// Whether there is a boundary that was not taken yet.
     pub fn has_boundary(&self) -> bool {
         self.boundary.is_some()
     }

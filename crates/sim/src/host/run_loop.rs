@@ -31,7 +31,7 @@ impl Wake {
 }
 
 impl Host {
-    /// Runs a core until it can go no further at `now`, dealing with what its thread comes to.
+    /// Runs a core until it can go no further at `now`, and handles what its thread comes to.
     pub(super) fn run_core(&mut self, core: usize, now: u64, context: &mut Context<'_>) {
         while self.error.is_none() {
             let Some(thread) = self.socket.states[core].thread else { return };
@@ -55,7 +55,7 @@ impl Host {
                 self.schedule_run(core, cycle, context);
             }
             if self.has_sample_boundary() && !matches!(pause, Pause::Waiting | Pause::Horizon) {
-                // The simulation takes down what was counted up to here before the pause is dealt with.
+                // The simulation reads the counters up to here before the pause is dealt with.
                 self.socket.states[core].deferred = Some(pause);
                 return self.schedule_run(core, now, context);
             }
@@ -91,8 +91,8 @@ impl Host {
             }
             if self.process.regions.has_boundary() {
                 self.sample_crosses_region(now);
-                // What was counted up to here is taken down before anything goes on. If a region begins, nobody has to
-                // wait for the end of the last.
+                // The simulation reads the counters up to here before anything goes on. If a region begins, no core
+                // waits for the end of the last.
                 if !self.process.regions.is_settling() {
                     self.resume_held(now, context);
                 }
@@ -101,14 +101,15 @@ impl Host {
         }
     }
 
-    /// Lets a core compute for its thread. A core that is to be taken from its thread, or that goes over from detail to
-    /// warming, first drains.
+    /// Lets a core compute for its thread. A core that is being preempted, or that goes from detail to warming, drains
+    /// first.
     fn compute(&mut self, core: usize, thread: usize, now: u64, horizon: u64) -> Result<Pause, RecordError> {
         let pause = self.compute_to_limit(core, thread, horizon);
         self.follow_plan(now);
         pause
     }
 
+    /// Lets a core compute for its thread, and counts the instructions.
     pub(super) fn compute_unlimited(&mut self, core: usize, thread: usize, horizon: u64) -> Result<Pause, RecordError> {
         let before = self.process.threads[thread].instructions;
         let pause = self.compute_in_mode(core, thread, horizon);
@@ -172,7 +173,7 @@ impl Host {
         (&mut self.socket.cores[core], env)
     }
 
-    /// A core's request gets to the shared levels.
+    /// Serves a core's request, which has reached the shared levels.
     pub(super) fn serve_request(&mut self, slot: u32, now: u64, context: &mut Context<'_>) {
         let (core, request) = self.socket.requests.take(slot);
         match request {
@@ -196,7 +197,7 @@ impl Host {
         }
     }
 
-    /// Takes down what the caches have brought to cores, before any core goes on with it.
+    /// Logs what the caches have brought to cores, before any core uses it.
     fn note_brought(&mut self, served: &[Served]) {
         if let Some(log) = &mut self.observers.observations {
             for Served { request, ready, version } in served.iter().filter(|served| served.request.side == Side::Data) {

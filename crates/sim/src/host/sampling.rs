@@ -132,7 +132,7 @@ impl Sampler {
 }
 
 impl Host {
-    /// Replays only a sample in detail, from now on; to be called before the start.
+    /// Replays only a sample in detail; to be called before the start.
     pub fn sample(&mut self, plan: SamplePlan) {
         self.sampler =
             Some(Box::new(Sampler::new(plan, !self.process.regions.is_warming(), self.process.threads.len())));
@@ -166,7 +166,7 @@ impl Host {
         self.sampler.as_mut()?.boundary.take()
     }
 
-    /// Whether nobody has taken notice of such a change.
+    /// Whether there is such a change that was not taken yet.
     pub(super) fn has_sample_boundary(&self) -> bool {
         self.sampler.as_deref().is_some_and(|sampler| sampler.boundary.is_some())
     }
@@ -191,8 +191,8 @@ impl Host {
         Some((sampler.pace(), left.min(most)))
     }
 
-    /// By how many cycles more than in detail a core that only warms may compute ahead: nobody waits for a core that
-    /// runs alone, and between intervals the others meet it only in the caches.
+    /// By how many cycles more than in detail a core may compute ahead while it only warms: no thread waits for a core
+    /// that runs alone, and between intervals the others meet it only in the caches.
     pub(super) fn functional_run_ahead(&self) -> u64 {
         const ALONE: u64 = 10_000;
         const WITH_OTHERS: u64 = 1_000;
@@ -296,7 +296,8 @@ impl ThreadProgress {
     fn add(&mut self, end: &ThreadProgress, begin: &ThreadProgress) {
         self.instructions += end.instructions - begin.instructions;
         self.busy += end.busy - begin.busy;
-        // A wait that was open at the beginning may have ended before: who ended it had computed ahead less far.
+        // A wait that was open at the beginning may have ended before: the core that ended it had not computed as far
+        // ahead.
         self.waited += end.waited.saturating_sub(begin.waited);
     }
 }

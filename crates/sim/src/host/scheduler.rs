@@ -47,8 +47,8 @@ pub struct CoreState {
     pub deferred: Option<Pause>,
     /// Whether it drains to give its core to another thread.
     pub is_preempting: bool,
-    /// Whether it waits at the boundary of a region: until nothing of an earlier one is under way, or until the regions
-    /// of other hosts begin.
+    /// Whether it waits at the boundary of a region: until nothing of an earlier one is under way, or until the
+    /// regions of other hosts begin.
     pub is_held: bool,
 }
 
@@ -162,7 +162,7 @@ impl Host {
         self.schedule_run(core, start, context);
     }
 
-    /// Sees to it that `core` runs at `cycle`.
+    /// Schedules a run of `core` at `cycle`, unless it runs before.
     pub(super) fn schedule_run(&mut self, core: usize, cycle: u64, context: &mut Context<'_>) {
         let time = self.time(cycle).max(context.now());
         let cycle = self.cycle(time);
@@ -270,7 +270,7 @@ impl Host {
         self.leave(core, cycle, context);
     }
 
-    /// Takes notice of stores that a core made to words at which threads spin.
+    /// Handles the stores of a core to words on which threads spin.
     pub(super) fn notice_stores(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
         if self.socket.cores[core].watched.stores.is_empty() {
             return;
@@ -285,7 +285,7 @@ impl Host {
         }
     }
 
-    /// The thread's store has taken effect: those who wait for it go on.
+    /// Wakes the threads that wait for this store, which has taken effect.
     fn give_release(&mut self, thread: usize, store: &WatchedStore, cycle: u64, context: &mut Context<'_>) {
         let stored = store.address..store.address + u64::from(store.size.max(1));
         let releases = &mut self.process.threads[thread].releases;
@@ -295,7 +295,8 @@ impl Host {
         self.wake_all(&decision.woken, cycle, context);
     }
 
-    /// A store to a polled word comes next that may have to wait itself; whether the thread goes on at once.
+    /// Handles a thread whose next store, to a polled word, may have to wait itself; says whether the thread goes on at
+    /// once.
     fn come_to_release(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let Event::SpinRelease { clock, object, kind, after, lock } = *event else {
             unreachable!("the event is a release")
@@ -312,7 +313,7 @@ impl Host {
         decision.proceeds
     }
 
-    /// The thread has polled a word; whether it goes on at once.
+    /// Handles a thread that has polled a word; says whether it goes on at once.
     fn wait_for_store(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let Event::SpinWait { clock, object, wake, iterations } = *event else { unreachable!("the event is a wait") };
         if let Some(wake) = wake {

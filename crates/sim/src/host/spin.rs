@@ -1,7 +1,7 @@
 //! Spin loops: a thread that spun on a word waits for another thread's store to it.
 //!
 //! The record tells where a thread spun, not which store ended it. A store that came after the thread's previous wait
-//! at the same word counts; the first wait at a word passes, since nobody has watched it before.
+//! at the same word counts; the first wait at a word passes, since no store to it was watched before.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,8 @@ impl SpinWatch {
         self.filter
     }
 
-    /// `thread` comes to the end of a spin loop at the physical address `word`; whether it goes on at once.
+    /// Handles a thread that comes to the end of a spin loop at the physical address `word`; says whether it goes on at
+    /// once.
     pub fn arrive(&mut self, thread: usize, word: u64) -> bool {
         self.filter |= watch_bit(word);
         let word = self.words.entry(word).or_default();
@@ -45,7 +46,8 @@ impl SpinWatch {
         false
     }
 
-    /// `thread` has stored `size` bytes at the physical `address`: gives those who waited for a word that begins there.
+    /// Handles a store of `size` bytes by `thread` at the physical `address`; returns the threads that waited for a
+    /// word that begins there.
     pub fn stored(&mut self, thread: usize, address: u64, size: u16) -> Vec<usize> {
         let words = address..address + u64::from(size.max(1));
         words.flat_map(|word| self.word_stored(thread, word)).collect()

@@ -42,8 +42,9 @@ class Cell(cells.Cell):
     @property
     def label(self) -> str:
         """Without what is the same for nearly all."""
-        left_out = (MACHINE, programs.AS_GIVEN)
-        return " ".join(word for word in super().label.split(" ") if word not in left_out)
+        variant = "" if self.variant == programs.AS_GIVEN else self.variant
+        machine = "" if self.machine == MACHINE else self.machine
+        return super(Cell, replace(self, variant=variant, machine=machine)).label
 
 
 class Replays(cells.Cells):

@@ -93,7 +93,7 @@ impl Hierarchy {
         }
     }
 
-    /// A write is complete while the flush is under way: nobody is told, and the next one leaves.
+    /// Completes a write during the flush: no core is told, and the next write leaves.
     pub fn write_flushed(&mut self, message: &Message, now: u64) {
         let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
         self.writes_under_way -= 1;

@@ -16,8 +16,7 @@ pub(super) struct BlockedRead {
 }
 
 impl Hierarchy {
-    /// Memory has answered the read `message` at cycle `now`: adds everyone who is served by that to `served`, in
-    /// order.
+    /// Handles the answer of memory to a read, at cycle `now`: adds every request that it serves to `served`, in order.
     pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);

@@ -217,7 +217,7 @@ impl Hierarchy {
         slot
     }
 
-    /// Takes down that a PM line leaves in `cycle`.
+    /// Records that a PM line leaves in `cycle`.
     pub(super) fn leave_for_pm(&mut self, line: LineAddress, version: Version, cycle: u64) {
         debug_assert_ne!(version, Version(0), "what is written has been stored");
         *self.written.get_mut(line.0) = version;

@@ -1,5 +1,5 @@
-//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its three classes but by what they say
-//! of themselves (`message/exchange.rs`).
+//! A second protocol through the switch, beside CXL.mem on the same links: nothing between the endpoints knows its
+//! three classes but by what they say of themselves (`message/exchange.rs`).
 //!
 //! Two hosts above with memory of their own, two devices below, which fetch and swap lines of that memory.
 
@@ -335,8 +335,9 @@ fn a_persist_buffer_takes_no_part_in_another_protocol() {
 
 const EACH: u32 = 150;
 
-/// Both protocols from all ends at once, places given back after random times: each device asks each host, and each host reads and writes each device.
-/// Of what one end sends, even versions go to one of the two ends on the other side, odd ones to the other.
+/// Both protocols from all ends at once, places given back after random times: each device asks each host, and each
+/// host reads and writes each device. Of what one end sends, even versions go to one of the two ends on the other side,
+/// odd ones to the other.
 fn under_load(link: &LinkConfig, queue: EventQueue) -> Wired {
     let mut wired = Wired { queue, random: 0x9E37_79B9_7F4A_7C15, ..Wired::new(link, &config(16), Role::Volatile) };
     wired.endpoints.iter_mut().for_each(|endpoint| endpoint.answers_after = Some(Duration::from_ps(30_000)));

@@ -1,4 +1,4 @@
-//! Who waits where the buffer, or its input, has no room.
+//! What waits where the buffer, or its input, has no room.
 
 use super::*;
 
