@@ -14,10 +14,11 @@ import pytest
 from rich.console import Console
 
 from conftest import Fencepost
-from fencepost import difference, documents, report, table, timeline
+from fencepost import difference, documents, report, result_shape, table, timeline
 from fencepost._core import InputError
 from fencepost.report.view import view
 from fencepost.result_shape import MEASURES
+from fencepost.runs import axes
 
 Step = str | int
 
@@ -166,6 +167,13 @@ def test_any_member_of_another_kind_is_refused_or_does_no_harm(
             [1],
             "runs[0].persist.latency_ns.mean is a list; it has to be a number from 0 on or null",
         ),
+        (
+            "provenance.baseline",
+            "nopb",
+            'provenance.baseline is "nopb"; it has to be AXIS=VALUE with an axis of scheme, '
+            "placement or null",
+        ),
+        ("runs[1].axes.scheme", 1, "runs[1].axes.scheme is 1; it has to be a text"),
         ("runs[1].scheme", None, "runs[1].scheme is null; it has to be a text"),
         (
             "runs[1].machine",
@@ -217,6 +225,10 @@ def test_what_is_no_number_is_refused(
     path.write_text(text.replace('"NUMBER"', number))
     with pytest.raises(InputError, match=r"r\.json: not a result: "):
         documents.read_result(path)
+
+
+def test_the_axes_are_those_of_runs() -> None:
+    assert result_shape.AXES == axes.AXES
 
 
 def test_the_real_result_is_right(replayed: dict[str, Any], tmp_path: Path) -> None:

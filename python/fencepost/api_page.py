@@ -24,6 +24,11 @@ Made by `.venv/bin/python -m fencepost.api_page > docs/python.md` from the docst
 """
 
 FURTHER = """\
+## `evidence`
+
+What the simulator is compared with, row by row: `fp.evidence.rows("unloaded")`,
+`fp.evidence.evaluate(row, machine)`; [studies.md](studies.md) has more.
+
 ## What the commands `explain` and `whatif` give
 
 `from fencepost.api import explain, whatif` (`fencepost.explain` and `fencepost.whatif` themselves

@@ -24,6 +24,9 @@ PARTS = (
     "media",
 )
 
+# What `provenance.baseline` may name (fencepost.runs.axes, which imports what imports this).
+AXES = ("scheme", "placement")
+
 SHOWN_MAX = 40  # characters of a value in a message
 COUNT_MAX = 1 << 64
 NUMBER_MAX = 1e30  # so that products of two are numbers too
@@ -301,6 +304,10 @@ RECORD = members(
     }
 )
 
+BASELINE = Shape(
+    f"AXIS=VALUE with an axis of {', '.join(AXES)}",
+    lambda value: isinstance(value, str) and value.startswith(tuple(f"{axis}=" for axis in AXES)),
+)
 OPTIONS = members(
     {
         **dict.fromkeys(("schemes", "pm", "place", "set"), TEXTS),
@@ -351,7 +358,7 @@ RESULT = members(
                 "record": RECORD,
                 "other_records": list_of(RECORD),
                 "options": OPTIONS,
-                "baseline": or_null(TEXT),
+                "baseline": or_null(BASELINE),
                 "machines": map_of(MACHINE),
             }
         ),
