@@ -196,6 +196,12 @@ static bool count(bool can_leave) {
   return can_leave;
 }
 
+/* Whether other threads may be waiting for this one's store. They wait in the client's code, where
+ * the engine cannot stop them, so this one must not be stopped before they go on. */
+static bool holds_lock(const struct thread *thread) {
+  return thread->order.held_lock != 0 || thread->polling.stored != NULL;
+}
+
 /* The engine asks whether a thread that it has stopped may leave the code cache, and if not, lets
  * it run on and asks again, with all other threads standing still; with `will_leave` it does.
  * Interrupts come when a slow instruction ends, so a thread in a loop may never be met right before
@@ -215,6 +221,8 @@ static bool on_translation(void *drcontext, bool will_leave, dr_restore_state_in
   thread->stopped_at = 0;
   if (fragment->cache_start_pc == NULL || !information->raw_mcontext_valid)
     return true;
+  if (!will_leave && holds_lock(thread))
+    return count(false);
   if (fragment->ilist == NULL)
     return will_leave || count(false);
   struct place place =

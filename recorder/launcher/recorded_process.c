@@ -65,13 +65,16 @@ static void set_environment(const struct program *program, int control_descripto
     fail(EXIT_OURS, "%s: a path with ; or \" cannot be given to the engine", client);
   /* Blocks are what they are in the program: no jumps and calls left out (elision), and short
    * enough for the client's tables. Putting hot blocks together into traces costs more than it
-   * gains where each block carries as much of ours. */
+   * gains where each block carries as much of ours. Where the engine stops all threads to free
+   * code, it waits until they have stopped: after a limit it would free what one of them executes.
+   */
   snprintf(options, sizeof(options),
            "-code_api -enable_full_api -disable_traces -max_elide_jmp 0 -max_elide_call 0 "
            "-max_bb_instrs 128 "
+           "-synch_all_threads_max_loops %u "
            "-msgbox_mask 0 "
            "-client_lib64 \"%s;0;/proc/%d/fd/%d\"",
-           client, (int)getppid(), control_descriptor);
+           UINT_MAX, client, (int)getppid(), control_descriptor);
   setenv("DYNAMORIO_OPTIONS", options, 1);
   setenv("DYNAMORIO_RUNUNDER", "1", 1);
   setenv("DYNAMORIO_EXE_PATH", program->path, 1);

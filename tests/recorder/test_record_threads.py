@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -170,6 +171,28 @@ def test_threads_are_stopped_in_our_code_too(
         assert len(set(at)) == 1
         counted[at[0]] = len(at)
     assert counted == {printed[f"word{i}"]: printed[f"rounds{i}"] for i in range(2)}
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_threads_that_wait_for_each_others_stores_are_stopped(
+    recorder: Recorder, cpus: int
+) -> None:
+    """A thread that others wait for is not stopped before its store is done: they wait where the
+    engine cannot stop them, so it would wait for them, and they for that thread."""
+    program = recorder.compile("contends", "-O1")
+    allowed = sorted(os.sched_getaffinity(0))[:cpus]
+    command = ("taskset", "-c", ",".join(map(str, allowed)), program)
+    run = recorder.record(*command, options=("--values", "--pm", "heap"))
+    assert (run.returncode, run.stderr) == (0, "")
+    printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
+    record = run.load()
+    stored = [0, 0, 0]
+    for thread in record.threads:
+        for access in record.accesses(thread, rf.STORE):
+            place = access.address - printed["line"]
+            if 0 <= place < 8 * len(stored) and thread != 0:
+                stored[place // 8] += 1
+    assert stored == [printed[f"rounds{i}"] for i in range(len(stored))]
 
 
 def test_threads_that_run_when_the_process_ends(recorder: Recorder) -> None:
