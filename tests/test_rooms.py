@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rooms import picture
-from rooms.imports import HOUSES, House, arrows, circles
+from rooms.imports import HOUSES, ROOT, House, arrows, circles
+
+INCLUDE = re.compile(r'^#include (?:"(.*?)"|<(.*?)>)', re.MULTILINE)
+ENGINES = re.compile(r"dr_|dr(mgr|reg|util|wrap|syms|vector)\b|qemu")
 
 
 @pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
@@ -31,12 +36,32 @@ def test_a_circle_is_found() -> None:
         ("simulator", "core", "cache"),  # crate::cache::{…}
         ("simulator", "host", "core"),
         ("python", "studies", "validation"),
-        ("recorder", "client", "format"),  # found through the folders that headers are searched in
+        (
+            "recorder",
+            "client",
+            "encoding",
+        ),  # found through the folders that headers are searched in
     ],
 )
 def test_imports_that_are_there_are_found(house: str, of: str, to: str) -> None:
     [own] = [each for each in HOUSES if each.name == house]
     assert to in arrows(own)[of]
+
+
+def test_the_encoding_includes_no_engine() -> None:
+    """Of quoted headers only its own, the record format's and the compressor's; of others only
+    those of the C library and the kernel."""
+    folder = ROOT / "recorder"
+    own = {path.name for room in ("encoding", "format") for path in (folder / room).glob("*.h")}
+    files = [*(folder / "encoding").glob("*.[ch]")]
+    assert len(files) > 50
+    strangers = [
+        f"{path.name}: {quoted or angled}"
+        for path in files
+        for quoted, angled in INCLUDE.findall(path.read_text())
+        if (quoted and quoted not in own | {"zstd.h"}) or ENGINES.match(angled)
+    ]
+    assert strangers == []
 
 
 def test_the_picture_in_the_architecture_is_that_of_the_imports() -> None:

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recording client: what the engine loads into the program. It opens the recording, switches
- * the parts on, and switches them off when the process ends.
+ * the parts on, and switches them off when the process ends. All that does not depend on the engine
+ * is the encoding's (encoding/platform.h).
  *
- *   instrument ──raw words──► thread ──► encoder ──streams──► frame ──► the record
- *   block_plan ──► code_table ─────────────────────blocks───► frame
+ *   instrument ──raw words──► encoding/thread ──► encoder ──streams──► frame ──► the record
+ *   block_plan ──► encoding/code_table ────────────────────blocks────► frame
  */
 #include "dr_api.h"
 
@@ -15,31 +16,27 @@
 #include "instrument.h"
 #include "interruptions.h"
 #include "mapped_files.h"
-#include "memory_map.h"
-#include "process_image.h"
+#include "module_events.h"
+#include "process_events.h"
 #include "recording.h"
 #include "region_of_interest.h"
 #include "selected_memory.h"
 #include "signals.h"
 #include "synchronisation.h"
-#include "system_calls.h"
-#include "thread.h"
+#include "system_call_events.h"
 #include "thread_identity.h"
-
-static void on_module_load(void *drcontext, const module_data_t *module, bool loaded) {
-  synchronisation_wrap_module(module);
-  region_of_interest_search(module);
-}
+#include "threads.h"
+#include "wrapped_functions.h"
 
 static void on_process_exit(void) {
   code_table_write_pending();
-  drmgr_unregister_module_load_event(on_module_load);
+  wrapped_functions_exit();
   synchronisation_exit();
-  process_image_exit();
+  process_events_exit();
   signals_exit();
   interruptions_exit();
-  system_calls_exit();
-  memory_map_exit();
+  system_call_events_exit();
+  module_events_exit();
   mapped_files_exit();
   instrument_exit();
   threads_exit();
@@ -54,7 +51,7 @@ static void on_process_exit(void) {
 DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   dr_set_client_name("Fencepost recorder", "the project's issue tracker");
   pages_init();
-  if (argc != 2 || !recording_open(id, argv[1])) {
+  if (argc != 2 || !recording_open(dr_get_client_path(id), argv[1])) {
     environment_clean();
     return; /* A child of the recorded process: it runs on, unrecorded. */
   }
@@ -66,13 +63,13 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   threads_init();
   instrument_init();
   mapped_files_init();
-  memory_map_init();
-  system_calls_init();
+  module_events_init();
+  system_call_events_init();
   interruptions_init();
   signals_init();
-  process_image_init();
+  process_events_init();
   region_of_interest_init();
   synchronisation_init();
-  drmgr_register_module_load_event(on_module_load);
+  wrapped_functions_init();
   dr_register_exit_event(on_process_exit);
 }

@@ -10,13 +10,16 @@
 
 #include "block_plan.h"
 #include "interruptions.h"
+#include "polled_word_calls.h"
 #include "polled_words.h"
 #include "recording.h"
 #include "selected_memory.h"
-#include "thread.h"
+#include "threads.h"
+#include "value_calls.h"
 #include "value_queue.h"
-#include "values.h"
 #include "vector_elements.h"
+#include "write_order.h"
+#include "write_order_calls.h"
 
 #include <signal.h>
 
@@ -74,7 +77,7 @@ static opnd_t word_operand(const struct block_plan *plan, reg_id_t position, uin
 
 static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t *where,
                                    struct block_plan *plan) {
-  /* The one that a store is looked up by stays free (polled_words.c). */
+  /* The one that a store is looked up by stays free (polled_word_calls.c). */
   register_set kept = polled_words_are_watched ? register_set_of(DR_REG_XCX) : 0;
   reg_id_t reg = reserve(drcontext, block, where, plan->used_registers | kept);
   plan->position_register = reg;
@@ -230,7 +233,7 @@ static bool needs_position_later(void *drcontext, const struct block_plan *plan,
 
 static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
                           const struct block_plan *plan) {
-  if (!values_insert(drcontext, block, instr, behind, plan))
+  if (!value_call_insert(drcontext, block, instr, behind, plan))
     return;
   /* The call may move the position. */
   if (plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
@@ -239,8 +242,8 @@ static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, i
 
 static void insert_polling(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
                            const struct block_plan *plan) {
-  polled_words_insert_before(drcontext, block, instr, plan);
-  if (polled_words_insert_behind(drcontext, block, instr, behind, plan) &&
+  polled_word_calls_insert_before(drcontext, block, instr, plan);
+  if (polled_word_calls_insert_behind(drcontext, block, instr, behind, plan) &&
       plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
     insert_read_position(drcontext, block, behind, plan->position_register);
 }
@@ -251,7 +254,8 @@ static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, 
                                 bool translating) {
   (void)tag, (void)for_trace, (void)translating;
   instr_t *instr = instrlist_first_app(block);
-  while (instr != NULL && !values_end_block_behind(instr) && !write_order_ends_block_behind(instr))
+  while (instr != NULL && !value_calls_end_block_behind(instr) &&
+         !write_order_calls_end_block_behind(instr))
     instr = instr_get_next_app(instr);
   while (instr != NULL && instr_get_next(instr) != NULL) {
     instr_t *next = instr_get_next(instr);
@@ -273,7 +277,7 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
     if (write_order_is_kept)
-      write_order_insert(drcontext, block, instr, plan);
+      write_order_call_insert(drcontext, block, instr, plan);
     if (polled_words_are_watched)
       insert_polling(drcontext, block, instr, behind, plan);
     if (values_are_recorded)

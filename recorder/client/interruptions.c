@@ -5,55 +5,9 @@
 
 #include "drmgr.h"
 
-#include "code_table.h"
-#include "fields.h"
-#include "polled_words.h"
-#include "raw_words.h"
-#include "record_format.h"
+#include "interrupted_execution.h"
 #include "recording.h"
-#include "selected_memory.h"
-#include "write_order.h"
-
-#define INTERRUPTION_WORDS (1 + (VARINT_BYTES_MAX + 7) / 8)
-
-/* Index of the instruction at `address`; the block's length where it has none there. */
-static uint32_t instruction_at(const struct block *block, uint64_t address) {
-  uint64_t at = block->address;
-  uint32_t i = 0;
-  while (i < block->instructions && at != address)
-    at += block->lengths[i++];
-  return i;
-}
-
-void interrupt_block(struct thread *thread, uint64_t pc) {
-  write_order_end(thread);
-  polled_words_end(thread);
-  if (!thread->is_recorded)
-    return;
-  const uint64_t *start = raw_words_last_record(thread->buffer, *thread->position);
-  if (start == NULL || word_is_marker(*start))
-    return;
-  /* The interruption stands behind its execution whenever that is looked at. */
-  if (*thread->position + INTERRUPTION_WORDS > thread->guard) {
-    thread_drain_before(thread, start);
-    start = raw_words_last_record(thread->buffer, *thread->position);
-  }
-  uint64_t *last = (uint64_t *)start, *end = *thread->position;
-  const struct block *block = code_table_get((uint32_t)*last);
-  uint32_t executed = instruction_at(block, pc);
-  if (executed == block->instructions)
-    return;
-  /* What was not reached still holds an older execution's words. */
-  uint64_t *first = last + (values_are_recorded ? VALUES_WORD + 1 : 1);
-  for (uint64_t *word = first; word < end; word++) {
-    if (!block_word_is_reached(block, (uint32_t)(word - last), executed))
-      *word = 0;
-  }
-  struct fields fields;
-  fields_begin(&fields);
-  fields_number(&fields, executed);
-  fields_send(&fields, thread, EVENT_INTERRUPTED);
-}
+#include "threads.h"
 
 /* What stands in the instrumented code of a block, as labels. */
 enum block_mark {
@@ -196,12 +150,6 @@ static bool count(bool can_leave) {
   return can_leave;
 }
 
-/* Whether other threads may be waiting for this one's store. They wait in the client's code, where
- * the engine cannot stop them, so this one must not be stopped before they go on. */
-static bool holds_lock(const struct thread *thread) {
-  return thread->order.held_lock != 0 || thread->polling.stored != NULL;
-}
-
 /* The engine asks whether a thread that it has stopped may leave the code cache, and if not, lets
  * it run on and asks again, with all other threads standing still; with `will_leave` it does.
  * Interrupts come when a slow instruction ends, so a thread in a loop may never be met right before
@@ -221,7 +169,7 @@ static bool on_translation(void *drcontext, bool will_leave, dr_restore_state_in
   thread->stopped_at = 0;
   if (fragment->cache_start_pc == NULL || !information->raw_mcontext_valid)
     return true;
-  if (!will_leave && holds_lock(thread))
+  if (!will_leave && thread_holds_lock(thread))
     return count(false);
   if (fragment->ilist == NULL)
     return will_leave || count(false);
@@ -234,7 +182,7 @@ static bool on_translation(void *drcontext, bool will_leave, dr_restore_state_in
     return true;
   }
   /* In another thread's stead the buffer cannot be emptied. */
-  bool has_room = *thread->position + INTERRUPTION_WORDS <= thread->guard;
+  bool has_room = interruption_has_room(thread);
   if (!count(can_leave(&place) && (has_room || !place.is_begun)))
     return false;
   if (place.is_begun)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions that end before their block does: at a fault; where the engine makes code anew and
- * takes a thread out of the old, which goes on at the instruction where it was, in a block that
- * begins there; and where the process ends while the thread runs. */
+/* Where the engine may stop a thread in instrumented code, and what it finds there of the program's
+ * state (interrupted_execution.h). */
 #ifndef INTERRUPTIONS_H
 #define INTERRUPTIONS_H
 
-#include "thread.h"
+#include "dr_api.h"
 
 void interruptions_init(void);
 void interruptions_exit(void);
@@ -16,8 +15,5 @@ void interruptions_exit(void);
 void interruptions_mark_entry(void *drcontext, instrlist_t *block, instr_t *where);
 void interruptions_mark_begun(void *drcontext, instrlist_t *block, instr_t *where);
 void interruptions_mark_behind(void *drcontext, instrlist_t *block, instr_t *where);
-
-/* The block that the thread was executing stopped before the instruction at `pc`. */
-void interrupt_block(struct thread *thread, uint64_t pc);
 
 #endif

@@ -7,9 +7,10 @@
 
 #include "fields.h"
 #include "instrument.h"
-#include "interruptions.h"
+#include "interrupted_execution.h"
 #include "record_format.h"
 #include "synchronisation.h"
+#include "threads.h"
 
 #include <signal.h>
 

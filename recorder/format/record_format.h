@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of docs/record-format.md, shared by the recording client, which writes frames of code
- * and trace, and by its launcher, which opens and seals the record. */
+/* The numbers of docs/record-format.md, shared by the encoding, which writes frames of code and
+ * trace, and by the launcher, which opens and seals the record. */
 #ifndef RECORD_FORMAT_H
 #define RECORD_FORMAT_H
 

@@ -59,7 +59,7 @@ import multiprocessing, signal, subprocess
 
 def start():
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(30)
+    signal.alarm(600)
 
 def square(x):
     return x * x
@@ -80,7 +80,7 @@ def test_python_starts_processes_and_threads(recorder: Recorder, options: tuple[
     """A signal that arrives where code was just flushed finds the thread still in that code."""
     program = recorder.folder / "pool.py"
     program.write_text(POOL)
-    run = recorder.record(sys.executable, "-I", "-S", program, options=options, timeout=60)
+    run = recorder.record(sys.executable, "-I", "-S", program, options=options, timeout=580)
     assert (run.returncode, run.stdout) == (0, "[0, 1, 4, 9]\n"), run.stderr
     assert run.load().ended == "exit 0"
 

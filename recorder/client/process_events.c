@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process_events.h"
+
+#include "dr_api.h"
+
+#include "block_plan.h"
+#include "process_image.h"
+#include "raw_system_call.h"
+#include "recording.h"
+#include "threads.h"
+#include "unrecorded_children.h"
+
+#include <sys/syscall.h>
+
+static bool is_unrecorded_child;
+
+void process_events_before_childs_call(int number) {
+  void *drcontext = dr_get_current_drcontext();
+  /* A vfork's child still shares the parent's memory, and with it the engine's state: there the
+   * engine must see the exec. */
+  if (!is_unrecorded_child || number != SYS_execve)
+    return;
+  unrecorded_child_runs(process_id_of_caller(),
+                        (const char *)(ptr_uint_t)dr_syscall_get_param(drcontext, 0));
+  /* Only returns when it fails, and then so will the program's own call. */
+  raw_system_call(SYS_execve, dr_syscall_get_param(drcontext, 0),
+                  dr_syscall_get_param(drcontext, 1), dr_syscall_get_param(drcontext, 2));
+}
+
+static void on_fork(void *drcontext) {
+  block_plans_after_fork();
+  if (!process_image_forks(thread_of(drcontext)))
+    is_unrecorded_child = true;
+}
+
+void process_events_init(void) { dr_register_fork_init_event(on_fork); }
+
+void process_events_exit(void) { dr_unregister_fork_init_event(on_fork); }

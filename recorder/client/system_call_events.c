@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system_call_events.h"
+
+#include "dr_api.h"
+
+#include "drmgr.h"
+
+#include "process_events.h"
+#include "system_calls.h"
+#include "threads.h"
+#include "withheld_calls.h"
+
+static bool on_filter(void *drcontext, int number) { return true; }
+
+static bool on_before(void *drcontext, int number) {
+  struct thread *thread = thread_of(drcontext);
+  if (withheld_call(drcontext, number))
+    return false;
+  if (!thread->is_recorded) {
+    process_events_before_childs_call(number);
+    return true;
+  }
+  struct system_call *call = &thread->system_call;
+  call->number = number;
+  for (int i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
+    call->argument[i] = dr_syscall_get_param(drcontext, i);
+  system_call_begins(thread, call);
+  return true;
+}
+
+static void on_after(void *drcontext, int number) {
+  struct thread *thread = thread_of(drcontext);
+  if (thread->is_recorded && thread->system_call.number == number)
+    system_call_ends(thread, &thread->system_call, (int64_t)dr_syscall_get_result(drcontext));
+}
+
+void system_call_events_init(void) {
+  dr_register_filter_syscall_event(on_filter);
+  drmgr_register_pre_syscall_event(on_before);
+  drmgr_register_post_syscall_event(on_after);
+}
+
+void system_call_events_exit(void) {
+  dr_unregister_filter_syscall_event(on_filter);
+  drmgr_unregister_pre_syscall_event(on_before);
+  drmgr_unregister_post_syscall_event(on_after);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads /proc/self/maps. */
+#ifndef KERNEL_MAPS_H
+#define KERNEL_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KERNEL_MAP_NAME_MAX 1024
+
+struct kernel_map {
+  uint64_t start, end;
+  uint64_t offset;
+  uint32_t device_major, device_minor;
+  uint64_t inode;     /* 0 where there is no file */
+  uint8_t protection; /* 1 read, 2 write, 4 execute */
+  char name[KERNEL_MAP_NAME_MAX];
+};
+
+/* Calls `visit` for each mapping, in the order of addresses, until it returns false. */
+void kernel_maps_each(bool (*visit)(struct kernel_map *map, void *user_data), void *user_data);
+
+#endif

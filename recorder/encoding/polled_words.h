@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of memory by which threads wait for each other without a call: those that a loop which
+ * waited has polled. Each store to one has a place in the process clock, and each read by an
+ * instruction that polls finds out which store it comes behind.
+ *
+ * A table of bytes, one for each value of an address's lower 16 bits, says quickly that a store is
+ * to none of them. */
+#ifndef POLLED_WORDS_H
+#define POLLED_WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+/* A thread's own notes. */
+struct polling {
+  uint64_t updated_word;      /* the polled word that it updated last, */
+  uint64_t updated_clock;     /* and where in the process clock */
+  uint64_t held_lock;         /* the word by which it has got a lock; 0 for none */
+  bool has_looked;            /* since it has taken that lock, at any word */
+  struct polled_word *looked; /* the one that it has read since its last store to one */
+  struct polled_word *stored; /* a store to it, or a look, is under way: it is this thread's */
+  uint64_t held_value;        /* that it had before, */
+  uint32_t held_bytes;        /* of so many bytes */
+};
+
+/* Whether stores are looked at: from the second thread on. */
+extern bool polled_words_are_watched;
+
+/* Before a system call that makes a thread. What of the program has been instrumented is
+ * forgotten. */
+void polled_words_begin(void);
+/* In a forked child: nobody has stored yet. */
+void polled_words_after_fork(void);
+
+/* A loop has waited for `address`, which the instruction at `pc` reads; or, where `is_entry`, the
+ * thread updated it last before it began to wait. */
+void polled_word_add(uint64_t address, uint64_t pc, bool is_entry);
+
+/* How many instructions are known that poll, or store where others poll. */
+uint32_t polled_words_count(void);
+
+/* The place of the word's last store, if another thread than this one has made it; else 0. */
+uint64_t polled_word_last_store(uint64_t address, uint32_t thread);
+
+/* Whether several threads have polled the word, or stored to it. */
+bool polled_word_is_shared(uint64_t address);
+
+/* Whether threads use the word as a lock, or to hand one on: who comes first gets it. */
+bool polled_word_is_lock(uint64_t address);
+
+/* Whether the instruction at `pc` is known to poll, or to store where others poll. What
+ * instrumented code does for it depends on that: where it is known, it calls before each store and
+ * update and behind each store, update and load; else before what the filter does not exclude, and
+ * behind updates. The filter has a byte for each value of an address's lower 16 bits, not 0 where
+ * it may be a polled word's. */
+bool polled_words_know(uint64_t pc);
+const uint8_t *polled_words_filter(void);
+
+/* An execution of block `id`, the last in the thread's buffer, is about to store by this
+ * instruction at `pc`; polled_words_end follows behind it. */
+void polled_words_before_store(struct thread *thread, uint32_t id, uint32_t instruction,
+                               uint64_t pc);
+/* Likewise for one that reads a word and changes it in one step. */
+void polled_words_before_update(struct thread *thread, uint32_t id, uint32_t instruction,
+                                uint64_t pc);
+void polled_words_after_update(struct thread *thread, uint32_t id);
+/* It has read by this instruction, which is known to poll. */
+void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instruction);
+
+/* Makes the code anew of instructions that have turned out to store or poll. To be called where the
+ * engine allows it: from instrumented code, and where a signal has come. */
+void polled_words_renew_code(void);
+
+/* The store that was announced last has happened, or will not. */
+void polled_words_end(struct thread *thread);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recording.h"
+
+#include "decimal.h"
+#include "platform.h"
+#include "process_status.h"
+#include "raw_system_call.h"
+#include "unrecorded_children.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+struct recording recording;
+
+int32_t process_id_of_caller(void) { return (int32_t)raw_system_call(SYS_getpid, 0, 0, 0); }
+
+static void remember_folder(const char *library_path) {
+  size_t length = strlen(library_path);
+  while (length > 0 && library_path[length - 1] != '/')
+    length--;
+  if (length == 0 || length > sizeof(recording.library_folder))
+    return;
+  memcpy(recording.library_folder, library_path, length - 1);
+  recording.library_folder[length - 1] = '\0';
+}
+
+bool recording_has_file(const char *path) {
+  size_t folder = strlen(recording.library_folder);
+  return strncmp(path, recording.library_folder, folder) == 0 && path[folder] == '/';
+}
+
+/* A new entry for the caller; false where there is no room for it. */
+static bool add_caller(void) {
+  struct control_area *area = recording.area;
+  uint32_t number = __atomic_fetch_add(&area->processes, 1, __ATOMIC_SEQ_CST);
+  if (number >= CONTROL_PROCESSES_MAX)
+    return false;
+  struct process_control *control = &area->process[number];
+  control->parent = (int32_t)process_status(STATUS_PARENT);
+  control->start_time = process_status(STATUS_START_TIME);
+  __atomic_store_n(&control->process, process_id_of_caller(), __ATOMIC_RELEASE);
+  recording.control = control;
+  recording.process = control->process;
+  return true;
+}
+
+struct process_control *recording_of_process(int32_t process) {
+  struct control_area *area = recording.area;
+  uint32_t count = __atomic_load_n(&area->processes, __ATOMIC_SEQ_CST);
+  if (count > CONTROL_PROCESSES_MAX)
+    count = CONTROL_PROCESSES_MAX;
+  while (count-- > 0) {
+    struct process_control *control = &area->process[count];
+    if (__atomic_load_n(&control->process, __ATOMIC_ACQUIRE) == process && !control->is_sealed)
+      return control;
+  }
+  return NULL;
+}
+
+/* The entry of the caller, which an image before this one has made, or its launcher. */
+static bool find_caller(void) {
+  struct process_control *control = recording_of_process(process_id_of_caller());
+  uint64_t start_time = process_status(STATUS_START_TIME);
+  if (control == NULL || (control->start_time != 0 && control->start_time != start_time))
+    return false;
+  control->start_time = start_time;
+  recording.control = control;
+  recording.process = control->process;
+  return true;
+}
+
+bool recording_open(const char *library_path, const char *control_path) {
+  remember_folder(library_path);
+  size_t bytes = sizeof(struct control_area);
+  struct control_area *area = platform_map_file(control_path, &bytes);
+  if (area == NULL)
+    return false;
+  bool is_ours = bytes >= sizeof(struct control_area) && area->magic == CONTROL_MAGIC;
+  recording.area = is_ours ? area : NULL;
+  bool is_recorded = is_ours && (find_caller() || (area->children && add_caller()));
+  if (is_ours && !is_recorded && !area->children)
+    unrecorded_child_runs(process_id_of_caller(), platform_program_name());
+  if (!is_recorded || recording.control->stopped_reason != STOP_NONE) {
+    platform_unmap_file(area, bytes);
+    recording.area = NULL;
+    return false;
+  }
+  recording.image = ++recording.control->images;
+  return true;
+}
+
+bool recording_continue_in_child(void) {
+  if (!recording.area->children || recording.is_stopped || !add_caller())
+    return false;
+  /* Its code begins with that of its parent. */
+  recording.control->images = recording.image;
+  return true;
+}
+
+bool recording_is_of_child(void) { return recording.control != &recording.area->process[0]; }
+
+static void append(char *path, const char *text) {
+  size_t length = strlen(path), added = strlen(text);
+  if (length + added < RECORD_PATH_BYTES)
+    memcpy(path + length, text, added + 1);
+}
+
+void recording_path(char path[RECORD_PATH_BYTES]) {
+  const struct control_area *area = recording.area;
+  path[0] = '\0';
+  if (!recording_is_of_child()) {
+    append(path, area->record_path);
+    return;
+  }
+  char number[1 + DECIMAL_BYTES_MAX] = ".";
+  decimal_write(number + 1, (uint32_t)recording.process);
+  append(path, area->child_prefix);
+  append(path, number);
+  append(path, area->child_suffix);
+  append(path, PARTIAL_SUFFIX);
+}
+
+void recording_close(void) { platform_unmap_file(recording.area, sizeof(struct control_area)); }
+
+void recording_stop(enum stop_reason reason) {
+  uint32_t none = STOP_NONE;
+  recording.is_stopped = true;
+  __atomic_compare_exchange_n(&recording.control->stopped_reason, &none, (uint32_t)reason, false,
+                              __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}

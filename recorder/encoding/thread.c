@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread.h"
+
+#include "arena.h"
+#include "fields.h"
+#include "initial_stack.h"
+#include "interrupted_execution.h"
+#include "loaded_modules.h"
+#include "memory_map.h"
+#include "platform.h"
+#include "process_image.h"
+#include "raw_words.h"
+#include "record_format.h"
+#include "recording.h"
+#include "selected_memory.h"
+#include "thread_identity.h"
+
+#include <string.h>
+
+/* Small enough to stay in a second-level cache between its filling and its encoding. */
+#define BUFFER_WORDS (128u * 1024)
+/* So much of it is used at first, and again when threads have begun to poll a word: what waits is
+ * found when a buffer is encoded, and until then nobody looks at the stores that end it. */
+#define BUFFER_WORDS_FIRST (8u * 1024)
+#define BUFFER_BYTES (BUFFER_WORDS * sizeof(uint64_t))
+#define GUARD_BYTES (EXECUTION_WORDS_MAX * sizeof(uint64_t)) /* whole pages */
+/* So many rounds of a loop that yields are looked at together. */
+#define YIELDS_TO_DRAIN 6u
+/* What lies so near the thread pointer is the thread's own. */
+#define OWN_BLOCK_BYTES 2048
+/* Longer events are not written; nothing makes them. */
+#define EVENT_WORDS_MAX 16384u
+
+uint64_t thread_pointer(struct thread *thread) {
+  if (thread->pointer == 0)
+    thread->pointer = platform_thread_pointer(thread);
+  return thread->pointer;
+}
+
+/* The thread's control block and its thread-local variables, of which the pointer of the C library
+ * is the end. It is known only when the program has set it. */
+static void find_own_block(struct thread *thread) {
+  if (thread->encoder.own[1].high != 0 || !polled_words_are_watched || !platform_is_caller(thread))
+    return;
+  uint64_t pointer = thread_pointer(thread);
+  thread->encoder.own[1] = (struct own_range){pointer - OWN_BLOCK_BYTES, pointer + OWN_BLOCK_BYTES};
+}
+
+/* How much of the buffer is used from now on, where so many words of it are kept. */
+static void resize_buffer(struct thread *thread, size_t kept_words) {
+  uint32_t learned = polled_words_count();
+  size_t words = (size_t)(thread->guard - thread->buffer);
+  if (learned != thread->learned)
+    words = BUFFER_WORDS_FIRST;
+  else if (words < BUFFER_WORDS)
+    words *= 2;
+  while (words < 2 * kept_words && words < BUFFER_WORDS)
+    words *= 2;
+  thread->learned = learned;
+  thread->buffer = thread->guard - words;
+}
+
+static size_t drain(struct thread *thread, const uint64_t *end) {
+  find_own_block(thread);
+  uint64_t *position = *thread->position, *moved;
+  uint64_t *limit = position < thread->guard ? position : thread->guard;
+  if (!thread->is_recorded) {
+    moved = thread->buffer + EXECUTION_WORDS_MAX;
+    if (position <= moved)
+      return 0;
+    *thread->position = moved;
+    return (size_t)(position - moved);
+  }
+  /* Of a call that goes on it is not known yet what becomes of its inside. */
+  if (thread->call_position != NULL) {
+    if (limit - thread->call_position > CALL_WORDS_MAX) {
+      call_path_shorten(thread, limit);
+      limit -= position - *thread->position;
+    }
+    end = thread->call_position;
+  }
+  const uint64_t *consumed = end < limit ? end : limit;
+  if (values_are_recorded)
+    write_order_look(thread, consumed);
+  const uint64_t *kept = encoder_consume(&thread->encoder, thread->buffer, consumed);
+  resize_buffer(thread, (size_t)(limit - kept));
+  if (values_are_recorded)
+    write_order_moved(thread, kept);
+  memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
+  if (thread->call_position != NULL)
+    thread->call_position -= kept - thread->buffer;
+  moved = *thread->position - (kept - thread->buffer);
+  *thread->position = moved;
+  if (recording.is_stopped)
+    thread->is_recorded = false;
+  return (size_t)(position - moved);
+}
+
+void thread_yields(struct thread *thread) {
+  if (polled_words_are_watched && thread->is_recorded && thread->call_position == NULL &&
+      ++thread->yields % YIELDS_TO_DRAIN == 0)
+    thread_drain(thread);
+}
+
+size_t thread_drain(struct thread *thread) { return drain(thread, thread->guard); }
+
+size_t thread_drain_before(struct thread *thread, const uint64_t *end) {
+  return drain(thread, end);
+}
+
+static void append_marker(struct thread *thread, uint8_t type, bool has_clock, uint64_t clock,
+                          const uint8_t *fields, size_t field_bytes) {
+  if (!thread->is_recorded)
+    return;
+  uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
+  size_t words = marker_words(marker);
+  require(words <= EVENT_WORDS_MAX, "an event is too long");
+  if (*thread->position + words > thread->guard)
+    thread_drain(thread);
+  uint64_t *out = *thread->position;
+  *out = marker;
+  if (has_clock)
+    out[1] = clock;
+  memcpy(out + 1 + has_clock, fields, field_bytes);
+  *thread->position += words;
+}
+
+/* For so many words, at most CALL_WORDS_MAX: where draining does not bring it, by using all of the
+ * buffer. */
+static void make_room(struct thread *thread, size_t count) {
+  thread_drain(thread);
+  if (*thread->position + count <= thread->guard)
+    return;
+  uint64_t *start = thread->guard - BUFFER_WORDS;
+  ptrdiff_t down = thread->buffer - start;
+  memmove(start, thread->buffer, (size_t)(*thread->position - thread->buffer) * sizeof(uint64_t));
+  *thread->position -= down;
+  thread->order.walked -= down;
+  thread->buffer = start;
+}
+
+void thread_append(struct thread *thread, const uint64_t *words, size_t count) {
+  if (!thread->is_recorded)
+    return;
+  if (*thread->position + count > thread->guard)
+    make_room(thread, count);
+  memcpy(*thread->position, words, count * sizeof(uint64_t));
+  *thread->position += count;
+}
+
+void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, size_t field_bytes) {
+  append_marker(thread, type, false, 0, fields, field_bytes);
+}
+
+void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
+                          const uint8_t *fields, size_t field_bytes) {
+  append_marker(thread, type, true, clock, fields, field_bytes);
+}
+
+void thread_event_before_execution(struct thread *thread, size_t execution_words, uint8_t type,
+                                   bool has_clock, uint64_t clock, const uint8_t *fields,
+                                   size_t field_bytes) {
+  uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
+  size_t words = marker_words(marker);
+  if (*thread->position + words > thread->guard)
+    thread_drain_before(thread, *thread->position - execution_words);
+  uint64_t *start = *thread->position - execution_words;
+  memmove(start + words, start, execution_words * sizeof(uint64_t));
+  memset(start, 0, words * sizeof(uint64_t));
+  start[0] = marker;
+  if (has_clock)
+    start[1] = clock;
+  memcpy(start + 1 + has_clock, fields, field_bytes);
+  *thread->position += words;
+}
+
+void thread_flush(struct thread *thread) {
+  if (!thread->is_recorded)
+    return;
+  find_own_block(thread);
+  if (thread->call_position != NULL)
+    call_path_drop(thread);
+  if (values_are_recorded)
+    write_order_look(thread, *thread->position);
+  encoder_consume_all(&thread->encoder, thread->buffer, *thread->position);
+  trace_frame_write(&thread->encoder.frame);
+  *thread->position = thread->buffer;
+  write_order_moved(thread, thread->order.walked);
+  if (thread->call_position != NULL)
+    thread->call_position = thread->buffer;
+}
+
+void thread_flush_stopped(struct thread *thread) {
+  if (thread->stopped_at == 0) {
+    thread_flush(thread);
+    return;
+  }
+  /* It goes on where it is, perhaps with the position in a register: nothing may move. */
+  const uint64_t *end = thread->call_position != NULL
+                            ? thread->call_position
+                            : raw_words_last_record(thread->buffer, *thread->position);
+  if (end != NULL && end != thread->buffer) {
+    if (values_are_recorded)
+      write_order_look(thread, end);
+    encoder_consume_all(&thread->encoder, thread->buffer, end);
+    size_t words = (size_t)(end - thread->buffer);
+    *thread->buffer = marker_word(MARKER_NOTHING, false, (uint32_t)((words - 1) * 8));
+  }
+  trace_frame_write(&thread->encoder.frame);
+  thread->stopped_at = 0;
+}
+
+static void send_start(struct thread *thread, uint64_t stack_pointer) {
+  struct fields fields;
+  uint64_t low, high;
+  memory_map_stack(stack_pointer, &low, &high);
+  selected_memory_is_stack(low, high);
+  thread->encoder.own[0] = (struct own_range){low, high};
+  fields_begin(&fields);
+  fields_number(&fields, platform_kernel_thread_id(thread));
+  fields_number(&fields, low);
+  fields_number(&fields, high);
+  fields_send_clocked(&fields, thread, EVENT_THREAD_START, clock_advance());
+}
+
+static void start_encoder(struct thread *thread, uint32_t sequence, uint64_t position) {
+  encoder_init(&thread->encoder, thread->id, sequence, position);
+  thread->encoder.values = values_are_recorded ? &thread->values : NULL;
+}
+
+/* The first thread of an image that an exec started: the thread that called it goes on. */
+static void continue_after_exec(struct thread *thread) {
+  struct process_control *control = recording.control;
+  char program[CONTROL_PATH_BYTES];
+  platform_program_path(program, sizeof(program));
+  struct fields fields;
+  thread->id = control->exec_thread;
+  start_encoder(thread, control->exec_sequence, control->exec_position);
+  control->exec_pending = 0;
+  control->live_threads = 1;
+  fields_begin(&fields);
+  fields_text(&fields, program);
+  fields_send_clocked(&fields, thread, EVENT_EXEC, clock_advance());
+}
+
+/* Whether it is the first thread of the program, or of an image of it. */
+static bool start_recording(struct thread *thread) {
+  static bool has_first_thread;
+  bool is_first = !__atomic_test_and_set(&has_first_thread, __ATOMIC_SEQ_CST);
+  /* Of the first thread an engine may not know the state yet. */
+  uint64_t stack_pointer = is_first ? initial_stack_pointer() : platform_stack_pointer(thread);
+  if (is_first && process_image_is_later()) {
+    continue_after_exec(thread);
+  } else {
+    thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
+    __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
+    start_encoder(thread, 0, 0);
+    send_start(thread, stack_pointer);
+  }
+  if (is_first)
+    memory_map_send_all(thread);
+  return is_first;
+}
+
+void thread_continue_in_child(struct thread *thread) {
+  uint64_t low, high, stack_pointer = platform_stack_pointer(thread);
+  if (thread->encoder.predictor.nothing != NULL)
+    encoder_free(&thread->encoder);
+  if (values_are_recorded) {
+    value_queue_free(&thread->values);
+    value_queue_init(&thread->values);
+    write_order_continue_in_child(thread);
+  }
+  polled_words_after_fork();
+  memset(&thread->polling, 0, sizeof(thread->polling));
+  *thread->position = thread->buffer;
+  thread->call_position = NULL;
+  thread->call_depth = thread->call_writes = 0;
+  thread->process = recording.process;
+  thread->is_recorded = !recording.is_stopped;
+  thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
+  recording.control->live_threads = 1;
+  start_encoder(thread, 0, 0);
+  send_start(thread, stack_pointer);
+  memory_map_send_all(thread);
+  /* Its mapping has just been told of as any other. */
+  memory_map_stack(stack_pointer, &low, &high);
+  selected_memory_is_stack(low, high);
+  loaded_modules_send_all(thread);
+}
+
+bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position) {
+  memset(thread, 0, sizeof(*thread));
+  thread->engine_thread = engine_thread;
+  thread->position = position;
+  thread->pages = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
+  thread->guard = thread->pages + BUFFER_WORDS;
+  thread->buffer = thread->guard - BUFFER_WORDS_FIRST;
+  platform_guard_pages(thread->guard, GUARD_BYTES);
+  *thread->position = thread->buffer;
+  if (values_are_recorded)
+    value_queue_init(&thread->values);
+  write_order_init(thread);
+  thread->process = process_id_of_caller();
+  thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
+  return thread->is_recorded && start_recording(thread);
+}
+
+void thread_end(struct thread *thread) {
+  /* A forked child is told of the end of threads that it never had. */
+  if (thread->is_recorded && thread->process == recording.process &&
+      process_id_of_caller() == recording.process) {
+    /* Where the process ends, another thread ends this one. */
+    if (!platform_is_caller(thread) && thread->stopped_at != 0)
+      interrupt_block(thread, thread->stopped_at);
+    thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
+    thread_flush(thread);
+    __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
+  }
+  if (thread->encoder.predictor.nothing != NULL)
+    encoder_free(&thread->encoder);
+  value_queue_free(&thread->values);
+  write_order_free(thread);
+  if (thread->path != NULL)
+    pages_free(thread->path, CALL_WORDS_MAX * sizeof(uint64_t));
+  pages_free(thread->pages, BUFFER_BYTES + GUARD_BYTES);
+}
+
+bool thread_holds_lock(const struct thread *thread) {
+  return thread->order.held_lock != 0 || thread->polling.stored != NULL;
+}

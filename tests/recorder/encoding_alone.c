@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's encoding with no engine: its platform is the C library, and the "program" is a
+ * list of executions that main() puts into a thread's buffer. Writes the record of a child process
+ * to the prefix that it is given, and prints the record's path. */
+#include "arena.h"
+#include "block_flow.h"
+#include "code_table.h"
+#include "control_area.h"
+#include "frame.h"
+#include "mapped_files.h"
+#include "platform.h"
+#include "record_format.h"
+#include "recording.h"
+#include "region_of_interest.h"
+#include "selected_memory.h"
+#include "synchronisation.h"
+#include "system_calls.h"
+#include "thread.h"
+#include "thread_identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct thread the_thread;
+static unsigned code_renewals;
+
+void platform_fail(const char *why) {
+  fprintf(stderr, "%s\n", why);
+  abort();
+}
+void *platform_allocate(size_t bytes) { return malloc(bytes); }
+void platform_free(void *memory, size_t bytes) { (void)bytes, free(memory); }
+size_t platform_page_bytes(void) { return 4096; }
+void *platform_map_pages(size_t bytes) {
+  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? NULL : pages;
+}
+void *platform_map_low_pages(size_t bytes) { return platform_map_pages(bytes); }
+void platform_unmap_pages(void *pages, size_t bytes) { munmap(pages, bytes); }
+void platform_guard_pages(void *pages, size_t bytes) { mprotect(pages, bytes, PROT_NONE); }
+bool platform_read(const void *from, size_t bytes, void *to, size_t *read) {
+  struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
+  ssize_t count = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+  *read = count < 0 ? 0 : (size_t)count;
+  return *read == bytes;
+}
+bool platform_owns(const void *address) { return (void)address, false; }
+void platform_keep_mapped(uint64_t start, uint64_t end) { (void)start, (void)end; }
+void *platform_mutex_create(void) {
+  pthread_mutex_t *mutex = malloc(sizeof(*mutex));
+  pthread_mutex_init(mutex, NULL);
+  return mutex;
+}
+void platform_mutex_destroy(void *mutex) { free(mutex); }
+void platform_mutex_lock(void *mutex) { pthread_mutex_lock(mutex); }
+void platform_mutex_unlock(void *mutex) { pthread_mutex_unlock(mutex); }
+int platform_open_to_read(const char *path) { return open(path, O_RDONLY); }
+int platform_open_to_append(const char *path) { return open(path, O_WRONLY | O_APPEND); }
+ptrdiff_t platform_read_file(int file, void *bytes, size_t count) {
+  return read(file, bytes, count);
+}
+ptrdiff_t platform_write_file(int file, const void *bytes, size_t count) {
+  ssize_t written = write(file, bytes, count);
+  return written < 0 ? -errno : written;
+}
+void platform_close_file(int file) { close(file); }
+void *platform_map_file(const char *path, size_t *bytes) {
+  int file = open(path, O_RDWR);
+  void *start = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return start == MAP_FAILED ? NULL : start;
+}
+void platform_unmap_file(void *start, size_t bytes) { munmap(start, bytes); }
+bool platform_is_caller(const struct thread *thread) { return thread == &the_thread; }
+uint64_t platform_kernel_thread_id(const struct thread *thread) { return (void)thread, 4711; }
+uint64_t platform_stack_pointer(const struct thread *thread) { return (uintptr_t)thread; }
+uint64_t platform_thread_pointer(const struct thread *thread) { return (uintptr_t)thread; }
+void platform_yield(void) { sched_yield(); }
+void platform_sleep_ms(uint32_t time_ms) { usleep(time_ms * 1000); }
+void platform_visit_stopped_threads(void (*visit)(struct thread *thread)) { (void)visit; }
+const char *platform_program_name(void) { return "alone"; }
+void platform_program_path(char *path, size_t capacity) { snprintf(path, capacity, "/alone"); }
+void platform_visit_modules(void (*visit)(const struct loaded_module *module, void *user_data),
+                            void *user_data) {
+  (void)visit, (void)user_data;
+}
+void platform_renew_all_code(void) { code_renewals++; }
+void platform_renew_code(uint64_t pc) { (void)pc; }
+void platform_renew_code_later(uint64_t pc) { (void)pc; }
+
+/* Of an instruction set that nobody knows. */
+struct block_flow *block_flow_create(struct arena *arena, const struct block *block) {
+  struct block_flow *flow =
+      arena_allocate(arena, sizeof(*flow) + block->instructions * sizeof(struct flow_instruction));
+  flow->instructions = block->instructions;
+  flow->is_opaque = true;
+  return flow;
+}
+
+/* The launcher's part: the control area of a recording with children, of which this is one. */
+static bool open_recording(const char *prefix) {
+  static char path[CONTROL_PATH_BYTES];
+  snprintf(path, sizeof(path), "%s.control", prefix);
+  int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (file < 0 || ftruncate(file, sizeof(struct control_area)) != 0)
+    return false;
+  size_t bytes = sizeof(struct control_area);
+  struct control_area *area = platform_map_file(path, &bytes);
+  close(file);
+  area->magic = CONTROL_MAGIC;
+  area->children = area->processes = 1;
+  snprintf(area->child_prefix, sizeof(area->child_prefix), "%s", prefix);
+  snprintf(area->child_suffix, sizeof(area->child_suffix), ".fencepost");
+  return recording_open("/nowhere/recorder", path);
+}
+
+/* Loads a word, stores to the one behind it, and goes back: one raw word says where. */
+static uint32_t intern_block(void) {
+  static const uint8_t lengths[] = {4, 5, 2}, code[] = "loadstorego";
+  static const struct slot slots[] = {
+      {.instruction = 0, .kind = SLOT_LOAD, .bytes = 8, .raw = 1, .displacement = 0},
+      {.instruction = 1, .kind = SLOT_STORE, .bytes = 8, .raw = 1, .displacement = 8}};
+  struct block block = {.address = 0x400000,
+                        .instructions = 3,
+                        .raw_words = 2,
+                        .slots = 2,
+                        .flags = BLOCK_READS | BLOCK_STORES | BLOCK_READS_DATA,
+                        .code_bytes = 11,
+                        .lengths = lengths,
+                        .code = code,
+                        .slot = slots};
+  return code_table_intern(&block);
+}
+
+static void execute(struct thread *thread, uint32_t id, uint64_t address) {
+  if (*thread->position + 2 > thread->guard)
+    thread_drain(thread);
+  uint64_t *words = *thread->position;
+  words[0] = id;
+  words[1] = address;
+  *thread->position = words + 2;
+}
+
+static void lock(struct thread *thread, uint32_t id) {
+  const struct function *function = synchronisation_function("pthread_mutex_lock");
+  int result = 0;
+  if (!synchronisation_call_begins(thread, 0x7000))
+    return;
+  thread->call.argument[0] = 0x5000;
+  synchronisation_call_enters(thread, function);
+  execute(thread, id, 0x5000);
+  synchronisation_call_returns(thread, function, &result);
+}
+
+int main(int count, char **arguments) {
+  uint64_t *position;
+  pages_init();
+  if (count != 3 || !open_recording(arguments[1]))
+    return 2;
+  frame_init();
+  code_table_init();
+  thread_identities_init();
+  selected_memory_init();
+  mapped_files_init();
+  region_of_interest_init();
+  synchronisation_init();
+  struct thread *thread = &the_thread;
+  bool is_first = thread_begin(thread, NULL, &position);
+  uint32_t id = intern_block();
+  for (uint64_t i = 0, executions = strtoull(arguments[2], NULL, 10); i < executions; i++)
+    execute(thread, id, 0x10000 + 16 * (i % 1000));
+  lock(thread, id);
+  struct system_call *call = &thread->system_call;
+  *call = (struct system_call){.number = SYS_getppid};
+  system_call_begins(thread, call);
+  system_call_ends(thread, call, 1);
+  thread_end(thread);
+  code_table_write_pending();
+  char path[RECORD_PATH_BYTES];
+  recording_path(path);
+  puts(path);
+  return is_first && code_renewals == 0 ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+"""The recorder's encoding is a library that needs no engine."""
+
+from __future__ import annotations
+
+import subprocess
+
+from recorder_programs import ROOT, SOURCES, Recorder
+
+import record_format as rf
+
+EXECUTIONS = 200_000
+RECORDER = ROOT / "recorder"
+LIBRARY = ROOT / "build" / "recorder" / "lib" / "libfencepost-encoding.a"
+
+
+def test_a_record_is_made_without_an_engine(recorder: Recorder) -> None:
+    """Of more executions than fit into the buffer, a call and a system call."""
+    program = recorder.folder / "alone"
+    headers = [f"-I{RECORDER / room}" for room in ("encoding", "format")]
+    compiler = ["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", *headers]
+    source = SOURCES / "encoding_alone.c"
+    subprocess.run([*compiler, "-o", program, source, LIBRARY, "-pthread"], check=True, timeout=120)
+    run = subprocess.run(
+        [program, recorder.folder / "alone", str(EXECUTIONS)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    record = rf.Record(run.stdout.strip())
+    assert record.info["program"] == "/alone"
+    assert list(record.threads) == [0]
+    [start] = record.events(0, "thread_start")
+    assert start.fields["kernel_tid"] == 4711
+    words = [0x10000 + 16 * (i % 1000) for i in range(EXECUTIONS)] + [0x5000]
+    assert [access.address for access in record.accesses(0, rf.LOAD)] == words
+    assert [access.address for access in record.accesses(0, rf.STORE)] == [
+        word + 8 for word in words
+    ]
+    names = [event.name for event in record.events(0) if event.name not in ("map", "thread_start")]
+    assert names == ["call_begin", "mutex_lock", "call_end", "system_call", "thread_exit"]
