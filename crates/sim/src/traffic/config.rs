@@ -15,7 +15,7 @@ pub const OUTSTANDING_MAX: u32 = 65_536;
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
     /// Which memory it goes to: `dram`, the host's own; `pm` or `expander`, all devices of that kind that the host
-    /// reaches; or a device's name.
+    /// reaches; or one of them by its name, as `dram0`.
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,
