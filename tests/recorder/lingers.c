@@ -11,6 +11,8 @@
 
 #define LINGERERS 2
 #define PLACES 60
+/* Between two stops: a thread that has not run since the last one is met outside its code. */
+#define RUN_US 10000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_over;
@@ -55,10 +57,12 @@ int main(int count, char **arguments) {
   for (int place = 0; place < PLACES; place += 2) {
     if (count == 1) {
       at_place(place, (void *)pthread_mutex_lock);
+      usleep(RUN_US);
       at_place(place + 1, (void *)pthread_mutex_unlock);
+      usleep(RUN_US);
     } else {
       execl(arguments[1], arguments[1], (char *)NULL);
-      usleep(1000);
+      usleep(RUN_US);
     }
   }
   is_over = 1;
