@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from recorder_programs import Recorder
+from recorder_programs import Recorder, Run
 
 import record_format as rf
 
@@ -100,7 +100,13 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
 ) -> None:
     """Nothing is recorded twice, and nothing is left out."""
     program = recorder.compile("relocations", "-O1")
-    run = recorder.record(program, options=options)
+    # Whether the thread that waits is among those that are taken out is a matter of chance.
+    runs = (recorder.record(program, options=options) for _ in range(5))
+    assert any(cuts_of_the_waiter(run) > 0 for run in runs)
+
+
+def cuts_of_the_waiter(run: Run) -> int:
+    """How often the waiting thread was taken out of a block, in a record that is looked through."""
     assert (run.returncode, run.stderr) == (0, "")
     printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
     record = run.load()
@@ -131,8 +137,8 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
     flags = {printed["plain"], printed["pausing"], printed["testing"]}
     assert {wait.object for wait in waits} == flags
     cuts = sum(event.name == "interrupted" for event in events)
-    assert cuts > 0
     assert len(items) < 1000 + 20 * cuts
+    return cuts
 
 
 def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:
