@@ -36,3 +36,15 @@ def test_a_row_of_the_study_can_be_evaluated_on_a_changed_machine(tmp_path, monk
     slower = evaluate(speedup, near, lab)
     assert slower.key == speedup.key
     assert slower.number < speedup.number
+
+
+def test_the_sizes_of_the_buffer_are_those_of_figure_8_on_any_machine(tmp_path, monkeypatch):
+    """Also where the changed machine has another size itself."""
+    replayed = []
+    keep = Cells.keep
+    monkeypatch.setattr(Cells, "keep", lambda *said: (replayed.append(said[1]), keep(*said)))
+    lab = Lab(tmp_path / "lab", lambda _: None)
+    large = fp.Machine.load("pcs-table1").set("switch.persist_buffer.entries", 64)
+    rows("pcs", lab.on({"pcs-table1": large}, ["radiosity, pb_rf"]))
+    sized = [cell for cell in replayed if cell.scheme == "pb_rf" and cell.sets]
+    assert {cell.sets[0].rsplit("=")[-1] for cell in sized} >= {"4", "16", "256"}

@@ -54,7 +54,7 @@ class Tiny(CellStudy):
 
     def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
         [cell] = self.cells(part, lab)
-        ours = runs[cell]["persist"]["latency_ns"]["mean"]
+        ours = runs.value(cell, "persist.latency_ns.mean")
         expected = EXPECTED_NS[cell.scheme]
         of = {"unit": "ns", "machine": MACHINE, "source": "this file"}
         return [near("tiny", part, "persist latency", expected, ours, 0.3 * expected, **of)]

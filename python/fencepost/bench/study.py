@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from fencepost.bench import FENCEPOST, Figures, seconds
-from fencepost.runs.store import simulator
+from fencepost.runs.simulator import simulator
 from fencepost.studies.pcs.pcs import PARTS
 from fencepost.tree import ROOT
 

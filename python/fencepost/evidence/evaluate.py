@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fencepost._core import InputError
 from fencepost.api import Machine
+from fencepost.evidence import misses
 from fencepost.evidence.lab import Lab
 from fencepost.evidence.row import Row
 from fencepost.tree import ROOT
@@ -23,14 +24,15 @@ SOURCES = "fencepost.studies"  # has `source`, which gives one by its name
 
 def rows(study: str, lab: Lab | None = None, *, quick: bool = False) -> list[Row]:
     """All rows of a study, or of one comparison of `validate`. Raises `InputError`."""
-    return _source(study)(lab or _lab(study, quick))
+    found = _source(study)(lab or _lab(study, quick))
+    return misses.explained(found, misses.known_misses())
 
 
 def evaluate(row: Row, machine: Machine | str, lab: Lab | None = None) -> Row:
     """The same row with ours from `machine` in the place of the machine that the row is about.
 
     Whatever else the row is compared under stays: record, options, other machines of a ratio. The
-    reason of the row is not carried over. Raises `InputError`.
+    reason of the row is not carried over. A row of a quick lab needs that lab. Raises `InputError`.
     """
     [evaluated] = evaluate_all([row], machine, lab)
     return evaluated
@@ -47,7 +49,7 @@ def evaluate_all(rows: Iterable[Row], machine: Machine | str, lab: Lab | None = 
         own = lab or _lab(study, False)
         conditions = [row.condition for row in asked if (row.study, row.machine) == (study, name)]
         made = _source(study)(own.on({**own.changed, name: chosen}, conditions))
-        found.update({row.key: row for row in made})
+        found.update({row.key: row for row in made if row.machine == name})
     if missing := [row for row in asked if row.key not in found]:
         raise InputError(f"there is no row {', '.join(missing[0].key)}")
     return [found[row.key] for row in asked]

@@ -92,17 +92,16 @@ class Lab:
         found = {id(one): None if self.is_timed else self._kept(one.task) for one in replays}
         missing = [one for one in replays if found[id(one)] is None]
         check(missing)
-        given = self.executor
-        if given is not None:
-            Schedule(given, None).run(missing)
-        elif missing:
-            with executors.chosen(self.jobs) as executor:
-                Schedule(executor, self.jobs).run(missing)
+        if missing:
+            with executors.chosen(self.jobs, self.executor) as (executor, at_once):
+                Schedule(executor, at_once, done=self._keep).run(missing)
         for replay in missing:
             if "error" in replay.run:
                 raise _core.InternalError(f"{record.stem}: {replay.run['error']}")
-            self.store.keep(identity(replay.task), replay.run)
         return [described(one.key, found[id(one)] or one.run) for one in replays]
+
+    def _keep(self, replay: Replay) -> None:
+        self.store.keep(identity(replay.task), replay.run)
 
     def _kept(self, task: Task) -> Run | None:
         return self.store.load(identity(task))

@@ -7,7 +7,7 @@ how far it is off are computed here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fencepost.evidence.tolerance import Figure, Tolerance
@@ -113,7 +113,7 @@ class Row:
         """The row as JSON has it (docs/results.md)."""
         names = ("study", "metric", "condition", "expected", "unit", "source", "quality", "role")
         more = ("ours", "difference", "holds", "undecided", "reason", "half_width", "machine")
-        tolerance = {"relation": self.tolerance.relation, "within": self.tolerance.within}
+        tolerance = asdict(self.tolerance)
         said = {name: getattr(self, name) for name in (*names, *more)}
         return {**said, "follows": self.follows, "tolerance": tolerance, **self.details}
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fencepost import _core
+from fencepost.figures import Value, member
 from fencepost.runs import executors
 from fencepost.runs.axes import Key
 from fencepost.runs.progress import Progress
@@ -109,6 +109,10 @@ class Cells:
         for first, *same in missing.values():
             self._done.update(dict.fromkeys(same, self._done[first]))
 
+    def value(self, cell: Cell, path: str) -> Value:
+        """The number at a dotted path of a run; None where it failed or has none."""
+        return member(self[cell], path)
+
     def weight(self, cell: Cell) -> float:
         """Instructions of a replay, as far as they are known before."""
         if positions := self._done.get(cell.reference, {}).get("positions"):
@@ -138,9 +142,11 @@ class Cells:
     def _replay(self, cells: Sequence[Cell], watch: Watch) -> None:
         """Side by side, the longest first."""
         replays = {cell: Replay(self._task(cell), cell.label) for cell in cells}
+        by_identity = {self.identity(cell): replay for cell, replay in replays.items()}
         for cell, replay in replays.items():
             if cell.is_limited and cell != cell.reference:
-                replay.after = replays.get(cell.reference) or self._finished(cell.reference)
+                same = by_identity.get(self.identity(cell.reference))
+                replay.after = same or self._finished(cell.reference)
         check(list(replays.values()))
         cell_of = {id(replay): cell for cell, replay in replays.items()}
         progress = Progress(len(cells))
@@ -153,10 +159,8 @@ class Cells:
             self.keep(cell_of[id(replay)], replay.run | elapsed)
 
         longest_first = sorted(replays.values(), key=lambda one: -self.weight(cell_of[id(one)]))
-        # An executor that was given belongs to somebody else, and has a queue of its own.
-        given = self._executor
-        with nullcontext(given) if given else executors.chosen(self.jobs) as executor:
-            Schedule(executor, None if given else self.jobs, show, done).run(longest_first)
+        with executors.chosen(self.jobs, self._executor) as (executor, at_once):
+            Schedule(executor, at_once, show, done).run(longest_first)
 
     def _finished(self, cell: Cell) -> Replay:
         """A reference that was done before."""

@@ -3,24 +3,39 @@
 By default that is a pool of threads in this process: the compiled core releases the interpreter's
 lock, and replays of one record share its decoded code. The environment variable
 `FENCEPOST_EXECUTOR=MODULE:CALLABLE` names another one: the callable is called without arguments and
-gives an executor (of processes, of a cluster: Dask's `Client.get_executor` is one).
+gives an executor (of processes, of a cluster: Dask's `Client.get_executor` is one), once for each
+process.
 """
 
 import importlib
 import os
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 
 from fencepost._core import InputError
 
 VARIABLE = "FENCEPOST_EXECUTOR"
 
 
-def chosen(jobs: int) -> Executor:
-    """The executor that the environment names, otherwise `jobs` threads. Raises `InputError`."""
-    named = os.environ.get(VARIABLE)
-    return _named(named) if named else ThreadPoolExecutor(max_workers=jobs)
+@contextmanager
+def chosen(jobs: int, given: Executor | None = None) -> Iterator[tuple[Executor, int | None]]:
+    """An executor, and how many tasks it is given at once; None for one with a queue of its own.
+
+    It is the one that is given, otherwise the one that the environment names, otherwise `jobs`
+    threads. Raises `InputError`.
+    """
+    if named := os.environ.get(VARIABLE):
+        given = given or _named(named)
+    if given is not None:
+        yield given, None
+        return
+    with ThreadPoolExecutor(max_workers=jobs) as threads:
+        yield threads, jobs
 
 
+@cache
 def _named(text: str) -> Executor:
     module, _, name = text.partition(":")
     try:

@@ -98,11 +98,8 @@ class Experiment:
             everything = [first, *(other for other in replays if other is not first)]
         # What cannot be run is refused before anything runs.
         check(everything)
-        if executor is not None:
-            Schedule(executor, None, watch).run(everything)
-        else:
-            with executors.chosen(jobs) as own:
-                Schedule(own, jobs, watch).run(everything)
+        with executors.chosen(jobs, executor) as (chosen, at_once):
+            Schedule(chosen, at_once, watch).run(everything)
         return {"provenance": self.provenance(), "runs": [replay.run for replay in replays]}
 
     def timeline(self, key: Key, selection: Document) -> tuple[bytes, Document]:

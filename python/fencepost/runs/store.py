@@ -5,10 +5,11 @@ A changed machine or a new build of the simulator makes exactly the replays agai
 
 import hashlib
 import json
-from functools import cache
+from functools import partial
 from pathlib import Path
 
-from fencepost import _core, documents
+from fencepost import documents
+from fencepost.runs.simulator import simulator
 from fencepost.runs.task import Run, Task
 
 
@@ -44,13 +45,19 @@ def identity(task: Task, stops_with: Task | None = None) -> str:
     return f"{task.key.scheme}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
+# What else decides these: the axes, the resolved machine, and what is done with a job.
+_DECIDED_ELSEWHERE = ("schemes", "set", "power")
+
+
 def _decided(task: Task) -> list[object]:
-    hashes = [json.loads(record.provenance())["hash"] for record in task.records]
-    how = getattr(task.how, "__qualname__", repr(task.how))
-    return [hashes, task.machine, task.key.axes, task.options, task.stop_at, how]
+    options = {
+        name: value for name, value in task.options.items() if name not in _DECIDED_ELSEWHERE
+    }
+    machine = {name: value for name, value in task.machine.items() if name != "description"}
+    return [task.hashes, machine, task.key.axes, options, task.stop_at, _name(task.how)]
 
 
-@cache
-def simulator() -> str:
-    """Which simulator it is: another build may give another result."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+def _name(how: object) -> object:
+    if isinstance(how, partial):
+        return [_name(how.func), how.args, how.keywords]
+    return [getattr(how, "__module__", ""), getattr(how, "__qualname__", repr(how))]

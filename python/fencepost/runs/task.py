@@ -4,14 +4,15 @@ A task can be pickled, and `perform` is a function of a module, so any executor 
 a task runs in this process, its progress can be looked up, and it can be cancelled.
 """
 
-import itertools
 import json
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fencepost import _core
 from fencepost.runs.axes import Key
+from fencepost.runs.simulator import simulator
 
 Document = dict[str, Any]
 Run = dict[str, Any]
@@ -23,14 +24,13 @@ How = Callable[[_core.Job], str]
 
 LIMITS = ("limit_pm_writes", "limit_instructions")
 
-_numbers = itertools.count()
-_running: dict[int, _core.Job] = {}
-_cancelled: set[int] = set()
+_running: dict[str, _core.Job] = {}
+_cancelled: set[str] = set()
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A replay: everything that decides its result, and nothing else.
+    """A replay: everything that decides its result.
 
     `machine` is the resolved machine; `records` are one for each host; `options` are
     `provenance.options` of docs/results.md, as the core resolved them; with `stop_at` each thread
@@ -43,7 +43,13 @@ class Task:
     options: Document
     stop_at: Positions = field(default_factory=list)
     how: How = _core.Job.run
-    number: int = field(default_factory=lambda: next(_numbers))
+    hashes: tuple[str, ...] = ()  # of the records; filled in where none are given
+    simulator: str = field(default_factory=simulator)
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)  # among those that run
+
+    def __post_init__(self) -> None:
+        if not self.hashes:
+            object.__setattr__(self, "hashes", tuple(map(_hash, self.records)))
 
     @property
     def is_limited(self) -> bool:
@@ -69,13 +75,13 @@ class Task:
 
         Zeros before it runs, and while it runs in another process.
         """
-        job = _running.get(self.number)
+        job = _running.get(self.name)
         return job.progress() if job else (0, 0, 0)
 
     def cancel(self) -> None:
-        """Ends it soon if it runs in this process; otherwise it does not begin."""
-        _cancelled.add(self.number)
-        if job := _running.get(self.number):
+        """Ends it soon if it runs in this process, or keeps it from running here."""
+        _cancelled.add(self.name)
+        if job := _running.get(self.name):
             job.cancel()
 
 
@@ -88,19 +94,35 @@ class Answer(NamedTuple):
 
 def perform(task: Task) -> Answer:
     """Replays; raises `InputError` for wrong input found on the way (a damaged record)."""
+    _check(task)
     job = task.job()
-    _running[task.number] = job
-    if task.number in _cancelled:
+    _running[task.name] = job
+    if task.name in _cancelled:
         job.cancel()
     try:
         run: Run = json.loads(task.how(job))
     except _core.InternalError as error:
         return Answer(described(task.key, {"error": str(error)}), [])
     finally:
-        del _running[task.number]
+        _running.pop(task.name, None)
     # What is complete ended at no limit: nobody has to stop anywhere.
     positions = [] if not task.is_limited or run["ended"] == "complete" else job.positions()
     return Answer(described(task.key, run), positions)
+
+
+def _hash(record: _core.Record) -> str:
+    return str(json.loads(record.provenance())["hash"])
+
+
+def _check(task: Task) -> None:
+    """That a worker elsewhere has what the task was made with: results are kept under that name."""
+    if task.simulator != simulator():
+        raise _core.InputError("a worker has another build of Fencepost: install the same one")
+    for record, expected in zip(task.records, task.hashes, strict=True):
+        if _hash(record) != expected:
+            raise _core.InputError(
+                f"a worker has another record: its hash is {_hash(record)}, and not {expected}"
+            )
 
 
 def described(key: Key, run: Run) -> Run:

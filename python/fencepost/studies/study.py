@@ -19,7 +19,7 @@ from fencepost.evidence.page import Section, markdown
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources, Watch
 from fencepost.runs.progress import Progress
-from fencepost.runs.store import simulator
+from fencepost.runs.simulator import simulator
 from fencepost.runs.task import Run
 
 Document = dict[str, Any]

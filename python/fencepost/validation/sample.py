@@ -146,7 +146,7 @@ def _coverage_row(plan: str, pairs: list[Pair]) -> Row:
     ours = 100 * sum(pair.covers for pair in of_plan) / len(of_plan)
     metric = "confidence intervals of 95 % that hold the run time"
     values = ("sample", f"all programs, {plan}", metric, COVERAGE, ours, COVERAGE_POINTS)
-    return near(*values, unit="%", quality=FULL_DETAIL, machine=MACHINE)
+    return near(*values, unit="%", quality=FULL_DETAIL)
 
 
 def _table(pairs: list[Pair]) -> str:

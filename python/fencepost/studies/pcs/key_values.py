@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from fencepost.figures import Value, ratio, with_error
 from fencepost.plots import new_figure, svg
 from fencepost.runs import executors
 from fencepost.runs.progress import Progress
-from fencepost.runs.store import simulator
+from fencepost.runs.simulator import simulator
 from fencepost.studies.pcs.adaptive import SIZED
 from fencepost.studies.pcs.pictures import COLOURS
 from fencepost.studies.pcs.replays import MACHINE
@@ -264,8 +263,7 @@ class KeyValues:
         # The largest first, so that none is left alone at the end.
         waiting.sort(key=lambda one: one.hosts * one.value_bytes, reverse=True)
         progress = Progress(len(waiting), work=float(sum(map(_weight, waiting))))
-        given = self._executor
-        with nullcontext(given) if given else executors.chosen(self._jobs) as executor:
+        with executors.chosen(self._jobs, self._executor) as (executor, _):
             pending = {
                 executor.submit(_measured, setting, self._base): setting for setting in waiting
             }

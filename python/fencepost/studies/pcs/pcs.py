@@ -11,7 +11,7 @@ from fencepost import machines, reliability
 from fencepost._core import __version__
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Watch
-from fencepost.runs.store import simulator
+from fencepost.runs.simulator import simulator
 from fencepost.runs.task import LIMITS, Run
 from fencepost.studies.pcs import (
     adaptive,

@@ -209,9 +209,7 @@ class Study:
         return [name for name in ENTRIES_PROGRAMS if name in self._by_name] or self.names
 
     def entries_cell(self, name: str, scheme: str, entries: int) -> Cell:
-        """A replay with a persist buffer of that size."""
-        if entries == own_entries():
-            return self.cell(name, scheme)
+        """A replay with a persist buffer of that size, which may be the machine's own."""
         return self.changed(self.cell(name, scheme), f"{ENTRIES_KEY}={entries}")
 
     def starts(self, cell: Cell) -> list[Cell]:
