@@ -89,11 +89,13 @@ class Cells:
         self._done: dict[Cell, Run] = {}
 
     def __getitem__(self, cell: Cell) -> Run:
-        """The run of a cell that `run` was given; with `error` if it failed."""
+        """The run of a cell that was done, or of one like it; with `error` if it failed."""
+        if cell not in self:
+            raise KeyError(cell)
         return self._done[cell]
 
     def __contains__(self, cell: Cell) -> bool:
-        return cell in self._done
+        return cell in self._done or self._load(cell)
 
     def run(self, cells: Iterable[Cell], watch: Watch) -> None:
         """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
