@@ -9,7 +9,8 @@ from fencepost import figures, report
 from fencepost.report import topology
 from fencepost.report.distribution import distribution
 from fencepost.report.occupancy import occupancy
-from fencepost.report.view import PARTS, view
+from fencepost.report.view import view
+from fencepost.result_shape import PARTS
 from pages import Page, needs_browser, show
 
 

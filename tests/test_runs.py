@@ -113,6 +113,11 @@ def test_axes_that_are_none_are_refused(fencepost):
         (["--axis", "scheme=pb", "--axis", "scheme=pb"], "one value is given twice"),
         (["--axis", "scheme=pb", "--schemes", "pb"], "say the same"),
         (["--axis", "placement=heap=pm0", "--pm", "heap"], "replaces --place and --pm"),
+        (
+            [*("--axis", "placement=heap=pm0", "--axis", "placement=heap=dram0")]
+            + ["--limit-pm-writes", "9"],
+            "what is PM differs between placements",
+        ),
         (["--baseline", "scheme=pc"], "no run has it; of scheme there are: nopb, pb"),
     ):
         done = fencepost("compare", "pcs-table1", RECORD, *arguments)

@@ -13,7 +13,7 @@ from fencepost.figures import Run
 from fencepost.report import power, topology
 from fencepost.report.distribution import distribution
 from fencepost.report.occupancy import occupancy
-from fencepost.result_shape import PARTS as PARTS
+from fencepost.result_shape import PARTS
 from fencepost.runs.axes import baseline_name, baseline_run, key_of, name_among, parts
 
 View = dict[str, Any]

@@ -87,6 +87,7 @@ class Cells:
         self.jobs = jobs
         self._executor = executor
         self._done: dict[Cell, Run] = {}
+        self._identities: dict[Cell, str] = {}
 
     def __getitem__(self, cell: Cell) -> Run:
         """The run of a cell that was done, or of one like it; with `error` if it failed."""
@@ -123,7 +124,10 @@ class Cells:
 
     def identity(self, cell: Cell) -> str:
         """The same for cells that cannot differ in their results."""
-        return identity(self._task(cell), self._task(cell.reference) if cell.is_limited else None)
+        if cell not in self._identities:
+            stops_with = self._task(cell.reference) if cell.is_limited else None
+            self._identities[cell] = identity(self._task(cell), stops_with)
+        return self._identities[cell]
 
     def keep(self, cell: Cell, run: Run) -> None:
         """Remembers a run; one that failed is tried again the next time."""

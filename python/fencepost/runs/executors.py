@@ -3,10 +3,10 @@
 By default that is a pool of threads in this process: the compiled core releases the interpreter's
 lock, and replays of one record share its decoded code. The environment variable
 `FENCEPOST_EXECUTOR=MODULE:CALLABLE` names another one: the callable is called without arguments and
-gives an executor (of processes, of a cluster: Dask's `Client.get_executor` is one), once for each
-process.
+gives an executor, once for each process.
 """
 
+import atexit
 import importlib
 import os
 from collections.abc import Iterator
@@ -48,4 +48,6 @@ def _named(text: str) -> Executor:
     if not isinstance(executor, Executor):
         kind = type(executor).__name__
         raise InputError(f"{VARIABLE}={text}: it gives a {kind}, no concurrent.futures.Executor")
+    # Before modules are taken down, in which some executors would still look something up.
+    atexit.register(executor.shutdown, cancel_futures=True)
     return executor

@@ -87,6 +87,11 @@ class Experiment:
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
         """
+        if self.options["limit_pm_writes"] and len({key.placement for key in self._asked}) > 1:
+            raise _core.InputError(
+                "--limit-pm-writes: what is PM differs between placements, and so would the end; "
+                "--limit-instructions ends all of them alike"
+            )
         replays = [self._replay(key, how) for key in self._asked]
         everything = list(replays)
         if replays and replays[0].task.is_limited:

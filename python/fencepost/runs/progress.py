@@ -26,3 +26,7 @@ class Progress:
         """None as long as nothing can be said."""
         seconds = time.monotonic() - self.started
         return (self.work - self.worked) * seconds / self.worked if self.worked else None
+
+
+def unwatched(_: Progress) -> None:
+    """Shows no progress."""

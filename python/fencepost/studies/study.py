@@ -18,7 +18,7 @@ from fencepost.evidence.lab import Lab
 from fencepost.evidence.page import Section, markdown
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources, Watch
-from fencepost.runs.progress import Progress
+from fencepost.runs.progress import unwatched
 from fencepost.runs.simulator import simulator
 from fencepost.runs.task import Run
 
@@ -107,7 +107,7 @@ class Study(ABC):
     def rows(self, lab: Lab) -> list[Row]:
         """The rows of all parts that `lab` wants, on its machines."""
         asked = Asked(tuple(part.name for part in self.parts))
-        return [row for row in self.run(lab, asked, _unwatched).rows if lab.wants(row.condition)]
+        return [row for row in self.run(lab, asked, unwatched).rows if lab.wants(row.condition)]
 
 
 class CellStudy(Study):
@@ -196,7 +196,3 @@ def _pictures(sections: Iterable[Section]) -> dict[str, str]:
 
 def _reasons(run: Run) -> list[str]:
     return [] if "error" in run else reliability.reasons(run)
-
-
-def _unwatched(_: Progress) -> None:
-    """Nobody looks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.evidence.lab import Lab
 from fencepost.evidence.row import Row
 from fencepost.runs import cells
-from fencepost.runs.progress import Progress
+from fencepost.runs.progress import unwatched
 from fencepost.runs.task import Run
 from fencepost.studies.pcs import adaptive, key_values, pcs, programs
 from fencepost.studies.pcs.claims import claims
@@ -41,11 +41,7 @@ def rows(lab: Lab) -> list[Row]:
         found = claims(study, PARTS, lab)
         if study.key_values is None and any(row.metric == key_values.METRIC for row in found):
             study.key_values = key_values.KeyValues(lab)
-            study.key_values.run(_unwatched)
+            study.key_values.run(unwatched)
         elif not replays.missing:
             return list(found)
-        replays.run(replays.missing, _unwatched)
-
-
-def _unwatched(_: Progress) -> None:
-    """Nobody looks."""
+        replays.run(replays.missing, unwatched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.figures import member, ratio
-from fencepost.report.view import PARTS
+from fencepost.result_shape import PARTS
 from fencepost.studies.pcs.study import Study
 
 KINDS = {"persist": "a persist", "llc_read": "a PM read"}  # by their names in a result
