@@ -114,8 +114,11 @@ def test_axes_that_are_none_are_refused(fencepost):
         (["--axis", "scheme=pb", "--schemes", "pb"], "say the same"),
         (["--axis", "placement=heap=pm0", "--pm", "heap"], "replaces --place and --pm"),
         (
-            [*("--axis", "placement=heap=pm0", "--axis", "placement=heap=dram0")]
-            + ["--limit-pm-writes", "9"],
+            [
+                *("--axis", "placement=heap=pm0", "--axis", "placement=heap=dram0"),
+                "--limit-pm-writes",
+                "9",
+            ],
             "what is PM differs between placements",
         ),
         (["--baseline", "scheme=pc"], "no run has it; of scheme there are: nopb, pb"),
