@@ -11,8 +11,8 @@
 
 #define LINGERERS 2
 #define PLACES 60
-/* Between two stops: a thread that has not run since the last one is met outside its code. */
-#define RUN_US 10000
+/* Of each thread between two stops: one that has not run since the last is met outside its code. */
+#define ROUNDS_BETWEEN 1000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_over;
@@ -47,23 +47,24 @@ static void *linger(void *argument) {
   return NULL;
 }
 
+/* Waits until each thread has made `more` rounds. */
+static void let_run(uint64_t more) {
+  for (int i = 0; i < LINGERERS; i++)
+    for (uint64_t before = rounds[i * 8]; rounds[i * 8] < before + more;)
+      usleep(100);
+}
+
 int main(int count, char **arguments) {
   pthread_t lingerer[LINGERERS];
   for (uintptr_t i = 0; i < LINGERERS; i++)
     pthread_create(&lingerer[i], NULL, linger, (void *)i);
-  for (int i = 0; i < LINGERERS; i++)
-    while (rounds[i * 8] == 0)
-      usleep(1000);
-  for (int place = 0; place < PLACES; place += 2) {
-    if (count == 1) {
-      at_place(place, (void *)pthread_mutex_lock);
-      usleep(RUN_US);
-      at_place(place + 1, (void *)pthread_mutex_unlock);
-      usleep(RUN_US);
-    } else {
+  let_run(1);
+  for (int place = 0; place < PLACES; place++) {
+    if (count > 1)
       execl(arguments[1], arguments[1], (char *)NULL);
-      usleep(RUN_US);
-    }
+    else
+      at_place(place, (void *)(place % 2 == 0 ? pthread_mutex_lock : pthread_mutex_unlock));
+    let_run(ROUNDS_BETWEEN);
   }
   is_over = 1;
   for (int i = 0; i < LINGERERS; i++)
