@@ -76,7 +76,7 @@ def test_a_row_of_the_host_needs_only_its_own_program(tmp_path):
     row = near("host", "mb_queue, pm, 1", "cycles", 1.0, 1.0, 1.0, machine="gem5-o3")
     with pytest.raises(fp.InputError, match="there is no row host, mb_queue, pm, 1"):
         evaluate(row, "gem5-o3", lab)
-    assert len(list((tmp_path / "replays").iterdir())) == 2, "one program, in DRAM and in PM"
+    assert len(list((tmp_path / "results").iterdir())) == 2, "one program, in DRAM and in PM"
 
 
 def test_what_cannot_be_evaluated_is_refused(tmp_path):

@@ -163,7 +163,7 @@ def test_a_study_with_forced_waits_ends_with_1_unless_they_are_allowed(
     own = ["reproduce", "pcs", "--part", "schemes", "--programs", "list.toml", "--out", "out"]
     own += ["--quiet", "--json", "d.json"]
     assert fencepost(*own).returncode == 0
-    kept = next((tmp_path / "out" / "replays").glob("pb_rf-*.json"))
+    kept = next((tmp_path / "out" / "results").glob("pb_rf-*.json"))
     run = json.loads(kept.read_text())
     assert run["reliable"] is True
     run |= {"reliable": False, "unreliable_because": [REASON], "forced_waits": 7}

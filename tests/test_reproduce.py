@@ -259,7 +259,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(
     arguments += ["--part", "schemes", "--part", "entries", "-j", "1"]
     text = f"import sys; from fencepost.cli import main; sys.exit(main({arguments!r}))"
     running = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
-    replayed = tmp_path / "replays"
+    replayed = tmp_path / "results"
     started = time.monotonic()
     while running.poll() is None and len(list(replayed.glob("*.json"))) < 3:
         assert time.monotonic() - started < 60

@@ -9,3 +9,4 @@ RECORDER = BUILD / "recorder"
 WORKLOADS = BUILD / "workloads"
 EXPERIMENTS = ROOT / "experiments"
 RECORDS = EXPERIMENTS / "records"
+RESULTS = ROOT / "out" / "results"  # of replays, whichever command made them

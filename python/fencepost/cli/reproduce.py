@@ -19,7 +19,7 @@ from fencepost.evidence import Lab, Row, last_line, page
 from fencepost.progress import WholeWatch
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
-from fencepost.tree import ROOT
+from fencepost.tree import RESULTS, ROOT
 
 FOLDER = ROOT / "out" / "reproduce"
 
@@ -51,7 +51,9 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Where records, replays, pictures and report.html are kept."
+            metavar="FOLDER",
+            help="Keep records, results, pictures and report.html here (default: "
+            "out/reproduce/STUDY, and results in out/results).",
         ),
     ] = None,
     json_file: Annotated[
@@ -78,7 +80,8 @@ def reproduce(
     outputs.check_folder("--docs", docs)
     messages = console.messages()
     log = (lambda text: None) if quiet else messages.print
-    lab = Lab(folder, log, quick, jobs=jobs or os.cpu_count() or 1)
+    results = RESULTS if out is None else None
+    lab = Lab(folder, log, quick, results=results, jobs=jobs or os.cpu_count() or 1)
     with WholeWatch(messages, quiet) as watch:
         outcome = chosen.run(lab, asked, partial(_show, watch=watch))
     _write(chosen, outcome, folder, json_file, docs)

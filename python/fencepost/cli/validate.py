@@ -13,7 +13,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.evidence import Lab, Row, last_line, misses, page
-from fencepost.tree import RECORDS, ROOT
+from fencepost.tree import RECORDS, RESULTS, ROOT
 from fencepost.validation import Comparison, Findings
 from fencepost.validation import page as validation_page
 from fencepost.validation.comparisons import COMPARISONS
@@ -61,7 +61,7 @@ def validate(
     outputs.check({"--json": json_file})
     chosen = [COMPARISONS[name]] if name else list(COMPARISONS.values())
     FOLDER.mkdir(parents=True, exist_ok=True)
-    lab = Lab(FOLDER, console.messages().print, quick)
+    lab = Lab(FOLDER, console.messages().print, quick, results=RESULTS)
     if record is not None:
         lab = _recorded_anew(replace(lab, records=record), chosen)
     known = misses.known_misses()

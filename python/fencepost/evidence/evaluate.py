@@ -15,7 +15,7 @@ from fencepost.api import Machine
 from fencepost.evidence import misses
 from fencepost.evidence.lab import Lab
 from fencepost.evidence.row import Row
-from fencepost.tree import ROOT
+from fencepost.tree import RESULTS, ROOT
 
 Source = Callable[[Lab], list[Row]]
 
@@ -62,4 +62,4 @@ def _source(study: str) -> Source:
 
 def _lab(study: str, quick: bool) -> Lab:
     folder: Path = ROOT / "out" / "evidence" / study
-    return Lab(folder, lambda _: None, quick)
+    return Lab(folder, lambda _: None, quick, results=RESULTS)

@@ -31,10 +31,11 @@ class Lab:
     rows of these are wanted, and a source may leave out the others.
     """
 
-    folder: Path  # for what is made on the way; results are kept below it
+    folder: Path  # for what is made on the way
     log: Log
     quick: bool = False  # a representative part of the rows, in seconds
     records: Path = RECORDS  # of the programs of experiments/
+    results: Path | None = None  # where results are kept, if not below `folder`
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     executor: Executor | None = None  # instead of `jobs` threads
     is_timed: bool = False  # host times matter: nothing comes from the store
@@ -70,7 +71,7 @@ class Lab:
     @cached_property
     def store(self) -> Store:
         """Where results of replays are kept."""
-        return Store(self.folder / "replays")
+        return Store(self.results or self.folder / "results")
 
     def replayed(
         self,

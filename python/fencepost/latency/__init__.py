@@ -6,13 +6,13 @@ Every host that reaches the memory does both; the latency is that of the first o
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from fencepost import __version__, traffic
 from fencepost._core import InputError
 from fencepost.documents import FORMAT_VERSION
+from fencepost.runs import executors
 from fencepost.traffic import Machine, Stream
 
 Document = dict[str, Any]
@@ -89,7 +89,7 @@ def measure(
     names = list(dict.fromkeys([load.memory, *memories(machine)]))
     asked = [(mix, delay) for mix in load.mixes for delay in load.delays]
     in_all = len(names) + len(asked)
-    with ThreadPoolExecutor(jobs) as pool:
+    with executors.chosen(jobs) as (pool, _):
         idle = [pool.submit(idle_point, machine, name, load.seed) for name in names]
         loaded = [pool.submit(loaded_point, machine, load, *point) for point in asked]
         try:
@@ -98,7 +98,8 @@ def measure(
                 results.append(future.result())
                 watch(done, in_all)
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            for future in [*idle, *loaded]:
+                future.cancel()
             raise
     points = iter(results[len(names) :])
     curves = [

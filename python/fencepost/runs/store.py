@@ -41,8 +41,13 @@ def identity(task: Task, stops_with: Task | None = None) -> str:
     says where this one stops.
     """
     decided = [simulator(), *(_decided(one) for one in (task, stops_with) if one is not None)]
+    return named(task.key.scheme, decided)
+
+
+def named(prefix: str, decided: object) -> str:
+    """The identity of what `decided` (of JSON's types) decides; `prefix` is for readers."""
     text = json.dumps(decided, sort_keys=True)
-    return f"{task.key.scheme}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    return f"{prefix}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
 # What else decides these: the axes, the resolved machine, and what is done with a job.

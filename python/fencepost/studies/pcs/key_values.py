@@ -9,18 +9,14 @@ stale, which is shown, and the root costs a longer way and one buffer for all, w
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fencepost import documents
 from fencepost.confidence import half_width
 from fencepost.evidence.lab import Lab
 from fencepost.figures import Value, ratio, with_error
@@ -28,6 +24,7 @@ from fencepost.plots import new_figure, svg
 from fencepost.runs import executors
 from fencepost.runs.progress import Progress
 from fencepost.runs.simulator import simulator
+from fencepost.runs.store import named
 from fencepost.studies.pcs.adaptive import SIZED
 from fencepost.studies.pcs.pictures import COLOURS
 from fencepost.studies.pcs.replays import MACHINE
@@ -241,7 +238,7 @@ class KeyValues:
     """All settings that have been measured; `run` does those that are missing."""
 
     def __init__(self, lab: Lab) -> None:
-        self._folder = lab.folder / "traffic"
+        self._store = lab.store
         self._jobs = lab.jobs
         self._executor = lab.executor
         self._base = lab.resolved(MACHINE)
@@ -284,22 +281,20 @@ class KeyValues:
         self._found[setting] = found
         self._seconds[setting] = seconds / self._jobs
         kept = asdict(found) | {"elapsed_seconds": self._seconds[setting]}
-        documents.write_json(self._file(setting), kept)
+        self._store.keep(self._identity(setting), kept)
 
     def _load(self, setting: Setting) -> bool:
-        path = self._file(setting)
-        if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = self._store.load(self._identity(setting))
+        if kept is not None:
             self._seconds[setting] = kept.pop("elapsed_seconds", 0.0)
             self._found[setting] = Figures(**kept)
-        return path.exists()
+        return kept is not None
 
-    def _file(self, setting: Setting) -> Path:
+    def _identity(self, setting: Setting) -> str:
         streams = [asdict(client) for client in clients(setting)]
         times = (WARM_UP_NS[setting.value_bytes], MEASURE_NS[setting.value_bytes], *SEEDS)
         decided = (simulator(), asdict(setting), machine(setting, self._base), streams, times)
-        digest = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
-        return self._folder / f"{setting.keys}-{setting.scheme}-{digest}.json"
+        return named(f"{setting.keys}-{setting.scheme}", decided)
 
     # --- what is read off ----------------------------------------------------------------
 
