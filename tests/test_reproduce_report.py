@@ -112,7 +112,7 @@ def test_keys_in_reasons_are_set_as_code() -> None:
 
 
 def test_it_says_what_was_replayed_on_what(html: str, folder: Path) -> None:
-    runs = [json.loads(path.read_text()) for path in folder.glob("replays/*.json")]
+    runs = [json.loads(path.read_text()) for path in folder.glob("results/*.json")]
     assert runs
     assert len(re.findall(r"<code>[0-9a-f]{16}</code>", html)) == 2
     assert "fft -m6 -p2 --flush" in html
