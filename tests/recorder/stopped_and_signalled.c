@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define SIGNALS 300
+#define SIGNALS 3000
 
 static sem_t never, taken, begun;
 static atomic_int is_over, count;

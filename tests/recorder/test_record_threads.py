@@ -144,7 +144,7 @@ def cuts_of_the_waiter(run: Run) -> int:
 def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:
     """A signal that meets a stopped thread ends its wait, and a thread whose exec fails goes on."""
     run = recorder.record(recorder.compile("stopped_and_signalled", "-O1"))
-    assert (run.returncode, run.stdout, run.stderr) == (0, "300\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "3000\n", "")
     record = run.load()
     assert (record.is_sealed, record.lost) == (True, 0)
 
