@@ -13,7 +13,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup profile demo reproduce test rust-tests python-tests recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
+.PHONY: setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -92,14 +92,18 @@ out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMP
 
 # The parts run side by side, the longest first: most of each keeps one core busy; what each says is printed when it is done.
 test: setup
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests rust-tests recorder-tests
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests-a rust-tests python-tests-b recorder-tests
 
 # MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests
 
-python-tests:
-	$(BIN)/pytest --ignore=tests/recorder -m "not slow"
+# In two parts that take about as long.
+python-tests-a:
+	$(BIN)/pytest tests/test_[a-o]*.py -m "not slow"
+
+python-tests-b:
+	$(BIN)/pytest tests/test_[!a-o]*.py -m "not slow"
 
 recorder-tests:
 	$(BIN)/pytest tests/recorder

@@ -19,7 +19,7 @@ def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
     ways = [
         f"{one.file}:{one.line}: {one.of} uses {one.to}"
         for circle in found
-        for one in house.imports()
+        for one in house.imports
         if {one.of, one.to} <= set(circle)
     ]
     assert found == [], "\n".join(ways)

@@ -14,6 +14,6 @@ for house in HOUSES:
         print(f"  {room}: {', '.join(sorted(used))}")
     for circle in circles(found):
         print("  in a circle:", ", ".join(circle))
-        for one in house.imports():
+        for one in house.imports:
             if {one.of, one.to} <= set(circle):
                 print(f"      {one.file}:{one.line}: {one.of} uses {one.to}")

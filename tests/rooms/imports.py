@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +29,11 @@ class House:
     name: str
     folder: Path
 
+    @cached_property
     def rooms(self) -> list[str]:
         return sorted({self.room_of(path) for path in self._files()})
 
+    @cached_property
     def imports(self) -> list[Import]:
         """Those between two rooms."""
         return sorted(
@@ -81,7 +84,7 @@ class RustHouse(House):
         own = [part.removesuffix(".rs") for part in path.relative_to(self.folder).parts]
         if own[-1] == "mod":
             own.pop()
-        rooms = set(self.rooms())
+        rooms = set(self.rooms)
         for found in re.finditer(r"\bcrate::(?=[\w{])|(?:\bsuper::)+(?=[\w{])", text):
             ups = found[0].count("super::")
             if ups and ups < len(own):
@@ -180,8 +183,8 @@ HOUSES: tuple[House, ...] = (
 
 def arrows(house: House) -> dict[str, set[str]]:
     """By each room, those that it imports."""
-    found: dict[str, set[str]] = {room: set() for room in house.rooms()}
-    for one in house.imports():
+    found: dict[str, set[str]] = {room: set() for room in house.rooms}
+    for one in house.imports:
         found[one.of].add(one.to)
     return found
 
