@@ -2,6 +2,7 @@
 #   make setup   everything that the others need, once; needs no network the second time
 #   make profile counts anew what the compiler optimises the simulator by, and builds it by that (PROFILE=no: without)
 #   make demo    records the FFT, replays it under three schemes: out/demo/report.html
+#   make compare-speed BASE=COMMIT  how fast that commit and this one replay the same records, in turn
 #   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    the tests, but for those that take long
@@ -13,7 +14,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
+.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -157,6 +158,10 @@ validate: setup
 
 compare-results: setup
 	@$(BIN)/python -m tests.compare_results "$(BASE)"
+
+# The machine should have nothing else to do meanwhile.
+compare-speed: setup
+	@$(BIN)/python -m tests.compare_results.speed "$(BASE)"
 
 # --- reproduce -----------------------------------------------------------------------------
 

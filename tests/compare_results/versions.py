@@ -14,7 +14,7 @@ from fencepost.tree import RECORDS, ROOT
 FOLDER = ROOT / "out" / "compare-results"
 CORE = Path("python", "fencepost", "_core.abi3.so")
 
-# Results do not follow how the core is optimised, and this builds sooner.
+# Results do not depend on how the core is optimised, and this builds sooner.
 _BUILT_FAST = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
 
 
@@ -60,9 +60,12 @@ def commit_of(base: str) -> str:
     return done.stdout.strip()
 
 
-def built(commit: str) -> Version:
-    """The version of `commit`, in a worktree that all bases share: little is compiled anew."""
-    base = Version("base", FOLDER / "base")
+def built(commit: str, name: str = "base", is_fast: bool = False) -> Version:
+    """The version of `commit`, in a worktree that all of that name share: little is compiled again.
+
+    With `is_fast` it is as optimised as a release, but without a profile.
+    """
+    base = Version(name, FOLDER / name)
     if (base.root / ".git").exists():
         in_worktree = ("-C", str(base.root))
         _checked(_git(*in_worktree, "checkout", "--quiet", "--force", "--detach", commit))
@@ -73,17 +76,19 @@ def built(commit: str) -> Version:
         FOLDER.mkdir(parents=True, exist_ok=True)
         worktree = ("worktree", "add", "--quiet", "--force", "--detach", str(base.root), commit)
         _checked(_git(*worktree))
-    _build_core(base.root)
+    _build_core(base.root, is_fast)
     if base.has_committed_records:
         shutil.rmtree(base.records)
         shutil.copytree(RECORDS, base.records)
     return base
 
 
-def _build_core(root: Path) -> None:
-    # MAKEFLAGS: cargo would look for make's job server. Nothing is optimised by a profile.
-    environment = _BUILT_FAST | os.environ | {"MAKEFLAGS": "", "PYO3_PYTHON": sys.executable}
-    target = FOLDER / "target"
+def _build_core(root: Path, is_fast: bool) -> None:
+    # MAKEFLAGS: cargo would look for make's job server.
+    environment = os.environ | {"MAKEFLAGS": "", "PYO3_PYTHON": sys.executable}
+    if not is_fast:
+        environment = _BUILT_FAST | environment
+    target = FOLDER / ("target-fast" if is_fast else "target")
     command = [
         *("cargo", "build", "--quiet", "--locked", "--release", "--package", "fencepost-python"),
         *("--target-dir", str(target)),
