@@ -412,7 +412,7 @@ def build_variant(
     """Builds a program with one passage replaced, and with the power cut in place of flushes."""
     sources = folder / "sources"
     shutil.copytree(SOURCES, sources, dirs_exist_ok=True)
-    for source in sources.glob("*.[ch]"):
+    for source in sources.rglob("*.[ch]"):
         text = source.read_text()
         is_own = source.stem == SOURCE_OF.get(program, program) or right not in main_text(program)
         if is_own and right in text:
@@ -423,7 +423,7 @@ def build_variant(
     flags = "-O1"  # which compiles in half the time
     if is_power_cut:
         header = ROOT / "tests" / "workload_power_cut.h"
-        flags += f""" -include {header} -DPERSIST_FILE='"{sources}/persist.h"'"""
+        flags += f""" -include {header} -DPERSIST_FILE='"{sources}/common/persist.h"'"""
     target = folder / "variant" / program
     target.unlink(missing_ok=True)
     command = ["make", "-s", "-C", str(sources), f"BIN={target.parent}", f"CFLAGS={flags}"]

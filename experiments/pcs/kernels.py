@@ -50,7 +50,8 @@ def build(folder: Path, program: Program) -> Path:
     """The program with `kernel_counts.h` compiled in."""
     flags = (
         f"-O2 -g -include {HERE}/kernel_counts.h "
-        f"""-DPERSIST_FILE='"{SOURCES}/persist.h"' -DREGION_FILE='"{SOURCES}/region.h"'"""
+        f"""-DPERSIST_FILE='"{SOURCES}/common/persist.h"' """
+        f"""-DREGION_FILE='"{SOURCES}/common/region.h"'"""
     )
     target = folder / program.command[0]
     make = ["make", "-s", "-C", str(SOURCES), f"BIN={folder}", f"CFLAGS={flags}", str(target)]

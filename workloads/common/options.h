@@ -44,11 +44,24 @@ static inline uint64_t number_option(const char *usage, const char *option, cons
   return value << shift;
 }
 
+#if defined(__x86_64__)
+#define FLUSH_CHOICES "none, clflush, clflushopt or clwb"
+#define INSTRUCTION_SET "x86-64"
+#else
+#define FLUSH_CHOICES "none, civac, cvac or cvap"
+#define INSTRUCTION_SET "AArch64"
+#endif
+
 // Reads the name of a flush instruction and refuses one that this processor lacks.
 static inline enum flush flush_option(const char *usage, const char *text) {
   enum flush flush;
   if (!flush_from_name(text, &flush))
-    usage_error(usage, "--flush takes none, clflush, clflushopt or clwb, not '%s'", text);
+    usage_error(usage, "--flush takes " FLUSH_CHOICES ", not '%s'", text);
+  if (!flush_is_of_this_set(flush))
+    usage_error(usage,
+                "--flush %s: this program is built for " INSTRUCTION_SET
+                ", which has no such instruction; it takes " FLUSH_CHOICES,
+                text);
   if (!flush_is_supported(flush))
     usage_error(usage, "this processor has no %s", text);
   return flush;
