@@ -81,7 +81,7 @@ static const char *recover(struct set *set) {
     fault = fault == NULL ? own : fault;
   }
   bool is_all_logged = set->settings.log != LOG_NONE && set->settings.log_percent == 100;
-  if (fault == NULL && !is_all_logged)
+  if (fault == NULL && !is_all_logged && BROKEN != NOT_MENDED)
     repair_structure(set);
   return fault;
 }

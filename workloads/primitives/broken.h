@@ -16,6 +16,7 @@ enum broken {
   COMMIT_NOT_FLUSHED,   // the record that ends a transaction is stored and not flushed
   COMMIT_LEFT_OUT,      // it is not even stored: undo never forgets, redo is applied unannounced
   IN_PLACE_NOT_FLUSHED, // the log is given up before what it stands for is durable in its place
+  NOT_MENDED,           // recovery leaves what operations without a log have left half done
 };
 
 #ifndef BROKEN

@@ -1,0 +1,505 @@
+"""The benchmarks of flush, fence and log: right answers on both instruction sets, refused
+arguments, where flushes and fences stand, and pools that survive every power cut."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from installed import ROOT, WORKLOADS, Fencepost
+
+STRUCTURES = ("bst", "bst_p", "cuckoo", "queue", "rbt")
+LOGS = ("none", "undo", "redo")
+MODIFY = ("data", "meta", "hybrid")
+X86_FLUSHES = ("clflush", "clflushopt", "clwb")
+AARCH64_FLUSHES = ("civac", "cvac", "cvap")
+
+BUILT = WORKLOADS / "primitives"
+BUILT_FOR_AARCH64 = WORKLOADS / "aarch64" / "primitives"
+NO_CROSS_COMPILER = "not built for AArch64: install gcc-aarch64-linux-gnu, then make workloads"
+NO_QEMU = "qemu-aarch64 is not installed: install qemu-user"
+EXIT_SIGILL = 128 + signal.SIGILL
+
+
+def skip_without(flush: str) -> None:
+    if flush != "none" and flush not in Path("/proc/cpuinfo").read_text().split():
+        pytest.skip(f"this processor has no {flush}")
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    words = list(map(str, command))
+    return subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+
+
+def answer(*command: object) -> dict[str, str]:
+    """Runs to the end, demands one line that says ok, and returns its values."""
+    result = run(*command)
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert re.fullmatch(r"\w+: .* ok\n", result.stdout), result
+    return dict(re.findall(r"(\w+)=(\S+)", result.stdout))
+
+
+def on_aarch64(structure: str) -> list[object]:
+    program = BUILT_FOR_AARCH64 / structure
+    if not program.exists():
+        pytest.skip(NO_CROSS_COMPILER)
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip(NO_QEMU)
+    return ["qemu-aarch64", program]
+
+
+# Right answers
+
+
+@pytest.mark.parametrize("modify", MODIFY)
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_all_operations_are_found_in_the_set(structure: str, log: str, modify: str) -> None:
+    options = ["--log", log, "--modify", modify, "--read-percent", 20, "--operations", 20000]
+    for flush in ("none", *X86_FLUSHES):
+        if flush == "none" or flush in Path("/proc/cpuinfo").read_text().split():
+            answer(BUILT / structure, "--flush", flush, *options)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_set_has_the_size_of_the_study(structure: str) -> None:
+    sizes = {"tiny": 29491, "small": 471859, "medium": 1887436, "large": 8388608}
+    for name, size in sizes.items():
+        values = answer(BUILT / structure, "--set-size", name, "--operations", 100)
+        assert int(values["bytes"]) == size
+        assert size - 256 < 128 * int(values["elements"]) <= size
+    assert answer(BUILT / structure, "--set-bytes", "512")["elements"] == "4"
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_threads_share_a_tree(log: str) -> None:
+    for threads in (2, 5, 16):
+        options = ["--threads", threads, "--log", log, "--modify", "hybrid", "--flush", "clflush"]
+        assert answer(BUILT / "bst_p", *options)["threads"] == str(threads)
+
+
+@pytest.mark.parametrize("modify", MODIFY)
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_aarch64_finds_the_same_set(structure: str, log: str, modify: str) -> None:
+    options = ["--log", log, "--modify", modify, "--operations", 2000]
+    here = answer(BUILT / structure, *options)
+    for flush in ("none", "civac", "cvac"):
+        there = answer(*on_aarch64(structure), "--flush", flush, *options)
+        assert there["elements"] == here["elements"]
+
+
+def test_aarch64_has_cvap() -> None:
+    result = run(*on_aarch64("bst"), "--flush", "cvap")
+    version = run("qemu-aarch64", "--version").stdout.splitlines()[0]
+    if result.returncode in (-signal.SIGILL, EXIT_SIGILL):
+        pytest.skip(f"{version} raises SIGILL on dc cvap")
+    assert result.returncode == 0, result
+
+
+def test_programs_of_both_sets_have_their_flushes_and_fences() -> None:
+    expected = {
+        ("objdump", BUILT): [*X86_FLUSHES, "sfence"],
+        ("aarch64-linux-gnu-objdump", BUILT_FOR_AARCH64): [
+            *("dc\tcivac", "dc\tcvac", "dc\tcvap", "dsb\tish"),
+        ],
+    }
+    for (disassembler, folder), instructions in expected.items():
+        if not (folder / "rbt").exists():
+            pytest.skip(NO_CROSS_COMPILER)
+        code = run(disassembler, "--disassemble", folder / "rbt").stdout
+        for instruction in instructions:
+            assert re.search(rf"\t{instruction}\b", code), instruction
+
+
+# Refused arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--nonsense", "wrong option"),
+        ("surplus", "unexpected argument 'surplus'"),
+        ("--flush dccvap", "--flush takes none, clflush, clflushopt or clwb, not 'dccvap'"),
+        (
+            "--flush civac",
+            "--flush civac: this program is built for x86-64, which has no such instruction; "
+            "it takes none, clflush, clflushopt or clwb",
+        ),
+        ("--fences-per-flush 3", "--fences-per-flush takes a number from 1 to 2, not '3'"),
+        ("--log both", "--log takes none, undo or redo, not 'both'"),
+        ("--log-percent 50", "--log-percent needs --log undo or --log redo"),
+        ("--log undo --log-percent 101", "--log-percent takes a number from 0 to 100, not '101'"),
+        ("--modify all", "--modify takes data, meta or hybrid, not 'all'"),
+        ("--read-percent x", "--read-percent takes a number from 0 to 100, not 'x'"),
+        ("--set-size huge", "--set-size takes tiny, small, medium or large, not 'huge'"),
+        ("--set-bytes 100", "--set-bytes takes a number from 512 to 4294967296, not '100'"),
+        ("--operations -1", "--operations takes a number from 0 to 1073741824, not '-1'"),
+        ("--threads 2", "--threads: bst has one thread; bst_p takes more"),
+        ("--recover", "--recover needs --file"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: str, reason: str) -> None:
+    result = run(BUILT / "bst", *arguments.split())
+    assert (result.returncode, result.stdout) == (2, "")
+    assert reason in result.stderr
+    assert "\nusage: bst [--flush " in result.stderr
+
+
+def test_aarch64_refuses_flushes_of_x86() -> None:
+    result = run(*on_aarch64("bst"), "--flush", "clwb")
+    assert result.returncode == 2
+    assert "built for AArch64, which has no such instruction; it takes none, civac" in result.stderr
+
+
+def test_more_threads_than_the_set_has_keys_for_are_refused() -> None:
+    result = run(BUILT / "bst_p", "--set-bytes", 1024, "--threads", 5)
+    assert result.returncode == 2
+    assert "--set-bytes 1024 is too small a set for 5 threads" in result.stderr
+
+
+def test_foreign_pools_are_refused_and_left_alone(tmp_path: Path) -> None:
+    pool = tmp_path / "pool"
+    answer(BUILT / "bst", "--file", pool, "--set-bytes", 1024)
+    before = pool.read_bytes()
+    for command, reason in [
+        (["bst", "--set-bytes", 2048], "its size differs"),
+        (["bst", "--set-bytes", 1024, "--seed", 2], "a pool made with other options"),
+        (["queue", "--recover"], "not a pool of this program"),
+    ]:
+        result = run(BUILT / str(command[0]), *command[1:], "--file", pool)
+        assert result.returncode == 2 and reason in result.stderr, result
+    assert pool.read_bytes() == before
+    for other, reason in [
+        (tmp_path / "absent", "cannot open the pool"),
+        (tmp_path, "Is a directory"),
+    ]:
+        result = run(BUILT / "bst", "--recover", "--file", other)
+        assert result.returncode == 2 and reason in result.stderr, result
+    (tmp_path / "short").write_bytes(b"x")
+    result = run(BUILT / "bst", "--recover", "--file", tmp_path / "short")
+    assert result.returncode == 2 and "it is too short" in result.stderr
+
+
+# Where flushes and fences stand
+
+
+def counts(fencepost: Fencepost, folder: Path, structure: str, *options: object) -> tuple[int, int]:
+    """Flushes and fences between the markers, as the simulated core executed them."""
+    for name in ("record", "result.json"):
+        (folder / name).unlink(missing_ok=True)
+    program = [BUILT / structure, "--operations", 300, "--set-bytes", 4096, *options]
+    fencepost("record", "--quiet", "-o", "record", "--", *program, check=True)
+    own = ["pcs-table1-0sw", "record", "--pm", "heap", "--json", "result.json", "--quiet"]
+    fencepost("run", *own, check=True)
+    [result] = json.loads((folder / "result.json").read_text())["runs"]
+    cores = result["statistics"]["host0"]
+    own_counts = [core for name, core in cores.items() if name.startswith("core")]
+    return tuple(sum(core[kind] for core in own_counts) for kind in ("flushes", "fences"))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_flush_has_as_many_fences_as_it_is_to_have(
+    fencepost: Fencepost, tmp_path: Path, log: str
+) -> None:
+    options = ["--log", log, "--modify", "hybrid"]
+    assert counts(fencepost, tmp_path, "bst", *options) == (0, 0)
+    options += ["--flush", "clflush"]
+    flushes, fences = counts(fencepost, tmp_path, "bst", *options)
+    assert 0 < fences < flushes  # lines that need no order among them share a fence
+    for number in (1, 2):
+        own = ["--fences-per-flush", number]
+        assert counts(fencepost, tmp_path, "bst", *options, *own) == (flushes, number * flushes)
+    of_study, fences = counts(fencepost, tmp_path, "bst", *options, "--study-placement")
+    assert fences == 2 * of_study
+    if log != "redo":  # which it does not flush in place
+        assert of_study > flushes  # one line too many of each range that ends with a line
+
+
+# Pools that outlive a run
+
+
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_killed_run_is_recovered_and_goes_on(tmp_path: Path, structure: str, log: str) -> None:
+    pool = tmp_path / "pool"
+    options = ["--log", log, "--modify", "hybrid", "--flush", "clflush", "--file", pool]
+    program = [BUILT / structure, *options, "--operations", 2_000_000, "--set-bytes", "64K"]
+    process = subprocess.Popen(list(map(str, program)), stdout=subprocess.DEVNULL)
+    resumed = 0
+    while resumed < 100:  # the pool is there and used
+        time.sleep(0.05)
+        assert process.poll() is None, "it has ended too early"
+        if pool.exists():
+            copy = shutil.copy(pool, tmp_path / "copy")
+            done = re.search(
+                r"resumed=(\d+)", run(BUILT / structure, "--recover", "--file", copy).stdout
+            )
+            resumed = int(done[1]) if done else 0
+    process.kill()
+    process.wait()
+    recovered = answer(BUILT / structure, "--recover", "--file", pool)
+    assert 100 <= int(recovered["resumed"]) < 2_000_000
+    again = answer(BUILT / structure, "--recover", "--file", pool)
+    assert again == recovered
+    assert answer(*program)["resumed"] == recovered["resumed"]
+
+
+# Power cuts
+
+# So small that all images are checked at nearly every instant, and chosen so that six operations
+# take every turn: a successor that takes over a node, elements of the hash table that move,
+# rotations.
+# NOT_MENDED below is found out only if they do.
+SIZES: dict[str, tuple[object, ...]] = {
+    "bst": ("--set-bytes", 1024, "--seed", 9),
+    "bst_p": ("--set-bytes", 1024, "--seed", 9, "--threads", 2),
+    "cuckoo": ("--set-bytes", 2048, "--seed", 6),
+    "queue": ("--set-bytes", 512),
+    "rbt": ("--set-bytes", 512, "--seed", 5),
+}
+
+
+class Exploration:
+    """What `fencepost crash` finds of a program on the pool of an empty folder."""
+
+    def __init__(
+        self,
+        fencepost: Fencepost,
+        folder: Path,
+        program: Path,
+        options: list[object],
+        bounds: tuple[object, ...] = (),
+        checker: Path | None = None,
+    ) -> None:
+        own = ["crash", "pcs-table1", "--pm", "file:pool", "--out", "found", "--quiet", *bounds]
+        check = ["--check", f"{checker or program} --recover --file {{image}}"]
+        program_options = ["--", program, *options, "--file", "pool"]
+        self.done = fencepost(*own, *check, *program_options, cwd=folder)
+        assert self.done.returncode in (0, 1), self.done.stderr
+        self.result: dict[str, Any] = json.loads((folder / "found" / "crash.json").read_text())
+
+
+def explore(fencepost: Fencepost, folder: Path, structure: str, *options: object) -> Exploration:
+    return Exploration(fencepost, folder, BUILT / structure, list(options))
+
+
+def assert_survives(exploration: Exploration) -> None:
+    assert exploration.done.returncode == 0, exploration.done.stdout
+    assert exploration.result["counts"]["images"] > 30
+
+
+def combination(structure: str, flush: str, log: str, modify: str) -> list[object]:
+    size = [*SIZES[structure], "--read-percent", 10, "--operations", 6]
+    return [*size, "--flush", flush, "--log", log, "--modify", modify]
+
+
+SAMPLE = (
+    ("bst", "clwb", "none", "hybrid"),
+    ("bst", "clflushopt", "undo", "meta"),
+    ("bst_p", "clwb", "redo", "meta"),
+    ("cuckoo", "clwb", "undo", "data"),
+    ("cuckoo", "clflush", "none", "meta"),
+    ("queue", "clwb", "redo", "hybrid"),
+    ("rbt", "clwb", "none", "meta"),
+    ("rbt", "clwb", "redo", "hybrid"),
+)
+COMBINATIONS = tuple(itertools.product(STRUCTURES, X86_FLUSHES, LOGS, MODIFY))
+
+
+@pytest.mark.parametrize(("structure", "flush", "log", "modify"), SAMPLE)
+def test_a_set_survives_every_power_cut(
+    fencepost: Fencepost, tmp_path: Path, structure: str, flush: str, log: str, modify: str
+) -> None:
+    skip_without(flush)
+    options = combination(structure, flush, log, modify)
+    assert_survives(explore(fencepost, tmp_path, structure, *options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("structure", "flush", "log", "modify"), [c for c in COMBINATIONS if c not in SAMPLE]
+)
+def test_every_combination_survives_every_power_cut(
+    fencepost: Fencepost, tmp_path: Path, structure: str, flush: str, log: str, modify: str
+) -> None:
+    skip_without(flush)
+    options = combination(structure, flush, log, modify)
+    assert_survives(explore(fencepost, tmp_path, structure, *options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", ("undo", "redo"))
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_operations_with_and_without_a_log_survive_side_by_side(
+    fencepost: Fencepost, tmp_path: Path, structure: str, log: str
+) -> None:
+    for percent in (10, 50, 90):
+        folder = tmp_path / str(percent)
+        folder.mkdir()
+        options = [*combination(structure, "clwb", log, "hybrid"), "--log-percent", percent]
+        assert_survives(explore(fencepost, folder, structure, *options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fences", (1, 2))
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_more_fences_lose_nothing(
+    fencepost: Fencepost, tmp_path: Path, structure: str, log: str, fences: int
+) -> None:
+    options = [*combination(structure, "clwb", log, "hybrid"), "--fences-per-flush", fences]
+    assert_survives(explore(fencepost, tmp_path, structure, *options))
+
+
+# The logs of the study
+
+
+def test_the_redo_log_of_the_study_loses_what_it_has_committed(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    """It copies the log in place without a flush, gives the log up, and so has neither."""
+    options = [*combination("bst", "clwb", "redo", "data"), "--study-placement"]
+    exploration = explore(fencepost, tmp_path, "bst", *options)
+    assert exploration.done.returncode == 1
+    first = exploration.result["violations"][0]
+    assert first["fault"] == "missing_flush"
+    lost = [frame["function"] for frame in first["lost"]["source"]["frames"]]
+    assert "copy_in_place" in lost and "commit_redo" in lost
+    assert "no sequence of whole operations" in exploration.done.stdout
+
+
+@pytest.mark.parametrize("log", ("none", "undo"))
+def test_the_study_loses_nothing_without_a_redo_log(
+    fencepost: Fencepost, tmp_path: Path, log: str
+) -> None:
+    options = [*combination("bst", "clwb", log, "hybrid"), "--study-placement"]
+    assert_survives(explore(fencepost, tmp_path, "bst", *options))
+
+
+# Programs that are broken
+
+WITHOUT_LOG = ("NODE_NOT_FLUSHED", "NO_ORDER", "LINK_NOT_FLUSHED", "NOT_MENDED")
+WITH_LOG = (
+    *("NODE_NOT_FLUSHED", "LOG_NOT_FLUSHED", "LOG_NO_FENCE"),
+    *("COMMIT_NOT_FLUSHED", "COMMIT_LEFT_OUT", "IN_PLACE_NOT_FLUSHED"),
+)
+BROKEN = [
+    *(
+        (structure, variant, "none")
+        for structure, variant in itertools.product(STRUCTURES, WITHOUT_LOG)
+        if (structure, variant) != ("queue", "NOT_MENDED")  # which leaves nothing half done
+    ),
+    *itertools.product(STRUCTURES, WITH_LOG, ("undo", "redo")),
+]
+BROKEN_SAMPLE = [
+    ("queue", "NODE_NOT_FLUSHED", "none"),
+    ("bst", "NO_ORDER", "none"),
+    ("rbt", "LINK_NOT_FLUSHED", "none"),
+    ("bst", "NOT_MENDED", "none"),
+    ("cuckoo", "NOT_MENDED", "none"),
+    ("rbt", "NOT_MENDED", "none"),
+    ("bst", "LOG_NOT_FLUSHED", "undo"),
+    ("queue", "LOG_NO_FENCE", "undo"),
+    ("cuckoo", "COMMIT_LEFT_OUT", "undo"),
+    ("bst", "LOG_NO_FENCE", "redo"),
+    ("cuckoo", "COMMIT_NOT_FLUSHED", "redo"),
+    ("queue", "IN_PLACE_NOT_FLUSHED", "redo"),
+]
+
+
+@pytest.fixture(scope="session")
+def broken_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("broken")
+
+
+def is_found_out(
+    fencepost: Fencepost, folder: Path, built: Path, structure: str, variant: str, log: str
+) -> None:
+    program = built / "broken" / "primitives" / f"{structure}-{variant}"
+    make = ["make", "--silent", "-C", str(ROOT / "workloads" / "primitives"), f"BIN={built}"]
+    subprocess.run([*make, str(program)], check=True)
+    # Updates would hide that nothing orders a node: they wait for a fence of their own.
+    modify = "meta" if log == "none" else "hybrid"
+    options = combination(structure, "clwb", log, modify)
+    bounds = ("--images", 64, "--no-reads")
+    checker = BUILT / structure
+    if variant == "NOT_MENDED":  # the recovery is broken and not the program
+        program, checker = checker, program
+    exploration = Exploration(fencepost, folder, program, options, bounds, checker)
+    assert exploration.done.returncode == 1, exploration.done.stdout
+    faults = {violation["fault"] for violation in exploration.result["violations"]}
+    assert faults - {"nothing_durable"}
+
+
+@pytest.mark.parametrize(("structure", "variant", "log"), BROKEN_SAMPLE)
+def test_a_broken_set_is_found_out(
+    fencepost: Fencepost,
+    tmp_path: Path,
+    broken_folder: Path,
+    structure: str,
+    variant: str,
+    log: str,
+) -> None:
+    is_found_out(fencepost, tmp_path, broken_folder, structure, variant, log)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("structure", "variant", "log"), [case for case in BROKEN if case not in BROKEN_SAMPLE]
+)
+def test_every_broken_set_is_found_out(
+    fencepost: Fencepost,
+    tmp_path: Path,
+    broken_folder: Path,
+    structure: str,
+    variant: str,
+    log: str,
+) -> None:
+    is_found_out(fencepost, tmp_path, broken_folder, structure, variant, log)
+
+
+# Power cuts during recovery
+
+# Keeps the images on which recovery has something to do.
+KEEPER = """#!/bin/sh
+before=$(mktemp) && cp "$1" "$before" && {program} --recover --file "$1" || exit 1
+cmp -s "$before" "$1" || cp "$before" "{kept}/$(cksum < "$before" | cut -d ' ' -f 1)"
+rm "$before"
+"""
+
+
+@pytest.mark.parametrize(
+    ("structure", "log", "modify"),
+    [("bst", "undo", "hybrid"), ("queue", "redo", "hybrid"), ("rbt", "none", "meta")],
+)
+def test_a_power_cut_during_recovery_loses_nothing(
+    fencepost: Fencepost, tmp_path: Path, structure: str, log: str, modify: str
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    keeper = tmp_path / "keeper"
+    keeper.write_text(KEEPER.format(program=BUILT / structure, kept=kept))
+    keeper.chmod(0o755)
+    options = [*combination(structure, "clwb", log, modify), "--file", "pool"]
+    first = ["crash", "pcs-table1", "--pm", "file:pool", "--out", "first", "--images", 16]
+    check = ["--no-reads", "--check", f"{keeper} {{image}}"]
+    fencepost(*first, *check, "--", BUILT / structure, *options, check=True)
+    images = sorted(kept.iterdir())
+    assert images, "recovery had something to do"
+    for image in images[:: max(1, len(images) // 3)][:3]:
+        shutil.copy(image, tmp_path / "left")
+        recovery = [BUILT / structure, "--recover", "--file"]
+        own = ["crash", "pcs-table1", "--pm", "file:left", "--out", f"again-{image.name}"]
+        check = ["--check", " ".join(map(str, [*recovery, "{image}"]))]
+        done = fencepost(*own, *check, "--", *recovery, "left")
+        assert done.returncode == 0, done.stdout + done.stderr
