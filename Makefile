@@ -14,7 +14,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads
+.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -23,7 +23,7 @@ STAMPS = build/stamps
 
 # --- setup ---------------------------------------------------------------------------------
 
-setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder workloads
+setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder workloads measure
 
 $(STAMPS)/packages: setup/packages.txt setup/install-packages
 	@setup/install-packages
@@ -65,6 +65,9 @@ $(STAMPS)/recorder: $(RECORDER_SOURCES) $(STAMPS)/packages
 
 workloads: $(STAMPS)/packages
 	@$(MAKE) --silent --no-print-directory -C workloads
+
+measure: $(STAMPS)/packages
+	@$(MAKE) --silent --no-print-directory -C measure
 
 # --- demo ----------------------------------------------------------------------------------
 
@@ -116,7 +119,7 @@ slow-tests: setup
 
 # --- lint ----------------------------------------------------------------------------------
 
-C_SOURCES = $(shell find recorder workloads experiments/persist experiments/pcs tests/waits -name '*.c' -o -name '*.h' -o -name '*.cpp')
+C_SOURCES = $(shell find recorder workloads measure experiments/persist experiments/pcs tests/waits -name '*.c' -o -name '*.h' -o -name '*.cpp')
 
 lint: setup
 	cargo fmt --all --check

@@ -15,7 +15,10 @@ from fencepost.sentences import one_a_line
 
 ROOT = Path(__file__).parent.parent
 
-FOLDERS = ("crates", "experiments", "fuzz", "python", "recorder", "setup", "tests", "workloads")
+FOLDERS = (
+    *("crates", "experiments", "fuzz", "measure", "python", "recorder", "setup", "tests"),
+    "workloads",
+)
 SUFFIXES = (".rs", ".c", ".h", ".cpp", ".py", ".pyi")
 # The programs of the study of a host, as they were published.
 NOT_OURS = ("experiments/host/programs",)

@@ -1,0 +1,62 @@
+"""The same program, recorded and replayed on a machine: one region of interest for each point."""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fencepost import api
+from fencepost._core import InputError
+from fencepost.measure import persist
+from fencepost.measure.interval import Estimate
+from fencepost.measure.persist import Document, Point, Settings
+from fencepost.recordings import record_alike
+
+# Where the program maps what it measures.
+ARENA = "range:0x200000000000-0x210000000000"
+
+# A replay is the same each time; the round before it warms the caches, outside of any region.
+ROUNDS = Settings(rounds=1, warm_up=1, threads=1)
+
+
+def add(document: Document, machine: api.Machine, scheme: str) -> None:
+    """Adds `simulated` to a document that `persist.measure` made: what one thread does."""
+    regions = _replay(machine, scheme)
+    times = _times(regions)
+    measured = {result["name"]: result for result in document["results"] if result["unit"] == "ns"}
+    document["simulated"] = [
+        {
+            "name": point.name,
+            "value": time,
+            "unit": "ns",
+            "difference": time / measured[point.name]["value"] - 1,
+        }
+        for point, time in times.items()
+        if point.name in measured and measured[point.name]["value"] > 0
+    ]
+    document["simulated_on"] = {
+        "machine": machine.label,
+        "scheme": scheme,
+        "after_flush": persist.after_flush({p: Estimate(t, 0, 0, 1) for p, t in times.items()}),
+    }
+
+
+def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
+    """The points with the simulated time of their regions, in ns."""
+    persist.check_built()
+    points = list(persist.read(persist.run(ROUNDS.arguments())).ticks)
+    with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
+        record = Path(name) / "persist.fencepost"
+        record_alike(record, persist.PROGRAM, ROUNDS.arguments(), Path(name))
+        result = api.compare(machine, record, schemes=[scheme], pm=[ARENA])
+    [run] = result.runs
+    if "error" in run:
+        raise InputError(f"{machine.label}: {run['error']}")
+    regions: Iterable[dict[str, Any]] = run["regions"]
+    return [(point, region["simulated_ns"]) for point, region in zip(points, regions, strict=True)]
+
+
+def _times(regions: list[tuple[Point, float]]) -> dict[Point, float]:
+    """For each group of lines, without what the timer takes."""
+    timer = next(time for point, time in regions if point.is_timer)
+    return {point: (time - timer) / point.groups for point, time in regions if not point.is_timer}
