@@ -3,6 +3,7 @@ command as it runs here. No test asserts a time that was measured."""
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -211,6 +212,22 @@ def test_threads_have_points_of_their_own(fencepost: Fencepost, tmp_path: Path) 
     fencepost(*own, "--json", "m", check=True)
     names = {result["name"] for result in json.loads((tmp_path / "m").read_text())["results"]}
     assert "clflush persist, 8 lines dirty sequential, 2 threads" in names
+
+
+def test_it_runs_on_aarch64_with_the_flushes_of_that() -> None:
+    program = PROGRAM.parent / "aarch64" / "persist"
+    if not program.exists():
+        pytest.skip("not built for AArch64: install gcc-aarch64-linux-gnu, then make measure")
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip("qemu-aarch64 is not installed: install qemu-user")
+    # One that has no dc cvap, on which QEMU 7.2 raises SIGILL.
+    command = ["qemu-aarch64", "-cpu", "cortex-a57", program, "--rounds", 10, "--warm-up", 0]
+    words = list(map(str, command))
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done
+    document = persist.document(persist.read(done.stdout))
+    assert {result["primitive"] for result in document["results"]} == {"none", "civac", "cvac"}
+    assert document["platform"]["missing"] == ["cvap"]
 
 
 @pytest.mark.parametrize(

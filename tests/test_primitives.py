@@ -106,6 +106,13 @@ def test_aarch64_has_cvap() -> None:
     assert result.returncode == 0, result
 
 
+def test_a_processor_without_cvap_is_told_so() -> None:
+    emulator, program = on_aarch64("bst")
+    result = run(emulator, "-cpu", "cortex-a57", program, "--flush", "cvap")
+    assert result.returncode == 2
+    assert "this processor has no cvap" in result.stderr
+
+
 def test_programs_of_both_sets_have_their_flushes_and_fences() -> None:
     expected = {
         ("objdump", BUILT): [*X86_FLUSHES, "sfence"],

@@ -12,8 +12,8 @@ from fencepost.measure.interval import Estimate
 from fencepost.measure.persist import Document, Point, Settings
 from fencepost.recordings import record_alike
 
-# Where the program maps what it measures.
-ARENA = "range:0x200000000000-0x210000000000"
+# More than the part of one thread.
+ARENA_BYTES_MAX = 1 << 30
 
 # A replay is the same each time; the round before it warms the caches, outside of any region.
 ROUNDS = Settings(rounds=1, warm_up=1, threads=1)
@@ -44,16 +44,20 @@ def add(document: Document, machine: api.Machine, scheme: str) -> None:
 def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
     """The points with the simulated time of their regions, in ns."""
     persist.check_built()
-    points = list(persist.read(persist.run(ROUNDS.arguments())).ticks)
+    output = persist.read(persist.run(ROUNDS.arguments()))
+    arena = int(output.said["arena"], 16)
+    pm = f"range:{arena:#x}-{arena + ARENA_BYTES_MAX:#x}"
     with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
         record = Path(name) / "persist.fencepost"
         record_alike(record, persist.PROGRAM, ROUNDS.arguments(), Path(name))
-        result = api.compare(machine, record, schemes=[scheme], pm=[ARENA])
+        result = api.compare(machine, record, schemes=[scheme], pm=[pm])
     [run] = result.runs
     if "error" in run:
         raise InputError(f"{machine.label}: {run['error']}")
     regions: Iterable[dict[str, Any]] = run["regions"]
-    return [(point, region["simulated_ns"]) for point, region in zip(points, regions, strict=True)]
+    return [
+        (point, region["simulated_ns"]) for point, region in zip(output.ticks, regions, strict=True)
+    ]
 
 
 def _times(regions: list[tuple[Point, float]]) -> dict[Point, float]:
