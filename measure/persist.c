@@ -34,7 +34,13 @@ static const char usage[] =
 // Where it lies is part of what is simulated. A wish: an emulator may have no such place.
 #define ARENA_ADDRESS ((char *)0x200000000000)
 
-enum { ARENA_BYTES = 1 << 20, THREADS_MAX = 64, ROUNDS_MAX = 100000, CHAIN_STRIDE = 4 };
+enum {
+  ARENA_BYTES = 1 << 20,
+  THREADS_MAX = 64,
+  ROUNDS_MAX = 100000,
+  CHAIN_STRIDE = 4,
+  CHAIN_SLOTS = 128
+};
 
 struct settings {
   unsigned rounds, warm_up, threads;
@@ -163,21 +169,36 @@ static void act(const struct point *point, char *const *lines, unsigned count) {
   }
 }
 
-// Which lines of a thread's part of the arena a batch has. Those of a chain lie apart, so that no
-// prefetcher fetches one with another.
+// A chain goes through random slots of a window: lines apart, so that no prefetcher fetches one
+// with another, in few pages, so that no load misses the TLB, and not more of them in a set of the
+// first level than that has ways.
+static void choose_chain(struct part *part, char *arena, unsigned round, unsigned count) {
+  unsigned windows = ARENA_BYTES / LINE_BYTES / CHAIN_STRIDE / CHAIN_SLOTS;
+  char *window = arena + scramble(round) % windows * CHAIN_SLOTS * CHAIN_STRIDE * LINE_BYTES;
+  unsigned slots[CHAIN_SLOTS];
+  for (unsigned i = 0; i < CHAIN_SLOTS; i++)
+    slots[i] = i;
+  for (unsigned i = 0; i < count; i++) {
+    unsigned other = i + (unsigned)(scramble(round * UINT64_C(65536) + i) % (CHAIN_SLOTS - i));
+    unsigned chosen = slots[other];
+    slots[other] = slots[i];
+    part->lines[i] = window + (size_t)chosen * CHAIN_STRIDE * LINE_BYTES;
+  }
+}
+
+// Which lines of a thread's part of the arena a batch has.
 static void choose_lines(struct part *part, char *arena, const struct point *point, unsigned round,
                          unsigned count) {
-  unsigned stride = point->action == READ ? CHAIN_STRIDE : 1;
-  unsigned in_arena = ARENA_BYTES / LINE_BYTES / stride;
-  unsigned first = (unsigned)(scramble(round) % (in_arena / BATCH_LINES)) * BATCH_LINES;
-  for (unsigned i = 0; i < count; i++)
-    part->lines[i] = arena + (size_t)((first + i) % in_arena) * stride * LINE_BYTES;
-  if (point->arrangement == SEQUENTIAL)
+  if (point->action == READ) {
+    choose_chain(part, arena, round, count);
     return;
+  }
+  unsigned in_arena = ARENA_BYTES / LINE_BYTES;
+  unsigned first = (unsigned)(scramble(round) % (in_arena / BATCH_LINES)) * BATCH_LINES;
   // Any lines of the whole part, each once: a step that is odd passes all of a power of two.
-  uint64_t step = scramble(round) | 1;
+  uint64_t step = point->arrangement == SEQUENTIAL ? 1 : scramble(~(uint64_t)round) | 1;
   for (unsigned i = 0; i < count; i++)
-    part->lines[i] = arena + (size_t)((first + i * step) % in_arena) * stride * LINE_BYTES;
+    part->lines[i] = arena + (size_t)((first + i * step) % in_arena) * LINE_BYTES;
 }
 
 static void prepare(const struct part *part, const struct point *point, unsigned count) {

@@ -94,10 +94,12 @@ static inline void points_all(struct points *points, unsigned threads_max) {
   point_add(points, (struct point){NON_TEMPORAL, FLUSH_NONE, DIRTY, SEQUENTIAL, 8, 1});
   point_add(points, (struct point){UPDATE_PAST, FLUSH_NONE, ABSENT, RANDOM, 1, 1});
 #endif
-  for (unsigned threads = 2; threads <= threads_max; threads *= 2)
+  for (unsigned threads = 1; threads < threads_max;) {
+    threads = 2 * threads < threads_max ? 2 * threads : threads_max;
     for (enum flush flush = FLUSH_CLFLUSH; flush <= FLUSH_CVAP; flush++)
       if (flush_is_supported(flush))
         point_add(points, (struct point){PERSIST, flush, DIRTY, SEQUENTIAL, 8, threads});
+  }
 }
 
 #endif

@@ -39,6 +39,14 @@ struct cycle_counter {
   const char *reason; // why there is none
 };
 
+static inline const char *why_not_counted(int error) {
+  if (error == EACCES || error == EPERM)
+    return "kernel.perf_event_paranoid forbids it";
+  if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)
+    return "the kernel knows no counter of this machine";
+  return strerror(error);
+}
+
 // Cycles of the calling thread in user mode.
 static inline struct cycle_counter cycle_counter_open(void) {
   struct perf_event_attr wanted;
@@ -49,7 +57,7 @@ static inline struct cycle_counter cycle_counter_open(void) {
   wanted.exclude_kernel = 1;
   wanted.exclude_hv = 1;
   int file = (int)syscall(SYS_perf_event_open, &wanted, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  return (struct cycle_counter){file, file < 0 ? strerror(errno) : NULL};
+  return (struct cycle_counter){file, file < 0 ? why_not_counted(errno) : NULL};
 }
 
 // A system call: it lies outside of what is timed, and inside of what is counted.

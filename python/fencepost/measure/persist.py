@@ -2,12 +2,13 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from fencepost import __version__
 from fencepost._core import InputError
 from fencepost.measure import platform
 from fencepost.measure.interval import Estimate, estimate
@@ -75,8 +76,10 @@ class Output:
 
 
 def measure(settings: Settings) -> Document:
-    """Measures, and gives `platform` and `results`; raises `InputError`."""
-    return document(read(run(settings.arguments())))
+    """Measures, and gives `provenance`, `platform` and `results`; raises `InputError`."""
+    options = asdict(settings) | {"file": None if settings.file is None else str(settings.file)}
+    provenance = {"fencepost": __version__, "options": options}
+    return {"provenance": provenance} | document(read(run(settings.arguments())))
 
 
 def run(arguments: Sequence[str]) -> str:

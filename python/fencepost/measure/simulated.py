@@ -29,16 +29,20 @@ def add(document: Document, machine: api.Machine, scheme: str) -> None:
             "name": point.name,
             "value": time,
             "unit": "ns",
-            "difference": time / measured[point.name]["value"] - 1,
+            "difference": _difference(time, measured[point.name]["value"]),
         }
         for point, time in times.items()
-        if point.name in measured and measured[point.name]["value"] > 0
     ]
     document["simulated_on"] = {
         "machine": machine.label,
         "scheme": scheme,
         "after_flush": persist.after_flush({p: Estimate(t, 0, 0, 1) for p, t in times.items()}),
     }
+
+
+def _difference(simulated: float, measured: float) -> float | None:
+    """As a part of what was measured; None where that is lost in what the timer takes."""
+    return simulated / measured - 1 if measured > 0 else None
 
 
 def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
