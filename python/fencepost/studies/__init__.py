@@ -6,11 +6,13 @@ Each is a folder here with its cells, rows and sections (`study.py`), and a line
 from fencepost._core import InputError
 from fencepost.evidence.evaluate import Source
 from fencepost.studies.pcs import PCS
+from fencepost.studies.primitives import PRIMITIVES
 from fencepost.studies.study import Study
 from fencepost.validation.comparisons import COMPARISONS
 
 STUDIES: list[Study] = [
     PCS,
+    PRIMITIVES,
 ]
 
 

@@ -1,0 +1,248 @@
+"""Undo and redo logs: what they cost under heavy, medium and light logging, and the L1D."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from math import exp, log
+from statistics import fmean
+
+from fencepost.evidence.row import Row
+from fencepost.figures import Value, ratio
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.primitives.benchmark import (
+    ARM64,
+    FLUSHES,
+    INSTRUCTION_SETS,
+    LOG_SHARES,
+    LOGS,
+    MODIFICATIONS,
+    X86_64,
+    Benchmark,
+)
+from fencepost.studies.primitives.topic import (
+    NVM,
+    PCM,
+    Topic,
+    claim,
+    figure,
+    known,
+    nanoseconds,
+    number,
+    table,
+    values,
+)
+from fencepost.studies.study import Part
+
+# A geometric mean by instruction set, log, primitive and share.
+Mean = Callable[[str, str, str, str], Value]
+
+# The study's own logging results: x86-64 on gem5's NVM interface, arm64 on NVMain.
+MACHINES = {X86_64: NVM, ARM64: PCM}
+STRUCTURES = ("bst", "cuckoo", "queue", "rbt")
+
+# The benchmark and set of the study's table of L1D misses are not given.
+STRUCTURE_OF_MISSES, SIZE_OF_MISSES = "bst", "medium"
+FLUSH_OF_MISSES = {X86_64: "clwb", ARM64: "cvac"}  # the study says so of redo
+
+
+class Logs(Topic):
+    """Logging, with the study's placement of flushes."""
+
+    part = Part("logs", "Undo and redo logs")
+    description = (
+        "Operations in transactions, as the study's authors flush and fence them (`--study-"
+        "placement`; their redo log could not be recovered: see workloads/primitives). 10 % "
+        "reads; heavy, medium and light logging: 90, 50 and 10 % of the operations."
+    )
+
+    def cells(self, *, quick: bool) -> Iterable[Cell]:
+        """Every log, primitive and share, and each without persists."""
+        for one in _all(quick):
+            yield one.without_persists.cell(MACHINES[one.isa])
+            yield one.cell(MACHINES[one.isa])
+        for one in _of_misses(quick):
+            yield one.cell(MACHINES[one.isa])
+
+    def rows(self, runs: Cells, *, quick: bool) -> list[Row]:
+        """Miss rates, and the study's statements."""
+        rows = [
+            figure(
+                f"{isa}, {kind}, {modify}, heavy logging",
+                "L1D misses",
+                expected,
+                _miss_percent(runs, _for_misses(isa, kind, modify.partition("-")[0])),
+                MACHINES[isa],
+                unit="%",
+            )
+            for (isa, kind, modify, _), expected in values("l1d_miss_percent_log_heavy").items()
+            if _for_misses(isa, kind, modify.partition("-")[0]) in list(_of_misses(quick))
+        ]
+        rows += _first_level(runs, quick)
+        rows += _orderings(runs, quick)
+        return rows
+
+    def tables(self, runs: Cells, *, quick: bool) -> list[str]:
+        """Geometric means of the structures' run times over those without persists."""
+        found = []
+        for isa in _instruction_sets(quick):
+            heads = [f"{isa}: log, primitive", *LOG_SHARES]
+            lines = [
+                [
+                    f"{kind}, {flush}",
+                    *(number(_mean(runs, isa, kind, flush, share, quick)) for share in LOG_SHARES),
+                ]
+                for kind in LOGS
+                for flush in FLUSHES[isa]
+            ]
+            found.append(table(heads, lines))
+        return found
+
+
+def _instruction_sets(quick: bool) -> tuple[str, ...]:
+    return (X86_64,) if quick else INSTRUCTION_SETS
+
+
+def _structures(quick: bool) -> tuple[str, ...]:
+    return ("queue",) if quick else STRUCTURES
+
+
+def _logged(isa: str, structure: str, kind: str, flush: str, share: str) -> Benchmark:
+    return Benchmark(isa, structure, flush, log=kind, log_percent=LOG_SHARES[share])
+
+
+def _all(quick: bool) -> Iterator[Benchmark]:
+    for isa in _instruction_sets(quick):
+        for structure in _structures(quick):
+            for kind in LOGS:
+                for flush in FLUSHES[isa]:
+                    for share in LOG_SHARES:
+                        yield _logged(isa, structure, kind, flush, share)
+
+
+def _for_misses(isa: str, kind: str, modify: str) -> Benchmark:
+    one = Benchmark(isa, STRUCTURE_OF_MISSES, modify=modify, set_size=SIZE_OF_MISSES)
+    if kind == "vanilla":
+        return one
+    return replace(one, flush=FLUSH_OF_MISSES[isa], log=kind, log_percent=LOG_SHARES["heavy"])
+
+
+def _of_misses(quick: bool) -> Iterator[Benchmark]:
+    for isa in _instruction_sets(quick):
+        for kind in ("vanilla", *LOGS):
+            for modify in ("hybrid",) if quick else MODIFICATIONS:
+                yield _for_misses(isa, kind, modify)
+
+
+def _core(runs: Cells, one: Benchmark, name: str) -> Value:
+    return runs.value(one.cell(MACHINES[one.isa]), f"statistics.host0.core0.{name}")
+
+
+def _miss_percent(runs: Cells, one: Benchmark) -> Value:
+    hits, misses = _core(runs, one, "l1d.hits"), _core(runs, one, "l1d.misses")
+    return None if hits is None or misses is None else 100 * misses / (hits + misses)
+
+
+def _first_level(runs: Cells, quick: bool) -> list[Row]:
+    """Write-backs and prefetches of redo with clwb against the same without persists."""
+    changes = []
+    for modify in ("hybrid",) if quick else MODIFICATIONS:
+        redo, vanilla = (_for_misses(X86_64, kind, modify) for kind in ("redo", "vanilla"))
+        path = "statistics.host0.memory_border.first_level_write_backs"
+        of = [runs.value(one.cell(NVM), path) for one in (redo, vanilla)]
+        over = ratio(*of)
+        changes.append(None if over is None else 100 * (over - 1))
+    found = known(changes)
+    is_so = None if found is None else all(-31 <= change <= -5 for change in found)
+    rows = [
+        claim(
+            "x86-64, redo with clwb, heavy logging", "L1D write-backs fall by 5 to 31 %", is_so, NVM
+        )
+    ]
+    redo, vanilla = (_for_misses(X86_64, kind, "hybrid") for kind in ("redo", "vanilla"))
+    over = ratio(_core(runs, redo, "l1d.prefetches"), _core(runs, vanilla, "l1d.prefetches"))
+    ours = None if over is None else 100 * (over - 1)
+    where = "x86-64, redo with clwb, hybrid, heavy logging"
+    change = figure(where, "L1D prefetches, change", 37.0, ours, NVM, unit="%", within=15.0)
+    return [*rows, change]
+
+
+def _mean(runs: Cells, isa: str, kind: str, flush: str, share: str, quick: bool) -> Value:
+    """Geometric mean of the structures' run times over those without persists."""
+    found = []
+    for structure in _structures(quick):
+        one = _logged(isa, structure, kind, flush, share)
+        machine = MACHINES[isa]
+        found.append(
+            ratio(nanoseconds(runs, one, machine), nanoseconds(runs, one.without_persists, machine))
+        )
+    numbers = known(found)
+    return None if numbers is None else exp(fmean(map(log, numbers)))
+
+
+def _orderings(runs: Cells, quick: bool) -> list[Row]:
+    rows = []
+
+    def mean(isa: str, kind: str, flush: str, share: str) -> Value:
+        return _mean(runs, isa, kind, flush, share, quick)
+
+    def faster(isa: str, kind: str, first: str, others: tuple[str, ...], share: str) -> bool | None:
+        found = known(mean(isa, kind, flush, share) for flush in (first, *others))
+        return None if found is None else all(found[0] < other for other in found[1:])
+
+    evicting = ("clflushopt", "clflush")
+    for share in ("heavy", "light"):
+        found = known(mean(X86_64, "undo", flush, share) for flush in ("clwb", *evicting))
+        is_so = None if found is None else max(found[1:]) < found[0]
+        text = "clflush and clflushopt are faster than clwb"
+        rows.append(claim(f"x86-64, undo, {share} logging", text, is_so, NVM))
+    is_so = faster(X86_64, "redo", "clwb", evicting, "heavy")
+    text = "clwb is faster than clflush and clflushopt"
+    rows.append(claim("x86-64, redo, heavy logging", text, is_so, NVM))
+    costs = known(
+        ratio(
+            nanoseconds(runs, _for_misses(X86_64, "undo", modify), NVM),
+            nanoseconds(runs, _for_misses(X86_64, "vanilla", modify), NVM),
+        )
+        for modify in (("hybrid",) if quick else MODIFICATIONS)
+    )
+    is_so = None if costs is None else all(cost > 1 for cost in costs)
+    rows.append(
+        claim("x86-64, undo, heavy logging", "costs for every kind of modification", is_so, NVM)
+    )
+    rows.append(claim("x86-64, medium logging", "trends as with heavy", _same_trends(mean), NVM))
+    if quick:
+        return rows
+    for kind in LOGS:
+        for share in ("heavy", "light"):
+            is_so = faster(ARM64, kind, "cvac", ("civac",), share)
+            where = f"arm64, {kind}, {share} logging"
+            rows.append(claim(where, "dc cvac is faster than dc civac", is_so, PCM))
+    is_so = _trends_of_arm(mean)
+    return [*rows, claim("arm64", "trends as on x86-64", is_so, PCM)]
+
+
+def _same_trends(mean: Mean) -> bool | None:
+    """Whether the order of primitives under each log is that of heavy logging."""
+    for kind in LOGS:
+        orders = []
+        for share in ("heavy", "medium"):
+            found = known(mean(X86_64, kind, flush, share) for flush in FLUSHES[X86_64])
+            if found is None:
+                return None
+            orders.append(sorted(range(len(found)), key=found.__getitem__))
+        if orders[0] != orders[1]:
+            return False
+    return True
+
+
+def _trends_of_arm(mean: Mean) -> bool | None:
+    """Whether logs cost more the more is logged, and undo and redo stand in the same order."""
+    signs = []
+    for isa, flush in ((X86_64, "clwb"), (ARM64, "cvac")):
+        found = known(mean(isa, kind, flush, share) for kind in LOGS for share in LOG_SHARES)
+        if found is None:
+            return None
+        undo, redo = found[:3], found[3:]
+        signs.append((undo[0] > undo[2], redo[0] > redo[2], undo[0] > redo[0]))
+    return signs[0] == signs[1]

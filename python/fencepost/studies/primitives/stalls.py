@@ -1,0 +1,119 @@
+"""Micro-operations that execute only as the oldest: fences, and on this core each clflush."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fencepost.evidence.row import RULES, Row
+from fencepost.figures import Value, ratio
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.primitives.benchmark import FLUSHES, X86_64, Benchmark
+from fencepost.studies.primitives.topic import (
+    PCM,
+    Topic,
+    figure,
+    number,
+    table,
+    values,
+)
+from fencepost.studies.study import Part
+
+# Two of the study's three columns fit two fences per flush, the third one.
+FENCES_OF_COLUMN = {"unlabelled column 1": 2, "unlabelled column 2": 2, "unlabelled column 3": 1}
+
+
+def _benchmark(flush: str, fences: int) -> Benchmark:
+    return Benchmark(X86_64, "bst", flush, fences=fences)
+
+
+class Stalls(Topic):
+    """Commit stalls by primitive."""
+
+    part = Part("stalls", "Commit stalls")
+    description = (
+        "Micro-operations that wait until they are the oldest in the reorder buffer. The "
+        "study's counts follow from its operation counts, which it does not give; their ratios "
+        "do not. On our own counts the relation is exact: stalls are fences plus one per "
+        "clflush, and those of the program without either."
+    )
+
+    def cells(self, *, quick: bool) -> Iterable[Cell]:
+        """Each primitive with one and with two fences per flush."""
+        return (one.cell(PCM) for one in _all())
+
+    def rows(self, runs: Cells, *, quick: bool) -> list[Row]:
+        """The study's counts over those of clwb, and the relation on ours."""
+        rows = []
+        counted = values("rob_head_commit_stalls")
+        for (isa, flush, _, _), _ in counted.items():
+            assert isa == X86_64 and flush in ("none", *FLUSHES[X86_64])
+        for column, fences in FENCES_OF_COLUMN.items():
+            of_clwb = _published(counted, "clwb", column)
+            for flush in ("clflush", "clflushopt"):
+                expected = _published(counted, flush, column) / of_clwb
+                ours = ratio(
+                    _stalls(runs, _benchmark(flush, fences)),
+                    _stalls(runs, _benchmark("clwb", fences)),
+                )
+                condition = f"x86-64, {flush} over clwb, {column}"
+                rows.append(figure(condition, "commit stalls", expected, ours, PCM))
+        rows += [_relation(runs, one) for one in _all() if one.flush != "none"]
+        return rows
+
+    def tables(self, runs: Cells, *, quick: bool) -> list[str]:
+        """Counts."""
+        heads = [
+            "primitive, fences per flush",
+            "flushes",
+            "fences",
+            "commit stalls",
+            "stalls per flush",
+        ]
+        lines = [
+            [
+                "none" if one.flush == "none" else f"{one.flush}, {one.fences}",
+                number(_count(runs, one, "flushes"), 0),
+                number(_count(runs, one, "fences"), 0),
+                number(_stalls(runs, one), 0),
+                number(ratio(_stalls(runs, one), _count(runs, one, "flushes"))),
+            ]
+            for one in _all()
+        ]
+        return [table(heads, lines)]
+
+
+def _relation(runs: Cells, one: Benchmark) -> Row:
+    parts = [
+        _count(runs, one, "fences"),
+        _count(runs, one, "flushes") if one.flush == "clflush" else 0.0,
+        _stalls(runs, one.without_persists),
+    ]
+    expected = None if None in parts else sum(part for part in parts if part is not None)
+    condition = f"x86-64, {one.flush}, {one.fences} fences per flush"
+    ours = _stalls(runs, one)
+    row = figure(
+        condition, "commit stalls, counted", expected or 0.0, ours, PCM, unit="", within=0.0
+    )
+    source = "fences + clflushes + stalls without persists"
+    return replace(row, expected=expected, quality=RULES, source=source)
+
+
+def _all() -> Iterator[Benchmark]:
+    yield _benchmark("none", 2)
+    for flush in FLUSHES[X86_64]:
+        for fences in (2, 1):
+            yield _benchmark(flush, fences)
+
+
+def _published(counted: dict[tuple[str, str, str, str], float], flush: str, column: str) -> float:
+    return counted[X86_64, flush, column, "count"]
+
+
+def _count(runs: Cells, one: Benchmark, name: str) -> Value:
+    return runs.value(one.cell(PCM), f"statistics.host0.core0.{name}")
+
+
+def _stalls(runs: Cells, one: Benchmark) -> Value:
+    found = [_count(runs, one, f"{name}.count") for name in ("fence_stall", "clflush_stall")]
+    return None if None in found else sum(value for value in found if value is not None)

@@ -1,0 +1,58 @@
+"""The study as a whole: its parts in their order, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.page import Section
+from fencepost.evidence.row import Row
+from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.primitives.fabrics import Fabrics
+from fencepost.studies.primitives.footprint import Footprint
+from fencepost.studies.primitives.logs import Logs
+from fencepost.studies.primitives.read_share import ReadShare
+from fencepost.studies.primitives.sources import PrimitivesSources
+from fencepost.studies.primitives.stalls import Stalls
+from fencepost.studies.primitives.topic import Topic
+from fencepost.studies.study import CellStudy, Part
+
+TOPICS: tuple[Topic, ...] = (Fabrics(), Footprint(), Logs(), ReadShare(), Stalls())
+_BY_NAME = {topic.part.name: topic for topic in TOPICS}
+
+INTRODUCTION = Path(__file__).with_name("introduction.md")
+
+
+class Primitives(CellStudy):
+    """Flush, fence and logging primitives."""
+
+    name = "primitives"
+    title = "What flush, fence and logging cost"
+    introduction = INTRODUCTION.read_text(encoding="utf-8")
+    parts = tuple(topic.part for topic in TOPICS)
+    quick_parts = ("footprint", "stalls")
+
+    def sources(self, lab: Lab) -> Sources:
+        """Records are made where they are missing."""
+        return PrimitivesSources(lab)
+
+    def cells(self, part: str, lab: Lab) -> Iterable[Cell]:
+        """Those of the part's topic."""
+        return _BY_NAME[part].cells(quick=lab.quick)
+
+    def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
+        """Those of the part's topic."""
+        return _BY_NAME[part].rows(runs, quick=lab.quick)
+
+    def sections(self, part: Part, rows: list[Row], runs: Cells) -> list[Section]:
+        """One with the topic's tables."""
+        topic = _BY_NAME[part.name]
+        command = f"fencepost reproduce {self.name} --part {part.name}"
+        # A quick lab has replayed only some of the cells.
+        quick = any(cell not in runs for cell in topic.cells(quick=False))
+        tables = topic.tables(runs, quick=quick)
+        return [Section(part.title, topic.description, command, rows, tables)]
+
+
+PRIMITIVES = Primitives()
