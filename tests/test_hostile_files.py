@@ -121,8 +121,8 @@ REPLAYS = {
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound record of another processor."""
-    record = CraftedRecord(version=3, isa="aarch64")
-    record.code([block(0x400000, b"\x1f\x20\x03\xd5")])
+    record = CraftedRecord(version=3, isa="riscv64")
+    record.code([block(0x400000, b"\x13\x00\x00\x00")])
     record.trace(0, 1, varint(0) * 3 + varint(1), events=thread_start())
     return record.write(tmp_path_factory.mktemp("foreign") / "foreign.fencepost")
 
@@ -133,7 +133,7 @@ def test_a_record_of_another_instruction_set_is_not_replayed(
 ) -> None:
     done, _ = bounded(*(foreign if word == "RECORD" else word for word in command))
     assert done.returncode == 2, done.stdout
-    message = "foreign.fencepost: its instruction set is `aarch64`, and this version replays x86-64"
+    message = "foreign.fencepost: its instruction set is `riscv64`, and this version replays x86-64"
     assert message in "".join(done.stderr.splitlines())
     assert len(done.stderr.splitlines()) <= 2
 
@@ -141,7 +141,7 @@ def test_a_record_of_another_instruction_set_is_not_replayed(
 def test_a_record_of_another_instruction_set_is_shown(foreign: Path) -> None:
     done, _ = bounded("info", foreign)
     assert done.returncode == 0, done.stderr
-    assert "aarch64" in done.stdout
+    assert "riscv64" in done.stdout
 
 
 def test_a_machine_file_that_is_far_too_long_is_refused(tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Markers of the region of interest: an 8-byte NOP whose 32-bit displacement is 0x50430000 plus a
-// code, 1 at the beginning and 2 at the end. They do nothing on any processor; a recorder
-// recognises them in the instruction bytes. A region belongs to the process, not to a thread.
-// AArch64 has no marker yet: its programs are one region.
+// Markers of the region of interest: instructions that do nothing on any processor, and which a
+// replay recognises by their bytes. The code in them is 1 at the beginning and 2 at the end.
+//
+// x86-64: an 8-byte NOP whose 32-bit displacement is 0x50430000 plus the code. AArch64: a move of
+// 0x5000 plus the code to the zero register. A region belongs to the process, not to a thread.
 #ifndef REGION_H
 #define REGION_H
 
-#if defined(__x86_64__)
-#define REGION_MARKER(code) ".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long 0x50430000 + " #code
+#if defined(__aarch64__)
+#define REGION_MARKER(code) "movz xzr, #0x5000 + " #code ", lsl #48"
 #else
-#define REGION_MARKER(code) ""
+#define REGION_MARKER(code) ".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long 0x50430000 + " #code
 #endif
 
 static inline void region_begin(void) { __asm__ volatile(REGION_MARKER(1)::: "memory"); }

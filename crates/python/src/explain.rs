@@ -230,9 +230,8 @@ impl Places {
 fn kind_of(key: &SiteKey, set: InstructionSet) -> (&'static str, bool) {
     let kind = match key.operation {
         // The access to its object that the replay makes in the place of a call.
-        Operation::Atomic if key.is_inserted => return ("synchronisation", false),
-        Operation::Atomic => "locked",
-        other => set.name_of(other).expect("only flushes, fences and non-temporal stores of the set persist or wait"),
+        Operation::Atomic(_) if key.is_inserted => return ("synchronisation", false),
+        other => set.name_of(other).expect("only flushes, fences, non-temporal stores and atomics persist or wait"),
     };
     (kind, key.is_inserted)
 }

@@ -165,7 +165,7 @@ mod tests {
                     }
                     "f" => Act::Flush { address, operation: Operation::Flush(Flush::CLWB) },
                     "F" => Act::Fence { operation: Operation::Fence(Fence::SFENCE) },
-                    _ => Act::Fence { operation: Operation::Atomic },
+                    _ => Act::Fence { operation: Operation::Atomic(Fence::MFENCE) },
                 };
                 let site = recorded.sites.number(100 + place as u64, &mut CallStack::default());
                 placed.push(PlacedAct { act, site });

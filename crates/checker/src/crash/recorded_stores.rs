@@ -311,7 +311,10 @@ impl Walk<'_> {
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
                     self.store(thread, 0, object, 4, None, false);
-                    self.act(thread, Act::Fence { operation: Operation::Atomic }, 0);
+                    let fence = self.program.instruction_set().synchronisation();
+                    if fence.awaits() == Awaited::Completion {
+                        self.act(thread, Act::Fence { operation: Operation::Atomic(fence) }, 0);
+                    }
                 }
             }
         }
@@ -361,9 +364,11 @@ impl Walk<'_> {
                     if address() != 0 {
                         self.store(thread, instruction, address(), micro_op.size.into(), value, is_non_temporal);
                     }
-                    if operation == Operation::Atomic {
+                    if let Operation::Atomic(fence) = operation {
                         self.note_atomic(thread, instruction, address());
-                        self.act(thread, Act::Fence { operation }, instruction);
+                        if fence.awaits() == Awaited::Completion {
+                            self.act(thread, Act::Fence { operation }, instruction);
+                        }
                     }
                 }
             }

@@ -33,6 +33,6 @@ pub use fabric::{FabricConfig, InterleaveConfig, Overrides, PmSharing};
 pub use hold_up::HoldUpConfig;
 pub use layers::SourceText;
 pub use machine::{CacheLevels, Machine};
-pub use persist::{InsertedFence, InsertedFlush, PersistConfig};
+pub use persist::{InsertedAarch64Flush, InsertedFence, InsertedFlush, PersistConfig};
 pub use schema::{file_schema, json_schema};
 pub use topology::Topology;

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields, default)]
 pub struct PersistConfig {
-    /// The flush of each dirty line.
+    /// The flush of each dirty line, in x86-64 programs.
     #[garde(skip)]
     pub flush: InsertedFlush,
-    /// The fence after the flushes.
+    /// The fence after the flushes, in x86-64 programs.
     #[garde(skip)]
     pub fence: InsertedFence,
+    /// The flush of each dirty line, in AArch64 programs. The fence after the flushes is `dsb`.
+    #[garde(skip)]
+    pub aarch64_flush: InsertedAarch64Flush,
 }
 
 /// Which flush instruction is inserted.
@@ -28,6 +31,19 @@ pub enum InsertedFlush {
     Clflushopt,
     /// `clwb`: ordered with fences only; the line may stay, clean.
     Clwb,
+}
+
+/// Which flush instruction is inserted into AArch64 programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InsertedAarch64Flush {
+    /// `dc cvap`: to the point of persistence; the line may stay, clean.
+    #[default]
+    DcCvap,
+    /// `dc cvac`: to the point of coherence; the line may stay, clean.
+    DcCvac,
+    /// `dc civac`: to the point of coherence; invalidates.
+    DcCivac,
 }
 
 /// Which fence instruction is inserted.

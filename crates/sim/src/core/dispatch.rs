@@ -95,7 +95,7 @@ impl Core {
             if micro_op.ends_instruction {
                 self.count_instruction(env);
             }
-            if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic)
+            if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic(_))
                 && !block.continues(env.thread.micro_op)
             {
                 let inserted = env.persist.after_store(env.thread, env.table, access, micro_op.size_so_far());

@@ -6,7 +6,7 @@ use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::address_space::page_table::PageTable;
-use crate::isa::micro_op::{MicroOp, Operation, Register};
+use crate::isa::micro_op::{Fence, MicroOp, Operation, Register};
 use crate::record::{Event, RecordError, SpinReleaseKind};
 use crate::time::Duration;
 
@@ -42,17 +42,17 @@ pub enum Access {
 }
 
 impl Access {
-    /// The micro-operation that does it.
-    pub(super) fn micro_operation(self) -> Option<Extra> {
+    /// The micro-operation that does it; an atomic one orders what `fence` does.
+    pub(super) fn micro_operation(self, fence: Fence) -> Option<Extra> {
         let (operation, address) = match self {
             Access::None => return None,
             Access::Read(object) => (Operation::Load, object),
-            Access::Atomic(object) => (Operation::Atomic, object),
+            Access::Atomic(object) => (Operation::Atomic(fence), object),
         };
         let mut micro_op = MicroOp { operation, size: 4, ..MicroOp::default() };
         if operation == Operation::Load {
             micro_op.sources[0] = Register::BARRIER;
-        } else {
+        } else if operation.holds_back_loads() {
             micro_op.destinations[0] = Register::BARRIER;
         }
         Some(Extra { micro_op, address })
@@ -217,7 +217,8 @@ impl Core {
         }
         if env.thread.phase == EventPhase::Persisted {
             env.thread.phase = EventPhase::Accessed;
-            if let Some(extra) = access.micro_operation().filter(|_| !env.thread.is_in_call) {
+            if let Some(extra) = access.micro_operation(env.persist.synchronisation).filter(|_| !env.thread.is_in_call)
+            {
                 env.thread.extra.push_back(extra);
                 return Progress::Dispatched;
             }

@@ -120,7 +120,7 @@ impl Core {
                 self.complete(slot, cycle + u64::from(self.config.latency.integer));
             }
             // These wait until they are the oldest; the store queue completes them.
-            Operation::Atomic | Operation::Fence(_) | Operation::Flush(_) => {
+            Operation::Atomic(_) | Operation::Fence(_) | Operation::Flush(_) => {
                 let cycle = self.issue.issue(unit, ready, 1);
                 let translated = self.translate_store(slot, cycle, env);
                 let entry = self.rob.entry_mut(slot);

@@ -38,7 +38,7 @@ impl Unit {
             O::Multiply | O::Divide => Unit::Multiply,
             O::FloatAdd | O::FloatMultiply | O::FloatDivide | O::Vector => Unit::Vector,
             O::Load | O::Prefetch => Unit::Load,
-            O::Store | O::NonTemporalStore | O::Atomic | O::Flush(_) => Unit::Store,
+            O::Store | O::NonTemporalStore | O::Atomic(_) | O::Flush(_) => Unit::Store,
             _ => Unit::Integer,
         }
     }

@@ -25,6 +25,9 @@ pub struct PersistPolicy {
     pub flush: Flush,
     /// The fence after the flushes.
     pub fence: Fence,
+    /// What an atomic access to a synchronisation object orders, where the record has nothing of its function's
+    /// inside. (It is here because it depends on the instruction set, as what is inserted does.)
+    pub synchronisation: Fence,
 }
 
 impl PersistPolicy {
@@ -48,11 +51,11 @@ impl PersistPolicy {
         self.mode == PersistMode::Sync && self.insert(thread, thread.micro_op)
     }
 
-    /// The same where `operation` is a locked instruction. Inside a synchronisation function it is a part of that
+    /// The same where `operation` is an atomic read-modify-write. Inside a synchronisation function it is a part of that
     /// function's operation.
     #[inline]
     pub fn before_operation(&self, thread: &mut Thread, operation: Operation) -> bool {
-        operation == Operation::Atomic && !thread.is_in_call && self.before_synchronisation(thread)
+        matches!(operation, Operation::Atomic(_)) && !thread.is_in_call && self.before_synchronisation(thread)
     }
 
     /// The thread ends; whether something was left to persist.

@@ -3,8 +3,8 @@
 //! A store takes effect when its core owns the line, and not before simulated time has come near that cycle: others see
 //! it then. A flush that is ordered with stores holds the queue until it is complete; one that is ordered with fences
 //! alone leaves it when it is sent. A fence leaves it when what it waits for is complete: every earlier flush and
-//! non-temporal store, unless it only orders. A locked instruction waits for all of that and then reads and writes
-//! atomically.
+//! non-temporal store, unless it only orders. An atomic read-modify-write waits as its own fence does (a locked
+//! instruction of x86 for all of that) and then reads and writes atomically.
 
 use std::collections::VecDeque;
 
@@ -157,7 +157,7 @@ impl Core {
         let entry = *self.rob.entry(slot);
         let physical = self.stores.entry_mut(entry.queue_index).physical;
         let waits_for_its_turn = match entry.operation {
-            Operation::Atomic => true,
+            Operation::Atomic(_) => true,
             Operation::Flush(flush) => self.is_full_fence(flush),
             _ => false,
         };
@@ -256,7 +256,7 @@ impl Core {
                     FlushOrder::Fences => self.perform_weak_flush(&entry, flush, env),
                 },
                 Operation::Fence(fence) => self.perform_fence(&entry, fence, env),
-                Operation::Atomic => self.perform_atomic(&entry, env),
+                Operation::Atomic(fence) => self.perform_atomic(&entry, fence, env),
                 other => unreachable!("{other:?} does not use the store queue"),
             };
             let Some(cycle) = done else { return };
@@ -291,12 +291,12 @@ impl Core {
         Some(cycle - u64::from(is_behind))
     }
 
-    fn perform_atomic(&mut self, entry: &StoreEntry, env: &mut Environment<'_>) -> Option<u64> {
+    fn perform_atomic(&mut self, entry: &StoreEntry, fence: Fence, env: &mut Environment<'_>) -> Option<u64> {
         let turn = self.turn_of_oldest(entry)?;
-        let flushed = self.when_flushed(turn, env)?;
-        let cycle = self.own(entry, flushed, env)? + self.timing.l1d;
+        let ordered = self.when_awaited(fence, turn, env)?;
+        let cycle = self.own(entry, ordered, env)? + self.timing.l1d;
         let alone = self.last_commit.cycle.max(self.rob.entry(entry.slot).ready) + 1;
-        self.count_fence_stall(entry, FenceWait { alone, turn, ends: flushed }, env);
+        self.count_fence_stall(entry, FenceWait { alone, turn, ends: ordered }, env);
         self.stats.atomics += 1;
         self.complete(entry.slot, cycle);
         Some(cycle)

@@ -176,7 +176,9 @@ impl Core {
                 }
                 if env.thread.phase == EventPhase::Persisted {
                     env.thread.phase = EventPhase::Accessed;
-                    if let Some(extra) = access.micro_operation().filter(|_| !env.thread.is_in_call) {
+                    if let Some(extra) =
+                        access.micro_operation(sampled.persist.synchronisation).filter(|_| !env.thread.is_in_call)
+                    {
                         env.thread.extra.push_back(extra);
                         return None;
                     }
@@ -273,7 +275,7 @@ impl Core {
         let address = micro_op.address_of_part(access);
         self.count_operation(micro_op.operation, env);
         self.warm_operation(micro_op.operation, address, micro_op.size, env.thread.micro_op, env);
-        if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic)
+        if matches!(micro_op.operation, Operation::Store | Operation::NonTemporalStore | Operation::Atomic(_))
             && !block.continues(env.thread.micro_op + 1)
         {
             self.warm_store_persists(access, micro_op.size_so_far(), env);
@@ -311,7 +313,7 @@ impl Core {
         match operation {
             Operation::Store => self.stats.stores += 1,
             Operation::NonTemporalStore => self.stats.non_temporal_stores += 1,
-            Operation::Atomic => self.stats.atomics += 1,
+            Operation::Atomic(_) => self.stats.atomics += 1,
             Operation::Fence(_) => self.stats.fences += 1,
             Operation::Flush(_) => self.stats.flushes += 1,
             _ => {}
@@ -340,7 +342,7 @@ impl Core {
                 self.warm_access(address, size, Want::Own, env);
                 self.warm_prefetcher(address, micro_op, env);
             }
-            Operation::Atomic => {
+            Operation::Atomic(_) => {
                 self.send_warm_combined(env.caches);
                 self.warm_access(address, size, Want::Own, env);
             }

@@ -4,25 +4,28 @@
 //! Each set is a room of its own with its decoder, its list of the instructions that make stores durable, and its
 //! markers. Adding one means a variant of [`InstructionSet`] and a room; core, cache and host stay as they are.
 
+mod aarch64;
 pub mod micro_op;
 mod x86_64;
 
-use self::micro_op::{DecodedBlock, Operation};
-use crate::record::{ISA_X86_64, Marker, Noted, Program};
+use self::micro_op::{DecodedBlock, Fence, Operation};
+use crate::record::{ISA_AARCH64, ISA_X86_64, Marker, Noted, Program};
 
 /// An instruction set whose programs can be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
     /// 64-bit x86.
     X86_64,
+    /// 64-bit Arm: A64 without SVE, SME and memory copies.
+    Aarch64,
 }
 
 impl InstructionSet {
     /// All of them.
-    pub const ALL: [InstructionSet; 1] = [InstructionSet::X86_64];
+    pub const ALL: [InstructionSet; 2] = [InstructionSet::X86_64, InstructionSet::Aarch64];
 
     /// Their names in records, in the same order.
-    pub const NAMES: &'static [&'static str] = &[InstructionSet::X86_64.name()];
+    pub const NAMES: &'static [&'static str] = &[InstructionSet::X86_64.name(), InstructionSet::Aarch64.name()];
 
     /// The set that a record calls `name` ([`Info::isa`](crate::record::Info::isa)).
     pub fn from_name(name: &str) -> Option<InstructionSet> {
@@ -33,6 +36,7 @@ impl InstructionSet {
     pub const fn name(self) -> &'static str {
         match self {
             InstructionSet::X86_64 => ISA_X86_64,
+            InstructionSet::Aarch64 => ISA_AARCH64,
         }
     }
 
@@ -40,14 +44,24 @@ impl InstructionSet {
     pub fn decode(self, program: &Program) -> Vec<DecodedBlock> {
         match self {
             InstructionSet::X86_64 => x86_64::decode(program),
+            InstructionSet::Aarch64 => aarch64::decode(program),
         }
     }
 
-    /// What this set calls a flush, fence or non-temporal store, in snake case; `None` for other operations and for
-    /// those that it does not have.
+    /// What an atomic access to a lock, a barrier or the like orders besides its own line.
+    pub const fn synchronisation(self) -> Fence {
+        match self {
+            InstructionSet::X86_64 => Fence::MFENCE,
+            InstructionSet::Aarch64 => Fence::DMB,
+        }
+    }
+
+    /// What this set calls a flush, fence, non-temporal store or atomic, in snake case; `None` for other operations and
+    /// for those that it does not have.
     pub fn name_of(self, operation: Operation) -> Option<&'static str> {
         match self {
             InstructionSet::X86_64 => x86_64::name_of(operation),
+            InstructionSet::Aarch64 => aarch64::name_of(operation),
         }
     }
 
@@ -55,6 +69,7 @@ impl InstructionSet {
     pub fn persist_operation(self, bytes: &[u8]) -> Option<Operation> {
         match self {
             InstructionSet::X86_64 => x86_64::persist_operation(bytes),
+            InstructionSet::Aarch64 => aarch64::persist_operation(bytes),
         }
     }
 
@@ -62,6 +77,7 @@ impl InstructionSet {
     pub fn marker_of(self, bytes: &[u8]) -> Option<Marker> {
         match self {
             InstructionSet::X86_64 => x86_64::marker_of(bytes),
+            InstructionSet::Aarch64 => aarch64::marker_of(bytes),
         }
     }
 }

@@ -57,6 +57,8 @@ impl Default for Info {
 
 /// [`Info::isa`] of a record whose bytes are 64-bit x86.
 pub const ISA_X86_64: &str = "x86-64";
+/// [`Info::isa`] of a record whose bytes are 64-bit Arm.
+pub const ISA_AARCH64: &str = "aarch64";
 
 impl Info {
     pub(super) fn decode(payload: &[u8], version: u16) -> Result<Self, Problem> {

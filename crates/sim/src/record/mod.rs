@@ -34,7 +34,7 @@ pub use code::{Block, Marker, Program, Slot, SlotKind};
 pub use error::{FramePlace, Problem, RecordError};
 pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId};
 pub use frame::{Codec, MAGIC as RECORD_MAGIC, VERSION, VERSION_OLDEST, VERSION_WITH_ORDER};
-pub use info::{ISA_X86_64, Info, RecordingOptions};
+pub use info::{ISA_AARCH64, ISA_X86_64, Info, RecordingOptions};
 pub use memory_map::{LoadedModule, Mapping, MemoryMap};
 pub use pm_selector::{PmSelector, SelectorError};
 pub use reader::{CutPolicy, Ended, Record, ThreadReader};

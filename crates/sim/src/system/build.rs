@@ -7,12 +7,13 @@ use super::{LinkEnd, System};
 use crate::config::topology::{
     Connection, DecoderEntry, DeviceId, DramNode, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
-use crate::config::{InsertedFence, InsertedFlush, Machine, PmSharing};
+use crate::config::{InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, Workload};
 use crate::host_bridge::decoder::GRANULARITY_MIN;
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
+use crate::isa::InstructionSet;
 use crate::isa::micro_op::{Fence, Flush};
 use crate::kernel::link::{FlitFormat, LinkConfig};
 use crate::kernel::{ComponentId, EventQueue, PortId, Wires};
@@ -87,18 +88,31 @@ impl System {
     }
 }
 
-/// What a machine says about inserted persists.
-pub fn persist_policy(machine: &Machine, mode: PersistMode) -> PersistPolicy {
-    let flush = match machine.persist.flush {
-        InsertedFlush::Clflush => Flush::CLFLUSH,
-        InsertedFlush::Clflushopt => Flush::CLFLUSHOPT,
-        InsertedFlush::Clwb => Flush::CLWB,
+/// What a machine says about persists that are inserted into a program of `set`.
+pub fn persist_policy(machine: &Machine, set: InstructionSet, mode: PersistMode) -> PersistPolicy {
+    let (flush, fence) = match set {
+        InstructionSet::X86_64 => {
+            let flush = match machine.persist.flush {
+                InsertedFlush::Clflush => Flush::CLFLUSH,
+                InsertedFlush::Clflushopt => Flush::CLFLUSHOPT,
+                InsertedFlush::Clwb => Flush::CLWB,
+            };
+            let fence = match machine.persist.fence {
+                InsertedFence::Mfence => Fence::MFENCE,
+                InsertedFence::Sfence => Fence::SFENCE,
+            };
+            (flush, fence)
+        }
+        InstructionSet::Aarch64 => {
+            let flush = match machine.persist.aarch64_flush {
+                InsertedAarch64Flush::DcCvap => Flush::DC_CVAP,
+                InsertedAarch64Flush::DcCvac => Flush::DC_CVAC,
+                InsertedAarch64Flush::DcCivac => Flush::DC_CIVAC,
+            };
+            (flush, Fence::DSB)
+        }
     };
-    let fence = match machine.persist.fence {
-        InsertedFence::Mfence => Fence::MFENCE,
-        InsertedFence::Sfence => Fence::SFENCE,
-    };
-    PersistPolicy { mode, flush, fence }
+    PersistPolicy { mode, flush, fence, synchronisation: set.synchronisation() }
 }
 
 /// What every host of a machine is built from.

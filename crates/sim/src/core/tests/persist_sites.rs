@@ -168,7 +168,7 @@ fn s1110_an_inserted_persist_belongs_to_the_call_that_releases() {
     let [flush, fence, release] = keys[..] else { panic!("a flush, a fence and the access to the mutex: {keys:?}") };
     assert_eq!(flush, (number, Operation::Flush(Flush::CLFLUSH), true));
     assert_eq!(fence, (number, Operation::Fence(Fence::MFENCE), true));
-    assert_eq!(release, (number, Operation::Atomic, true));
+    assert_eq!(release, (number, Operation::Atomic(Fence::MFENCE), true));
     assert_eq!(sites[0].persists.count(), 1);
     assert!(sites[0].fence_wait_ps > 0);
 }

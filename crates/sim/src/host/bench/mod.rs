@@ -176,7 +176,8 @@ impl Bench {
     fn new(setup: Setup, script: Script) -> Bench {
         let machine = machine(&setup.sets);
         let record = script.record();
-        let persist: PersistPolicy = persist_policy(&machine, setup.persist.unwrap_or(PersistMode::Program));
+        let persist: PersistPolicy =
+            persist_policy(&machine, InstructionSet::X86_64, setup.persist.unwrap_or(PersistMode::Program));
         let decode = setup.decoder.unwrap_or(|program| InstructionSet::X86_64.decode(program));
         let workload = Workload {
             blocks: split(&decode(record.program()).into(), &machine.core),

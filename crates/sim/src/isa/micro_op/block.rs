@@ -104,7 +104,7 @@ pub struct BlockCounts {
     pub flushes: u16,
     /// Fences.
     pub fences: u16,
-    /// Locked instructions.
+    /// Atomic read-modify-writes.
     pub atomics: u16,
 }
 
@@ -117,7 +117,7 @@ impl WarmBlock {
             match micro_op.operation {
                 Operation::Store => counts.stores += 1,
                 Operation::NonTemporalStore => counts.non_temporal_stores += 1,
-                Operation::Atomic => counts.atomics += 1,
+                Operation::Atomic(_) => counts.atomics += 1,
                 Operation::Fence(_) => counts.fences += 1,
                 Operation::Flush(_) => counts.flushes += 1,
                 Operation::Load | Operation::Prefetch => {}

@@ -30,8 +30,16 @@ const COMPLETION: u8 = 2;
 impl Fence {
     /// x86 `sfence`.
     pub const SFENCE: Fence = Fence::new(Ordered::Stores, Awaited::Completion);
-    /// x86 `mfence`.
+    /// x86 `mfence`, and what a locked instruction orders.
     pub const MFENCE: Fence = Fence::new(Ordered::LoadsAndStores, Awaited::Completion);
+    /// AArch64 `dsb` of loads and stores. No other barrier completes cache maintenance (Arm Architecture Reference
+    /// Manual, "Ordering and completion of data and instruction cache instructions").
+    pub const DSB: Fence = Fence::new(Ordered::LoadsAndStores, Awaited::Completion);
+    /// AArch64 `dmb` of loads and stores, and `dsb` of stores alone: what follows waits, flushes stay under way. Also
+    /// what an atomic that acquires and releases orders.
+    pub const DMB: Fence = Fence::new(Ordered::LoadsAndStores, Awaited::Nothing);
+    /// AArch64 `dmb` of stores alone.
+    pub const DMB_ST: Fence = Fence::new(Ordered::Stores, Awaited::Nothing);
 
     /// A fence with these attributes.
     pub const fn new(orders: Ordered, awaits: Awaited) -> Fence {

@@ -38,6 +38,12 @@ impl Flush {
     pub const CLFLUSHOPT: Flush = Flush::new(Reach::Persistence, true, FlushOrder::Fences);
     /// x86 `clwb`.
     pub const CLWB: Flush = Flush::new(Reach::Persistence, false, FlushOrder::Fences);
+    /// AArch64 `dc cvap`, and `dc cvadp`: cleans to the point of persistence, or of deep persistence.
+    pub const DC_CVAP: Flush = Flush::new(Reach::Persistence, false, FlushOrder::Fences);
+    /// AArch64 `dc cvac`: cleans to the point of coherence.
+    pub const DC_CVAC: Flush = Flush::new(Reach::Coherence, false, FlushOrder::Fences);
+    /// AArch64 `dc civac`: cleans to the point of coherence and invalidates.
+    pub const DC_CIVAC: Flush = Flush::new(Reach::Coherence, true, FlushOrder::Fences);
 
     /// A flush with these attributes; one that does not invalidate leaves the line clean in the caches.
     pub const fn new(reaches: Reach, invalidates: bool, order: FlushOrder) -> Flush {

@@ -31,8 +31,8 @@ pub enum Operation {
     Store,
     /// Writes memory around the caches.
     NonTemporalStore,
-    /// Reads and writes memory atomically (a locked instruction).
-    Atomic,
+    /// Reads and writes memory atomically, and orders other accesses as a fence does (x86: a locked instruction).
+    Atomic(Fence),
     /// Writes a line back from the caches.
     Flush(Flush),
     /// Orders accesses to memory.
@@ -55,7 +55,7 @@ const _: () = {
 };
 
 impl Operation {
-    /// How many kinds there are; all flushes are one kind, and so are all fences.
+    /// How many kinds there are; all flushes are one kind, all fences, and all atomics.
     pub const KINDS: usize = 18;
 
     /// One operation of each kind, by number.
@@ -72,7 +72,7 @@ impl Operation {
         Self::Prefetch,
         Self::Store,
         Self::NonTemporalStore,
-        Self::Atomic,
+        Self::Atomic(Fence::MFENCE),
         Self::Flush(Flush::CLWB),
         Self::Fence(Fence::SFENCE),
         Self::Drain,
@@ -96,7 +96,7 @@ impl Operation {
             Self::Prefetch => 9,
             Self::Store => 10,
             Self::NonTemporalStore => 11,
-            Self::Atomic => 12,
+            Self::Atomic(_) => 12,
             Self::Flush(_) => 13,
             Self::Fence(_) => 14,
             Self::Drain => 15,
@@ -116,7 +116,7 @@ impl Operation {
     #[inline]
     pub fn uses_store_queue(self) -> bool {
         use Operation::{Atomic, Fence, Flush, NonTemporalStore, Store};
-        matches!(self, Store | NonTemporalStore | Atomic | Flush(_) | Fence(_))
+        matches!(self, Store | NonTemporalStore | Atomic(_) | Flush(_) | Fence(_))
     }
 
     /// Whether it is a flush.
@@ -129,9 +129,8 @@ impl Operation {
     /// configuration decides.
     pub fn holds_back_loads(self) -> bool {
         match self {
-            Operation::Atomic => true,
             Operation::Flush(flush) => flush.order() == FlushOrder::Stores,
-            Operation::Fence(fence) => fence.orders() == Ordered::LoadsAndStores,
+            Operation::Atomic(fence) | Operation::Fence(fence) => fence.orders() == Ordered::LoadsAndStores,
             _ => false,
         }
     }

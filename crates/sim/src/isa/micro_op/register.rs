@@ -23,7 +23,7 @@ impl Register {
     pub const NONE: Register = Register(0);
     /// The flags, renamed as one.
     pub const FLAGS: Register = Register(SPECIAL);
-    /// Written by fences and locked instructions and read by every load, so that loads wait for them.
+    /// Written by fences, atomics and load-acquires and read by every load, so that loads wait for them.
     pub const BARRIER: Register = Register(SPECIAL + 1);
     /// The result of an instruction whose own stores write it to memory.
     pub const RESULT: Register = Register(TEMPORARY);
@@ -80,6 +80,11 @@ impl Register {
             TEMPORARY..UPPER => Register(UPPER + Self::VECTOR_COUNT + (self.0 - TEMPORARY)),
             _ => self,
         }
+    }
+
+    /// Whether it is a vector register.
+    pub fn is_vector(self) -> bool {
+        (VECTOR..MASK).contains(&self.0)
     }
 
     /// Whether it carries a value within one instruction.

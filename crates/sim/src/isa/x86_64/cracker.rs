@@ -4,7 +4,7 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, 
 
 use super::operands::{self, STACK_POINTER, push_register, register_of};
 use super::{arithmetic, marker_of, persistence};
-use crate::isa::micro_op::{MicroOp, Operation, Register};
+use crate::isa::micro_op::{Fence, MicroOp, Operation, Register};
 use crate::record::{Slot, SlotKind};
 
 /// One instruction on its way to micro-operations.
@@ -97,7 +97,7 @@ impl<'a> Cracker<'a> {
             Some(Operation::NonTemporalStore) => None,
             None if mnemonic == Mnemonic::Lfence => Some(Operation::Drain),
             None if self.slots.iter().any(|(_, slot)| slot.kind == SlotKind::Prefetch) => Some(Operation::Prefetch),
-            None if self.is_atomic() => Some(Operation::Atomic),
+            None if self.is_atomic() => Some(Operation::Atomic(Fence::MFENCE)),
             operation => operation,
         }
     }
@@ -123,7 +123,7 @@ impl<'a> Cracker<'a> {
             return self.push_string(micro_op, micro_ops);
         }
         let barrier = operation.holds_back_loads().then_some(Register::BARRIER);
-        let is_atomic = operation == Operation::Atomic;
+        let is_atomic = matches!(operation, Operation::Atomic(_));
         let written = self.written.iter().copied().filter(|_| is_atomic);
         fill(&mut micro_op.destinations, barrier.into_iter().chain(written.clone()));
         micro_ops.push(micro_op);

@@ -53,8 +53,11 @@ pub fn persist_operation(bytes: &[u8]) -> Option<Operation> {
     operation_of(Decoder::new(64, bytes, DecoderOptions::NONE).decode().mnemonic())
 }
 
-/// The name of a flush, fence or non-temporal store.
+/// The name of a flush, fence, non-temporal store or atomic.
 pub fn name_of(operation: Operation) -> Option<&'static str> {
+    if matches!(operation, Operation::Atomic(_)) {
+        return Some("locked");
+    }
     KINDS.iter().find(|(_, own, _)| *own == operation).map(|&(name, ..)| name)
 }
 

@@ -114,7 +114,7 @@ pub(super) fn workload(
         record: program.record.clone(),
         blocks: split(&program.blocks, &machine.core),
         table,
-        persist: persist_policy(machine, options.persist),
+        persist: persist_policy(machine, program.instruction_set, options.persist),
         pins: options.threads.pins(usize::from(machine.core.count)),
         limits: thread_limits.clone(),
         pm_writes_limit: options.pm_writes_limit.filter(|_| is_alone),
