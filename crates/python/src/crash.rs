@@ -115,7 +115,8 @@ impl CrashStates {
     fn replay(&self, py: Python<'_>) -> PyResult<String> {
         let run = || -> Result<(Exploration, Sources), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
-            let recorded = RecordedStores::read(&self.program, &self.persistent)?;
+            let point_of_coherence = self.machine.core.point_of_coherence;
+            let recorded = RecordedStores::read(&self.program, &self.persistent, point_of_coherence)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
             let mut lines = SourceLines::of_record(self.program.record())?;
             let origins = Origins::of(&recorded.sites, &mut lines);

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use fencepost_sim::core::config::PointOfCoherence;
 use fencepost_sim::core::events::{Access, Meaning, meaning};
-use fencepost_sim::isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation, Reach};
+use fencepost_sim::isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
 use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::replay::simulation::Program;
 
@@ -129,11 +130,16 @@ pub struct RecordedStores {
 }
 
 impl RecordedStores {
-    /// Walks through the record of `program`; what lies in `persistent` is persistent memory.
+    /// Walks through the record of `program`, for a machine with that point of coherence; what lies in `persistent` is
+    /// persistent memory.
     ///
     /// # Errors
     /// If the record cannot be read, or has more stores than can be numbered.
-    pub fn read(program: &Program, persistent: &AddressRanges) -> Result<RecordedStores, CrashError> {
+    pub fn read(
+        program: &Program,
+        persistent: &AddressRanges,
+        point_of_coherence: PointOfCoherence,
+    ) -> Result<RecordedStores, CrashError> {
         let blocks = program.blocks().iter().enumerate();
         let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
         let ends = (0..program.blocks().len() as u32).map(|id| BlockEnd::of_block(program, id)).collect();
@@ -145,6 +151,7 @@ impl RecordedStores {
         let mut walk = Walk {
             program,
             persistent,
+            point_of_coherence,
             relevant,
             ends,
             stack: CallStack::default(),
@@ -233,6 +240,7 @@ impl RelevantOperation {
 struct Walk<'a> {
     program: &'a Program,
     persistent: &'a AddressRanges,
+    point_of_coherence: PointOfCoherence,
     relevant: Vec<Vec<RelevantOperation>>,
     /// By block.
     ends: Vec<BlockEnd>,
@@ -339,7 +347,7 @@ impl Walk<'_> {
             let address = || frame.slots[slot];
             match operation {
                 Operation::Flush(flush) => {
-                    if flush.reaches() == Reach::Persistence && self.persistent.contains(address()) {
+                    if self.point_of_coherence.persists(flush) && self.persistent.contains(address()) {
                         self.act(thread, Act::Flush { address: address(), operation }, instruction);
                     }
                 }
@@ -463,7 +471,8 @@ mod tests {
     #[test]
     fn the_order_behind_a_spin_loop_is_known_of_records_that_have_it() {
         for (version, is_known) in [(1, false), (VERSION_WITH_ORDER, true), (VERSION, true)] {
-            let recorded = RecordedStores::read(&spins(version), &AddressRanges::default()).expect("it can be read");
+            let recorded = RecordedStores::read(&spins(version), &AddressRanges::default(), PointOfCoherence::Volatile)
+                .expect("it can be read");
             assert_eq!(recorded.is_order_known, is_known, "version {version}");
         }
     }

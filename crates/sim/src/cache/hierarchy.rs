@@ -56,6 +56,8 @@ pub struct HierarchyConfig {
     /// Whether every flush is complete when that bus has ordered it. Otherwise only flushes that reach no further are;
     /// the others are complete when their write's completion returns.
     pub flushes_end_at_bus: bool,
+    /// Whether the point of coherence is no bus but the persistent domain, so that all flushes reach that.
+    pub coherence_is_persistent: bool,
     /// The state of a core's dirty copy after a flush that does not invalidate.
     pub cleaned: State,
 }
@@ -79,6 +81,7 @@ pub struct Hierarchy {
     write_buffers: usize,
     bus_round_trip: u64,
     flushes_end_at_bus: bool,
+    coherence_is_persistent: bool,
     cleaned: State,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
@@ -143,6 +146,7 @@ impl Hierarchy {
             write_buffers: usize::from(last.write_buffers),
             bus_round_trip: config.bus_round_trip,
             flushes_end_at_bus: config.flushes_end_at_bus,
+            coherence_is_persistent: config.coherence_is_persistent,
             cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),

@@ -508,7 +508,9 @@ impl Core {
         let reaches = cycle + self.timing.l1d;
         let id = self.combining.send(line, reaches.max(self.window.now));
         self.stats.flushes += 1;
-        env.log_store(self.time(reaches), line, Performed::SentFlush(id), (entry.address, entry.size));
+        if self.config.point_of_coherence.persists(flush) {
+            env.log_store(self.time(reaches), line, Performed::SentFlush(id), (entry.address, entry.size));
+        }
         if let Some(sites) = &mut env.sites {
             sites.sent(env.core, id, entry.instruction);
         }

@@ -1,6 +1,7 @@
 //! The whole simulator, from record to result: machines and programs made by hand and by chance, power cuts, the
 //! schemes against each other.
 
+mod aarch64;
 mod global_flush;
 mod instruction_sets;
 mod machine;

@@ -11,11 +11,11 @@ use super::machine::machine;
 use super::program::{Instruction, LittleProgram, ProgramBuilder, options, persistent_line};
 
 /// The two lines; the second one is 256 bytes behind the first, so that interleaving puts it into another device.
-const A: u64 = persistent_line(0);
-const B: u64 = persistent_line(4);
+pub const A: u64 = persistent_line(0);
+pub const B: u64 = persistent_line(4);
 
 /// What is durable of A and of B, as versions.
-type State = (u32, u32);
+pub type State = (u32, u32);
 
 /// Writes A and flushes it, then B, so many times over; `fence` comes behind each flush.
 fn writes_in_turn(rounds: u32, flush: Instruction, fence: Option<Instruction>) -> LittleProgram {
@@ -32,7 +32,7 @@ fn writes_in_turn(rounds: u32, flush: Instruction, fence: Option<Instruction>) -
     builder.finish()
 }
 
-fn replay(machine: &Machine, scheme: Scheme, little: &LittleProgram) -> Simulation {
+pub fn replay(machine: &Machine, scheme: Scheme, little: &LittleProgram) -> Simulation {
     let simulation = Simulation::new(machine, scheme, &[little.on_host()], options());
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{scheme}: {error}"));
     simulation.log_persists();
@@ -59,7 +59,7 @@ fn acknowledged(simulation: &Simulation) -> State {
 
 /// Cuts the power before every event and at the end; gives the time, what was acknowledged, and what a recovery brings
 /// back.
-fn cut_everywhere(mut simulation: Simulation) -> Vec<(Time, State, State)> {
+pub fn cut_everywhere(mut simulation: Simulation) -> Vec<(Time, State, State)> {
     let mut found = Vec::new();
     loop {
         let mut cut = simulation.clone();
@@ -83,7 +83,7 @@ const CHAINS: [&[&str]; 4] = [
 ];
 
 /// One core is enough, and makes snapshots small.
-fn small(name: &str, sets: &[&str]) -> Machine {
+pub fn small(name: &str, sets: &[&str]) -> Machine {
     machine(name, &[&["core.count=1", "cache.l2.size_kib=16"], sets].concat())
 }
 

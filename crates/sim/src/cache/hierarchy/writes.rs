@@ -99,7 +99,8 @@ impl Hierarchy {
             return None;
         }
         let (newest, snooped) = self.collect(line, Some(by.core), !flush.invalidates());
-        let ends_at_bus = self.flushes_end_at_bus || flush.reaches() == Reach::Coherence;
+        let reaches_memory = flush.reaches() == Reach::Persistence || self.coherence_is_persistent;
+        let ends_at_bus = self.flushes_end_at_bus || !reaches_memory;
         let bus = ends_at_bus.then_some(self.bus_round_trip);
         let stored = newest.map_or(0, |(_, stored)| stored);
         let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };

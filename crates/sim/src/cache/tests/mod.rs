@@ -61,6 +61,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
         bus_round_trip: 0,
         flushes_end_at_bus: false,
+        coherence_is_persistent: false,
         cleaned: State::Exclusive,
     }
 }

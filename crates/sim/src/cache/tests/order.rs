@@ -134,6 +134,18 @@ fn c309b_a_flush_to_the_point_of_coherence_ends_at_the_bus_and_promises_nothing(
 }
 
 #[test]
+fn c309c_where_the_point_of_coherence_is_persistent_a_flush_to_it_waits_for_the_write_and_promises() {
+    let mut config = hierarchy(1, &[small_l2()]);
+    (config.bus_round_trip, config.coherence_is_persistent) = (7, true);
+    let mut bench = Bench::new(&config);
+    bench.caches.log_persists();
+    bench.write(0, pm(0), 0);
+    assert_eq!(bench.flush_by(Flush::DC_CVAC, 0, pm(0), 100), None);
+    assert_eq!(bench.caches.persist_log().expect("it is kept").promises().len(), 1);
+    assert_eq!(acknowledged(&bench.serve(pm(0), 300)).len(), 1);
+}
+
+#[test]
 fn c310_warming_takes_nothing_that_is_on_its_way() {
     let mut bench = Bench::small(1);
     bench.write(0, pm(0), 0);
