@@ -16,7 +16,7 @@ use fencepost_sim::time::{Duration, Time};
 
 use super::cxl0::{FabricOperation, FabricTest};
 use super::fabrics::varied;
-use super::litmus_test::Fence;
+use super::litmus_test::{Fence, Isa};
 use super::recording::{Recording, address_of_line};
 use super::run::{at_every_event, cut, durable, host, simulation};
 use super::variation::{Outline, Variation};
@@ -84,7 +84,7 @@ impl FabricTest {
 
     fn record(&self, variation: &Variation) -> HostProgram {
         let threads = 1 + u32::from(!variation.evictions.is_empty());
-        let mut recording = Recording::new(threads);
+        let mut recording = Recording::new(Isa::X86, threads);
         let address = |location: usize| address_of_line(variation.places[location]);
         for (operation, delay) in self.operations.iter().zip(&variation.delays[0]) {
             recording.delay(0, *delay);

@@ -1,22 +1,20 @@
-//! Litmus tests as records: real x86-64 instructions and the addresses that they access, as a recorder would have
-//! written them.
+//! Litmus tests as records: real instructions and the addresses that they access, as a recorder would have written them.
 //!
 //! Each thread of the test is a thread of the program, on a core of its own. They prepare the lines as the variation
 //! says, meet at a barrier, and run. A guard is recorded as taken: whether its load observed what it takes is looked at
-//! when the run is judged. AArch64 tests are recorded as their x86-64 analogues, which become the same micro-operations
-//! as `DC CVAP`, `DMB` and `DSB` would.
+//! when the run is judged.
 
 use std::sync::Arc;
 
 use fencepost_sim::address_space::Placement;
 use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::record::{
-    AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, Info, Record, SlotKind, ThreadId, Writer,
-    WriterOptions,
+    AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, ISA_AARCH64, ISA_X86_64, Info, Record,
+    SlotKind, ThreadId, Writer, WriterOptions,
 };
 use fencepost_sim::replay::simulation::{HostProgram, Program};
 
-use super::litmus_test::{Fence, Flush, LineNumber, LitmusTest, Location, Statement};
+use super::litmus_test::{Fence, Flush, Isa, LineNumber, LitmusTest, Location, Statement};
 use super::variation::{Preparation, Variation};
 
 /// Where the programs have their code.
@@ -40,46 +38,110 @@ const WORD_BYTES: u64 = 8;
 
 type Encoding = (&'static [u8], &'static [(SlotKind, u16)]);
 
-/// `mov [rbx], rax`
-const STORE: Encoding = (&[0x48, 0x89, 0x03], &[(SlotKind::Store, 8)]);
-/// `mov rax, [rbx]`
-const LOAD: Encoding = (&[0x48, 0x8b, 0x03], &[(SlotKind::Load, 8)]);
+/// What tests are written in; memory operands are addressed by one register.
+struct Assembly {
+    isa: &'static str,
+    store: Encoding,
+    load: Encoding,
+    /// Stores the line back to the persistent domain, ordered by fences alone.
+    write_back: Encoding,
+    /// Another one that is ordered alike.
+    write_back_and_drop: Encoding,
+    /// Begins nothing behind it before everything before it is complete.
+    serialise: Encoding,
+    /// Leaves the thread if what was loaded last is 0; taken to be not taken.
+    guard: &'static [Encoding],
+    /// Divides; each waits for the one before it.
+    divide: Encoding,
+}
+
+const X86_64: Assembly = Assembly {
+    isa: ISA_X86_64,
+    // mov [rbx], rax
+    store: (&[0x48, 0x89, 0x03], &[(SlotKind::Store, 8)]),
+    // mov rax, [rbx]
+    load: (&[0x48, 0x8b, 0x03], &[(SlotKind::Load, 8)]),
+    // clwb [rbx]
+    write_back: (&[0x66, 0x0f, 0xae, 0x33], &[(SlotKind::Flush, 64)]),
+    // clflushopt [rbx]
+    write_back_and_drop: (&[0x66, 0x0f, 0xae, 0x3b], &[(SlotKind::Flush, 64)]),
+    // lfence
+    serialise: (&[0x0f, 0xae, 0xe8], &[]),
+    // test rax, rax; jnz over nothing
+    guard: &[(&[0x48, 0x85, 0xc0], &[]), (&[0x75, 0x00], &[])],
+    // divsd xmm1, xmm1
+    divide: (&[0xf2, 0x0f, 0x5e, 0xc9], &[]),
+};
+
+const AARCH64: Assembly = Assembly {
+    isa: ISA_AARCH64,
+    // str x0, [x1]
+    store: (&0xf900_0020_u32.to_le_bytes(), &[(SlotKind::Store, 8)]),
+    // ldr x0, [x1]
+    load: (&0xf940_0020_u32.to_le_bytes(), &[(SlotKind::Load, 8)]),
+    // dc cvap, x1; there is none that invalidates
+    write_back: DC_CVAP,
+    write_back_and_drop: DC_CVAP,
+    // isb
+    serialise: (&0xd503_3fdf_u32.to_le_bytes(), &[]),
+    // cbz x0, .+4
+    guard: &[(&0xb400_0020_u32.to_le_bytes(), &[])],
+    // fdiv d1, d1, d1
+    divide: (&0x1e61_1821_u32.to_le_bytes(), &[]),
+};
+
 /// `xchg [rbx], rax`, which is locked without a prefix
 const EXCHANGE: Encoding = (&[0x48, 0x87, 0x03], &[(SlotKind::Update, 8)]);
 /// `movnti [rbx], rax`
 const STORE_NON_TEMPORAL: Encoding = (&[0x48, 0x0f, 0xc3, 0x03], &[(SlotKind::Store, 8)]);
 /// `clflush [rbx]`
 const CLFLUSH: Encoding = (&[0x0f, 0xae, 0x3b], &[(SlotKind::Flush, 64)]);
-/// `clflushopt [rbx]`
-const CLFLUSHOPT: Encoding = (&[0x66, 0x0f, 0xae, 0x3b], &[(SlotKind::Flush, 64)]);
-/// `clwb [rbx]`
-const CLWB: Encoding = (&[0x66, 0x0f, 0xae, 0x33], &[(SlotKind::Flush, 64)]);
 /// `sfence`
 const SFENCE: Encoding = (&[0x0f, 0xae, 0xf8], &[]);
 /// `mfence`
 const MFENCE: Encoding = (&[0x0f, 0xae, 0xf0], &[]);
-/// `lfence`: what follows it does not begin before the delay is over
-const LFENCE: Encoding = (&[0x0f, 0xae, 0xe8], &[]);
-/// `test rax, rax`
-const TEST: Encoding = (&[0x48, 0x85, 0xc0], &[]);
-/// `jnz` over nothing
-const BRANCH: Encoding = (&[0x75, 0x00], &[]);
-/// `divsd xmm1, xmm1`: each waits for the one before it
-const DIVIDE: Encoding = (&[0xf2, 0x0f, 0x5e, 0xc9], &[]);
+/// `dc cvap, x1`
+const DC_CVAP: Encoding = (&0xd50b_7c21_u32.to_le_bytes(), &[(SlotKind::Flush, 64)]);
+/// `dc civac, x1`
+const DC_CIVAC: Encoding = (&0xd50b_7e21_u32.to_le_bytes(), &[(SlotKind::Flush, 64)]);
+/// `dmb ish`
+const DMB: Encoding = (&0xd503_3bbf_u32.to_le_bytes(), &[]);
+/// `dsb ish`
+const DSB: Encoding = (&0xd503_3b9f_u32.to_le_bytes(), &[]);
+
+impl Assembly {
+    fn of(isa: Isa) -> &'static Assembly {
+        match isa {
+            Isa::X86 => &X86_64,
+            Isa::Arm => &AARCH64,
+        }
+    }
+}
+
+fn encoding_of(fence: Fence) -> Encoding {
+    match fence {
+        Fence::Sfence => SFENCE,
+        Fence::Mfence => MFENCE,
+        Fence::Dmb => DMB,
+        Fence::Dsb => DSB,
+    }
+}
 
 /// A program on its way into a record.
 pub(super) struct Recording {
     writer: Writer<Vec<u8>>,
+    assembly: &'static Assembly,
     blocks: Vec<(Vec<u8>, u32)>,
     next_code: u64,
 }
 
 impl Recording {
     /// A program of so many threads, which all have been created.
-    pub(super) fn new(threads: u32) -> Recording {
-        let writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default());
-        let mut recording =
-            Recording { writer: writer.expect("memory takes everything"), blocks: Vec::new(), next_code: CODE };
+    pub(super) fn new(isa: Isa, threads: u32) -> Recording {
+        let assembly = Assembly::of(isa);
+        let info = Info { isa: assembly.isa.into(), ..Info::default() };
+        let writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("memory takes everything");
+        let mut recording = Recording { writer, assembly, blocks: Vec::new(), next_code: CODE };
         recording.begin(0);
         for thread in 1..threads {
             let clock = recording.writer.tick();
@@ -124,14 +186,14 @@ impl Recording {
     /// `thread` is busy for so many divisions, and begins nothing before.
     pub(super) fn delay(&mut self, thread: u32, divisions: u32) {
         if divisions > 0 {
-            (0..divisions).for_each(|_| self.execute(thread, DIVIDE, 0));
-            self.execute(thread, LFENCE, 0);
+            (0..divisions).for_each(|_| self.execute(thread, self.assembly.divide, 0));
+            self.execute(thread, self.assembly.serialise, 0);
         }
     }
 
     /// `thread` stores to an address.
     pub(super) fn store(&mut self, thread: u32, address: u64) {
-        self.execute(thread, STORE, address);
+        self.execute(thread, self.assembly.store, address);
     }
 
     /// `thread` stores to an address around the caches.
@@ -144,16 +206,33 @@ impl Recording {
         self.execute(thread, CLFLUSH, address);
     }
 
+    /// `thread` loads from an address.
+    fn load(&mut self, thread: u32, address: u64) {
+        self.execute(thread, self.assembly.load, address);
+    }
+
+    /// `thread` makes a line durable that it has just stored to, and drops it.
+    fn persist(&mut self, thread: u32, address: u64) {
+        match self.assembly.isa {
+            ISA_AARCH64 => {
+                for (encoding, address) in [(DC_CVAP, address), (DSB, 0), (DC_CIVAC, address), (DSB, 0)] {
+                    self.execute(thread, encoding, address);
+                }
+            }
+            _ => self.clflush(thread, address),
+        }
+    }
+
     /// `thread` executes a fence.
     pub(super) fn fence(&mut self, thread: u32, fence: Fence) {
-        self.execute(thread, if fence == Fence::Sfence { SFENCE } else { MFENCE }, 0);
+        self.execute(thread, encoding_of(fence), 0);
     }
 
     /// `thread` loads so many lines of the set of `address` that nothing else stays in it.
     pub(super) fn evict(&mut self, thread: u32, address: u64) {
         let offset = address % SET_STRIDE_BYTES / LINE_BYTES * LINE_BYTES;
         for conflicting in 0..CONFLICTING_LINES {
-            self.execute(thread, LOAD, CONFLICTING + conflicting * SET_STRIDE_BYTES + offset);
+            self.execute(thread, self.assembly.load, CONFLICTING + conflicting * SET_STRIDE_BYTES + offset);
         }
     }
 
@@ -179,17 +258,17 @@ pub(super) fn address_of_line(place: u64) -> u64 {
 pub(super) fn record(test: &LitmusTest, variation: &Variation) -> HostProgram {
     let own = test.threads.len() as u32;
     let all = own + u32::from(!variation.evictions.is_empty());
-    let mut recording = Recording::new(all);
+    let mut recording = Recording::new(test.isa, all);
     let places = Places { test, variation };
     for (line, preparation) in variation.preparations.iter().enumerate() {
         let address = places.line(line);
         match *preparation {
             Preparation::Untouched => {}
-            Preparation::Read { thread } => recording.execute(thread, LOAD, address),
+            Preparation::Read { thread } => recording.load(thread, address),
             Preparation::Stored { thread } => recording.store(thread, address),
             Preparation::Flushed { thread } => {
                 recording.store(thread, address);
-                recording.clflush(thread, address);
+                recording.persist(thread, address);
             }
         }
     }
@@ -229,15 +308,17 @@ fn perform(recording: &mut Recording, thread: u32, statement: Statement, places:
     match statement {
         Statement::Store(location, _) => recording.store(thread, places.location(location)),
         Statement::Exchange(location, _) => recording.execute(thread, EXCHANGE, places.location(location)),
-        Statement::Load(location) => recording.execute(thread, LOAD, places.location(location)),
+        Statement::Load(location) => recording.load(thread, places.location(location)),
         Statement::If(location) => {
-            recording.execute(thread, LOAD, places.location(location));
-            recording.execute(thread, TEST, 0);
-            recording.execute(thread, BRANCH, 0);
+            recording.load(thread, places.location(location));
+            for guard in recording.assembly.guard {
+                recording.execute(thread, *guard, 0);
+            }
         }
         Statement::Flush(Flush::Clflush, location) => recording.clflush(thread, places.location(location)),
         Statement::Flush(Flush::Clwb, location) => {
-            let encoding = if places.variation.is_clflushopt { CLFLUSHOPT } else { CLWB };
+            let Assembly { write_back, write_back_and_drop, .. } = *recording.assembly;
+            let encoding = if places.variation.is_clflushopt { write_back_and_drop } else { write_back };
             recording.execute(thread, encoding, places.location(location));
         }
         Statement::Fence(fence) => recording.fence(thread, fence),

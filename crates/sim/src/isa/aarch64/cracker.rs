@@ -148,13 +148,13 @@ impl Cracker {
         micro_ops.push(accessing(operation, number, slot, self.operands.read.iter().copied()));
     }
 
-    /// What accesses no memory.
+    /// What accesses no memory. No such instruction has more results than a micro-operation; a load may come here whose
+    /// slot the record lacks.
     fn push_computation(&self, micro_ops: &mut Vec<MicroOp>) {
         let mut micro_op = self.operation();
         let data = self.gathered(self.operands.address.len(), micro_ops);
         fill(&mut micro_op.sources, self.operands.address.iter().copied().chain(data));
         fill(&mut micro_op.destinations, self.operands.written.iter().copied());
-        debug_assert!(self.operands.written.len() <= DESTINATIONS);
         micro_ops.push(micro_op);
     }
 

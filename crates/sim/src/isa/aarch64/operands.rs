@@ -133,7 +133,7 @@ pub(super) fn registers_of(operand: &Operand) -> Vec<Register> {
     match *operand {
         Operand::Register(_, number) | Operand::RegShift(_, _, _, number) => vec![not_zero(number)],
         Operand::RegisterOrSP(_, number) => vec![or_stack_pointer(number)],
-        Operand::RegisterPair(_, number) => vec![not_zero(number), not_zero(number + 1)],
+        Operand::RegisterPair(_, number) => vec![not_zero(number), not_zero((number + 1).min(ZERO))],
         Operand::SIMDRegister(_, number)
         | Operand::SIMDRegisterElements(_, number, _)
         | Operand::SIMDRegisterElementsLane(_, number, ..)

@@ -264,10 +264,14 @@ fn blocks_are_left_as_their_last_instruction_says() {
 }
 
 #[test]
-fn what_the_decoder_does_not_know_accesses_what_its_slots_say() {
+fn what_the_decoder_does_not_know_or_expect_accesses_what_its_slots_say() {
     // SVE: ptrue p0.b; ld1b {z0.b}, p0/z, [x1]; and four bytes short of an instruction
     assert_eq!(operations(&cracked(0x2518_e3e0, &[])), [Operation::Integer]);
     assert_eq!(operations(&cracked(0xa400_a020, &[(LOAD, 16)])), [Operation::Load]);
+    // ld4 {v0.4s-v3.4s}, [x1] without a slot, and with those of other instructions.
+    for slots in [&[][..], &[(STORE, 64)], &[(SlotKind::Flush, 64)], &[(LOAD, 16); 3], &[(SlotKind::Update, 64)]] {
+        assert!(cracked(0x4c40_0820, slots).last().expect("there is an operation").ends_instruction);
+    }
     let short = decode_block(&BlockBuilder::at(0x1000).instruction(&[0x1f, 0x20], &[]).build());
     assert_eq!(operations(&short.micro_ops), [Operation::Integer]);
 }
