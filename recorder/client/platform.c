@@ -4,6 +4,7 @@
 
 #include "dr_api.h"
 
+#include "initial_stack.h"
 #include "module_events.h"
 #include "threads.h"
 #include "withheld_calls.h"
@@ -51,6 +52,9 @@ bool platform_owns(const void *address) {
   byte *at = (byte *)(ptr_uint_t)address;
   return dr_memory_is_dr_internal(at) || dr_memory_is_in_client(at);
 }
+
+/* The engine leaves the program the mappings that the kernel made for it. */
+void platform_complete_mapping(struct kernel_map *map) {}
 
 void platform_keep_mapped(uint64_t start, uint64_t end) { withheld_calls_protect(start, end); }
 
@@ -100,6 +104,8 @@ uint64_t platform_stack_pointer(const struct thread *thread) {
   dr_get_mcontext(thread->engine_thread, &context);
   return context.xsp;
 }
+
+uint64_t platform_first_stack_pointer(void) { return initial_stack_pointer(); }
 
 /* It leads to itself at this place. */
 uint64_t platform_thread_pointer(const struct thread *thread) {

@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "code_table.h"
+#include "instruction_set.h"
 #include "platform.h"
 #include "raw_words.h"
 #include "thread.h"
@@ -139,20 +140,6 @@ static bool repeats(const uint64_t *words, size_t count) {
   return false;
 }
 
-/* Whether the instruction reads and writes memory as one: it has the prefix for that, or is an
- * exchange. */
-static bool is_locked(const uint8_t *code, uint32_t bytes) {
-  for (const uint8_t *end = code + bytes; code < end; code++) {
-    if (*code == 0xf0 || (*code & 0xfe) == 0x86)
-      return true;
-    bool is_prefix = (*code & 0xf0) == 0x40 || (*code >= 0x64 && *code <= 0x67) || *code == 0xf2 ||
-                     *code == 0xf3;
-    if (!is_prefix)
-      break;
-  }
-  return false;
-}
-
 static bool updates(const uint64_t *words, const struct block *block, uint64_t object) {
   const uint8_t *code = block->code;
   uint32_t instruction = 0;
@@ -160,7 +147,8 @@ static bool updates(const uint64_t *words, const struct block *block, uint64_t o
     const struct slot *slot = &block->slot[i];
     for (; instruction < slot->instruction; instruction++)
       code += block->lengths[instruction];
-    if (slot->kind == SLOT_UPDATE && is_locked(code, block->lengths[instruction]) &&
+    if (slot->kind == SLOT_UPDATE &&
+        instruction_set.updates_in_one_step(code, block->lengths[instruction]) &&
         lies_in(words[slot->raw] + (uint64_t)slot->displacement, object, OBJECT_BYTES))
       return true;
   }

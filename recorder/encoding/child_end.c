@@ -41,8 +41,8 @@ static void after_waitid(const struct system_call *call) {
 void child_end_after_wait(const struct system_call *call, int64_t result) {
   if (!recording.area->children)
     return;
-  if (call->number == SYS_wait4 && result > 0)
+  if (call->x86_64 == SYS_wait4 && result > 0)
     after_wait4(call, result);
-  else if (call->number == SYS_waitid && result == 0)
+  else if (call->x86_64 == SYS_waitid && result == 0)
     after_waitid(call);
 }

@@ -16,7 +16,9 @@ void child_info_append(void) {
   const struct control_area *area = recording.area;
   char program[CONTROL_PATH_BYTES];
   platform_program_path(program, sizeof(program));
-  struct info info = {.program = program,
+  struct info info = {.isa = area->isa,
+                      .engine = area->engine,
+                      .program = program,
                       .arguments = stack == NULL ? no_arguments
                                                  : (const char *const *)(uintptr_t)(stack + 1),
                       .page_size = platform_page_bytes(),

@@ -78,6 +78,7 @@ void kernel_maps_each(bool (*visit)(struct kernel_map *map, void *user_data), vo
       line[length] = '\0';
       length = 0;
       parse(line, &map);
+      platform_complete_mapping(&map);
       goes_on = visit(&map, user_data);
     }
   }

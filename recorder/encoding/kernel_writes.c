@@ -124,7 +124,7 @@ static void send_truncated(struct thread *thread, const struct system_call *call
 static void send_changes_of_files(struct thread *thread, const struct system_call *call,
                                   int64_t result) {
   const uint64_t *argument = call->argument;
-  switch (call->number) {
+  switch (call->x86_64) {
   case SYS_write:
   case SYS_writev:
     send_written_before_position(thread, (int)argument[0], result);

@@ -46,7 +46,7 @@ void persist_call_after(struct thread *thread, const struct system_call *call, i
   struct persist persist = {.thread = thread};
   if (result != 0)
     return;
-  switch (call->number) {
+  switch (call->x86_64) {
   case SYS_msync:
     persist.kind = PERSIST_MSYNC;
     send(&persist, call->argument[0], call->argument[1]);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kernel_map;
 struct thread;
 
 /* Ends the process with `why`: what only a fault of the recorder can bring about. */
@@ -33,6 +34,9 @@ void platform_guard_pages(void *pages, size_t bytes);
 bool platform_read(const void *from, size_t bytes, void *to, size_t *read);
 /* Whether the engine, or the recorder within it, has this memory. */
 bool platform_owns(const void *address);
+/* A mapping as /proc/self/maps has it: what that does not say of the program's, which an engine may
+ * keep under no name. */
+void platform_complete_mapping(struct kernel_map *map);
 /* The program must not change the mappings in [start, end): they are the recorder's for good. */
 void platform_keep_mapped(uint64_t start, uint64_t end);
 
@@ -56,6 +60,8 @@ void platform_unmap_file(void *start, size_t bytes);
 bool platform_is_caller(const struct thread *thread);
 uint64_t platform_kernel_thread_id(const struct thread *thread);
 uint64_t platform_stack_pointer(const struct thread *thread);
+/* That of the program's first thread before its first instruction; 0 where it is not known. */
+uint64_t platform_first_stack_pointer(void);
 /* The C library's thread pointer: its pthread_t. Of the caller only. */
 uint64_t platform_thread_pointer(const struct thread *thread);
 void platform_yield(void);

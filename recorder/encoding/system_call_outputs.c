@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system_call_outputs.h"
 
+#include "instruction_set.h"
 #include "platform.h"
 
 #include <asm/ioctls.h>
@@ -9,7 +10,6 @@
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,14 +23,15 @@
 
 /* How long the output is that an argument points to. */
 enum extent {
-  FIXED,       /* `amount` bytes */
-  RESULT,      /* as many elements of `amount` bytes as the call returned */
-  COUNT,       /* as many elements as the next argument says */
-  SIZE_BEHIND, /* as many bytes as stand, now, where the next argument points to */
-  BITS,        /* as many bits as the first argument says */
-  VECTORS,     /* a list of buffers, the next argument its length; together RESULT bytes */
-  MESSAGE,     /* a struct msghdr, with RESULT bytes in its buffers */
-  MESSAGES,    /* as many struct mmsghdr as the call returned */
+  FIXED,        /* `amount` bytes */
+  RESULT,       /* as many elements of `amount` bytes as the call returned */
+  COUNT,        /* as many elements as the next argument says */
+  SIZE_BEHIND,  /* as many bytes as stand, now, where the next argument points to */
+  BITS,         /* as many bits as the first argument says */
+  VECTORS,      /* a list of buffers, the next argument its length; together RESULT bytes */
+  MESSAGE,      /* a struct msghdr, with RESULT bytes in its buffers */
+  MESSAGES,     /* as many struct mmsghdr as the call returned */
+  EPOLL_EVENTS, /* as many struct epoll_event, which differ in size */
 };
 
 struct output {
@@ -43,7 +44,7 @@ struct output {
 /* As the kernel lays them out, where that differs from the C library's. */
 #define KERNEL_SIGSET_BYTES 8
 #define KERNEL_SIGACTION_BYTES 32
-#define KERNEL_STAT_BYTES 144
+#define KERNEL_STAT_BYTES 144 /* AArch64's is shorter: what lies behind it stays as it is */
 #define KERNEL_STATX_BYTES 256
 #define KERNEL_TIMESPEC_BYTES 16
 #define KERNEL_SIGINFO_BYTES 128
@@ -126,9 +127,9 @@ static const struct output outputs[] = {
     {SYS_getresgid, 1, FIXED, 4},
     {SYS_getresgid, 2, FIXED, 4},
     {SYS_capget, 1, FIXED, 24},
-    {SYS_epoll_wait, 1, RESULT, sizeof(struct epoll_event)},
-    {SYS_epoll_pwait, 1, RESULT, sizeof(struct epoll_event)},
-    {SYS_epoll_pwait2, 1, RESULT, sizeof(struct epoll_event)},
+    {SYS_epoll_wait, 1, EPOLL_EVENTS, 0},
+    {SYS_epoll_pwait, 1, EPOLL_EVENTS, 0},
+    {SYS_epoll_pwait2, 1, EPOLL_EVENTS, 0},
     {SYS_poll, 0, COUNT, sizeof(struct pollfd)},
     {SYS_ppoll, 0, COUNT, sizeof(struct pollfd)},
     {SYS_ppoll, 2, FIXED, KERNEL_TIMESPEC_BYTES},
@@ -223,6 +224,8 @@ static uint64_t extent_bytes(const struct output *output, const struct system_ca
     return output->amount;
   case RESULT:
     return result * output->amount;
+  case EPOLL_EVENTS:
+    return result * instruction_set.epoll_event_bytes;
   case COUNT:
     return (uint32_t)argument[output->argument + 1] * (uint64_t)output->amount;
   case SIZE_BEHIND:
@@ -252,7 +255,7 @@ static void visit_output(const struct visit *visit, const struct output *output,
 /* Calls whose outputs depend on what is asked of them. */
 static void visit_special(const struct visit *visit, const struct system_call *call) {
   const uint64_t *argument = call->argument;
-  switch (call->number) {
+  switch (call->x86_64) {
   case SYS_futex:
     if (((int)argument[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_OP)
       visit_piece(visit, argument[4], 4);
@@ -288,7 +291,7 @@ void system_call_outputs_each(const struct system_call *call, int64_t result,
                               void *user_data) {
   struct visit all = {visit, user_data};
   for (size_t i = 0; i < OUTPUT_COUNT; i++) {
-    if (outputs[i].number == call->number)
+    if (outputs[i].number == call->x86_64)
       visit_output(&all, &outputs[i], call, (uint64_t)result);
   }
   visit_special(&all, call);

@@ -4,6 +4,7 @@
 #include "child_end.h"
 #include "fields.h"
 #include "futex.h"
+#include "instruction_set.h"
 #include "kernel_writes.h"
 #include "mapped_files.h"
 #include "memory_map.h"
@@ -49,7 +50,7 @@ static void after_mremap(struct thread *thread, const struct system_call *call, 
 }
 
 static uint64_t clone_flags(const struct system_call *call) {
-  if (call->number != SYS_clone3)
+  if (call->x86_64 != SYS_clone3)
     return call->argument[0];
   uint64_t flags = 0;
   size_t read;
@@ -85,7 +86,7 @@ static void after_clone(struct thread *thread, const struct system_call *call, i
 
 /* What has to be known from before the call. */
 static void before(struct thread *thread, struct system_call *call) {
-  switch (call->number) {
+  switch (call->x86_64) {
   case SYS_clone:
   case SYS_clone3:
     call->flags = clone_flags(call);
@@ -128,7 +129,7 @@ static void before(struct thread *thread, struct system_call *call) {
 
 static void after(struct thread *thread, struct system_call *call, int64_t result) {
   bool is_error = result < 0 && result >= -4095;
-  switch (call->number) {
+  switch (call->x86_64) {
   case SYS_mmap:
     if (!is_error)
       after_mmap(thread, call, result);
@@ -176,6 +177,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
 
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
+  call->x86_64 = instruction_set.x86_64_call(call->number);
   before(thread, call);
 }
 

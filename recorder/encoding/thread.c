@@ -3,7 +3,6 @@
 
 #include "arena.h"
 #include "fields.h"
-#include "initial_stack.h"
 #include "interrupted_execution.h"
 #include "loaded_modules.h"
 #include "memory_map.h"
@@ -248,7 +247,8 @@ static bool start_recording(struct thread *thread) {
   static bool has_first_thread;
   bool is_first = !__atomic_test_and_set(&has_first_thread, __ATOMIC_SEQ_CST);
   /* Of the first thread an engine may not know the state yet. */
-  uint64_t stack_pointer = is_first ? initial_stack_pointer() : platform_stack_pointer(thread);
+  uint64_t stack_pointer =
+      is_first ? platform_first_stack_pointer() : platform_stack_pointer(thread);
   if (is_first && process_image_is_later()) {
     continue_after_exec(thread);
   } else {

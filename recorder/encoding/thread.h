@@ -37,7 +37,8 @@ struct call {
 
 /* A system call, between the engine's two events for it (system_calls.c). */
 struct system_call {
-  int number;
+  int number; /* the program's instruction set's, as it goes to the record */
+  int x86_64; /* what the call is, by its number there (instruction_set.h) */
   uint64_t argument[SYSTEM_CALL_ARGUMENTS];
   uint64_t clock; /* taken before the call, where that is its place */
   uint64_t flags; /* of a clone; of an ftruncate the file's size before it */

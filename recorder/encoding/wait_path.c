@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wait_path.h"
 
+#include "instruction_set.h"
 #include "record_format.h"
 #include "selected_memory.h"
 #include "varint.h"
@@ -99,7 +100,7 @@ bool path_look(const uint64_t *at, struct polled_look *look) {
 static bool may_be_in_round(const uint64_t *at, int *locked) {
   switch (marker_event(*at)) {
   case EVENT_SYSTEM_CALL: {
-    uint64_t number = varint_read(marker_fields(at));
+    int number = instruction_set.x86_64_call((int)varint_read(marker_fields(at)));
     return number == SYS_sched_yield || number == SYS_nanosleep || number == SYS_clock_nanosleep;
   }
   case EVENT_MUTEX_LOCK:

@@ -16,6 +16,7 @@
 /* Children that are not recorded, as many as are counted and named; more of a name are cut. */
 #define CONTROL_UNRECORDED_MAX 4096u
 #define CONTROL_NAME_BYTES 60
+#define CONTROL_WORD_BYTES 64
 
 /* A record's name has this behind it until it is sealed. */
 #define PARTIAL_SUFFIX ".partial"
@@ -69,6 +70,8 @@ struct control_area {
   char record_path[CONTROL_PATH_BYTES];  /* absolute; of the first process */
   char child_prefix[CONTROL_PATH_BYTES]; /* absolute; a child's id and the suffix follow */
   char child_suffix[CONTROL_PATH_BYTES];
+  char isa[CONTROL_WORD_BYTES]; /* as the record names them */
+  char engine[CONTROL_WORD_BYTES];
   char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
   uint32_t values;

@@ -106,8 +106,11 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
   struct text text = {.out = out, .capacity = capacity};
   put(&text, "{\"format_version\": ");
   put_number(&text, RECORD_VERSION);
-  put(&text, ", \"isa\": \"x86-64\", \"recorder\": \"fencepost-record " RECORDER_VERSION
-             "\", \"engine\": \"DynamoRIO " ENGINE_VERSION "\", \"program\": ");
+  put(&text, ", \"isa\": ");
+  put_string(&text, info->isa);
+  put(&text, ", \"recorder\": \"fencepost-record " RECORDER_VERSION "\", \"engine\": ");
+  put_string(&text, info->engine);
+  put(&text, ", \"program\": ");
   put_string(&text, info->program);
   put(&text, ", \"arguments\": [");
   for (const char *const *argument = info->arguments; *argument != NULL; argument++) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct info {
+  const char *isa, *engine;
   const char *program;
   const char *const *arguments; /* NULL-terminated */
   uint64_t page_size;

@@ -10,7 +10,8 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
-    "                        [--children] [--statistics] -- PROGRAM [ARGUMENT...]\n"
+    "                        [--children] [--sysroot FOLDER] [--statistics] -- PROGRAM "
+    "[ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -19,6 +20,8 @@ static const char usage[] =
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
+    "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
+    "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
     "  --statistics      say at the end what the recorder had to do\n"
     "\n"
     "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
@@ -96,6 +99,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       if (arguments->pm != NULL)
         fail(EXIT_WRONG_OPTIONS, "--pm can be given once");
       arguments->pm = option_value("--pm", argc, argv, &at);
+    } else if (is_option(argument, "--sysroot")) {
+      arguments->sysroot = option_value("--sysroot", argc, argv, &at);
     } else if (strcmp(argument, "--values") == 0) {
       arguments->values = true;
     } else if (strcmp(argument, "--children") == 0) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * [--children] [--statistics] -- PROGRAM ARGUMENTS… */
+ * [--children] [--sysroot FOLDER] [--statistics] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
 #include <stdbool.h>
 
 struct arguments {
-  const char *output; /* NULL: PROGRAM.fencepost */
-  const char *roi;    /* or NULL */
-  const char *pm;     /* or NULL */
+  const char *output;  /* NULL: PROGRAM.fencepost */
+  const char *roi;     /* or NULL */
+  const char *pm;      /* or NULL */
+  const char *sysroot; /* or NULL */
   bool values;
   bool children;
   bool statistics;

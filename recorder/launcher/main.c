@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "children.h"
 #include "complaint.h"
+#include "emulator.h"
 #include "ending.h"
 #include "record_file.h"
 #include "recorded_process.h"
@@ -54,6 +55,7 @@ static void print_statistics(const struct process_control *control) {
 int main(int argc, char **argv) {
   struct arguments arguments;
   struct program program;
+  struct emulator emulator;
   struct record_file file;
   int control_descriptor, has_failed = 0;
   arguments_parse(&arguments, argc, argv);
@@ -65,11 +67,18 @@ int main(int argc, char **argv) {
   control->children = arguments.children;
   if (arguments.children)
     children_adopt();
-  record_file_create(&file, &arguments, &program);
+  if (program.machine == MACHINE_AARCH64)
+    emulator_find(&emulator, &arguments, &program);
+  copy_option(control->isa, sizeof(control->isa), "the instruction set's name",
+              program.machine == MACHINE_AARCH64 ? "aarch64" : "x86-64");
+  copy_option(control->engine, sizeof(control->engine), "the engine's name",
+              program.machine == MACHINE_AARCH64 ? emulator.engine : "DynamoRIO " ENGINE_VERSION);
+  record_file_create(&file, &arguments, &program, control);
   copy_option(control->record_path, sizeof(control->record_path), "the record's path",
               file.partial_path);
   name_children(control, file.path);
-  recorded_process_start(&program, control, control_descriptor);
+  recorded_process_start(&program, program.machine == MACHINE_AARCH64 ? &emulator : NULL, control,
+                         control_descriptor);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
   unrecorded_say(control);

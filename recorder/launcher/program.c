@@ -2,11 +2,13 @@
 #include "program.h"
 
 #include "complaint.h"
+#include "search_path.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,34 +17,6 @@
 
 /* As many interpreters of interpreters as the kernel follows. */
 #define INTERPRETERS_MAX 5
-
-static char *search_path(const char *name) {
-  if (strchr(name, '/') != NULL)
-    return strdup(name);
-  const char *path = getenv("PATH");
-  if (path == NULL)
-    path = "/usr/local/bin:/usr/bin:/bin";
-  char *not_executable = NULL;
-  while (1) {
-    size_t length = strcspn(path, ":");
-    char *candidate;
-    if (asprintf(&candidate, "%.*s%s%s", (int)length, path, length == 0 ? "" : "/", name) < 0)
-      fail(EXIT_OURS, "out of memory");
-    struct stat status;
-    if (stat(candidate, &status) == 0 && S_ISREG(status.st_mode)) {
-      if (access(candidate, X_OK) == 0)
-        return candidate;
-      if (not_executable == NULL)
-        not_executable = candidate;
-    }
-    if (path[length] == '\0')
-      break;
-    path += length + 1;
-  }
-  if (not_executable == NULL)
-    fail(EXIT_NOT_FOUND, "%s: not found", name);
-  return not_executable;
-}
 
 static void check_status(const char *path) {
   struct stat status;
@@ -72,16 +46,65 @@ static size_t read_start(const char *path, char *start, size_t capacity) {
   return count < 0 ? 0 : (size_t)count;
 }
 
-static void check_executable(const char *path, const char *start, size_t count) {
+/* Machines whose programs are met now and then, by their names. */
+static const char *machine_name(unsigned machine) {
+  switch (machine) {
+  case EM_ARM:
+    return "a 32-bit Arm (AArch32)";
+  case EM_RISCV:
+    return "a RISC-V";
+  case EM_PPC64:
+    return "a POWER";
+  case EM_S390:
+    return "an s390x";
+  default:
+    return "a";
+  }
+}
+
+/* Which machine's program it is, of those that can be recorded. */
+static enum machine machine_of(const char *path, const Elf64_Ehdr *header) {
+  unsigned machine = header->e_machine;
+  bool is_32_bit = header->e_ident[EI_CLASS] == ELFCLASS32;
+  if (is_32_bit && (machine == EM_386 || machine == EM_X86_64))
+    fail(EXIT_NOT_EXECUTABLE, "%s: a 32-bit program; only 64-bit ones can be recorded", path);
+  if (machine == EM_X86_64)
+    return MACHINE_X86_64;
+  if (machine == EM_AARCH64 && !is_32_bit && header->e_ident[EI_DATA] == ELFDATA2LSB)
+    return MACHINE_AARCH64;
+  fail(EXIT_WRONG_OPTIONS,
+       "%s: %s program (ELF machine %u); what can be recorded are programs for x86-64 and AArch64: "
+       "compile it with cc or aarch64-linux-gnu-gcc",
+       path, machine_name(machine), machine);
+}
+
+/* The loader that the program asks for; NULL where it asks for none. */
+static char *loader_of(const char *path, const char *start, size_t count) {
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)start;
+  for (unsigned i = 0; i < header->e_phnum; i++) {
+    Elf64_Phdr segment;
+    uint64_t at = header->e_phoff + i * sizeof(segment);
+    if (at + sizeof(segment) > count)
+      fail(EXIT_NOT_EXECUTABLE, "%s: not an executable", path);
+    memcpy(&segment, start + at, sizeof(segment));
+    if (segment.p_type != PT_INTERP)
+      continue;
+    if (segment.p_offset >= count || segment.p_filesz >= count - segment.p_offset)
+      fail(EXIT_NOT_EXECUTABLE, "%s: the name of its loader is not at its start", path);
+    return strndup(start + segment.p_offset, segment.p_filesz);
+  }
+  return NULL;
+}
+
+static void check_executable(struct program *program, const char *start, size_t count) {
+  const char *path = program->path;
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)start;
   if (count < sizeof(*header) || memcmp(start, ELFMAG, SELFMAG) != 0)
     fail(EXIT_NOT_EXECUTABLE, "%s: neither an executable nor a script with #!", path);
-  if (header->e_ident[EI_CLASS] == ELFCLASS32)
-    fail(EXIT_NOT_EXECUTABLE, "%s: a 32-bit program; only 64-bit ones can be recorded", path);
-  if (header->e_machine != EM_X86_64)
-    fail(EXIT_NOT_EXECUTABLE, "%s: not an x86-64 program", path);
+  program->machine = machine_of(path, header);
   if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
     fail(EXIT_NOT_EXECUTABLE, "%s: not an executable", path);
+  program->loader = program->machine == MACHINE_AARCH64 ? loader_of(path, start, count) : NULL;
 }
 
 /* Puts the interpreter that a script's first line names before the arguments. */
@@ -117,6 +140,8 @@ static void interpret(struct program *program, char *line) {
 
 void program_find(struct program *program, char **command) {
   program->path = search_path(command[0]);
+  if (program->path == NULL)
+    fail(EXIT_NOT_FOUND, "%s: not found", command[0]);
   program->arguments = command;
   for (int depth = 0;; depth++) {
     char start[PATH_MAX + 1];
@@ -124,7 +149,7 @@ void program_find(struct program *program, char **command) {
     size_t count = read_start(program->path, start, sizeof(start) - 1);
     start[count] = '\0';
     if (count < 2 || start[0] != '#' || start[1] != '!') {
-      check_executable(program->path, start, count);
+      check_executable(program, start, count);
       return;
     }
     if (depth == INTERPRETERS_MAX)

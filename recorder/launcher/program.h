@@ -4,9 +4,13 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
+enum machine { MACHINE_X86_64, MACHINE_AARCH64 };
+
 struct program {
-  char *path;       /* of an x86-64 executable: the program's, or its interpreter's */
+  char *path;       /* of an executable: the program's, or its interpreter's */
   char **arguments; /* NULL-terminated; the first is its name */
+  enum machine machine;
+  char *loader; /* that one of AArch64 asks for, as a path in its own system; or NULL */
 };
 
 /* Ends the launcher where there is nothing to run. */

@@ -79,9 +79,11 @@ static char *behind_links(char *path) {
 }
 
 static char *info_of(const struct arguments *arguments, const struct program *program,
-                     uint32_t *bytes) {
+                     const struct control_area *control, uint32_t *bytes) {
   char *path = realpath(program->path, NULL);
-  struct info info = {.program = path == NULL ? program->path : path,
+  struct info info = {.isa = control->isa,
+                      .engine = control->engine,
+                      .program = path == NULL ? program->path : path,
                       .arguments = (const char *const *)program->arguments,
                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
                       .has_values = arguments->values,
@@ -97,7 +99,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 }
 
 void record_file_create(struct record_file *file, const struct arguments *arguments,
-                        const struct program *program) {
+                        const struct program *program, const struct control_area *control) {
   file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
   if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode))
@@ -110,7 +112,7 @@ void record_file_create(struct record_file *file, const struct arguments *argume
   if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0)
     fail(EXIT_OURS, "%s: another recording is writing it", file->partial_path);
   uint32_t bytes;
-  char *info = info_of(arguments, program, &bytes);
+  char *info = info_of(arguments, program, control, &bytes);
   if (ftruncate(file->descriptor, 0) != 0 ||
       !append_frame(file->descriptor, FRAME_INFO, info, bytes)) {
     complain("%s: %s", file->partial_path, strerror(errno));

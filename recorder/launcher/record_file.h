@@ -19,7 +19,7 @@ struct record_file {
 
 /* Creates the partial file and writes the INFO frame. Ends the launcher where that fails. */
 void record_file_create(struct record_file *file, const struct arguments *arguments,
-                        const struct program *program);
+                        const struct program *program, const struct control_area *control);
 
 /* Opens what a child has written; `earlier` children of this recording had the same id. False, with
  * errno, where there is none. */

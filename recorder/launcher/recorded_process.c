@@ -2,6 +2,7 @@
 #include "recorded_process.h"
 
 #include "complaint.h"
+#include "library_path.h"
 #include "stack_place.h"
 
 #include <errno.h>
@@ -46,18 +47,6 @@ struct control_area *control_area_create(int *descriptor) {
   return control;
 }
 
-/* Folder of the libraries, beside the launcher. */
-static void library_path(char path[PATH_MAX], const char *name) {
-  char self[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-  if (length < 0)
-    fail(EXIT_OURS, "/proc/self/exe: %s", strerror(errno));
-  self[length] = '\0';
-  *strrchr(self, '/') = '\0';
-  if (snprintf(path, PATH_MAX, "%s/lib/%s", self, name) >= PATH_MAX || access(path, R_OK) != 0)
-    fail(EXIT_OURS, "%s is missing; run `make setup`", path);
-}
-
 static void set_environment(const struct program *program, int control_descriptor) {
   char client[PATH_MAX], options[2 * PATH_MAX];
   library_path(client, "libfencepost-recorder.so");
@@ -82,8 +71,8 @@ static void set_environment(const struct program *program, int control_descripto
 
 /* In the child: becomes the program, under the engine. Only returns, with errno, when that fails.
  */
-static void become(const struct program *program, struct control_area *control,
-                   int control_descriptor, pid_t launcher) {
+static void become(const struct program *program, const struct emulator *emulator,
+                   struct control_area *control, int control_descriptor, pid_t launcher) {
   char engine[PATH_MAX];
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launcher)
     fail(EXIT_OURS, "the launcher has ended before the program could start");
@@ -93,10 +82,14 @@ static void become(const struct program *program, struct control_area *control,
          "address-space randomisation cannot be switched off here (personality: %s); "
          "a container needs a seccomp profile that allows it",
          strerror(errno));
+  control->process[0].process = getpid();
+  if (emulator != NULL) {
+    emulator_become(emulator, program, control_descriptor, launcher);
+    return;
+  }
   library_path(engine, "libdynamorio.so");
   set_environment(program, control_descriptor);
   stack_place_fix(engine);
-  control->process[0].process = getpid();
   execv(engine, program->arguments);
 }
 
@@ -168,8 +161,8 @@ static void forward_signals(void) {
   sigaction(SIGALRM, &action, NULL);
 }
 
-void recorded_process_start(const struct program *program, struct control_area *control,
-                            int control_descriptor) {
+void recorded_process_start(const struct program *program, const struct emulator *emulator,
+                            struct control_area *control, int control_descriptor) {
   sigset_t held, before;
   /* No signal is lost between the start of the program and the moment we know it. */
   sigemptyset(&held);
@@ -181,7 +174,7 @@ void recorded_process_start(const struct program *program, struct control_area *
     fail(EXIT_OURS, "fork: %s", strerror(errno));
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, NULL);
-    become(program, control, control_descriptor, launcher);
+    become(program, emulator, control, control_descriptor, launcher);
     int error = errno;
     complain("the engine could not be started: %s", strerror(error));
     _exit(EXIT_OURS);

@@ -5,6 +5,7 @@
 #define RECORDED_PROCESS_H
 
 #include "control_area.h"
+#include "emulator.h"
 #include "program.h"
 
 /* Memory shared with the program's process; `descriptor` names it to that process. */
@@ -13,9 +14,10 @@ struct control_area *control_area_create(int *descriptor);
 /* How many entries for processes are in use. */
 unsigned control_area_count(const struct control_area *control);
 
-/* Starts the program. Ends the launcher where that is impossible. */
-void recorded_process_start(const struct program *program, struct control_area *control,
-                            int control_descriptor);
+/* Starts the program, under QEMU where `emulator` is not NULL. Ends the launcher where that is
+ * impossible. */
+void recorded_process_start(const struct program *program, const struct emulator *emulator,
+                            struct control_area *control, int control_descriptor);
 /* Its kernel id; 0 when it has ended. */
 int recorded_process_id(void);
 /* Waits for its end; its wait status. */

@@ -7,6 +7,7 @@
 #include "code_table.h"
 #include "control_area.h"
 #include "frame.h"
+#include "instruction_set.h"
 #include "mapped_files.h"
 #include "platform.h"
 #include "record_format.h"
@@ -54,6 +55,7 @@ bool platform_read(const void *from, size_t bytes, void *to, size_t *read) {
   return *read == bytes;
 }
 bool platform_owns(const void *address) { return (void)address, false; }
+void platform_complete_mapping(struct kernel_map *map) { (void)map; }
 void platform_keep_mapped(uint64_t start, uint64_t end) { (void)start, (void)end; }
 void *platform_mutex_create(void) {
   pthread_mutex_t *mutex = malloc(sizeof(*mutex));
@@ -83,6 +85,7 @@ void platform_unmap_file(void *start, size_t bytes) { munmap(start, bytes); }
 bool platform_is_caller(const struct thread *thread) { return thread == &the_thread; }
 uint64_t platform_kernel_thread_id(const struct thread *thread) { return (void)thread, 4711; }
 uint64_t platform_stack_pointer(const struct thread *thread) { return (uintptr_t)thread; }
+uint64_t platform_first_stack_pointer(void) { return (uintptr_t)&the_thread; }
 uint64_t platform_thread_pointer(const struct thread *thread) { return (uintptr_t)thread; }
 void platform_yield(void) { sched_yield(); }
 void platform_sleep_ms(uint32_t time_ms) { usleep(time_ms * 1000); }
@@ -97,7 +100,14 @@ void platform_renew_all_code(void) { code_renewals++; }
 void platform_renew_code(uint64_t pc) { (void)pc; }
 void platform_renew_code_later(uint64_t pc) { (void)pc; }
 
-/* Of an instruction set that nobody knows. */
+/* Of an instruction set that nobody knows, on Linux as x86-64 has it. */
+static int same_call(int number) { return number; }
+static bool is_never_one_step(const uint8_t *code, uint32_t bytes) {
+  return (void)code, (void)bytes, false;
+}
+const struct instruction_set instruction_set = {
+    .x86_64_call = same_call, .updates_in_one_step = is_never_one_step, .epoll_event_bytes = 12};
+
 struct block_flow *block_flow_create(struct arena *arena, const struct block *block) {
   struct block_flow *flow =
       arena_allocate(arena, sizeof(*flow) + block->instructions * sizeof(struct flow_instruction));
@@ -117,6 +127,8 @@ static bool open_recording(const char *prefix) {
   struct control_area *area = platform_map_file(path, &bytes);
   close(file);
   area->magic = CONTROL_MAGIC;
+  snprintf(area->isa, sizeof(area->isa), "nobody's");
+  snprintf(area->engine, sizeof(area->engine), "none");
   area->children = area->processes = 1;
   snprintf(area->child_prefix, sizeof(area->child_prefix), "%s", prefix);
   snprintf(area->child_suffix, sizeof(area->child_suffix), ".fencepost");
