@@ -56,6 +56,9 @@ bool platform_owns(const void *address) {
 /* The engine leaves the program the mappings that the kernel made for it. */
 void platform_complete_mapping(struct kernel_map *map) {}
 
+/* Stacks have guard pages between them and, as a rule, the program's other mappings elsewhere. */
+void platform_narrow_mapping(uint64_t address, uint64_t *start, uint64_t *end) {}
+
 void platform_keep_mapped(uint64_t start, uint64_t end) { withheld_calls_protect(start, end); }
 
 void *platform_mutex_create(void) { return dr_mutex_create(); }

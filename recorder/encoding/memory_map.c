@@ -178,4 +178,5 @@ void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high) {
   extend_if_stack(&search.found);
   *low = search.found.start;
   *high = search.found.end;
+  platform_narrow_mapping(stack_pointer, low, high);
 }

@@ -23,6 +23,7 @@ static const char usage[] =
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
     "  --statistics      say at the end what the recorder had to do\n"
+    "  --compare-addresses  of an AArch64 program, compare each address with QEMU's own\n"
     "\n"
     "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
     "cannot be executed, 127 that it was not found, 2 that these options are wrong.\n";
@@ -107,6 +108,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->children = true;
     } else if (strcmp(argument, "--statistics") == 0) {
       arguments->statistics = true;
+    } else if (strcmp(argument, "--compare-addresses") == 0) {
+      arguments->compare_addresses = true;
     } else if (strcmp(argument, "--version") == 0) {
       printf("fencepost-record %s (DynamoRIO %s)\n", RECORDER_VERSION, ENGINE_VERSION);
       exit(0);

@@ -14,6 +14,7 @@ struct arguments {
   bool values;
   bool children;
   bool statistics;
+  bool compare_addresses;
   char **program; /* NULL-terminated, at least one */
 };
 

@@ -152,6 +152,7 @@ void emulator_find(struct emulator *emulator, const struct arguments *arguments,
   if (arguments->children)
     fail(EXIT_WRONG_OPTIONS, "--children: the children of an AArch64 program cannot be recorded");
   emulator->sysroot = sysroot_of(arguments);
+  emulator->compares_addresses = arguments->compare_addresses;
   check_loader(emulator, program);
   ask_version(emulator);
   try_out(emulator);
@@ -161,7 +162,8 @@ void emulator_become(const struct emulator *emulator, const struct program *prog
                      int control_descriptor, int launcher) {
   char control[64];
   size_t count = 0, at = 0;
-  snprintf(control, sizeof(control), "control=/proc/%d/fd/%d", launcher, control_descriptor);
+  snprintf(control, sizeof(control), "control=/proc/%d/fd/%d%s", launcher, control_descriptor,
+           emulator->compares_addresses ? ",compare=on" : "");
   while (program->arguments[count] != NULL)
     count++;
   char **command = calloc(count + 16, sizeof(*command));

@@ -7,9 +7,12 @@
 #include "arguments.h"
 #include "program.h"
 
+#include <stdbool.h>
+
 struct emulator {
   char *path;
   char engine[32];     /* "QEMU 7.2.22" */
+  bool compares_addresses;
   const char *sysroot; /* folder in which the program's loader and libraries are looked for first */
 };
 

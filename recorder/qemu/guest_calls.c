@@ -3,6 +3,7 @@
 
 #include "call_numbers.h"
 #include "guest.h"
+#include "guest_mappings.h"
 #include "guest_modules.h"
 #include "platform.h"
 #include "process_image.h"
@@ -37,6 +38,26 @@ static void note_creation(const struct system_call *call) {
     guest_is_created(call->argument[1], call->argument[3]);
 }
 
+/* The next address of a page. */
+static uint64_t page_up(uint64_t bytes) {
+  uint64_t page = platform_page_bytes();
+  return (bytes + page - 1) / page * page;
+}
+
+static void note_mapping(const struct system_call *call, int64_t result) {
+  const uint64_t *argument = call->argument;
+  if (result < 0 && result >= -4095)
+    return;
+  if (call->number == A64_MMAP) {
+    guest_mapping_begins((uint64_t)result, page_up(argument[1]));
+  } else if (call->number == A64_MUNMAP) {
+    guest_mapping_ends(argument[0], page_up(argument[1]));
+  } else if (call->number == A64_MREMAP) {
+    guest_mapping_ends(argument[0], page_up(argument[1]));
+    guest_mapping_begins((uint64_t)result, page_up(argument[2]));
+  }
+}
+
 static bool makes_child(const struct system_call *call) {
   return call->number == A64_CLONE && (call->argument[0] & CLONE_THREAD) == 0;
 }
@@ -67,6 +88,7 @@ void guest_call_begins(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
 /* In the child of a fork: recorded it is not, and its parent's record is not its own. */
 static void begin_child(struct guest *guest) {
   guests_after_fork();
+  guest_mappings_after_fork();
   special_blocks_after_fork();
   plans_after_fork();
   process_image_forks(&guest->thread);
@@ -85,6 +107,7 @@ void guest_call_ends(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t
       guest_leaves(guest);
       return;
     }
+    note_mapping(call, result);
     system_call_ends(thread, call, result);
     if (number == A64_RT_SIGACTION)
       note_handler(call, result);

@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "guest.h"
+#include "guest_mappings.h"
 #include "guest_modules.h"
 #include "kernel_maps.h"
 
@@ -185,6 +186,10 @@ void platform_complete_mapping(struct kernel_map *map) {
   uint64_t stack_pointer = platform_first_stack_pointer();
   if (map->name[0] == '\0' && stack_pointer >= map->start && stack_pointer < map->end)
     strcpy(map->name, "[stack]");
+}
+
+void platform_narrow_mapping(uint64_t address, uint64_t *start, uint64_t *end) {
+  guest_mapping_narrow(address, start, end);
 }
 
 uint64_t platform_thread_pointer(const struct thread *thread) {

@@ -17,6 +17,7 @@
 #include "frame.h"
 #include "guest.h"
 #include "guest_calls.h"
+#include "guest_mappings.h"
 #include "guest_modules.h"
 #include "interrupted_execution.h"
 #include "mapped_files.h"
@@ -31,6 +32,7 @@
 #include "thread_identity.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,17 +71,35 @@ static void on_process_end(qemu_plugin_id_t id, void *user_data) {
     finish();
 }
 
+static bool dumps_core(int signal) {
+  switch (signal) {
+  case SIGABRT:
+  case SIGBUS:
+  case SIGFPE:
+  case SIGILL:
+  case SIGQUIT:
+  case SIGSEGV:
+  case SIGTRAP:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* The program has no handler for the signal. It is where it has met it: within a block, where that
  * was a fault. */
 static void on_death(int signal) {
-  (void)signal;
   if (process_id_of_caller() != recording.process)
     return;
-  engine_stop_others();
+  /* It stops them itself before it writes a core, and would wait for itself. */
+  bool are_stopped = dumps_core(signal);
+  if (!are_stopped)
+    engine_stop_others();
   if (the_guest != NULL)
     interrupt_block(&the_guest->thread, engine_program_counter(the_guest->vcpu));
   finish();
-  engine_go_on();
+  if (!are_stopped)
+    engine_go_on();
 }
 
 static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
@@ -111,6 +131,7 @@ static void start(qemu_plugin_id_t id) {
   special_blocks_init();
   plans_init();
   guest_modules_init();
+  guest_mappings_init();
   engine_before_death(on_death);
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
   qemu_plugin_register_vcpu_syscall_cb(id, guest_call_begins);

@@ -56,6 +56,9 @@ bool platform_read(const void *from, size_t bytes, void *to, size_t *read) {
 }
 bool platform_owns(const void *address) { return (void)address, false; }
 void platform_complete_mapping(struct kernel_map *map) { (void)map; }
+void platform_narrow_mapping(uint64_t address, uint64_t *start, uint64_t *end) {
+  (void)address, (void)start, (void)end;
+}
 void platform_keep_mapped(uint64_t start, uint64_t end) { (void)start, (void)end; }
 void *platform_mutex_create(void) {
   pthread_mutex_t *mutex = malloc(sizeof(*mutex));

@@ -39,16 +39,23 @@ class Run:
 class Recorder:
     """The launcher, and a folder of its own for programs and records."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, compiler: str = "gcc", sources: Path = SOURCES) -> None:
         self.folder = folder
+        self.compiler = compiler
+        self.sources = sources
 
     def compile(self, name: str, *options: str) -> Path:
         program = self.folder / name
-        compiler = ["gcc", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program]
+        compiler = [self.compiler, "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program]
         subprocess.run(
-            [*compiler, SOURCES / f"{name}.c", *options], check=True, timeout=120, cwd=self.folder
+            [*compiler, self._source(name), *options], check=True, timeout=120, cwd=self.folder
         )
         return program
+
+    def _source(self, name: str) -> Path:
+        """Among this recorder's own programs, or those that every machine has."""
+        places = [folder / f"{name}{end}" for folder in (self.sources, SOURCES) for end in (".c", ".S")]
+        return next(place for place in places if place.exists())
 
     def command(self, *program: str | Path, options: tuple[str, ...] = ()) -> list[str]:
         record = self.folder / "record.fencepost"
