@@ -173,10 +173,11 @@ void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length) 
 }
 
 void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high) {
-  struct search search = {.address = stack_pointer};
+  /* With nothing on the stack it is the end of the mapping. */
+  struct search search = {.address = stack_pointer - 1};
   kernel_maps_each(keep_if_around, &search);
   extend_if_stack(&search.found);
   *low = search.found.start;
   *high = search.found.end;
-  platform_narrow_mapping(stack_pointer, low, high);
+  platform_narrow_mapping(stack_pointer - 1, low, high);
 }

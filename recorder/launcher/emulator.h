@@ -11,7 +11,7 @@
 
 struct emulator {
   char *path;
-  char engine[32];     /* "QEMU 7.2.22" */
+  char engine[32]; /* "QEMU 7.2.22" */
   bool compares_addresses;
   const char *sysroot; /* folder in which the program's loader and libraries are looked for first */
 };

@@ -176,10 +176,13 @@ static void pass_region(struct guest *guest, uint8_t region) {
 /* Where handlers return to: mov x8, #139; svc #0. */
 static const uint32_t return_from_handler[] = {0xd2801168, 0xd4000001};
 
-static bool is_fault(const siginfo_t *information) {
-  int number = information->si_signo;
-  return information->si_code > 0 && (number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
-                                      number == SIGILL || number == SIGTRAP);
+/* Whether an instruction has brought the signal about. QEMU tells only handlers with SA_SIGINFO who
+ * has sent it. */
+static bool is_fault(int number, const siginfo_t *information) {
+  bool is_told = information->si_signo == number;
+  return (!is_told || information->si_code > 0) &&
+         (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+          number == SIGTRAP);
 }
 
 /* Whether a signal begins here, and not a function that is called. */
@@ -192,8 +195,7 @@ static bool is_entered_by_signal(const struct guest *guest, siginfo_t *informati
       memcmp(code, return_from_handler, sizeof(code)) != 0 ||
       !platform_read((const void *)(uintptr_t)frame, sizeof(*information), information, &read))
     return false;
-  return (uint64_t)information->si_signo == guest_register(guest, 0) &&
-         platform_read((const void *)(uintptr_t)(frame + FRAME_CONTEXT + CONTEXT_PROGRAM_COUNTER),
+  return platform_read((const void *)(uintptr_t)(frame + FRAME_CONTEXT + CONTEXT_PROGRAM_COUNTER),
                        sizeof(*interrupted), interrupted, &read);
 }
 
@@ -203,7 +205,8 @@ static void begin_handler(struct guest *guest) {
   if (!is_entered_by_signal(guest, &information, &interrupted))
     return;
   /* Other signals come between two blocks. */
-  if (is_fault(&information))
+  int number = (int)guest_register(guest, 0);
+  if (is_fault(number, &information))
     interrupt_block(&guest->thread, interrupted);
   if (!guest->thread.is_recorded)
     return;
@@ -215,7 +218,7 @@ static void begin_handler(struct guest *guest) {
   }
   struct fields fields;
   fields_begin(&fields);
-  fields_number(&fields, (uint64_t)information.si_signo);
+  fields_number(&fields, (uint64_t)number);
   fields_send(&fields, &guest->thread, EVENT_SIGNAL);
 }
 

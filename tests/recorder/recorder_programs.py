@@ -54,7 +54,8 @@ class Recorder:
 
     def _source(self, name: str) -> Path:
         """Among this recorder's own programs, or those that every machine has."""
-        places = [folder / f"{name}{end}" for folder in (self.sources, SOURCES) for end in (".c", ".S")]
+        ends = (".c", ".S")
+        places = [folder / (name + end) for folder in (self.sources, SOURCES) for end in ends]
         return next(place for place in places if place.exists())
 
     def command(self, *program: str | Path, options: tuple[str, ...] = ()) -> list[str]:

@@ -33,6 +33,10 @@ def record(
     children: Annotated[
         bool, typer.Option("--children", help="Record child processes too, one record each.")
     ] = False,
+    sysroot: Annotated[
+        Path | None,
+        typer.Option("--sysroot", metavar="FOLDER", help="AArch64: where libraries are."),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Throw the program's standard output away.")
     ] = False,
@@ -53,4 +57,6 @@ def record(
         arguments += ["--roi", roi]
     if children:
         arguments.append("--children")
+    if sysroot is not None:
+        arguments += ["--sysroot", str(sysroot)]
     recording.become(arguments, program, quiet=quiet)
