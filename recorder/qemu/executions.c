@@ -5,7 +5,10 @@
 #include "guest.h"
 #include "plan.h"
 #include "platform.h"
+#include "selected_memory.h"
 #include "special_blocks.h"
+#include "value_queue.h"
+#include "watched_accesses.h"
 
 #include <string.h>
 
@@ -33,7 +36,8 @@ static inline void take(const struct guest *guest, uint64_t *execution,
 }
 
 static inline void begin_block(struct guest *guest, const struct plan *plan) {
-  if (__builtin_expect(plan->is_special || plan->address == guest->returns_to, false))
+  bool is_special = plan->is_special || plan->address == guest->returns_to;
+  if (__builtin_expect(is_special || guest->watched != NULL, false))
     special_block_begins(guest, plan);
   uint64_t *at = guest->position;
   if (__builtin_expect(at + plan->raw_words > guest->thread.guard, false)) {
@@ -41,6 +45,8 @@ static inline void begin_block(struct guest *guest, const struct plan *plan) {
     at = guest->position;
   }
   at[0] = plan->id;
+  if (values_are_recorded)
+    at[VALUES_WORD] = 0;
   guest->position = at + plan->raw_words;
   take(guest, at, &plan->capture[0]);
 }
@@ -59,7 +65,8 @@ static void on_block_copying(unsigned vcpu, void *user_data) {
   struct guest *guest = the_guest;
   if (guest == NULL)
     guest = guest_begin(vcpu);
-  guest_wants_registers(guest, plan->is_special || plan->address == guest->returns_to
+  guest_wants_registers(guest, plan->is_special || plan->address == guest->returns_to ||
+                                       guest->watched != NULL
                                    ? ~0u
                                    : plan->capture[0].registers);
   begin_block(guest, plan);
@@ -141,20 +148,21 @@ static void add_block(struct qemu_plugin_tb *translated, uint32_t first, uint64_
   if (plan == NULL)
     return;
   special_block_describe(plan, word[0]);
-  for (uint32_t i = 0; i < plan->captures; i++) {
-    struct plan_capture *capture = &plan->capture[i];
-    struct qemu_plugin_insn *instruction =
-        qemu_plugin_tb_get_insn(translated, first + capture->instruction);
+  uint32_t behind = first + words, captures = 0;
+  for (uint32_t i = 0; i < words; i++) {
+    struct plan_capture *capture = &plan->capture[captures];
+    unsigned source = a64_thread_pointer_source(word[i]);
+    struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, first + i);
     if (i == 0)
       qemu_plugin_register_vcpu_insn_exec_cb(instruction, copies ? on_block_copying : on_block,
                                              CALLBACK_READS_REGISTERS, plan);
-    else
+    else if (captures < plan->captures && capture->instruction == i)
       qemu_plugin_register_vcpu_insn_exec_cb(instruction, copies ? on_capture_copying : on_capture,
                                              CALLBACK_READS_REGISTERS, capture);
-  }
-  for (uint32_t i = 0; i < words; i++) {
-    unsigned source = a64_thread_pointer_source(word[i]);
-    struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, first + i);
+    captures += captures < plan->captures && capture->instruction == i;
+    bool is_last = i + 1 == words && behind == qemu_plugin_tb_n_insns(translated);
+    watched_access_translate(plan, i, word[i], instruction,
+                             is_last ? NULL : qemu_plugin_tb_get_insn(translated, first + i + 1));
     if (source != A64_NONE)
       qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_thread_pointer,
                                              CALLBACK_READS_REGISTERS, (void *)(uintptr_t)source);
@@ -174,7 +182,8 @@ void executions_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *translated
       address = at;
     memcpy(&word[i - first], (const void *)(uintptr_t)at, sizeof(*word));
     bool ends = i + 1 == count || i + 1 - first == PLAN_INSTRUCTIONS_MAX ||
-                a64_ends_block(word[i - first]) || special_block_begins_at(at + sizeof(*word));
+                a64_ends_block(word[i - first]) || watched_access_ends_block(word[i - first]) ||
+                special_block_begins_at(at + sizeof(*word));
     if (!ends)
       continue;
     add_block(translated, first, address, word, i + 1 - first);

@@ -23,7 +23,9 @@ struct guest {
   uint64_t *position; /* of the next execution, in the thread's buffer */
   const uint64_t *registers;
   uint64_t returns_to; /* where the innermost open call does; 1, no instruction's, for none */
+  const struct watched_access *watched; /* that it makes now; NULL for none (watched_accesses.c) */
   struct thread thread;
+  uint64_t status_before[2]; /* of a compare-and-swap: what it compares with */
   struct guest *next;
   unsigned vcpu;
   uint64_t kernel_id;

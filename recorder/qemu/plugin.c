@@ -30,6 +30,7 @@
 #include "special_blocks.h"
 #include "synchronisation.h"
 #include "thread_identity.h"
+#include "watched_accesses.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -95,8 +96,14 @@ static void on_death(int signal) {
   bool are_stopped = dumps_core(signal);
   if (!are_stopped)
     engine_stop_others();
-  if (the_guest != NULL)
-    interrupt_block(&the_guest->thread, engine_program_counter(the_guest->vcpu));
+  if (the_guest != NULL) {
+    /* Other signals come between two blocks. */
+    bool is_fault = signal != SIGABRT && signal != SIGQUIT && dumps_core(signal);
+    uint64_t stopped_at = is_fault ? engine_program_counter(the_guest->vcpu) : 0;
+    watched_access_settle(the_guest, stopped_at);
+    if (is_fault)
+      interrupt_block(&the_guest->thread, stopped_at);
+  }
   finish();
   if (!are_stopped)
     engine_go_on();

@@ -9,6 +9,7 @@
 #include "record_format.h"
 #include "region_of_interest.h"
 #include "synchronisation.h"
+#include "watched_accesses.h"
 
 #include <signal.h>
 #include <string.h>
@@ -202,11 +203,15 @@ static bool is_entered_by_signal(const struct guest *guest, siginfo_t *informati
 static void begin_handler(struct guest *guest) {
   siginfo_t information;
   uint64_t interrupted;
-  if (!is_entered_by_signal(guest, &information, &interrupted))
+  if (!is_entered_by_signal(guest, &information, &interrupted)) {
+    watched_access_settle(guest, NO_ADDRESS);
     return;
+  }
   /* Other signals come between two blocks. */
   int number = (int)guest_register(guest, 0);
-  if (is_fault(number, &information))
+  bool has_faulted = is_fault(number, &information);
+  watched_access_settle(guest, has_faulted ? interrupted : NO_ADDRESS);
+  if (has_faulted)
     interrupt_block(&guest->thread, interrupted);
   if (!guest->thread.is_recorded)
     return;
@@ -240,12 +245,14 @@ void special_block_handler_returns(struct guest *guest) {
 }
 
 void special_block_begins(struct guest *guest, const struct plan *plan) {
+  if (plan->may_be_handler)
+    begin_handler(guest);
+  else
+    watched_access_settle(guest, plan->may_be_second_try ? plan->address : NO_ADDRESS);
   if (plan->address == guest->returns_to)
     end_calls(guest, plan->address);
   if (plan->may_be_second_try)
     interrupt_block(&guest->thread, plan->address);
-  if (plan->may_be_handler)
-    begin_handler(guest);
   if (plan->region != 0)
     pass_region(guest, plan->region);
   if (plan->function != NULL)

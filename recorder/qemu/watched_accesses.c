@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watched_accesses.h"
+
+#include "platform.h"
+#include "polled_words.h"
+#include "selected_memory.h"
+#include "values.h"
+#include "write_order.h"
+
+#include <string.h>
+
+#define FIELD(word, high, low) ((word) >> (low) & ((1u << ((high) - (low) + 1)) - 1))
+#define FILTER_BYTES 65536u
+
+struct watched_access {
+  const struct plan *plan;
+  uint64_t pc;
+  const struct slot *slot;
+  uint32_t index;
+  uint32_t word;
+  struct a64_access access;
+  struct write_place place; /* where it writes, and values are kept */
+  bool has_place;
+  bool orders;  /* it takes its place in the order of writes */
+  bool updates; /* it reads and writes in one step, or may fail to write */
+  bool polls;   /* it is known to read a word that threads poll */
+  bool stores;  /* it may store to one */
+  bool is_known;
+  bool has_end; /* something is called behind it in its own translation block */
+};
+
+/* The register that says whether, or of what, a conditional write has been made. */
+static unsigned status_register(uint32_t word) { return FIELD(word, 20, 16); }
+
+static bool is_compare_and_swap(const struct a64_access *access, uint32_t word) {
+  return access->kind == SLOT_UPDATE && FIELD(word, 29, 24) == 8;
+}
+
+static bool is_pair_of_registers(uint32_t word) { return FIELD(word, 23, 23) == 0; }
+
+/* Two registers, of which the second is only one of a pair's. */
+static void read_status(const struct guest *guest, uint32_t word, uint64_t status[2]) {
+  unsigned number = status_register(word);
+  guest_wants_registers(guest, 1u << number | 1u << ((number + 1) & 31));
+  for (unsigned i = 0; i < 2; i++)
+    status[i] = number + i >= 31 ? 0 : guest_register(guest, number + i);
+}
+
+static uint64_t mask_of(uint32_t bytes) {
+  return bytes >= 8 ? UINT64_MAX : ((uint64_t)1 << 8 * bytes) - 1;
+}
+
+static bool has_happened(const struct guest *guest, const struct watched_access *watched) {
+  const struct a64_access *access = &watched->access;
+  uint64_t status[2];
+  if (!access->is_exclusive && !is_compare_and_swap(access, watched->word))
+    return true;
+  read_status(guest, watched->word, status);
+  if (access->is_exclusive)
+    return status[0] == 0;
+  bool has_pair = is_pair_of_registers(watched->word);
+  uint64_t mask = mask_of(has_pair ? access->bytes / 2u : access->bytes);
+  return ((status[0] ^ guest->status_before[0]) & mask) == 0 &&
+         (!has_pair || ((status[1] ^ guest->status_before[1]) & mask) == 0);
+}
+
+static uint64_t address_of(const struct guest *guest, const struct watched_access *watched) {
+  const uint64_t *execution = guest->position - watched->plan->raw_words;
+  return execution[watched->slot->raw] + (uint64_t)watched->slot->displacement;
+}
+
+/* Whether QEMU can make it with the other threads running. Those that wait in the recorder for this
+ * one could not be stopped. */
+static bool runs_beside_others(const struct watched_access *watched, uint64_t address) {
+  bool is_in_one_step = watched->access.kind == SLOT_UPDATE || watched->access.is_exclusive;
+  return !is_in_one_step || (watched->access.bytes <= 8 && address % watched->access.bytes == 0);
+}
+
+static void begin(unsigned vcpu, void *user_data) {
+  const struct watched_access *watched = user_data;
+  struct guest *guest = the_guest;
+  struct thread *thread = &guest->thread;
+  (void)vcpu;
+  uint64_t address = address_of(guest, watched);
+  bool stores =
+      watched->stores && (watched->is_known || polled_words_filter()[address % FILTER_BYTES] != 0);
+  if (!watched->orders && !watched->has_place && !stores && !watched->polls)
+    return;
+  bool may_wait = watched->has_end && runs_beside_others(watched, address);
+  if (watched->orders)
+    write_order_before(thread, watched->plan->id, watched->index, may_wait);
+  if (stores && watched->updates && may_wait)
+    polled_words_before_update(thread, watched->plan->id, watched->index, watched->pc);
+  else if (stores)
+    polled_words_before_store(thread, watched->plan->id, watched->index, watched->pc);
+  if (stores && !may_wait)
+    polled_words_end(thread);
+  if (watched->has_place && is_compare_and_swap(&watched->access, watched->word))
+    read_status(guest, watched->word, guest->status_before);
+  guest->watched = watched;
+}
+
+static void complete(struct guest *guest) {
+  const struct watched_access *watched = guest->watched;
+  struct thread *thread = &guest->thread;
+  guest->watched = NULL;
+  if (watched->polls)
+    polled_words_after_load(thread, watched->plan->id, watched->index);
+  else if (watched->updates)
+    polled_words_after_update(thread, watched->plan->id);
+  else
+    polled_words_end(thread);
+  if (watched->has_place)
+    values_after_write(thread, &watched->place, has_happened(guest, watched));
+  else
+    write_order_end(thread);
+}
+
+static void end(unsigned vcpu, void *user_data) {
+  (void)vcpu, (void)user_data;
+  if (the_guest->watched != NULL)
+    complete(the_guest);
+}
+
+void watched_access_settle(struct guest *guest, uint64_t stopped_at) {
+  const struct watched_access *watched = guest->watched;
+  if (watched == NULL)
+    return;
+  if (watched->pc != stopped_at) {
+    complete(guest);
+    return;
+  }
+  guest->watched = NULL;
+  polled_words_end(&guest->thread);
+  write_order_end(&guest->thread);
+}
+
+static bool writes(const struct a64_access *access) {
+  return access->kind == SLOT_STORE || access->kind == SLOT_UPDATE;
+}
+
+bool watched_access_ends_block(uint32_t word) {
+  struct a64_access access;
+  return write_order_is_kept && a64_access_of(word, &access) &&
+         (writes(&access) || access.kind == SLOT_FLUSH);
+}
+
+static const struct slot *slot_at(const struct plan *plan, uint32_t index) {
+  const struct block *block = code_table_get(plan->id);
+  for (uint32_t i = 0; i < block->slots; i++) {
+    if (block->slot[i].instruction == index)
+      return &block->slot[i];
+  }
+  return NULL;
+}
+
+/* Words that threads poll have up to eight bytes, and are set from general-purpose registers. */
+static bool may_be_polled(const struct a64_access *access, uint32_t word) {
+  bool is_of_vector = FIELD(word, 26, 26) != 0;
+  bool is_maintenance = access->kind == SLOT_STORE && access->is_aligned;
+  return access->bytes <= 8 && !is_of_vector && !is_maintenance;
+}
+
+void watched_access_translate(const struct plan *plan, uint32_t index, uint32_t word,
+                              struct qemu_plugin_insn *instruction, struct qemu_plugin_insn *next) {
+  struct watched_access watched = {
+      .plan = plan, .pc = plan->address + 4 * index, .index = index, .word = word};
+  if ((!values_are_recorded && !polled_words_are_watched) || !a64_access_of(word, &watched.access))
+    return;
+  const struct a64_access *access = &watched.access;
+  watched.slot = slot_at(plan, index);
+  watched.is_known = polled_words_are_watched && polled_words_know(watched.pc);
+  watched.orders = write_order_is_kept && (writes(access) || access->kind == SLOT_FLUSH);
+  watched.has_place =
+      values_are_recorded && values_find_write(plan->id, index, false, &watched.place);
+  watched.updates = access->kind == SLOT_UPDATE || access->is_exclusive;
+  watched.stores = polled_words_are_watched && writes(access) && may_be_polled(access, word);
+  watched.polls = watched.is_known && access->kind == SLOT_LOAD && may_be_polled(access, word);
+  if (!watched.orders && !watched.has_place && !watched.stores && !watched.polls)
+    return;
+  bool wants_end =
+      watched.orders || watched.has_place || watched.updates || watched.polls || watched.is_known;
+  watched.has_end = wants_end && next != NULL;
+  struct watched_access *kept = platform_allocate(sizeof(*kept));
+  *kept = watched;
+  qemu_plugin_register_vcpu_insn_exec_cb(instruction, begin, CALLBACK_READS_REGISTERS, kept);
+  if (watched.has_end)
+    qemu_plugin_register_vcpu_insn_exec_cb(next, end, CALLBACK_READS_REGISTERS, NULL);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done around single accesses, beside keeping their addresses: writes are put in order and
+ * their values kept (--values), and from the second thread on, stores to words that threads poll
+ * and the reads that poll them get their places in the process clock. */
+#ifndef WATCHED_ACCESSES_H
+#define WATCHED_ACCESSES_H
+
+#include "guest.h"
+#include "plan.h"
+#include "plugin_api.h"
+
+/* Whether the instruction has to be the last one of its block. */
+bool watched_access_ends_block(uint32_t word);
+
+/* An instruction of a block that is translated. `next` is the one behind it, NULL where the
+ * translation block ends with it. To be called behind what takes its address, and before anything
+ * is asked for at `next`. */
+void watched_access_translate(const struct plan *plan, uint32_t index, uint32_t word,
+                              struct qemu_plugin_insn *instruction, struct qemu_plugin_insn *next);
+
+/* Ends the access that the thread was about to make last, if it has not ended: it has been made; or
+ * the thread has stopped before the instruction at `stopped_at`, which may be the access. */
+void watched_access_settle(struct guest *guest, uint64_t stopped_at);
+
+#endif
