@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Behind the general-purpose registers. */
+#define FIRST_VECTOR 16u
+
 /* The stack pointer is left out: where a loop's addresses repeat, it does. */
 static uint64_t place_of(reg_id_t reg) {
   if (reg_is_gpr(reg)) {
@@ -12,11 +15,11 @@ static uint64_t place_of(reg_id_t reg) {
     return full == DR_REG_XSP ? 0 : 1ull << (full - DR_REG_START_GPR);
   }
   if (reg >= DR_REG_START_XMM && reg <= DR_REG_STOP_XMM)
-    return 1ull << (FLOW_VECTORS + (reg - DR_REG_START_XMM) % 32);
+    return 1ull << (FIRST_VECTOR + (reg - DR_REG_START_XMM) % 32);
   if (reg >= DR_REG_START_YMM && reg <= DR_REG_STOP_YMM)
-    return 1ull << (FLOW_VECTORS + (reg - DR_REG_START_YMM) % 32);
+    return 1ull << (FIRST_VECTOR + (reg - DR_REG_START_YMM) % 32);
   if (reg >= DR_REG_START_ZMM && reg <= DR_REG_STOP_ZMM)
-    return 1ull << (FLOW_VECTORS + (reg - DR_REG_START_ZMM) % 32);
+    return 1ull << (FIRST_VECTOR + (reg - DR_REG_START_ZMM) % 32);
   return 0;
 }
 

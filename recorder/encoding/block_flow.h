@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-/* Places that hold values: the general-purpose registers, the vector registers, the flags. */
-#define FLOW_VECTORS 16u
-#define FLOW_FLAGS 48u
-#define FLOW_REGISTERS 49u
+/* Places that hold values: general-purpose and vector registers, in the order that the recorder
+ * gives them, and the flags. */
+#define FLOW_FLAGS 63u
+#define FLOW_REGISTERS 64u
 
 enum flow_kind {
   FLOW_COMPUTES,    /* every result is made of every input */

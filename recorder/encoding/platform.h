@@ -37,8 +37,8 @@ bool platform_owns(const void *address);
 /* A mapping as /proc/self/maps has it: what that does not say of the program's, which an engine may
  * keep under no name. */
 void platform_complete_mapping(struct kernel_map *map);
-/* Narrows a mapping, as the kernel shows it, to the one that the program has made around the address:
- * neighbours are shown as one. */
+/* Narrows a mapping, as the kernel shows it, to the one that the program has made around the
+ * address: neighbours are shown as one. */
 void platform_narrow_mapping(uint64_t address, uint64_t *start, uint64_t *end);
 /* The program must not change the mappings in [start, end): they are the recorder's for good. */
 void platform_keep_mapped(uint64_t start, uint64_t end);

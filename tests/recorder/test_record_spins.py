@@ -7,6 +7,7 @@ from recorder_programs import Recorder
 import record_format as rf
 
 BEGIN, END = bytes.fromhex("0f1f840001004350"), bytes.fromhex("0f1f840002004350")
+COUNTED_INSTRUCTIONS = 6  # of a round that its count ends
 
 
 def between_markers(record: rf.Record) -> list[list[rf.Execution | rf.Event]]:
@@ -64,4 +65,4 @@ def test_waiting_is_left_out_and_counting_is_not(recorder: Recorder) -> None:
         assert len([item for item in region if isinstance(item, rf.Execution)]) >= rounds
     # What polls and is ended by its own count is said; what ends the other loop is no word at all.
     polled = sum(event.instructions for event in record.events(0, "polling"))
-    assert 0.99 * 5000 * 6 <= polled < 100000
+    assert 0.99 * 5000 * COUNTED_INSTRUCTIONS <= polled < 100000
