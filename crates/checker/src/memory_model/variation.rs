@@ -78,7 +78,7 @@ const LONG: u32 = 3000;
 /// Keys of machines that do not change what is guaranteed, with values that are worth trying.
 fn alternatives() -> Vec<(&'static str, Vec<Value>)> {
     vec![
-        ("core.clwb_leaves", vec![json!("exclusive"), json!("shared")]),
+        ("core.clwb_leaves", vec![json!("exclusive"), json!("shared"), json!("invalid")]),
         ("core.flushes_in_flight", vec![json!(1), json!(2), json!(10)]),
         ("core.prefetch_for_ownership", vec![json!(true), json!(false)]),
         ("core.clflush_order", vec![json!("stores"), json!("full_fence")]),

@@ -58,8 +58,8 @@ pub struct HierarchyConfig {
     pub flushes_end_at_bus: bool,
     /// Whether the point of coherence is no bus but the persistent domain, so that all flushes reach that.
     pub coherence_is_persistent: bool,
-    /// The state of a core's dirty copy after a flush that does not invalidate.
-    pub cleaned: State,
+    /// The state of a core's dirty copy after a flush that does not invalidate; `None` if such a flush invalidates too.
+    pub cleaned: Option<State>,
 }
 
 /// The caches of a host.
@@ -82,7 +82,7 @@ pub struct Hierarchy {
     bus_round_trip: u64,
     flushes_end_at_bus: bool,
     coherence_is_persistent: bool,
-    cleaned: State,
+    cleaned: Option<State>,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
     blocked_writes: VecDeque<BlockedWrite>,

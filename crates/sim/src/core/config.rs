@@ -259,6 +259,8 @@ pub enum CleanedLine {
     Exclusive,
     /// To read it: the next store to it asks for it again. What gem5's classic caches do.
     Shared,
+    /// None: the line leaves the caches, as with `clflushopt`. What Intel's Cascade Lake does.
+    Invalid,
 }
 
 /// The ordering of `clflush`.

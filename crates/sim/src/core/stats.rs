@@ -46,6 +46,8 @@ pub struct CoreStats {
     pub atomics: u64,
     /// Non-temporal stores.
     pub non_temporal_stores: u64,
+    /// Fences, locked instructions and flushes that completed only as the oldest micro-operation of the reorder buffer.
+    pub non_speculative: u64,
     /// From a fence or locked instruction being the oldest of its core to every store and flush before it having taken
     /// effect; one sample for each that waited at all.
     pub fence_stall: Histogram,
@@ -100,6 +102,7 @@ impl CoreStats {
             ("fences", counter(self.fences)),
             ("atomics", counter(self.atomics)),
             ("non_temporal_stores", counter(self.non_temporal_stores)),
+            ("non_speculative", counter(self.non_speculative)),
             ("fence_stall", StatsNode::histogram(&self.fence_stall)),
             ("clflush_stall", StatsNode::histogram(&self.clflush_stall)),
             ("system_calls", counter(self.system_calls)),

@@ -298,6 +298,7 @@ impl Core {
         let alone = self.last_commit.cycle.max(self.rob.entry(entry.slot).ready) + 1;
         self.count_fence_stall(entry, FenceWait { alone, turn, ends: ordered }, env);
         self.stats.atomics += 1;
+        self.stats.non_speculative += 1;
         self.complete(entry.slot, cycle);
         Some(cycle)
     }
@@ -460,6 +461,7 @@ impl Core {
         self.combining.holding = None;
         self.stats.clflush_stall.record(self.timing.period * (cycle - turn));
         self.note_hold(entry, turn, cycle, env);
+        self.stats.non_speculative += u64::from(is_fence);
         if is_fence {
             if let Some(sites) = &mut env.sites {
                 sites.fence(env.core, entry.instruction, FenceWait { alone: turn, turn: cycle, ends: cycle });
@@ -534,6 +536,7 @@ impl Core {
         let turn = self.turn_of_oldest(entry)?;
         let cycle = self.when_awaited(fence, turn, env)? + u64::from(self.config.fence_cycles);
         let alone = self.last_commit.cycle.max(self.rob.entry(entry.slot).ready) + 1;
+        self.stats.non_speculative += 1;
         self.stats.fences += 1;
         self.count_fence_stall(entry, FenceWait { alone, turn, ends: cycle }, env);
         self.complete(entry.slot, cycle);

@@ -55,8 +55,9 @@ impl Socket {
             flushes_end_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
             coherence_is_persistent: config.core.point_of_coherence == PointOfCoherence::Persistent,
             cleaned: match config.core.clwb_leaves {
-                CleanedLine::Exclusive => State::Exclusive,
-                CleanedLine::Shared => State::Shared,
+                CleanedLine::Exclusive => Some(State::Exclusive),
+                CleanedLine::Shared => Some(State::Shared),
+                CleanedLine::Invalid => None,
             },
         });
         Socket {

@@ -115,5 +115,4 @@ def _count(runs: Cells, one: Benchmark, name: str) -> Value:
 
 
 def _stalls(runs: Cells, one: Benchmark) -> Value:
-    found = [_count(runs, one, f"{name}.count") for name in ("fence_stall", "clflush_stall")]
-    return None if None in found else sum(value for value in found if value is not None)
+    return _count(runs, one, "non_speculative")

@@ -2,6 +2,7 @@
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::array::{Line, State};
+use crate::isa::micro_op::Flush;
 use crate::line::{LineAddress, Version};
 
 /// A modified line that had to leave all caches, and is to be written to memory.
@@ -235,20 +236,26 @@ impl Hierarchy {
         (newest, snooped)
     }
 
+    /// Whether a line stays in the caches that `flush` writes back.
+    pub(super) fn keeps_line(&self, flush: Flush) -> bool {
+        !flush.invalidates() && self.cleaned.is_some()
+    }
+
     /// Brings what a core has that is newer into the last level; the core keeps its copy, clean.
     fn clean_core(&mut self, core: usize, line: LineAddress) {
+        let cleaned = self.cleaned.expect("a line that stays");
         let Some((version, stored)) = self.newest_modified(core, line) else { return };
         let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
         for array in private.chain([&mut self.l1d[core]]) {
             // Levels below the one that was Modified have been left behind; all are now what memory will hold.
             if let Some(copy) = array.get_mut(line) {
-                copy.state = self.cleaned;
+                copy.state = cleaned;
                 copy.update(version, stored);
             }
         }
         let last = self.shared.len() - 1;
         if let Some(entry) = self.shared[last].array.get_mut(line) {
-            entry.is_owned &= self.cleaned != State::Shared;
+            entry.is_owned &= cleaned != State::Shared;
         }
         self.store_in_last(line, version, stored);
     }

@@ -72,7 +72,7 @@ impl Hierarchy {
 
     /// Flushes a line at once and without time.
     pub fn flush_functionally(&mut self, line: LineAddress, flush: Flush) {
-        if let (Some((version, _)), _) = self.collect(line, None, !flush.invalidates()) {
+        if let (Some((version, _)), _) = self.collect(line, None, self.keeps_line(flush)) {
             self.write_functionally(line, version, Cause::Flush, 0);
         }
     }

@@ -98,7 +98,7 @@ impl Hierarchy {
             self.blocked_writes.push_back(BlockedWrite::Flush { by, line, flush, arrived });
             return None;
         }
-        let (newest, snooped) = self.collect(line, Some(by.core), !flush.invalidates());
+        let (newest, snooped) = self.collect(line, Some(by.core), self.keeps_line(flush));
         let reaches_memory = flush.reaches() == Reach::Persistence || self.coherence_is_persistent;
         let ends_at_bus = self.flushes_end_at_bus || !reaches_memory;
         let bus = ends_at_bus.then_some(self.bus_round_trip);

@@ -62,7 +62,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         bus_round_trip: 0,
         flushes_end_at_bus: false,
         coherence_is_persistent: false,
-        cleaned: State::Exclusive,
+        cleaned: Some(State::Exclusive),
     }
 }
 

@@ -239,3 +239,28 @@ fn s321_a_line_that_clwb_wrote_back_may_be_written_again_or_has_to_be_asked_for(
         assert_eq!(bench.state(0, line(0)), Some(State::Exclusive));
     }
 }
+
+#[test]
+fn s322_a_clwb_that_evicts_leaves_nothing_and_the_next_access_goes_to_memory() {
+    let set = "core.clwb_leaves=\"invalid\"";
+    let mut bench = dirty(core_with(&[set], &[clwb(RBX, line(0))]), 1);
+    bench.end();
+    assert_eq!((bench.state(0, line(0)), bench.writes().len()), (None, 1));
+    let mut bench = dirty(core_with(&[set], &[clwb(RBX, line(0)), mfence(), store(RBX, RCX, line(0))]), 1);
+    bench.end();
+    assert_eq!(bench.reads().len(), 1);
+}
+
+#[test]
+fn s323_what_completes_only_as_the_oldest_is_counted() {
+    let flushes = [clflush(RBX, line(0)), clwb(RBX, line(1)), sfence(), mfence()];
+    for (sets, expected) in [
+        (&[][..], 1),
+        (&["core.sfence_order=\"oldest\""][..], 2),
+        (&["core.sfence_order=\"oldest\"", "core.clflush_order=\"full_fence\""][..], 3),
+    ] {
+        let mut bench = core_with(sets, &flushes);
+        bench.end();
+        assert_eq!(bench.core(0).non_speculative, expected, "{sets:?}");
+    }
+}
