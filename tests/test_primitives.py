@@ -287,8 +287,9 @@ class Exploration:
         options: list[object],
         bounds: tuple[object, ...] = (),
         checker: Path | None = None,
+        machine: str = "pcs-table1",
     ) -> None:
-        own = ["crash", "pcs-table1", "--pm", "file:pool", "--out", "found", "--quiet", *bounds]
+        own = ["crash", machine, "--pm", "file:pool", "--out", "found", "--quiet", *bounds]
         check = ["--check", f"{checker or program} --recover --file {{image}}"]
         program_options = ["--", program, *options, "--file", "pool"]
         self.done = fencepost(*own, *check, *program_options, cwd=folder)
@@ -355,6 +356,33 @@ def test_operations_with_and_without_a_log_survive_side_by_side(
         folder.mkdir()
         options = [*combination(structure, "clwb", log, "hybrid"), "--log-percent", percent]
         assert_survives(explore(fencepost, folder, structure, *options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", ("bst", "queue"))
+def test_of_small_sets_no_image_is_left_out(
+    fencepost: Fencepost, tmp_path: Path, structure: str, log: str
+) -> None:
+    options = combination(structure, "clwb", log, "hybrid")
+    bounds = ("--images", 4096, "--reads")
+    exploration = Exploration(fencepost, tmp_path, BUILT / structure, options, bounds)
+    assert_survives(exploration)
+    assert exploration.result["counts"]["bounded_instants"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_slow_fabric_without_a_persist_buffer_loses_nothing(
+    fencepost: Fencepost, tmp_path: Path, structure: str, log: str
+) -> None:
+    options = combination(structure, "clwb", log, "hybrid")
+    program = BUILT / structure
+    own = Exploration(
+        fencepost, tmp_path, program, options, ("--scheme", "nopb"), machine="pcs-table1-4sw"
+    )
+    assert_survives(own)
 
 
 @pytest.mark.slow

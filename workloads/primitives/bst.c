@@ -11,10 +11,10 @@
 #ifdef PARALLEL
 #define PROGRAM "bst_p"
 #define THREADS_MAX 64
-enum { SUBTREES = 64 };
+enum { SUBTREES_MIN = 2, SUBTREES_MAX = 16, SUBTREE_KEYS_MIN = 24 };
 #else
 #define PROGRAM "bst"
-enum { SUBTREES = 1 };
+enum { SUBTREES_MIN = 1, SUBTREES_MAX = 1, SUBTREE_KEYS_MIN = 1 };
 #endif
 
 #include "keyed.h"
@@ -33,12 +33,17 @@ struct place {
   uint64_t node; // 0: the key is not there
 };
 
+static uint64_t subtree_count(const struct set *set) {
+  uint64_t count = set->keys / SUBTREE_KEYS_MIN;
+  return count < SUBTREES_MIN ? SUBTREES_MIN : count > SUBTREES_MAX ? SUBTREES_MAX : count;
+}
+
 static uint64_t subtree_of(const struct set *set, uint64_t key) {
-  return key * SUBTREES / set->keys;
+  return key * subtree_count(set) / set->keys;
 }
 
 #ifdef PARALLEL
-static pthread_rwlock_t locks[SUBTREES];
+static pthread_rwlock_t locks[SUBTREES_MAX];
 
 // In ascending order, so that no two threads wait for each other.
 static void lock_keys(struct set *set, uint64_t first, uint64_t second, bool is_read) {
@@ -61,7 +66,7 @@ static void unlock_keys(struct set *set, uint64_t first, uint64_t second) {
 }
 
 static void prepare_locks(void) {
-  for (size_t i = 0; i < SUBTREES; i++)
+  for (size_t i = 0; i < SUBTREES_MAX; i++)
     pthread_rwlock_init(&locks[i], NULL);
 }
 #else
@@ -69,8 +74,7 @@ static void prepare_locks(void) {}
 #endif
 
 static size_t structure_bytes(const struct set *set) {
-  (void)set;
-  return SUBTREES * sizeof(struct root);
+  return subtree_count(set) * sizeof(struct root);
 }
 
 static uint64_t entry_of(const struct set *set, const struct worker *worker, uint64_t node) {
@@ -161,7 +165,7 @@ static void repair(const struct set *set, uint64_t index, uint64_t depth) {
 }
 
 static void repair_structure(struct set *set) {
-  for (size_t i = 0; i < SUBTREES; i++)
+  for (size_t i = 0; i < subtree_count(set); i++)
     repair(set, ((struct root *)set->structure)[i].link, 0);
 }
 
@@ -180,10 +184,11 @@ static void walk(const struct set *set, struct contents *contents, uint64_t inde
 }
 
 static void walk_structure(const struct set *set, struct contents *contents) {
-  for (uint64_t i = 0; i < SUBTREES; i++) {
+  uint64_t count = subtree_count(set);
+  for (uint64_t i = 0; i < count; i++) {
     const struct root *root = (const struct root *)set->structure + i;
-    uint64_t low = (i * set->keys + SUBTREES - 1) / SUBTREES;
-    uint64_t high = ((i + 1) * set->keys + SUBTREES - 1) / SUBTREES;
+    uint64_t low = (i * set->keys + count - 1) / count;
+    uint64_t high = ((i + 1) * set->keys + count - 1) / count;
     saw_stamp(set, contents, root->stamp);
     walk(set, contents, root->link, low, high);
   }
