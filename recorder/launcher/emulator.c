@@ -110,8 +110,8 @@ static void try_out(const struct emulator *emulator) {
   line = line == NULL ? output : line + strlen("fencepost: recorder: ");
   line[strcspn(line, "\n")] = '\0';
   fail(EXIT_WRONG_OPTIONS,
-       "%s (%s) cannot be used for recording: %s; put Debian 12's, or version 9 or newer, first on "
-       "the PATH",
+       "%s (%s) cannot be used for recording: %s; put version 7.2 as Debian 12 has it, or "
+       "9 or newer built with plugins, first on the PATH",
        emulator->path, emulator->engine, line[0] == '\0' ? "it ended without a word" : line);
 }
 

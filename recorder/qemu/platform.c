@@ -9,6 +9,7 @@
 #include "guest_mappings.h"
 #include "guest_modules.h"
 #include "kernel_maps.h"
+#include "recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,11 +127,27 @@ ptrdiff_t platform_read_file(int file, void *bytes, size_t count) {
   return read(file, bytes, count);
 }
 
+/* The program has closed all descriptors that there may be. The record has this one again; false
+ * where that is impossible. */
+static bool open_record_again(int file) {
+  char path[RECORD_PATH_BYTES];
+  recording_path(path);
+  int opened = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  bool is_open = opened >= 0 && dup3(opened, file, O_CLOEXEC) == file;
+  if (opened >= 0)
+    close(opened);
+  errno = EBADF;
+  return is_open;
+}
+
 ptrdiff_t platform_write_file(int file, const void *bytes, size_t count) {
   ssize_t written;
-  do
+  bool is_open = true;
+  do {
     written = write(file, bytes, count);
-  while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EBADF)
+      is_open = open_record_again(file);
+  } while (written < 0 && (errno == EINTR || (errno == EBADF && is_open)));
   return written < 0 ? -errno : written;
 }
 

@@ -93,8 +93,7 @@ static void on_death(int signal) {
   if (process_id_of_caller() != recording.process)
     return;
   /* It stops them itself before it writes a core, and would wait for itself. */
-  bool are_stopped = dumps_core(signal);
-  if (!are_stopped)
+  if (!dumps_core(signal))
     engine_stop_others();
   if (the_guest != NULL) {
     /* Other signals come between two blocks. */
@@ -105,8 +104,7 @@ static void on_death(int signal) {
       interrupt_block(&the_guest->thread, stopped_at);
   }
   finish();
-  if (!are_stopped)
-    engine_go_on();
+  /* They stay where they are until the signal has ended them. */
 }
 
 static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {

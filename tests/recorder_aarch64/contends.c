@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads update words in every way at the same time, between markers: 16 bytes at once among them, where an
- * emulator may have to stop the other thread. What each of them
- * executes does not depend on the other. Prints where the words are. */
+/* Two threads update words in every way at the same time, between markers: 16 bytes at once among
+ * them, where an emulator may have to stop the other thread. What each of them executes does not
+ * depend on the other. Prints where the words are. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -110,6 +110,14 @@ def test_children_are_refused(recorder: Recorder) -> None:
     assert "--children" in refused(recorder, "--children", program)
 
 
+def test_a_program_that_closes_all_descriptors_is_recorded(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("closes", "-O1", "-static"))
+    assert (run.returncode, run.stderr) == (0, "")
+    record = run.load()
+    assert record.is_sealed
+    assert record.instructions > 3 * 3_000_000 * 5
+
+
 def test_children_run_on_unrecorded(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("interrupts", "-O1"))
     assert (run.returncode, run.stdout) == (0, "100\n")
