@@ -110,11 +110,11 @@ python-tests-b:
 	$(BIN)/pytest tests/test_[!a-o]*.py -m "not slow"
 
 recorder-tests:
-	$(BIN)/pytest tests/recorder
+	$(BIN)/pytest tests/recorder tests/recorder_aarch64
 
 # What `make test` leaves out. The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 slow-tests: setup
-	$(BIN)/pytest --ignore=tests/recorder -m slow
+	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 -m slow
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
 
 # --- lint ----------------------------------------------------------------------------------

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ISA_X86_64 "x86-64"
+#define ISA_AARCH64 "aarch64"
+
 struct info {
   const char *isa, *engine;
   const char *program;

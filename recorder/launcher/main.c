@@ -7,6 +7,7 @@
 #include "emulator.h"
 #include "ending.h"
 #include "record_file.h"
+#include "record_info.h"
 #include "recorded_process.h"
 #include "unrecorded.h"
 
@@ -70,7 +71,7 @@ int main(int argc, char **argv) {
   if (program.machine == MACHINE_AARCH64)
     emulator_find(&emulator, &arguments, &program);
   copy_option(control->isa, sizeof(control->isa), "the instruction set's name",
-              program.machine == MACHINE_AARCH64 ? "aarch64" : "x86-64");
+              program.machine == MACHINE_AARCH64 ? ISA_AARCH64 : ISA_X86_64);
   copy_option(control->engine, sizeof(control->engine), "the engine's name",
               program.machine == MACHINE_AARCH64 ? emulator.engine : "DynamoRIO " ENGINE_VERSION);
   record_file_create(&file, &arguments, &program, control);

@@ -2,6 +2,7 @@
 #include "unrecorded.h"
 
 #include "complaint.h"
+#include "record_info.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +39,8 @@ void unrecorded_say(const struct control_area *control) {
              CONTROL_NAME_BYTES - 1, name_of(&control->unrecorded[count]));
   }
   if (count != 0)
-    complain("%s%u child process%s not recorded (%s); --children records children too",
+    complain("%s%u child process%s not recorded (%s)%s",
              count == CONTROL_UNRECORDED_MAX ? "at least " : "", count,
-             count == 1 ? " was" : "es were", listed);
+             count == 1 ? " was" : "es were", listed,
+             strcmp(control->isa, ISA_AARCH64) == 0 ? "" : "; --children records children too");
 }
