@@ -70,7 +70,8 @@ struct control_area {
   char record_path[CONTROL_PATH_BYTES];  /* absolute; of the first process */
   char child_prefix[CONTROL_PATH_BYTES]; /* absolute; a child's id and the suffix follow */
   char child_suffix[CONTROL_PATH_BYTES];
-  char isa[CONTROL_WORD_BYTES]; /* as the record names them */
+  char program[CONTROL_PATH_BYTES]; /* as it is started */
+  char isa[CONTROL_WORD_BYTES];     /* as the record names them */
   char engine[CONTROL_WORD_BYTES];
   char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */

@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
     children_adopt();
   if (program.machine == MACHINE_AARCH64)
     emulator_find(&emulator, &arguments, &program);
+  copy_option(control->program, sizeof(control->program), "the program's path", program.path);
   copy_option(control->isa, sizeof(control->isa), "the instruction set's name",
               program.machine == MACHINE_AARCH64 ? ISA_AARCH64 : ISA_X86_64);
   copy_option(control->engine, sizeof(control->engine), "the engine's name",

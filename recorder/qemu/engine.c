@@ -275,15 +275,14 @@ bool engine_has_page(uint64_t address, int *protection) {
   return (flags & PAGE_VALID) != 0;
 }
 
-void engine_stop_others(void) {
-  if (engine.start_exclusive != NULL)
-    engine.start_exclusive();
+bool engine_stop_others(void) {
+  if (engine.start_exclusive == NULL || engine.end_exclusive == NULL)
+    return false;
+  engine.start_exclusive();
+  return true;
 }
 
-void engine_go_on(void) {
-  if (engine.end_exclusive != NULL)
-    engine.end_exclusive();
-}
+void engine_go_on(void) { engine.end_exclusive(); }
 
 bool engine_renew_all(unsigned vcpu) {
   if (engine.tb_flush == NULL || engine.get_cpu == NULL)

@@ -30,8 +30,8 @@ uint64_t engine_program_counter(unsigned vcpu);
 bool engine_knows_pages(void);
 bool engine_has_page(uint64_t address, int *protection);
 
-/* No virtual processor executes code between the two. */
-void engine_stop_others(void);
+/* No virtual processor executes code between the two; false where this engine cannot do that. */
+bool engine_stop_others(void);
 void engine_go_on(void);
 
 /* Makes code anew: all of it soon, or what came of the instruction at `address`. False where this

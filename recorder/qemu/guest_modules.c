@@ -26,17 +26,11 @@ static struct {
   char program[PATH_MAX];
 } modules;
 
-/* Of the plugin interface; the caller owns what it gives. */
-const char *qemu_plugin_path_to_binary(void);
-
 void guest_modules_init(void) { modules.lock = platform_mutex_create(); }
 
 const char *guest_program_path(void) {
-  if (modules.program[0] == '\0') {
-    const char *path = qemu_plugin_path_to_binary();
-    if (path == NULL || realpath(path, modules.program) == NULL)
-      modules.program[0] = '\0';
-  }
+  if (modules.program[0] == '\0' && realpath(recording.area->program, modules.program) == NULL)
+    modules.program[0] = '\0';
   return modules.program;
 }
 

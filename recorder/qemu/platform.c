@@ -221,7 +221,8 @@ void platform_sleep_ms(uint32_t time_ms) {
 }
 
 void platform_visit_stopped_threads(void (*visit)(struct thread *thread)) {
-  engine_stop_others();
+  if (!engine_stop_others())
+    return;
   guests_visit_others(visit);
   engine_go_on();
 }

@@ -93,8 +93,7 @@ static void on_death(int signal) {
   if (process_id_of_caller() != recording.process)
     return;
   /* It stops them itself before it writes a core, and would wait for itself. */
-  if (!dumps_core(signal))
-    engine_stop_others();
+  bool are_stopped = dumps_core(signal) || engine_stop_others();
   if (the_guest != NULL) {
     /* Other signals come between two blocks. */
     bool is_fault = signal != SIGABRT && signal != SIGQUIT && dumps_core(signal);
@@ -103,8 +102,12 @@ static void on_death(int signal) {
     if (is_fault)
       interrupt_block(&the_guest->thread, stopped_at);
   }
-  finish();
-  /* They stay where they are until the signal has ended them. */
+  /* They stay where they are until the signal has ended them; where they run, their last buffers
+   * are lost. */
+  if (are_stopped)
+    finish();
+  else
+    guest_end();
 }
 
 static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
