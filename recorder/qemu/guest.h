@@ -32,7 +32,8 @@ struct guest {
   uint64_t thread_pointer; /* TPIDR_EL0 */
   uint32_t open_calls;
   struct open_call open_call[OPEN_CALLS_MAX];
-  uint32_t is_busy; /* in the recorder, outside of the program's code */
+  bool has_asked_to_end; /* the process */
+  uint32_t is_busy;      /* in the recorder, outside of the program's code */
 };
 
 extern __thread struct guest *the_guest __attribute__((tls_model("initial-exec")));

@@ -77,6 +77,7 @@ void guest_call_begins(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     *call = (struct system_call){.number = (int)number, .argument = {a1, a2, a3, a4, a5, a6}};
     if (number == A64_CLONE)
       note_creation(call);
+    guest->has_asked_to_end = number == A64_EXIT_GROUP;
     system_call_begins(thread, call);
   }
   if (number == A64_EXIT)

@@ -66,10 +66,28 @@ static void finish(void) {
     say_comparison();
 }
 
+/* A thread has met a fault where it stands at an instruction that accesses memory: other signals
+ * come between two blocks, which hardly ever begin with one that the block before has, too. */
+static void stop_at_fault(struct guest *guest) {
+  uint64_t stopped_at = engine_program_counter(guest->vcpu);
+  struct a64_access access;
+  uint32_t word;
+  size_t read;
+  bool is_fault = platform_read((const void *)(uintptr_t)stopped_at, sizeof(word), &word, &read) &&
+                  a64_access_of(word, &access);
+  watched_access_settle(guest, is_fault ? stopped_at : 0);
+  if (is_fault)
+    interrupt_block(&guest->thread, stopped_at);
+}
+
 static void on_process_end(qemu_plugin_id_t id, void *user_data) {
   (void)id, (void)user_data;
-  if (process_id_of_caller() == recording.process)
-    finish();
+  if (process_id_of_caller() != recording.process)
+    return;
+  /* QEMU 10 also ends so before it dies of a signal. */
+  if (the_guest != NULL && !the_guest->has_asked_to_end)
+    stop_at_fault(the_guest);
+  finish();
 }
 
 static bool dumps_core(int signal) {
