@@ -1,4 +1,5 @@
-//! Litmus tests as records: real instructions and the addresses that they access, as a recorder would have written them.
+//! Litmus tests as records: real instructions and the addresses that they access, as a recorder would have written
+//! them.
 //!
 //! Each thread of the test is a thread of the program, on a core of its own. They prepare the lines as the variation
 //! says, meet at a barrier, and run. A guard is recorded as taken: whether its load observed what it takes is looked at

@@ -51,8 +51,8 @@ impl PersistPolicy {
         self.mode == PersistMode::Sync && self.insert(thread, thread.micro_op)
     }
 
-    /// The same where `operation` is an atomic read-modify-write. Inside a synchronisation function it is a part of that
-    /// function's operation.
+    /// The same where `operation` is an atomic read-modify-write. Inside a synchronisation function it is a part of
+    /// that function's operation.
     #[inline]
     pub fn before_operation(&self, thread: &mut Thread, operation: Operation) -> bool {
         matches!(operation, Operation::Atomic(_)) && !thread.is_in_call && self.before_synchronisation(thread)

@@ -277,7 +277,8 @@ fn system_register(operand: &Operand) -> Option<u16> {
     }
 }
 
-/// Whether it is `cfinv`, `xaflag` or `axflag`: those with `op1` 0 and `op2` 0 to 2 of the writes to the processor state.
+/// Whether it is `cfinv`, `xaflag` or `axflag`: of the writes to the processor state those with `op1` 0 and `op2` 0 to
+/// 2.
 fn changes_flags_in_place(instruction: &Instruction) -> bool {
     matches!(instruction.operands[0], Operand::PstateField(0..=2))
 }
