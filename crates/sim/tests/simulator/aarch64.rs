@@ -153,6 +153,8 @@ fn inserted_persists_are_those_of_the_instruction_set() {
         simulation.log_persists();
         assert_eq!(promised(simulation), lines, "{flush}");
         let entry = run(&little, &[&format!("persist.aarch64_flush=\"{flush}\"")], options());
+        let warnings = entry["warnings"].as_array().expect("it is a list");
+        assert_eq!(warnings.len(), usize::from(lines == 0), "{warnings:?}");
         assert_eq!(entry["statistics"]["host0"]["core0"]["inserted_flushes"], 2, "{entry:#}");
         assert_eq!(entry["statistics"]["host0"]["core0"]["fences"], 2);
     }
