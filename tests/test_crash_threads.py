@@ -30,6 +30,7 @@ static atomic_uint turn;
 static unsigned plain_turn;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t next = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
 
 static void persist(volatile void *line) {
   __builtin_ia32_clflush((const void *)line);
@@ -77,6 +78,19 @@ static void *in_turns_by_condition(void *first) {
     plain_turn = number + 1;
     pthread_cond_broadcast(&next);
     pthread_mutex_unlock(&mutex);
+  }
+  return first;
+}
+
+/* One appends under a lock while the other is at the barrier already. */
+static void *in_turns_by_barrier(void *first) {
+  for (unsigned number = 0; number < TURNS; number++) {
+    if (number % 2 == (uintptr_t)first) {
+      pthread_mutex_lock(&mutex);
+      append(number);
+      pthread_mutex_unlock(&mutex);
+    }
+    pthread_barrier_wait(&barrier);
   }
   return first;
 }
@@ -132,14 +146,16 @@ int main(int count, char **values) {
   }
   void *(*work)(void *) = !strcmp(how, "in-turns")                ? in_turns
                           : !strcmp(how, "in-turns-by-condition") ? in_turns_by_condition
+                          : !strcmp(how, "in-turns-by-barrier")   ? in_turns_by_barrier
                                                                   : with_lock;
+  pthread_barrier_init(&barrier, 0, 2);
   pthread_create(&one, 0, work, (void *)0);
   pthread_create(&two, 0, work, (void *)1);
   return pthread_join(one, 0) || pthread_join(two, 0);
 }
 """
 
-WAYS = ["hands-over", "in-turns", "in-turns-by-condition", "with-lock"]
+WAYS = ["hands-over", "in-turns", "in-turns-by-condition", "in-turns-by-barrier", "with-lock"]
 
 
 @pytest.fixture(scope="session")

@@ -169,7 +169,8 @@ impl Host {
         let decision = self.process.synchronisation.apply(ThreadId(thread as u32), event);
         self.let_go_on(&decision.woken, cycle, context);
         if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, event.clock()) {
-            if decision.proceeds {
+            // The place of a barrier is that of its arrival; only the barrier's other threads hold its leaving.
+            if decision.proceeds || matches!(event, Event::BarrierWait { .. }) {
                 order.pass(clock);
             } else {
                 order.blocked.insert(thread, clock);

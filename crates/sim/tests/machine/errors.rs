@@ -18,7 +18,7 @@ fn unknown_keys_are_answered_with_the_nearest_one() {
         ("[swich]\npipeline_stage_ns = 1.0", "mine.toml:3: swich: there is no such key; the nearest is `switch`"),
         (
             "[persist]\nvoltage = 1",
-            "mine.toml:4: persist.voltage: there is no such key; the keys here are `fence`, `flush`",
+            "mine.toml:4: persist.voltage: there is no such key; the keys here are `aarch64_flush`, `fence`, `flush`",
         ),
     ];
     for (changes, expected) in cases {
@@ -30,7 +30,7 @@ fn unknown_keys_are_answered_with_the_nearest_one() {
 fn the_keys_of_a_table_are_listed_once() {
     assert_eq!(
         errors("[persist]\nvoltage = 1\nzebra = 1\nampere = 2"),
-        "mine.toml:4: persist.voltage: there is no such key; the keys here are `fence`, `flush`\n\
+        "mine.toml:4: persist.voltage: there is no such key; the keys here are `aarch64_flush`, `fence`, `flush`\n\
          mine.toml:5: persist.zebra: there is no such key\n\
          mine.toml:6: persist.ampere: there is no such key"
     );

@@ -121,3 +121,19 @@ fn h806_a_mutex_goes_back_to_a_waiter_in_its_recorded_turn() {
     assert_eq!(bench.host().forced_waits(), 0);
     assert!(bench.read_of(line(0)) > 1500);
 }
+
+#[test]
+fn h807_who_waits_at_a_barrier_keeps_nobody_from_what_comes_before_he_leaves() {
+    let barrier = |clock| Event::BarrierWait { clock, object: object(1), participants: 2, generation: 0 };
+    let mut script = with_order(1);
+    script.event(1, barrier);
+    reads(&mut script, 1, 1);
+    // Thread 0 takes and gives back a lock between the other's arrival and its own.
+    is_busy(&mut script, 0, 1000);
+    lock(&mut script, 0, 0);
+    unlock(&mut script, 0, 0);
+    script.event(0, barrier);
+    let mut bench = in_recorded_order(2, script);
+    assert_eq!(bench.host().forced_waits(), 0);
+    assert!(bench.read_of(line(1)) > 1000);
+}

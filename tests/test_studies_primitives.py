@@ -1,0 +1,119 @@
+"""The primitives study: every published figure has a row, and each row can miss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from fencepost import studies
+from fencepost.evidence import Lab
+from fencepost.runs.cells import Cell, Cells
+from fencepost.runs.progress import unwatched
+from fencepost.studies.primitives.benchmark import ARM64, X86_64, Benchmark
+from fencepost.studies.primitives.study import PRIMITIVES, TOPICS
+from fencepost.studies.primitives.topic import PCM, published, slowdown
+from fencepost.studies.study import Asked
+
+Values = Callable[[Cell, str], float | None]
+
+
+class Made:
+    """Runs whose figures are made up."""
+
+    def __init__(self, value: Values) -> None:
+        self.value = value
+
+
+def made(value: Values) -> Cells:
+    return cast(Cells, Made(value))
+
+
+def words(cell: Cell) -> dict[str, str]:
+    """The options of a cell's program."""
+    listed = [word for word in cell.variant.split() if word != "--study-placement"]
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
+def topic(name: str) -> Any:
+    [found] = [one for one in TOPICS if one.part.name == name]
+    return found
+
+
+def test_every_line_of_the_published_figures_has_its_row() -> None:
+    rows = [row for one in TOPICS for row in one.rows(made(lambda *_: 1.0), quick=False)]
+    assert len({row.key for row in rows}) == len(rows)
+    by_metric = Counter(row.metric for row in rows)
+    lines = Counter(line["table"] for line in published())
+    assert by_metric["slowdown"] == lines["slowdown_by_read_ratio"]
+    assert by_metric["L1D misses"] == lines["l1d_miss_percent_log_heavy"]
+    # Three columns, each over clwb.
+    assert by_metric["commit stalls"] == 6
+    claims = [row for row in rows if row.tolerance.relation == "is"]
+    assert len(claims) > lines["claim"]
+
+
+def test_nothing_is_claimed_of_what_was_not_replayed() -> None:
+    rows = [row for one in TOPICS for row in one.rows(made(lambda *_: None), quick=False)]
+    assert rows and all(row.ours is None and not row.holds for row in rows)
+
+
+def test_a_slowdown_is_over_the_same_operations_without_persists() -> None:
+    took = {"none": 100.0, "cvac": 150.0}
+
+    def value(cell: Cell, path: str) -> float:
+        assert (path, words(cell)["--read-percent"]) == ("simulated_ns", "50")
+        return took[words(cell)["--flush"]]
+
+    one = Benchmark(ARM64, "rbt", "cvac", read_percent=50)
+    assert slowdown(made(value), one, PCM) == 1.5
+
+
+@pytest.mark.parametrize("surplus", [0, 1])
+def test_commit_stalls_are_exactly_fences_and_clflushes(surplus: int) -> None:
+    def value(cell: Cell, path: str) -> float:
+        flush = words(cell)["--flush"]
+        flushes = 0 if flush == "none" else 100
+        fences = flushes * int(words(cell).get("--fences-per-flush", 0))
+        of_clflush = flushes if flush == "clflush" else 0
+        locked = 6
+        counts = {"flushes": flushes, "fences": fences}
+        counts["non_speculative"] = fences + of_clflush + locked + (surplus if flushes else 0)
+        return counts[path.rpartition(".")[2]]
+
+    rows = topic("stalls").rows(made(value), quick=False)
+    exact = [row for row in rows if row.metric == "commit stalls, counted"]
+    assert len(exact) == 6
+    assert all(row.holds is (surplus == 0) for row in exact)
+
+
+def test_the_cheapest_primitive_that_flushes_is_chosen() -> None:
+    def value(cell: Cell, path: str) -> float:
+        cost = {"none": 10.0, "clwb": 30.0, "clflushopt": 40.0, "clflush": 50.0}
+        evicts = 15.0 if "core.clwb_leaves=invalid" in cell.sets else 0.0
+        redo = 5.0 if words(cell)["--log"] == "redo" else 0.0
+        return cost[words(cell)["--flush"]] + evicts + redo
+
+    headline, _ = topic("fabrics").tables(made(value), quick=False)
+    assert headline.startswith("- **clwb that retains, undo log** is best in 36 of 36: ")
+    assert headline.count("is best") == 1
+
+
+def test_the_same_options_are_the_same_cell() -> None:
+    one = Benchmark(X86_64, "queue", "clwb", log="undo")
+    assert one.without_persists.cell(PCM) == Benchmark(X86_64, "queue").cell(PCM)
+    assert "--study-placement" in one.cell(PCM).variant
+    assert one.cell(PCM) != Benchmark(X86_64, "queue", "clwb", log="redo").cell(PCM)
+
+
+@pytest.mark.slow
+def test_commit_stalls_of_recorded_programs(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, lambda _: None, quick=True)
+    outcome = studies.study("primitives").run(lab, Asked(("stalls",)), unwatched)
+    assert len(outcome.rows) == 12
+    assert all(row.holds for row in outcome.rows), [row.key for row in outcome.rows if row.misses]
+    assert "stalls per flush" in outcome.markdown
+    assert PRIMITIVES.name == "primitives"
