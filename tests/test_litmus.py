@@ -81,7 +81,7 @@ def test_flushes_that_are_acknowledged_too_early_are_found_out() -> None:
 
 # Of machines/, what acknowledges a flush before it is durable, as the simulator that it copies:
 # there is no promise that a test could hold it to.
-WITHOUT_A_PROMISE = {"gem5-o3"}
+WITHOUT_A_PROMISE = {"gem5-o3", "primitives-nvm", "primitives-pcm"}
 
 
 @pytest.mark.slow

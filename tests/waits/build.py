@@ -18,7 +18,8 @@ BUSY = FOLDER / "busy"
 _CPLUSPLUS = {"gcc": "g++", "clang": "clang++"}
 
 _RULES = f"""\
-flags = -g -pthread -Wall -Wextra -Werror -I{ROOT}/workloads -I{ROOT}/workloads/common -I{HERE}/programs
+folders = -I{ROOT}/workloads -I{ROOT}/workloads/common -I{HERE}/programs
+flags = -g -pthread -Wall -Wextra -Werror $folders
 rule c
   command = $compiler -std=gnu11 $flags $options -MMD -MF $out.d -c -o $out $in
   depfile = $out.d
