@@ -189,6 +189,20 @@ static const struct known_path **place_of(struct known_paths *known,
   return NULL;
 }
 
+/* The known path that stands for `own`, NULL where there is none. Of a call that was cut nobody
+ * knows what it did to its object. */
+static const struct known_path *path_for(struct known_paths *known, const struct known_path *own,
+                                         bool is_cut) {
+  const struct known_path **place = place_of(known, own);
+  const struct known_path *path = place == NULL ? NULL : __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < KNOWN_PATHS && path == NULL && is_cut; i++) {
+    const struct known_path *other = __atomic_load_n(&known->path[i], __ATOMIC_ACQUIRE);
+    if (other != NULL && other->object_kind == own->object_kind)
+      path = other;
+  }
+  return path;
+}
+
 static bool is_news(const struct known_path **place, const struct known_path *path) {
   const struct known_path *known = place == NULL ? NULL : __atomic_load_n(place, __ATOMIC_ACQUIRE);
   return place != NULL && (known == NULL || path->instructions < known->instructions);
@@ -278,8 +292,8 @@ struct call_path call_path_take(struct thread *thread, struct known_paths *known
   thread->call_position = NULL;
   if (known != NULL)
     describe(thread, &own, start, count);
-  const struct known_path **place = known == NULL || is_alone ? NULL : place_of(known, &own);
-  const struct known_path *path = place == NULL ? NULL : __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  const struct known_path *path =
+      known == NULL || is_alone ? NULL : path_for(known, &own, inside->is_cut);
   if (path != NULL) {
     *thread->position = keep_events(start, start, start + count);
     return relocate(thread, path);
