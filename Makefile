@@ -14,7 +14,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -114,7 +114,16 @@ recorder-tests:
 
 # What `make test` leaves out. The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 slow-tests: setup
-	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 -m slow
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target slow-primitives-tests slow-python-tests slow-rust-tests
+
+# Every power cut of every combination of structure, flush and log.
+slow-primitives-tests:
+	$(BIN)/pytest tests/test_primitives.py -m slow
+
+slow-python-tests:
+	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py -m slow
+
+slow-rust-tests:
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
 
 # --- lint ----------------------------------------------------------------------------------
