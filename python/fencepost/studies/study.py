@@ -127,7 +127,7 @@ class CellStudy(Study):
     def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
         """What is read off the replays of a part."""
 
-    def sections(self, part: Part, rows: list[Row], runs: Cells) -> list[Section]:
+    def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """The sections of a part on the page: its rows unless the study has more to show."""
         command = f"fencepost reproduce {self.name} --part {part.name}"
         return [Section(part.title, "", command, rows)]
@@ -140,7 +140,9 @@ class CellStudy(Study):
         rows = {part: self.rows_of(part, kept, lab) for part in asked.parts}
         chosen = [part for part in self.parts if part.name in asked.parts]
         sections = [
-            section for part in chosen for section in self.sections(part, rows[part.name], kept)
+            section
+            for part in chosen
+            for section in self.sections(part, rows[part.name], kept, lab)
         ]
         runs = {cell: kept[cell] for cell in cells}
         return CellOutcome(self, lab.quick, sections, runs, _pictures(sections))

@@ -23,7 +23,7 @@ _FOLDERS = {X86_64: WORKLOADS / "primitives", ARM64: WORKLOADS / "aarch64" / "pr
 # The whole main memory of the study's machines is persistent.
 PLACEMENT = "all=pm0"
 
-# The study does not say how many. So many touch a medium set's elements several times.
+# The study does not say how many. So many change each element of a small set two to three times.
 OPERATIONS = 10_000
 
 

@@ -63,7 +63,7 @@ class Footprint(Topic):
         for other in ("clflushopt", "clflush"):
             pairs = [(found[one], found[_like(one, other)]) for one in found if one.flush == "clwb"]
             advantages = known(ratio(theirs, of_clwb) for of_clwb, theirs in pairs)
-            is_so = None if advantages is None else min(advantages) >= 1 - 0.01
+            is_so = None if advantages is None else min(advantages) >= 1
             rows.append(claim(where, f"clwb is at least as fast as {other}", is_so, PCM))
             if other == "clflushopt":
                 most = max(advantages) if advantages else None

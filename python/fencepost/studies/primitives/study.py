@@ -45,13 +45,11 @@ class Primitives(CellStudy):
         """Those of the part's topic."""
         return _BY_NAME[part].rows(runs, quick=lab.quick)
 
-    def sections(self, part: Part, rows: list[Row], runs: Cells) -> list[Section]:
+    def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """One with the topic's tables."""
         topic = _BY_NAME[part.name]
         command = f"fencepost reproduce {self.name} --part {part.name}"
-        # A quick lab has replayed only some of the cells.
-        quick = any(cell not in runs for cell in topic.cells(quick=False))
-        tables = topic.tables(runs, quick=quick)
+        tables = topic.tables(runs, quick=lab.quick)
         return [Section(part.title, topic.description, command, rows, tables)]
 
 
