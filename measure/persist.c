@@ -287,11 +287,14 @@ static uint64_t sample(const struct point *point, unsigned round, bool is_marked
   return ticks / point->threads;
 }
 
-// A file that lies in memory, or the one that is given. Gives what it is.
+// A file that lies in memory, or a new one of the name that is given, which goes with the process:
+// what another file has in it must not be written over. Gives what it is.
 static const char *map_arena(size_t bytes) {
   const char *path = measurement.settings.file;
   int file = path == NULL ? memfd_create("persist", MFD_CLOEXEC)
-                          : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+                          : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0 && path != NULL)
+    unlink(path); // the file stays as long as it is mapped
   if (file < 0 || (errno = posix_fallocate(file, 0, (off_t)bytes)) != 0)
     fail(path == NULL ? "cannot make a file in memory" : path);
   const char *kind = "DAX file (MAP_SYNC)";

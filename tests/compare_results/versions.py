@@ -15,7 +15,7 @@ FOLDER = ROOT / "out" / "compare-results"
 CORE = Path("python", "fencepost", "_core.abi3.so")
 
 # Results do not depend on how the core is optimised, and this builds sooner.
-_BUILT_FAST = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
+_BUILT_SOON = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
 
 
 class Unusable(Exception):
@@ -87,7 +87,7 @@ def _build_core(root: Path, is_fast: bool) -> None:
     # MAKEFLAGS: cargo would look for make's job server.
     environment = os.environ | {"MAKEFLAGS": "", "PYO3_PYTHON": sys.executable}
     if not is_fast:
-        environment = _BUILT_FAST | environment
+        environment = _BUILT_SOON | environment
     target = FOLDER / ("target-fast" if is_fast else "target")
     command = [
         *("cargo", "build", "--quiet", "--locked", "--release", "--package", "fencepost-python"),

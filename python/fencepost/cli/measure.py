@@ -43,7 +43,9 @@ def persist_command(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Persist lines of this file (default: one in memory)."),
+        typer.Option(
+            metavar="FILE", help="Persist lines of this new file (default: one in memory)."
+        ),
     ] = None,
     simulate: Annotated[
         str | None,

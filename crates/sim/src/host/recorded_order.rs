@@ -4,7 +4,7 @@
 //! Recorded values belong to the recorded order. Where locks were arbitrated again, a thread could store what it
 //! computed from another's store before that other store has happened. What an operation waits for in any order (an
 //! unlock, a wake-up, the others at a barrier) it still waits for; those that wait for what they name begin when their
-//! thread comes there, and have a place only in the order of going on.
+//! thread comes there. Their place is that of going on, but for a barrier, whose place is the arrival.
 
 use std::collections::BTreeMap;
 

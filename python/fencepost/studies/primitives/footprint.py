@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from statistics import median
 
 from fencepost.evidence.row import Row
 from fencepost.figures import Value, ratio
@@ -70,8 +71,8 @@ class Footprint(Topic):
                 rows.append(end("largest advantage of clwb", 1.3, most))
         if not quick:
             rows.append(claim(where, "queue has the highest overhead", _queue(found), PCM))
-        shares = known(_share_of_fences(runs, one) for one in found)
-        is_so = None if shares is None else sorted(shares)[len(shares) // 2] > 0.5
+        shares = [share for one in found if (share := _share_of_fences(runs, one)) is not None]
+        is_so = median(shares) > 0.5 if shares else None
         text = "fences contribute most of the slowdown"
         return [*rows, claim(where, text, is_so, PCM)]
 
@@ -128,11 +129,11 @@ def _queue(found: dict[Benchmark, Value]) -> bool | None:
 
 
 def _share_of_fences(runs: Cells, one: Benchmark) -> Value:
-    """The stalls of fences over the time that persists add; 1 where they add none."""
+    """The stalls of fences over the time that persists add; unknown where they add none."""
     cell = one.cell(PCM)
     stalled = runs.value(cell, "fence_stall.total_ns")
     usual = runs.value(one.without_persists.cell(PCM), "simulated_ns")
     took = runs.value(cell, "simulated_ns")
     if stalled is None or usual is None or took is None:
         return None
-    return stalled / (took - usual) if took > usual else 1.0
+    return stalled / (took - usual) if took > usual else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from fencepost._core import InputError
 from fencepost.evidence.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options, resolved
+from fencepost.runs.store import named
 from fencepost.studies.primitives.benchmark import binary
 
 
@@ -48,7 +48,7 @@ class PrimitivesSources:
         if not path.exists():
             raise InputError(f"{path} is missing; type: make setup")
         # A folder keeps one record of each program.
-        name = f"{program.split()[0]}-{hashlib.sha256(variant.encode()).hexdigest()[:12]}"
+        name = named(program.split()[0], variant)
         lab = replace(self.lab, folder=self.lab.folder / "records" / name)
         lab.folder.mkdir(parents=True, exist_ok=True)
         return _core.Record(str(recordings.recorded(lab, path, variant.split())), False)

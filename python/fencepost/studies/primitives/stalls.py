@@ -55,7 +55,8 @@ class Stalls(Topic):
                     _stalls(runs, _benchmark("clwb", fences)),
                 )
                 condition = f"x86-64, {flush} over clwb, {column}"
-                rows.append(figure(condition, "commit stalls", expected, ours, PCM))
+                row = figure(condition, "commit stalls", expected, ours, PCM)
+                rows.append(replace(row, follows="fences per flush, chosen by these columns"))
         rows += [_relation(runs, one) for one in _all() if one.flush != "none"]
         return rows
 
