@@ -20,7 +20,7 @@ PUBLISHED = ("--schemes", "nopb,pb,pb_rf")  # as `make demo`
 
 def test_the_result_in_the_readme_is_that_of_the_demo(fencepost, tmp_path, pytestconfig):
     text = (pytestconfig.rootpath / "README.md").read_text()
-    table = text.partition("## A result")[2].partition("## ")[0]
+    table = text.partition("| | nopb | pb | pb_rf |\n")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", table, re.MULTILINE)
     fencepost(
         "compare", "pcs-table1", "--json", "r.json", "-q", *PUBLISHED, "--", *DEMO, check=True

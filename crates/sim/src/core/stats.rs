@@ -46,8 +46,8 @@ pub struct CoreStats {
     pub atomics: u64,
     /// Non-temporal stores.
     pub non_temporal_stores: u64,
-    /// Fences, atomics and flushes that completed only as the oldest micro-operation of the reorder buffer; in detail alone,
-    /// not while warming.
+    /// Fences, atomics and flushes that completed only as the oldest micro-operation of the reorder buffer;
+    /// in detail alone, not while warming.
     pub non_speculative: u64,
     /// From a fence or locked instruction being the oldest of its core to every store and flush before it having taken
     /// effect; one sample for each that waited at all.
