@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define LINGERERS 2
-#define PLACES 60
+#define PLACES 30
 /* Of each thread between two stops: one that has not run since the last is met outside its code. */
 #define ROUNDS_BETWEEN 1000
 

@@ -149,6 +149,13 @@ def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:
     assert (record.is_sealed, record.lost) == (True, 0)
 
 
+def test_threads_take_signals_that_come_before_they_are_known(recorder: Recorder) -> None:
+    """In a process that has had a child, too: its handlers are not the only ones then."""
+    run = recorder.record(recorder.compile("signalled_at_start", "-O1"))
+    assert (run.returncode, run.stdout) == (0, "300\n"), run.stderr
+    assert run.load().lost == 0
+
+
 @pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
 @pytest.mark.parametrize("arguments", [(), ("/nowhere",)], ids=["leave", "stay"])
 def test_threads_are_stopped_in_our_code_too(
