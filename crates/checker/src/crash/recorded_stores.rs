@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fencepost_sim::core::config::PointOfCoherence;
+use fencepost_sim::cache::config::PointOfCoherence;
 use fencepost_sim::core::events::{Access, Meaning, meaning};
 use fencepost_sim::isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
 use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};

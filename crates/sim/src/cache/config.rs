@@ -1,8 +1,10 @@
-//! The `[cache.<level>]` tables of a machine file.
+//! The `[cache.<level>]` tables of a machine file, and what lies at the border of the caches.
 
 use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::isa::micro_op::{Flush, Reach};
 
 /// One level of cache. Levels are named `l1i`, `l1d`, `l2`, `l3`, …; a level is private to each core or shared by all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -88,4 +90,23 @@ pub enum PrefetcherKind {
     None,
     /// By instruction address and stride.
     Stride,
+}
+
+/// The point of coherence, as far as power failures are concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PointOfCoherence {
+    /// It is the host's memory bus, and what is behind it may lose the line: such a flush is complete once the write
+    /// is ordered there, and promises nothing. Only `dc cvap` persists.
+    #[default]
+    Volatile,
+    /// It is the persistent domain: such a flush is complete, and a persist, as `dc cvap` is.
+    Persistent,
+}
+
+impl PointOfCoherence {
+    /// Whether the completion of `flush` is a promise that its line is durable.
+    pub fn persists(self, flush: Flush) -> bool {
+        flush.reaches() == Reach::Persistence || self == PointOfCoherence::Persistent
+    }
 }

@@ -27,7 +27,7 @@ use writes::{BlockedWrite, PendingWrite, WriteAround};
 
 use super::array::{CacheArray, State};
 use super::between::MshrsBetween;
-use super::config::CacheConfig;
+use super::config::{CacheConfig, PointOfCoherence};
 use super::mshr::MshrFile;
 use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
@@ -56,8 +56,8 @@ pub struct HierarchyConfig {
     /// Whether every flush is complete when that bus has ordered it. Otherwise only flushes that reach no further are;
     /// the others are complete when their write's completion returns.
     pub flushes_end_at_bus: bool,
-    /// Whether the point of coherence is no bus but the persistent domain, so that all flushes reach that.
-    pub coherence_is_persistent: bool,
+    /// What that point keeps at a power failure: where it is the persistent domain, all flushes reach that.
+    pub point_of_coherence: PointOfCoherence,
     /// The state of a core's dirty copy after a flush that does not invalidate; `None` if such a flush invalidates too.
     pub cleaned: Option<State>,
 }
@@ -81,7 +81,7 @@ pub struct Hierarchy {
     write_buffers: usize,
     bus_round_trip: u64,
     flushes_end_at_bus: bool,
-    coherence_is_persistent: bool,
+    point_of_coherence: PointOfCoherence,
     cleaned: Option<State>,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
@@ -146,7 +146,7 @@ impl Hierarchy {
             write_buffers: usize::from(last.write_buffers),
             bus_round_trip: config.bus_round_trip,
             flushes_end_at_bus: config.flushes_end_at_bus,
-            coherence_is_persistent: config.coherence_is_persistent,
+            point_of_coherence: config.point_of_coherence,
             cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store_sets::StoreSetsConfig;
-use crate::isa::micro_op::{Flush, Reach};
+use crate::cache::config::PointOfCoherence;
 
 /// One out-of-order core; all cores of a host are alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -230,25 +230,6 @@ pub enum FlushAcknowledgement {
     /// The host's memory bus, where the write is ordered: the time of the write itself is not in it. What gem5's
     /// classic caches do.
     MemoryBus,
-}
-
-/// The point of coherence, as far as power failures are concerned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PointOfCoherence {
-    /// It is the host's memory bus, and what is behind it may lose the line: such a flush is complete once the write
-    /// is ordered there, and promises nothing. Only `dc cvap` persists.
-    #[default]
-    Volatile,
-    /// It is the persistent domain: such a flush is complete, and a persist, as `dc cvap` is.
-    Persistent,
-}
-
-impl PointOfCoherence {
-    /// Whether the completion of `flush` is a promise that its line is durable.
-    pub fn persists(self, flush: Flush) -> bool {
-        flush.reaches() == Reach::Persistence || self == PointOfCoherence::Persistent
-    }
 }
 
 /// The right to a line that stays in the caches when it has been written back.

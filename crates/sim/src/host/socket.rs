@@ -5,7 +5,7 @@ use super::scheduler::CoreState;
 use super::{BRIDGE, Host, HostConfig};
 use crate::cache::array::State;
 use crate::cache::hierarchy::{Acknowledged, Departure, Hierarchy, HierarchyConfig, Served};
-use crate::core::config::{CleanedLine, FlushAcknowledgement, PointOfCoherence};
+use crate::core::config::{CleanedLine, FlushAcknowledgement};
 use crate::core::{Core, CoreRequest};
 use crate::kernel::Context;
 use crate::time::Duration;
@@ -53,7 +53,7 @@ impl Socket {
             levels: config.levels.clone(),
             bus_round_trip: config.bus_round_trip.as_ps().div_ceil(period.as_ps()),
             flushes_end_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
-            coherence_is_persistent: config.core.point_of_coherence == PointOfCoherence::Persistent,
+            point_of_coherence: config.core.point_of_coherence,
             cleaned: match config.core.clwb_leaves {
                 CleanedLine::Exclusive => Some(State::Exclusive),
                 CleanedLine::Shared => Some(State::Shared),

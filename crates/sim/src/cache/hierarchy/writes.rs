@@ -5,7 +5,7 @@ use super::{Acknowledged, Departure, Hierarchy, Requester, Served};
 use crate::address_map::is_pm;
 use crate::cache::mshr::Waiters;
 use crate::cache::persist_sites;
-use crate::isa::micro_op::{Flush, Reach};
+use crate::isa::micro_op::Flush;
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Stage, Tag};
 
@@ -99,8 +99,7 @@ impl Hierarchy {
             return None;
         }
         let (newest, snooped) = self.collect(line, Some(by.core), self.keeps_line(flush));
-        let reaches_memory = flush.reaches() == Reach::Persistence || self.coherence_is_persistent;
-        let ends_at_bus = self.flushes_end_at_bus || !reaches_memory;
+        let ends_at_bus = self.flushes_end_at_bus || !self.point_of_coherence.persists(flush);
         let bus = ends_at_bus.then_some(self.bus_round_trip);
         let stored = newest.map_or(0, |(_, stored)| stored);
         let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };

@@ -12,7 +12,7 @@ mod random;
 use std::collections::HashMap;
 
 use super::array::{Line, State};
-use super::config::{CacheConfig, PrefetcherKind};
+use super::config::{CacheConfig, PointOfCoherence, PrefetcherKind};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
 use crate::address_map::PM_BASE_LINE;
 use crate::isa::micro_op::{Flush, FlushOrder, Reach};
@@ -61,7 +61,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         levels: levels.iter().enumerate().map(|(index, level)| (format!("l{}", index + 2), level.clone())).collect(),
         bus_round_trip: 0,
         flushes_end_at_bus: false,
-        coherence_is_persistent: false,
+        point_of_coherence: PointOfCoherence::Volatile,
         cleaned: Some(State::Exclusive),
     }
 }

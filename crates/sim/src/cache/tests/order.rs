@@ -136,7 +136,7 @@ fn c309b_a_flush_to_the_point_of_coherence_ends_at_the_bus_and_promises_nothing(
 #[test]
 fn c309c_where_the_point_of_coherence_is_persistent_a_flush_to_it_waits_for_the_write_and_promises() {
     let mut config = hierarchy(1, &[small_l2()]);
-    (config.bus_round_trip, config.coherence_is_persistent) = (7, true);
+    (config.bus_round_trip, config.point_of_coherence) = (7, PointOfCoherence::Persistent);
     let mut bench = Bench::new(&config);
     bench.caches.log_persists();
     bench.write(0, pm(0), 0);
