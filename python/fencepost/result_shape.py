@@ -265,7 +265,7 @@ RUN = members(
                 }
             )
         ),
-        "instructions": COUNT,
+        **dict.fromkeys(("instructions", "flushes_without_promise"), COUNT),
         "simulated_ns": NUMBER,
         **dict.fromkeys(("host_seconds", "mips"), MEASURED),
         **MEASURES,

@@ -17,6 +17,7 @@ use crate::time::Duration;
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {
     let whole = Counted::over(&outcome.intervals, &outcome.stats);
     let persists = sample::exact_count(&whole, "persists");
+    let flushes_without_promise = whole.flushes_without_promise();
     let total = match &outcome.sample {
         Some(sample) => Counted::measured(&sample.measured(), whole.time),
         None => whole,
@@ -37,6 +38,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("mips".into(), json!(mips));
     entry.insert("simulated_ns".into(), json!(total.time.as_ns()));
     entry.extend(total.figures());
+    entry.insert("flushes_without_promise".into(), json!(flushes_without_promise));
     entry.insert("hosts".into(), hosts(outcome, &total.stats));
     entry.insert("placement".into(), placement(outcome, &total.stats));
     entry.insert("explanation".into(), total.explanation());
@@ -45,7 +47,7 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("regions".into(), regions(outcome));
     entry.insert("sampling".into(), Value::Null);
     entry.insert("power".into(), Value::Null);
-    entry.insert("warnings".into(), json!(warnings(outcome, persists, persists_timed)));
+    entry.insert("warnings".into(), json!(warnings(outcome, persists, persists_timed, flushes_without_promise)));
     entry.insert("statistics".into(), total.stats.to_json());
     if let Some(sample) = &outcome.sample {
         sample::estimate(&mut entry, outcome, sample);
@@ -156,6 +158,12 @@ impl Counted {
         figures.insert("fence_stall".into(), fence_stall);
         figures.insert("persist_buffer".into(), self.persist_buffer());
         figures
+    }
+
+    /// Flushes of PM lines that made nothing durable, timed or not.
+    fn flushes_without_promise(&self) -> u64 {
+        let counts = ["memory_border.flushes_without_promise", "memory_border.functional.flushes_without_promise"];
+        counts.map(|path| self.sum(path)).iter().sum()
     }
 
     fn persist_buffers(&self) -> usize {
@@ -353,14 +361,20 @@ fn regions(outcome: &Outcome) -> Value {
 }
 
 /// What a reader has to know; of all `persists`, so many were timed.
-fn warnings(outcome: &Outcome, persists: u64, timed: u64) -> Vec<String> {
+fn warnings(outcome: &Outcome, persists: u64, timed: u64, flushes_without_promise: u64) -> Vec<String> {
     let mut warnings = outcome.warnings.clone();
     warnings.extend(outcome.sample.as_ref().and_then(sample::warning));
-    if persists == 0 {
+    if flushes_without_promise > 0 {
+        warnings.push(format!(
+            "{flushes_without_promise} of the flushes of PM lines made nothing durable: dc cvac and dc civac reach the point of coherence, which is \
+             volatile on this machine (core.point_of_coherence); their lines count as write-backs, not as persists"
+        ));
+    }
+    if persists == 0 && flushes_without_promise == 0 {
         warnings.push(
             "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),
         );
-    } else if timed == 0 {
+    } else if persists > 0 && timed == 0 {
         warnings.push(format!(
             "no interval met a persist, and the program makes about {persists}: what they cost is not known; take a shorter period (see --sample)"
         ));

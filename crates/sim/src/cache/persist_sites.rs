@@ -241,6 +241,7 @@ impl PersistSites {
                 }
                 self.writes[tag] = Some(number);
             }
+            Served::WithoutPromise => {}
             Served::Clean { waits } => {
                 site.clean += counted;
                 site.behind_writes += counted * u64::from(waits);
@@ -293,8 +294,10 @@ impl PersistSites {
 /// What the caches did with a flush or non-temporal store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The line leaves as the write with that tag.
+    /// The line leaves as the write with that tag, a persist.
     Sent(usize),
+    /// The line leaves, and the flush is complete before it is durable: no persist.
+    WithoutPromise,
     /// No cache has anything newer than memory was given.
     Clean {
         /// Whether an earlier write of the line has still to be acknowledged.

@@ -50,7 +50,7 @@ pub struct HierarchyStats {
     pub persists: LatencySum,
     /// Of these, the non-temporal stores.
     pub non_temporal: u64,
-    /// PM lines evicted.
+    /// PM lines evicted, or written back by flushes that were complete before.
     pub pm_writebacks: LatencySum,
     /// Writes to DRAM, for whatever reason.
     pub dram_writes: LatencySum,
@@ -64,6 +64,8 @@ pub struct HierarchyStats {
     pub mshr_full: u64,
     /// Flushes and non-temporal stores that found no write buffer.
     pub write_buffer_full: u64,
+    /// Flushes of PM lines that were complete without a promise that their line is durable.
+    pub flushes_without_promise: u64,
     /// Flushes that found no dirty copy.
     pub clean_flushes: u64,
     /// Of these, flushes that had to wait for an earlier write of the line.
@@ -95,10 +97,12 @@ pub struct FunctionalCounts {
     pub instruction_fetches: u64,
     /// PM lines written by flushes and non-temporal stores.
     pub persists: u64,
-    /// PM lines evicted.
+    /// PM lines evicted, or written back by flushes without a promise.
     pub pm_writebacks: u64,
     /// Writes to DRAM.
     pub dram_writes: u64,
+    /// Flushes of PM lines that promised nothing.
+    pub flushes_without_promise: u64,
 }
 
 impl FunctionalCounts {
@@ -110,7 +114,10 @@ impl FunctionalCounts {
             (Cause::Prefetch, _) => &mut self.prefetch_reads,
             (Cause::PageWalk, _) => &mut self.page_walks,
             (Cause::InstructionFetch, _) => &mut self.instruction_fetches,
-            (Cause::Flush | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain, _) => {
+            (
+                Cause::Flush | Cause::FlushWithoutPromise | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain,
+                _,
+            ) => {
                 unreachable!("{:?} causes no read", request.cause)
             }
         } += 1;
@@ -143,7 +150,10 @@ impl HierarchyStats {
             (Cause::Prefetch, _) => &mut self.prefetch_reads,
             (Cause::PageWalk, _) => &mut self.page_walks,
             (Cause::InstructionFetch, _) => &mut self.instruction_fetches,
-            (Cause::Flush | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain, _) => {
+            (
+                Cause::Flush | Cause::FlushWithoutPromise | Cause::NonTemporalStore | Cause::Writeback | Cause::Drain,
+                _,
+            ) => {
                 unreachable!("{:?} causes no read", message.cause)
             }
         };
@@ -181,6 +191,7 @@ impl HierarchyStats {
             ("merged", counter(self.merged)),
             ("mshr_full", counter(self.mshr_full)),
             ("write_buffer_full", counter(self.write_buffer_full)),
+            ("flushes_without_promise", counter(self.flushes_without_promise)),
             ("clean_flushes", counter(self.clean_flushes)),
             ("flushes_behind_writes", counter(self.flushes_behind_writes)),
             ("snoops", counter(self.snoops)),
@@ -198,6 +209,7 @@ impl HierarchyStats {
                     ("persists", counter(self.functional.persists)),
                     ("pm_writebacks", counter(self.functional.pm_writebacks)),
                     ("dram_writes", counter(self.functional.dram_writes)),
+                    ("flushes_without_promise", counter(self.functional.flushes_without_promise)),
                 ]),
             ),
         ])

@@ -9,12 +9,13 @@ const REQUESTS: [(Opcode, &str); 3] =
     [(Opcode::MemRd, "mem_rd"), (Opcode::MemWr, "mem_wr"), (Opcode::MemWrPtl, "mem_wr_ptl")];
 
 /// The causes, in the order of their indices, with their names in statistics.
-const CAUSES: [(Cause, &str); 8] = [
+const CAUSES: [(Cause, &str); 9] = [
     (Cause::DemandRead, "demand_read"),
     (Cause::InstructionFetch, "instruction_fetch"),
     (Cause::PageWalk, "page_walk"),
     (Cause::Prefetch, "prefetch"),
     (Cause::Flush, "flush"),
+    (Cause::FlushWithoutPromise, "flush_without_promise"),
     (Cause::NonTemporalStore, "non_temporal_store"),
     (Cause::Writeback, "writeback"),
     (Cause::Drain, "drain"),

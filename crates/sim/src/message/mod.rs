@@ -49,8 +49,10 @@ pub enum Cause {
     PageWalk,
     /// A prefetch of hardware or software.
     Prefetch,
-    /// A flush instruction wrote the line back.
+    /// A flush instruction made the line durable.
     Flush,
+    /// A flush instruction wrote the line back, and was complete before it was durable.
+    FlushWithoutPromise,
     /// A non-temporal store.
     NonTemporalStore,
     /// An eviction from the last-level cache.

@@ -117,9 +117,10 @@ fn cause(request: &TracedRequest) -> &'static str {
         (Cause::PageWalk, _) => "page_walk",
         (Cause::Prefetch, _) => "prefetch_read",
         (Cause::Flush, true) => "flush",
+        (Cause::FlushWithoutPromise, true) => "flush_without_promise",
         (Cause::NonTemporalStore, true) => "non_temporal_store",
         (Cause::Writeback, true) => "writeback",
-        (Cause::Flush | Cause::NonTemporalStore | Cause::Writeback, false) => "dram_write",
+        (Cause::Flush | Cause::FlushWithoutPromise | Cause::NonTemporalStore | Cause::Writeback, false) => "dram_write",
         (Cause::Drain, _) => "drain",
     }
 }

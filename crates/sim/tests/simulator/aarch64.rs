@@ -131,6 +131,28 @@ fn cleaning_to_the_point_of_coherence_persists_where_that_is_persistent() {
 }
 
 #[test]
+fn a_flush_is_a_persist_only_where_its_completion_is_a_promise() {
+    for flush in [DC_CVAC, DC_CIVAC] {
+        // The last flush finds nothing to write back, and promises as little.
+        let little = program(&[(STORE, A), (flush, A), (DSB, 0), (flush, A), (flush, VOLATILE)]);
+        for (point, persists, writebacks, without_promise) in [("volatile", 0, 1, 2), ("persistent", 1, 0, 0)] {
+            let entry = run(&little, &[&format!("core.point_of_coherence=\"{point}\"")], options());
+            assert_eq!(entry["persist"]["count"], persists, "{point}");
+            assert_eq!(entry["writeback"]["count"], writebacks, "{point}");
+            assert_eq!(entry["flushes_without_promise"], without_promise, "{point}");
+            assert_eq!(entry["persist_buffer"]["writes_flush"], 1, "{point}");
+            let warnings = entry["warnings"].as_array().expect("it is a list");
+            let expected =
+                if without_promise > 0 { vec!["2 of the flushes of PM lines made nothing durable"] } else { vec![] };
+            assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+            let says =
+                |(warning, begins): (&Json, &&str)| warning.as_str().is_some_and(|text| text.starts_with(begins));
+            assert!(warnings.iter().zip(&expected).all(says), "{warnings:?}");
+        }
+    }
+}
+
+#[test]
 fn a_run_counts_what_the_program_did_in_its_region() {
     let persist = [(STORE, A), (DC_CVAP, A), (DSB, 0), (LOAD_PAIR, VOLATILE), (ADD, VOLATILE)];
     let little = program(&[&[(STORE, B), (REGION[0], 0)], &persist[..], &[(REGION[1], 0)]].concat());

@@ -72,8 +72,11 @@ impl Hierarchy {
 
     /// Flushes a line at once and without time.
     pub fn flush_functionally(&mut self, line: LineAddress, flush: Flush) {
+        let persists = self.point_of_coherence.persists(flush);
+        self.stats.functional.flushes_without_promise += u64::from(is_pm(line) && !persists);
         if let (Some((version, _)), _) = self.collect(line, None, self.keeps_line(flush)) {
-            self.write_functionally(line, version, Cause::Flush, 0);
+            let cause = if persists { Cause::Flush } else { Cause::FlushWithoutPromise };
+            self.write_functionally(line, version, cause, 0);
         }
     }
 

@@ -99,7 +99,9 @@ impl Hierarchy {
             return None;
         }
         let (newest, snooped) = self.collect(line, Some(by.core), self.keeps_line(flush));
-        let ends_at_bus = self.flushes_end_at_bus || !self.point_of_coherence.persists(flush);
+        let persists = self.point_of_coherence.persists(flush);
+        self.stats.flushes_without_promise += u64::from(is_pm(line) && !persists);
+        let ends_at_bus = self.flushes_end_at_bus || !persists;
         let bus = ends_at_bus.then_some(self.bus_round_trip);
         let stored = newest.map_or(0, |(_, stored)| stored);
         let cycle = stored.max(now + lookup) + if snooped { self.snoop } else { 0 };
@@ -109,8 +111,11 @@ impl Hierarchy {
         match newest {
             Some((version, _)) => {
                 let way = Way { begun: by.issued, looked_up: arrived + lookup };
-                let slot = self.write(line, version, ByteMask::FULL, Cause::Flush, way, cycle);
-                self.note_served(by, line, persist_sites::Served::Sent(slot));
+                let cause = if persists { Cause::Flush } else { Cause::FlushWithoutPromise };
+                let slot = self.write(line, version, ByteMask::FULL, cause, way, cycle);
+                let sent =
+                    if persists { persist_sites::Served::Sent(slot) } else { persist_sites::Served::WithoutPromise };
+                self.note_served(by, line, sent);
                 if let Some(bus) = bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }

@@ -128,9 +128,13 @@ fn c309b_a_flush_to_the_point_of_coherence_ends_at_the_bus_and_promises_nothing(
     bench.write(0, pm(0), 0);
     let clean = Flush::new(Reach::Coherence, false, FlushOrder::Fences);
     assert_eq!(bench.flush_by(clean, 0, pm(0), 100), Some(100 + L2 + 7 + BACK));
-    assert_eq!(bench.writes(), [(Cause::Flush, pm(0), 1)], "the data leave all the same");
+    assert_eq!(bench.writes(), [(Cause::FlushWithoutPromise, pm(0), 1)], "the data leave all the same");
     assert!(bench.caches.persist_log().expect("it is kept").promises().is_empty());
     assert_eq!(bench.flush(0, pm(0), true, 110), None, "one to the point of persistence waits for the write");
+    bench.serve(pm(0), 300);
+    let counters = bench.caches.counters();
+    assert_eq!((counters.persists.count(), counters.pm_writebacks.count()), (0, 1), "its line is no persist");
+    assert_eq!(counters.flushes_without_promise, 1);
 }
 
 #[test]
@@ -143,6 +147,21 @@ fn c309c_where_the_point_of_coherence_is_persistent_a_flush_to_it_waits_for_the_
     assert_eq!(bench.flush_by(Flush::DC_CVAC, 0, pm(0), 100), None);
     assert_eq!(bench.caches.persist_log().expect("it is kept").promises().len(), 1);
     assert_eq!(acknowledged(&bench.serve(pm(0), 300)).len(), 1);
+    let counters = bench.caches.counters();
+    assert_eq!((counters.persists.count(), counters.flushes_without_promise), (1, 0));
+}
+
+#[test]
+fn c309d_warming_counts_a_flush_as_time_would() {
+    for (point_of_coherence, counted) in
+        [(PointOfCoherence::Volatile, (0, 1, 1)), (PointOfCoherence::Persistent, (1, 0, 0))]
+    {
+        let mut bench = Bench::new(&HierarchyConfig { point_of_coherence, ..hierarchy(1, &[small_l2()]) });
+        bench.write(0, pm(0), 0);
+        bench.caches.flush_functionally(pm(0), Flush::DC_CVAC);
+        let functional = &bench.caches.counters().functional;
+        assert_eq!((functional.persists, functional.pm_writebacks, functional.flushes_without_promise), counted);
+    }
 }
 
 #[test]

@@ -17,13 +17,12 @@ use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
 use crate::host::sample_plan::SamplePlan;
 use crate::host::{Host, ThreadPlacement};
-use crate::isa::micro_op::{Flush, Operation};
 use crate::kernel::trace::Trace;
 use crate::line::{LineAddress, Version};
 use crate::replay::livelock::{self, LivelockWatch};
 use crate::replay::sampling::{Sampling, refuse_sampling};
 use crate::switch::Scheme;
-use crate::system::{Stepped, System, persist_policy};
+use crate::system::{Stepped, System};
 use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
 
@@ -63,8 +62,6 @@ pub struct Simulation {
     host_ends: Vec<Option<Time>>,
     intervals: Vec<Interval>,
     has_regions: bool,
-    /// Whether some flush reaches no further than a point of coherence that is not persistent.
-    has_flush_without_promise: bool,
     /// Whether several hosts time their regions together.
     hosts_meet: bool,
     /// The writes to PM by several hosts together that are the limit, as long as it is not reached.
@@ -74,15 +71,6 @@ pub struct Simulation {
     shared_instructions_limit: Option<u64>,
     /// Set if only a sample is replayed in detail.
     sampling: Option<Box<Sampling>>,
-}
-
-/// Whether a flush of the program, or one that is inserted into it, is complete before its line is durable.
-fn has_flush_without_promise(machine: &Machine, host: &HostProgram, mode: PersistMode) -> bool {
-    let promises = |flush: Flush| machine.core.point_of_coherence.persists(flush);
-    let inserted = persist_policy(machine, host.program.instruction_set(), mode).flush;
-    let mut micro_ops = host.program.blocks().iter().flat_map(|block| &block.micro_ops);
-    let has = micro_ops.any(|micro_op| matches!(micro_op.operation, Operation::Flush(flush) if !promises(flush)));
-    has || mode != PersistMode::Program && !promises(inserted)
 }
 
 impl Simulation {
@@ -134,9 +122,6 @@ impl Simulation {
             host_ends: vec![None; hosts],
             intervals: Vec::new(),
             has_regions,
-            has_flush_without_promise: programs
-                .iter()
-                .any(|host| has_flush_without_promise(machine, host, options.persist)),
             hosts_meet,
             options,
         })

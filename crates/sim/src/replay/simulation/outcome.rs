@@ -117,11 +117,6 @@ impl Simulation {
         if self.has_regions && self.intervals.is_empty() {
             warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
         }
-        if self.has_flush_without_promise {
-            warnings.push(
-                "dc cvac and dc civac make nothing durable on this machine: its point of coherence is not persistent (core.point_of_coherence); their lines count as persists all the same".into(),
-            );
-        }
         let unnamed = self.unnamed_waits(true);
         if unnamed > 0 {
             warnings.push(format!(

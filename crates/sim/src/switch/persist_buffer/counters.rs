@@ -73,7 +73,7 @@ impl PersistBufferStats {
     pub fn count_write(&mut self, cause: Cause) {
         self.writes += 1;
         match cause {
-            Cause::Flush => self.writes_flush += 1,
+            Cause::Flush | Cause::FlushWithoutPromise => self.writes_flush += 1,
             Cause::NonTemporalStore => self.writes_non_temporal += 1,
             Cause::Drain => self.writes_drain += 1,
             Cause::Writeback => self.writes_eviction += 1,
