@@ -84,3 +84,24 @@ void kernel_maps_each(bool (*visit)(struct kernel_map *map, void *user_data), vo
   }
   platform_close_file(file);
 }
+
+struct search {
+  uint64_t address;
+  struct kernel_map *found;
+  bool has_found;
+};
+
+static bool keep_if_around(struct kernel_map *map, void *user_data) {
+  struct search *search = user_data;
+  if (search->address < map->start || search->address >= map->end)
+    return true;
+  *search->found = *map;
+  search->has_found = true;
+  return false;
+}
+
+bool kernel_map_at(uint64_t address, struct kernel_map *found) {
+  struct search search = {.address = address, .found = found};
+  kernel_maps_each(keep_if_around, &search);
+  return search.has_found;
+}

@@ -20,4 +20,7 @@ struct kernel_map {
 /* Calls `visit` for each mapping, in the order of addresses, until it returns false. */
 void kernel_maps_each(bool (*visit)(struct kernel_map *map, void *user_data), void *user_data);
 
+/* The mapping around the address; false where there is none. */
+bool kernel_map_at(uint64_t address, struct kernel_map *found);
+
 #endif

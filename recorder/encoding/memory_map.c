@@ -143,41 +143,26 @@ void memory_map_send_all(struct thread *thread) {
     send_break(thread, program_break.start, program_break.end);
 }
 
-struct search {
-  uint64_t address;
-  struct kernel_map found;
-};
-
-static bool keep_if_around(struct kernel_map *map, void *user_data) {
-  struct search *search = user_data;
-  if (search->address < map->start || search->address >= map->end)
-    return true;
-  search->found = *map;
-  return false;
-}
-
 void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length) {
-  struct search search = {.address = start};
-  struct kernel_map *map = &search.found;
-  kernel_maps_each(keep_if_around, &search);
-  if (map->end == 0)
+  struct kernel_map map;
+  if (!kernel_map_at(start, &map))
     return;
   /* The kernel joins neighbours; what lay there before has been told of. */
   if (length != 0) {
-    map->offset += start - map->start;
-    map->start = start;
-    if (map->end > start + length)
-      map->end = start + length;
+    map.offset += start - map.start;
+    map.start = start;
+    if (map.end > start + length)
+      map.end = start + length;
   }
-  send(thread, map);
+  send(thread, &map);
 }
 
 void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high) {
   /* With nothing on the stack it is the end of the mapping. */
-  struct search search = {.address = stack_pointer - 1};
-  kernel_maps_each(keep_if_around, &search);
-  extend_if_stack(&search.found);
-  *low = search.found.start;
-  *high = search.found.end;
+  struct kernel_map map = {0};
+  kernel_map_at(stack_pointer - 1, &map);
+  extend_if_stack(&map);
+  *low = map.start;
+  *high = map.end;
   platform_narrow_mapping(stack_pointer - 1, low, high);
 }

@@ -2,13 +2,10 @@
 /* Names of fields and classes are those of the Arm Architecture Reference Manual, section C4.1. */
 #include "a64.h"
 
+#include "a64_fields.h"
+
 #define RT(word) ((word) & 31)
-#define RN(word) ((word) >> 5 & 31)
 #define RT2(word) ((word) >> 10 & 31)
-#define RM(word) ((word) >> 16 & 31)
-#define BIT(word, at) (((word) >> (at) & 1) != 0)
-#define FIELD(word, high, low) ((word) >> (low) & ((1u << ((high) - (low) + 1)) - 1))
-#define IS(word, mask, value) (((word) & (mask)) == (value))
 
 static int64_t sign_extend(uint64_t value, unsigned bits) {
   return (int64_t)(value << (64 - bits)) >> (64 - bits);

@@ -4,17 +4,13 @@
 #include "block_flow.h"
 
 #include "a64.h"
+#include "a64_fields.h"
 
 #include <string.h>
 
 #define FIRST_VECTOR 31u
 #define RD(word) ((word) & 31)
-#define RN(word) ((word) >> 5 & 31)
 #define RA(word) ((word) >> 10 & 31)
-#define RM(word) ((word) >> 16 & 31)
-#define BIT(word, at) (((word) >> (at) & 1) != 0)
-#define FIELD(word, high, low) ((word) >> (low) & ((1u << ((high) - (low) + 1)) - 1))
-#define IS(word, mask, value) (((word) & (mask)) == (value))
 
 static uint64_t general(uint32_t number) { return number >= 31 ? 0 : (uint64_t)1 << number; }
 static uint64_t vector(uint32_t number) { return (uint64_t)1 << (FIRST_VECTOR + number); }

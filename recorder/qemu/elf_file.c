@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf_file.h"
 
+#include "platform.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define PAGE_BYTES 4096u
 
 /* `count` elements of `size` at an offset; NULL where the file ends before. */
 static const void *piece(const struct elf_file *file, uint64_t offset, uint64_t count,
@@ -29,10 +29,11 @@ static const Elf64_Phdr *segments_of(const struct elf_file *file) {
 
 static bool read_segments(struct elf_file *file) {
   const Elf64_Phdr *segment = segments_of(file);
+  uint64_t page = platform_page_bytes();
   file->low = UINT64_MAX;
   for (int i = 0; segment != NULL && i < header_of(file)->e_phnum; i++, segment++) {
-    uint64_t start = segment->p_vaddr / PAGE_BYTES * PAGE_BYTES;
-    uint64_t end = (segment->p_vaddr + segment->p_memsz + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = segment->p_vaddr / page * page;
+    uint64_t end = (segment->p_vaddr + segment->p_memsz + page - 1) / page * page;
     file->has_interpreter |= segment->p_type == PT_INTERP;
     if (segment->p_type != PT_LOAD)
       continue;
@@ -70,8 +71,9 @@ void elf_file_close(struct elf_file *file) { munmap((void *)file->bytes, file->c
 
 bool elf_file_address_of(const struct elf_file *file, uint64_t offset, uint64_t *address) {
   const Elf64_Phdr *segment = segments_of(file);
+  uint64_t page = platform_page_bytes();
   for (int i = 0; i < header_of(file)->e_phnum; i++, segment++) {
-    uint64_t start = segment->p_offset / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = segment->p_offset / page * page;
     if (segment->p_type != PT_LOAD || offset < start ||
         offset >= segment->p_offset + segment->p_filesz)
       continue;

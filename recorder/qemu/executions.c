@@ -107,8 +107,7 @@ static void on_compared_access(unsigned vcpu, uint32_t access, uint64_t address,
   (void)vcpu;
   __atomic_add_fetch(&compared, 1, __ATOMIC_RELAXED);
   if (slot != NULL) {
-    const uint64_t *execution = the_guest->position - comparison->plan->raw_words;
-    uint64_t start = execution[slot->raw] + (uint64_t)slot->displacement;
+    uint64_t start = plan_slot_address(comparison->plan, slot, the_guest->position);
     uint64_t bytes = (uint64_t)1 << qemu_plugin_mem_size_shift(access);
     bool is_store = qemu_plugin_mem_is_store(access);
     bool is_of_kind =
@@ -122,13 +121,8 @@ static void on_compared_access(unsigned vcpu, uint32_t access, uint64_t address,
 }
 
 static void compare(struct qemu_plugin_insn *instruction, const struct plan *plan, uint32_t index) {
-  const struct block *block = code_table_get(plan->id);
   struct comparison *comparison = platform_allocate(sizeof(*comparison));
-  *comparison = (struct comparison){.plan = plan};
-  for (uint32_t i = 0; i < block->slots; i++) {
-    if (block->slot[i].instruction == index)
-      comparison->slot = &block->slot[i];
-  }
+  *comparison = (struct comparison){.plan = plan, .slot = plan_slot(plan, index)};
   qemu_plugin_register_vcpu_mem_cb(instruction, on_compared_access, CALLBACK_NO_REGISTERS,
                                    MEMORY_BOTH, comparison);
 }

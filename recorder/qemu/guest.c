@@ -14,7 +14,6 @@
 #define CREATIONS_MAX 256u
 /* How long the process's end waits for a thread that is in the recorder. */
 #define PATIENCE_MS 1000u
-#define NO_ADDRESS 1u
 
 __thread struct guest *the_guest __attribute__((tls_model("initial-exec")));
 

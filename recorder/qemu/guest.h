@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define OPEN_CALLS_MAX 64u
+/* No instruction's: they are aligned. */
+#define NO_ADDRESS 1u
 
 /* A call of a synchronisation function that has not returned. */
 struct open_call {
@@ -22,7 +24,7 @@ struct open_call {
 struct guest {
   uint64_t *position; /* of the next execution, in the thread's buffer */
   const uint64_t *registers;
-  uint64_t returns_to; /* where the innermost open call does; 1, no instruction's, for none */
+  uint64_t returns_to;                  /* where the innermost open call does, or NO_ADDRESS */
   const struct watched_access *watched; /* that it makes now; NULL for none (watched_accesses.c) */
   struct thread thread;
   uint64_t status_before[2]; /* of a compare-and-swap: what it compares with */

@@ -121,23 +121,9 @@ void guest_modules_send(struct thread *thread) {
     loaded_module_send(thread, &module->loaded);
 }
 
-struct mapping_search {
-  uint64_t address;
-  struct kernel_map found;
-};
-
-static bool keep_if_around(struct kernel_map *map, void *user_data) {
-  struct mapping_search *search = user_data;
-  if (search->address < map->start || search->address >= map->end)
-    return true;
-  search->found = *map;
-  return false;
-}
-
 void guest_module_is_mapped(struct thread *thread, uint64_t address) {
-  struct mapping_search search = {.address = address};
-  kernel_maps_each(keep_if_around, &search);
-  const struct module *module = search.found.end == 0 ? NULL : add_module(&search.found);
+  struct kernel_map map;
+  const struct module *module = kernel_map_at(address, &map) ? add_module(&map) : NULL;
   if (module != NULL)
     loaded_module_send(thread, &module->loaded);
 }

@@ -262,3 +262,12 @@ void plans_at(uint64_t address, void (*visit)(struct plan *plan)) {
     visit(entry->plan);
   platform_mutex_unlock(plans.lock);
 }
+
+const struct slot *plan_slot(const struct plan *plan, uint32_t instruction) {
+  const struct block *block = code_table_get(plan->id);
+  for (uint32_t i = 0; i < block->slots; i++) {
+    if (block->slot[i].instruction == instruction)
+      return &block->slot[i];
+  }
+  return NULL;
+}

@@ -53,6 +53,16 @@ void plans_after_fork(void);
 /* The plan of the block of these words; NULL where it cannot be recorded. */
 struct plan *plan_of(uint64_t address, const uint32_t *word, uint32_t words);
 
+/* The slot of an instruction of the block, of which none has more than one; NULL where it has none.
+ */
+const struct slot *plan_slot(const struct plan *plan, uint32_t instruction);
+
+/* The address in that slot of the execution that ends at `position`. */
+static inline uint64_t plan_slot_address(const struct plan *plan, const struct slot *slot,
+                                         const uint64_t *position) {
+  return position[slot->raw - plan->raw_words] + (uint64_t)slot->displacement;
+}
+
 /* Calls `visit` for each plan of a block that begins at the address. */
 void plans_at(uint64_t address, void (*visit)(struct plan *plan));
 

@@ -19,7 +19,6 @@
 #include "guest_calls.h"
 #include "guest_mappings.h"
 #include "guest_modules.h"
-#include "interrupted_execution.h"
 #include "mapped_files.h"
 #include "plan.h"
 #include "platform.h"
@@ -75,9 +74,7 @@ static void stop_at_fault(struct guest *guest) {
   size_t read;
   bool is_fault = platform_read((const void *)(uintptr_t)stopped_at, sizeof(word), &word, &read) &&
                   a64_access_of(word, &access);
-  watched_access_settle(guest, is_fault ? stopped_at : 0);
-  if (is_fault)
-    interrupt_block(&guest->thread, stopped_at);
+  watched_access_stops(guest, is_fault ? stopped_at : NO_ADDRESS);
 }
 
 static void on_process_end(qemu_plugin_id_t id, void *user_data) {
@@ -115,10 +112,8 @@ static void on_death(int signal) {
   if (the_guest != NULL) {
     /* Other signals come between two blocks. */
     bool is_fault = signal != SIGABRT && signal != SIGQUIT && dumps_core(signal);
-    uint64_t stopped_at = is_fault ? engine_program_counter(the_guest->vcpu) : 0;
-    watched_access_settle(the_guest, stopped_at);
-    if (is_fault)
-      interrupt_block(&the_guest->thread, stopped_at);
+    watched_access_stops(the_guest,
+                         is_fault ? engine_program_counter(the_guest->vcpu) : NO_ADDRESS);
   }
   /* They stay where they are until the signal has ended them; where they run, their last buffers
    * are lost. */

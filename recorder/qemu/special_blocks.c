@@ -4,7 +4,6 @@
 #include "address_map.h"
 #include "arena.h"
 #include "fields.h"
-#include "interrupted_execution.h"
 #include "platform.h"
 #include "record_format.h"
 #include "region_of_interest.h"
@@ -13,8 +12,6 @@
 
 #include <signal.h>
 #include <string.h>
-
-#define NO_ADDRESS 1u
 
 enum region_boundary { REGION_BEGINS = 1, REGION_ENDS = 2 };
 
@@ -204,15 +201,12 @@ static void begin_handler(struct guest *guest) {
   siginfo_t information;
   uint64_t interrupted;
   if (!is_entered_by_signal(guest, &information, &interrupted)) {
-    watched_access_settle(guest, NO_ADDRESS);
+    watched_access_stops(guest, NO_ADDRESS);
     return;
   }
   /* Other signals come between two blocks. */
   int number = (int)guest_register(guest, 0);
-  bool has_faulted = is_fault(number, &information);
-  watched_access_settle(guest, has_faulted ? interrupted : NO_ADDRESS);
-  if (has_faulted)
-    interrupt_block(&guest->thread, interrupted);
+  watched_access_stops(guest, is_fault(number, &information) ? interrupted : NO_ADDRESS);
   if (!guest->thread.is_recorded)
     return;
   synchronisation_suspend_call(&guest->thread);
@@ -247,12 +241,9 @@ void special_block_handler_returns(struct guest *guest) {
 void special_block_begins(struct guest *guest, const struct plan *plan) {
   if (plan->may_be_handler)
     begin_handler(guest);
-  else
-    watched_access_settle(guest, plan->may_be_second_try ? plan->address : NO_ADDRESS);
+  watched_access_stops(guest, plan->may_be_second_try ? plan->address : NO_ADDRESS);
   if (plan->address == guest->returns_to)
     end_calls(guest, plan->address);
-  if (plan->may_be_second_try)
-    interrupt_block(&guest->thread, plan->address);
   if (plan->region != 0)
     pass_region(guest, plan->region);
   if (plan->function != NULL)

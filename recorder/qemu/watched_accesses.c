@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watched_accesses.h"
 
+#include "a64_fields.h"
+#include "interrupted_execution.h"
 #include "platform.h"
 #include "polled_words.h"
 #include "selected_memory.h"
@@ -9,7 +11,6 @@
 
 #include <string.h>
 
-#define FIELD(word, high, low) ((word) >> (low) & ((1u << ((high) - (low) + 1)) - 1))
 #define FILTER_BYTES 65536u
 
 struct watched_access {
@@ -64,11 +65,6 @@ static bool has_happened(const struct guest *guest, const struct watched_access 
          (!has_pair || ((status[1] ^ guest->status_before[1]) & mask) == 0);
 }
 
-static uint64_t address_of(const struct guest *guest, const struct watched_access *watched) {
-  const uint64_t *execution = guest->position - watched->plan->raw_words;
-  return execution[watched->slot->raw] + (uint64_t)watched->slot->displacement;
-}
-
 /* Whether QEMU can make it with the other threads running. Those that wait in the recorder for this
  * one could not be stopped. */
 static bool runs_beside_others(const struct watched_access *watched, uint64_t address) {
@@ -81,7 +77,7 @@ static void begin(unsigned vcpu, void *user_data) {
   struct guest *guest = the_guest;
   struct thread *thread = &guest->thread;
   (void)vcpu;
-  uint64_t address = address_of(guest, watched);
+  uint64_t address = plan_slot_address(watched->plan, watched->slot, guest->position);
   bool stores =
       watched->stores && (watched->is_known || polled_words_filter()[address % FILTER_BYTES] != 0);
   if (!watched->orders && !watched->has_place && !stores && !watched->polls)
@@ -122,7 +118,8 @@ static void end(unsigned vcpu, void *user_data) {
     complete(the_guest);
 }
 
-void watched_access_settle(struct guest *guest, uint64_t stopped_at) {
+/* Ends the access that the thread was about to make last, if it has not ended. */
+static void settle(struct guest *guest, uint64_t stopped_at) {
   const struct watched_access *watched = guest->watched;
   if (watched == NULL)
     return;
@@ -135,6 +132,12 @@ void watched_access_settle(struct guest *guest, uint64_t stopped_at) {
   write_order_end(&guest->thread);
 }
 
+void watched_access_stops(struct guest *guest, uint64_t within_at) {
+  settle(guest, within_at);
+  if (within_at != NO_ADDRESS)
+    interrupt_block(&guest->thread, within_at);
+}
+
 static bool writes(const struct a64_access *access) {
   return access->kind == SLOT_STORE || access->kind == SLOT_UPDATE;
 }
@@ -143,15 +146,6 @@ bool watched_access_ends_block(uint32_t word) {
   struct a64_access access;
   return write_order_is_kept && a64_access_of(word, &access) &&
          (writes(&access) || access.kind == SLOT_FLUSH);
-}
-
-static const struct slot *slot_at(const struct plan *plan, uint32_t index) {
-  const struct block *block = code_table_get(plan->id);
-  for (uint32_t i = 0; i < block->slots; i++) {
-    if (block->slot[i].instruction == index)
-      return &block->slot[i];
-  }
-  return NULL;
 }
 
 /* Words that threads poll have up to eight bytes, and are set from general-purpose registers. */
@@ -168,7 +162,7 @@ void watched_access_translate(const struct plan *plan, uint32_t index, uint32_t 
   if ((!values_are_recorded && !polled_words_are_watched) || !a64_access_of(word, &watched.access))
     return;
   const struct a64_access *access = &watched.access;
-  watched.slot = slot_at(plan, index);
+  watched.slot = plan_slot(plan, index);
   watched.is_known = polled_words_are_watched && polled_words_know(watched.pc);
   watched.orders = write_order_is_kept && (writes(access) || access->kind == SLOT_FLUSH);
   watched.has_place =

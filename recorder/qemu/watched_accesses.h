@@ -18,8 +18,9 @@ bool watched_access_ends_block(uint32_t word);
 void watched_access_translate(const struct plan *plan, uint32_t index, uint32_t word,
                               struct qemu_plugin_insn *instruction, struct qemu_plugin_insn *next);
 
-/* Ends the access that the thread was about to make last, if it has not ended: it has been made; or
- * the thread has stopped before the instruction at `stopped_at`, which may be the access. */
-void watched_access_settle(struct guest *guest, uint64_t stopped_at);
+/* The thread has come to a stop: within a block, before the instruction at `within_at`, or between
+ * two, where that is NO_ADDRESS. Ends the access that it was about to make last, if that has not
+ * ended: it has been made, unless the thread stopped before it; and the block. */
+void watched_access_stops(struct guest *guest, uint64_t within_at);
 
 #endif
