@@ -85,17 +85,14 @@ fn begins_at_once(event: &Event) -> bool {
     matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. })
 }
 
-/// The places in the process clock of all synchronisation that keeps its recorded order. Spin loops have none: the
-/// recorder cannot see when one ends.
-fn synchronisation_clocks(record: &Record) -> Result<Vec<Clock>, RecordError> {
-    let mut clocks = Vec::new();
-    record.visit_events(|_, event| {
-        let is_ordered = matches!(meaning(event), Meaning::Synchronisation { .. });
-        if is_ordered && !matches!(event, Event::SpinWait { .. } | Event::SpinRelease { .. }) {
-            clocks.extend(event.clock());
-        }
-    })?;
-    Ok(clocks)
+/// The place of an event in the order: that of synchronisation in the process clock. Spin loops have none: the recorder
+/// cannot see when one ends.
+fn place_of(event: &Event) -> Option<Clock> {
+    match (meaning(event), event) {
+        (_, Event::SpinWait { .. } | Event::SpinRelease { .. }) => None,
+        (Meaning::Synchronisation { .. }, _) => event.clock(),
+        _ => None,
+    }
 }
 
 impl Host {
@@ -106,7 +103,9 @@ impl Host {
     /// # Errors
     /// If the record cannot be read.
     pub fn keep_recorded_order(&mut self, record: &Record) -> Result<(), RecordError> {
-        self.process.recorded_order = Some(Box::new(RecordedOrder::new(synchronisation_clocks(record)?)));
+        let mut places = Vec::new();
+        record.visit_events(|_, event| places.extend(place_of(event)))?;
+        self.process.recorded_order = Some(Box::new(RecordedOrder::new(places)));
         if record.info().has_order() {
             self.process.write_order = Some(Box::default());
             let mut awaited = AwaitedWrites::of_record(record)?;
@@ -134,7 +133,7 @@ impl Host {
             }
             _ => event,
         };
-        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, event.clock())
+        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, place_of(event))
             && !begins_at_once(event)
             && !order.is_turn(clock)
         {
@@ -168,7 +167,7 @@ impl Host {
     fn arbitrate(&mut self, thread: usize, event: &Event, cycle: u64, context: &mut Context<'_>) -> bool {
         let decision = self.process.synchronisation.apply(ThreadId(thread as u32), event);
         self.let_go_on(&decision.woken, cycle, context);
-        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, event.clock()) {
+        if let (Some(order), Some(clock)) = (&mut self.process.recorded_order, place_of(event)) {
             // The place of a barrier is that of its arrival; only the barrier's other threads hold its leaving.
             if decision.proceeds || matches!(event, Event::BarrierWait { .. }) {
                 order.pass(clock);

@@ -137,3 +137,20 @@ fn h807_who_waits_at_a_barrier_keeps_nobody_from_what_comes_before_he_leaves() {
     assert_eq!(bench.host().forced_waits(), 0);
     assert!(bench.read_of(line(1)) > 1000);
 }
+
+#[test]
+fn h808_a_spin_loop_waits_for_nobody_s_turn() {
+    // This record does not say what threads saw of each other.
+    let mut script = threads(1);
+    spin(&mut script, 0, line(7));
+    is_busy(&mut script, 1, 1000);
+    script.run(1, &[store(RBX, RCX, line(7))]);
+    is_busy(&mut script, 1, 3000);
+    lock(&mut script, 1, 0);
+    spin(&mut script, 0, line(7));
+    reads(&mut script, 0, 0);
+    let mut bench = in_recorded_order(2, script);
+    let read = bench.read_of(line(0));
+    assert!((1000..2000).contains(&read), "{read}");
+    assert_eq!(bench.host().forced_waits(), 0);
+}
