@@ -67,11 +67,12 @@ impl MappedReads {
                 visit_reads(record, &frame, |when, address, size| note(&windows, when, address, size, &mut lines));
                 for event in &frame.events {
                     children += u64::from(matches!(event, Event::Fork { .. }));
-                    // What a synchronisation function does inside is not in a record; it reads its object.
+                    // What a synchronisation function does inside is not in a record; it reads its object. All such
+                    // events have a place in the process clock.
                     if let Meaning::Synchronisation { access: Access::Atomic(object) | Access::Read(object), .. } =
                         meaning(event)
+                        && let Some(at) = event.clock()
                     {
-                        let at = event.clock().unwrap_or(frame.clocks.0);
                         note(&windows, (at, after(at)), object, OBJECT_BYTES, &mut lines);
                     }
                 }

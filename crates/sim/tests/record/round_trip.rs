@@ -1,5 +1,6 @@
 //! What is written comes back.
 
+use fencepost_sim::core::events::{Meaning, meaning};
 use fencepost_sim::record::{Bytes, CutPolicy, Ended, Frame, FramePlace, Problem, Record, Source, ThreadId};
 use proptest::prelude::*;
 
@@ -87,6 +88,13 @@ fn every_event_has_its_name_and_its_clock() {
     let with_clock = (1..35).filter(|&code| code != 27 && event(code, [9, 1, 1, 1], "a").clock().is_some());
     let expected: Vec<u8> = (1..=21).chain([23, 24, 25, 29, 32]).collect();
     assert_eq!(with_clock.collect::<Vec<u8>>(), expected);
+    let arbitrated = (1..35)
+        .filter(|&code| code != 27)
+        .map(|code| event(code, [9, 1, 1, 1], "a"))
+        .filter(|event| matches!(meaning(event), Meaning::Synchronisation { .. }));
+    for event in arbitrated {
+        assert!(event.clock().is_some(), "{event:?} has no place in the order of what is arbitrated");
+    }
     assert_eq!(event(13, [0; 4], "").name(), "condition_wait");
     assert_eq!(event(33, [0; 4], "").name(), "initial_bytes");
 }
