@@ -48,6 +48,8 @@ struct Assembly {
     write_back: Encoding,
     /// Another one that is ordered alike.
     write_back_and_drop: Encoding,
+    /// Makes a line durable that its thread has just stored to, and drops it.
+    persist: &'static [Encoding],
     /// Begins nothing behind it before everything before it is complete.
     serialise: Encoding,
     /// Leaves the thread if what was loaded last is 0; taken to be not taken.
@@ -66,6 +68,7 @@ const X86_64: Assembly = Assembly {
     write_back: (&[0x66, 0x0f, 0xae, 0x33], &[(SlotKind::Flush, 64)]),
     // clflushopt [rbx]
     write_back_and_drop: (&[0x66, 0x0f, 0xae, 0x3b], &[(SlotKind::Flush, 64)]),
+    persist: &[CLFLUSH],
     // lfence
     serialise: (&[0x0f, 0xae, 0xe8], &[]),
     // test rax, rax; jnz over nothing
@@ -83,6 +86,7 @@ const AARCH64: Assembly = Assembly {
     // dc cvap, x1; there is none that invalidates
     write_back: DC_CVAP,
     write_back_and_drop: DC_CVAP,
+    persist: &[DC_CVAP, DSB, DC_CIVAC, DSB],
     // isb
     serialise: (&0xd503_3fdf_u32.to_le_bytes(), &[]),
     // cbz x0, .+4
@@ -214,13 +218,8 @@ impl Recording {
 
     /// `thread` makes a line durable that it has just stored to, and drops it.
     fn persist(&mut self, thread: u32, address: u64) {
-        match self.assembly.isa {
-            ISA_AARCH64 => {
-                for (encoding, address) in [(DC_CVAP, address), (DSB, 0), (DC_CIVAC, address), (DSB, 0)] {
-                    self.execute(thread, encoding, address);
-                }
-            }
-            _ => self.clflush(thread, address),
+        for encoding in self.assembly.persist {
+            self.execute(thread, *encoding, address);
         }
     }
 
@@ -323,5 +322,51 @@ fn perform(recording: &mut Recording, thread: u32, statement: Statement, places:
             recording.execute(thread, encoding, places.location(location));
         }
         Statement::Fence(fence) => recording.fence(thread, fence),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_sim::cache::config::PointOfCoherence;
+    use fencepost_sim::isa::InstructionSet;
+    use fencepost_sim::isa::micro_op::{Awaited, FlushOrder, Operation};
+
+    use super::*;
+
+    fn operation(assembly: &Assembly, (bytes, _): Encoding) -> Operation {
+        let set = InstructionSet::from_name(assembly.isa).expect("it is replayed");
+        set.persist_operation(bytes).expect("it is a flush or a fence")
+    }
+
+    #[test]
+    fn what_persists_a_line_makes_it_durable_and_drops_it_before_anything_behind_it() {
+        for assembly in [&X86_64, &AARCH64] {
+            let (mut is_durable, mut is_dropped, mut is_awaited) = (false, false, true);
+            for encoding in assembly.persist {
+                match operation(assembly, *encoding) {
+                    Operation::Flush(flush) => {
+                        assert!(is_awaited, "{}: a flush behind another one that may be under way", assembly.isa);
+                        is_durable |= PointOfCoherence::Volatile.persists(flush);
+                        is_dropped |= flush.invalidates();
+                        is_awaited = flush.order() == FlushOrder::Stores;
+                        assert!(is_durable, "{}: it is dropped only once it is durable", assembly.isa);
+                    }
+                    Operation::Fence(fence) => is_awaited |= fence.awaits() == Awaited::Completion,
+                    other => panic!("{other:?} persists nothing"),
+                }
+            }
+            assert!(is_durable && is_dropped && is_awaited, "{}", assembly.isa);
+        }
+    }
+
+    #[test]
+    fn what_writes_a_line_back_makes_it_durable_and_is_ordered_by_fences_alone() {
+        for assembly in [&X86_64, &AARCH64] {
+            for encoding in [assembly.write_back, assembly.write_back_and_drop] {
+                let Operation::Flush(flush) = operation(assembly, encoding) else { panic!("it is a flush") };
+                assert!(PointOfCoherence::Volatile.persists(flush), "{}", assembly.isa);
+                assert_eq!(flush.order(), FlushOrder::Fences, "{}", assembly.isa);
+            }
+        }
     }
 }
