@@ -5,6 +5,7 @@
 //! markers. Adding one means a variant of [`InstructionSet`] and a room; core, cache and host stay as they are.
 
 mod aarch64;
+mod block;
 pub mod micro_op;
 mod x86_64;
 
@@ -59,10 +60,14 @@ impl InstructionSet {
     /// What this set calls a flush, fence, non-temporal store or atomic, in snake case; `None` for other operations and
     /// for those that it does not have.
     pub fn name_of(self, operation: Operation) -> Option<&'static str> {
-        match self {
-            InstructionSet::X86_64 => x86_64::name_of(operation),
-            InstructionSet::Aarch64 => aarch64::name_of(operation),
+        let (kinds, atomic) = match self {
+            InstructionSet::X86_64 => (x86_64::KINDS, x86_64::ATOMIC),
+            InstructionSet::Aarch64 => (aarch64::KINDS, aarch64::ATOMIC),
+        };
+        if matches!(operation, Operation::Atomic(_)) {
+            return Some(atomic);
         }
+        kinds.into_iter().find(|(_, own)| *own == operation).map(|(name, _)| name)
     }
 
     /// The flush, fence or non-temporal store that these bytes of an instruction are, if any.

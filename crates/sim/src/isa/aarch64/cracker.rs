@@ -8,6 +8,7 @@ use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
 
 use super::operands::Operands;
 use super::{access, arithmetic, persistence};
+use crate::isa::block::fill;
 use crate::isa::micro_op::{Awaited, Fence, MicroOp, Operation, Ordered, Register};
 use crate::record::{Marker, Slot, SlotKind};
 
@@ -216,10 +217,4 @@ fn accessing(operation: Operation, number: u16, slot: Slot, sources: impl Iterat
 fn push_fence(operation: Operation, micro_ops: &mut Vec<MicroOp>) {
     let barrier = if operation.holds_back_loads() { Register::BARRIER } else { Register::NONE };
     micro_ops.push(MicroOp { operation, destinations: [barrier, Register::NONE], ..MicroOp::default() });
-}
-
-fn fill<const N: usize>(places: &mut [Register; N], registers: impl Iterator<Item = Register>) {
-    for (place, register) in places.iter_mut().zip(registers) {
-        *place = register;
-    }
 }

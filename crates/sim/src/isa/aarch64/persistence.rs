@@ -6,8 +6,11 @@ use yaxpeax_arm::armv8::a64::{Opcode, Operand};
 use super::instruction::decode_bytes;
 use crate::isa::micro_op::{Fence, Flush, Operation};
 
+/// The name of an atomic in documents.
+pub const ATOMIC: &str = "atomic";
+
 /// Each kind with its name in documents.
-const KINDS: [(&str, Operation); 6] = [
+pub const KINDS: [(&str, Operation); 6] = [
     ("dc_cvap", Operation::Flush(Flush::DC_CVAP)),
     ("dc_cvac", Operation::Flush(Flush::DC_CVAC)),
     ("dc_civac", Operation::Flush(Flush::DC_CIVAC)),
@@ -54,12 +57,4 @@ pub fn persist_operation(bytes: &[u8]) -> Option<Operation> {
     let instruction = decode_bytes(bytes)?;
     let operation = operation_of(instruction.opcode, &instruction.operands)?;
     (operation != Operation::Drain).then_some(operation)
-}
-
-/// The name of a flush, fence or atomic.
-pub fn name_of(operation: Operation) -> Option<&'static str> {
-    if matches!(operation, Operation::Atomic(_)) {
-        return Some("atomic");
-    }
-    KINDS.iter().find(|(_, own)| *own == operation).map(|&(name, _)| name)
 }

@@ -17,7 +17,7 @@ fn v(number: u8) -> Register {
 }
 
 fn decoded(word: u32, slots: &[(SlotKind, u16)]) -> DecodedBlock {
-    decode_block(&BlockBuilder::at(0x1000).instruction(&word.to_le_bytes(), slots).build())
+    decode_block(&BlockBuilder::at(0x1000).instruction(&word.to_le_bytes(), slots).build(), crack)
 }
 
 /// The micro-operations of an instruction with these slots.
@@ -179,7 +179,7 @@ fn flushes_and_fences_are_known_by_their_words_and_named() {
     for (word, operation, name) in cases {
         let word: u32 = word;
         assert_eq!(persist_operation(&word.to_le_bytes()), Some(operation), "{word:08x}");
-        assert_eq!(name_of(operation), Some(name));
+        assert_eq!(InstructionSet::Aarch64.name_of(operation), Some(name));
         let slots: &[_] = if operation.is_flush() { &[(SlotKind::Flush, 64)] } else { &[] };
         let micro_ops = cracked(word, slots);
         assert_eq!(operations(&micro_ops), [operation]);
@@ -272,7 +272,7 @@ fn what_the_decoder_does_not_know_or_expect_accesses_what_its_slots_say() {
     for slots in [&[][..], &[(STORE, 64)], &[(SlotKind::Flush, 64)], &[(LOAD, 16); 3], &[(SlotKind::Update, 64)]] {
         assert!(cracked(0x4c40_0820, slots).last().expect("there is an operation").ends_instruction);
     }
-    let short = decode_block(&BlockBuilder::at(0x1000).instruction(&[0x1f, 0x20], &[]).build());
+    let short = decode_block(&BlockBuilder::at(0x1000).instruction(&[0x1f, 0x20], &[]).build(), crack);
     assert_eq!(operations(&short.micro_ops), [Operation::Integer]);
 }
 

@@ -4,6 +4,7 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, 
 
 use super::operands::{self, STACK_POINTER, push_register, register_of};
 use super::{arithmetic, marker_of, persistence};
+use crate::isa::block::fill;
 use crate::isa::micro_op::{Fence, MicroOp, Operation, Register};
 use crate::record::{Slot, SlotKind};
 
@@ -213,11 +214,5 @@ impl<'a> Cracker<'a> {
             copy.destinations = [register, Register::NONE];
             micro_ops.push(copy);
         }
-    }
-}
-
-fn fill<const N: usize>(places: &mut [Register; N], registers: impl Iterator<Item = Register>) {
-    for (place, register) in places.iter_mut().zip(registers) {
-        *place = register;
     }
 }

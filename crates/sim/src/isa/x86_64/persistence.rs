@@ -5,60 +5,45 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
 use crate::isa::micro_op::{Fence, Flush, Operation};
 
-/// Each kind with its name in documents, its operation and its instructions.
+/// The name of a locked instruction in documents.
+pub const ATOMIC: &str = "locked";
+
+/// Each kind with its name in documents.
+pub const KINDS: [(&str, Operation); 6] = [
+    ("clflush", Operation::Flush(Flush::CLFLUSH)),
+    ("clflushopt", Operation::Flush(Flush::CLFLUSHOPT)),
+    ("clwb", Operation::Flush(Flush::CLWB)),
+    ("non_temporal_store", Operation::NonTemporalStore),
+    ("sfence", Operation::Fence(Fence::SFENCE)),
+    ("mfence", Operation::Fence(Fence::MFENCE)),
+];
+
+/// The flush, fence or non-temporal store that `mnemonic` is, if any.
 ///
 /// Non-temporal stores are those that Intel's manual (volume 1, 10.4.6.2 and 12.10: `movnt*`, `maskmov*`, direct
 /// stores) and AMD's (volume 3: `movntss`, `movntsd`, `clzero`) say go through the write-combining buffers, weakly
 /// ordered. `movntdqa` is a load.
-const KINDS: [(&str, Operation, &[Mnemonic]); 6] = {
-    use Mnemonic as M;
-    [
-        ("clflush", Operation::Flush(Flush::CLFLUSH), &[M::Clflush]),
-        ("clflushopt", Operation::Flush(Flush::CLFLUSHOPT), &[M::Clflushopt]),
-        ("clwb", Operation::Flush(Flush::CLWB), &[M::Clwb]),
-        (
-            "non_temporal_store",
-            Operation::NonTemporalStore,
-            &[
-                M::Movnti,
-                M::Movntq,
-                M::Movntdq,
-                M::Movntps,
-                M::Movntpd,
-                M::Movntss,
-                M::Movntsd,
-                M::Vmovntdq,
-                M::Vmovntps,
-                M::Vmovntpd,
-                M::Maskmovq,
-                M::Maskmovdqu,
-                M::Vmaskmovdqu,
-                M::Movdiri,
-                M::Movdir64b,
-                M::Clzero,
-            ],
-        ),
-        ("sfence", Operation::Fence(Fence::SFENCE), &[M::Sfence]),
-        ("mfence", Operation::Fence(Fence::MFENCE), &[M::Mfence]),
-    ]
-};
-
-/// The flush, fence or non-temporal store that `mnemonic` is, if any.
 pub(super) fn operation_of(mnemonic: Mnemonic) -> Option<Operation> {
-    KINDS.iter().find(|(.., mnemonics)| mnemonics.contains(&mnemonic)).map(|&(_, operation, _)| operation)
+    use Mnemonic as M;
+    Some(match mnemonic {
+        M::Clflush => Operation::Flush(Flush::CLFLUSH),
+        M::Clflushopt => Operation::Flush(Flush::CLFLUSHOPT),
+        M::Clwb => Operation::Flush(Flush::CLWB),
+        M::Movnti | M::Movntq | M::Movntdq | M::Movntps | M::Movntpd | M::Movntss | M::Movntsd => {
+            Operation::NonTemporalStore
+        }
+        M::Vmovntdq | M::Vmovntps | M::Vmovntpd => Operation::NonTemporalStore,
+        M::Maskmovq | M::Maskmovdqu | M::Vmaskmovdqu => Operation::NonTemporalStore,
+        M::Movdiri | M::Movdir64b | M::Clzero => Operation::NonTemporalStore,
+        M::Sfence => Operation::Fence(Fence::SFENCE),
+        M::Mfence => Operation::Fence(Fence::MFENCE),
+        _ => return None,
+    })
 }
 
 /// The same for the bytes of an instruction.
 pub fn persist_operation(bytes: &[u8]) -> Option<Operation> {
     operation_of(Decoder::new(64, bytes, DecoderOptions::NONE).decode().mnemonic())
-}
-
-/// The name of a flush, fence, non-temporal store or atomic.
-pub fn name_of(operation: Operation) -> Option<&'static str> {
-    if matches!(operation, Operation::Atomic(_)) {
-        return Some("locked");
-    }
-    KINDS.iter().find(|(_, own, _)| *own == operation).map(|&(name, ..)| name)
 }
 
 /// Whether it is a non-temporal store.

@@ -8,7 +8,7 @@ use crate::record::{BlockBuilder, Marker, SlotKind};
 /// The micro-operations of an instruction with these slots.
 fn cracked(bytes: &[u8], slots: &[(SlotKind, u16)]) -> Box<[MicroOp]> {
     let block = BlockBuilder::at(0x1000).instruction(bytes, slots).build();
-    decode_block(&block, &mut InstructionInfoFactory::new()).micro_ops
+    decode_with(&block, &mut InstructionInfoFactory::new()).micro_ops
 }
 
 fn operations(micro_ops: &[MicroOp]) -> Vec<Operation> {
@@ -46,7 +46,11 @@ fn every_non_temporal_store_is_executed_as_one_and_summarised_as_one() {
         assert_eq!(operations(&micro_ops).contains(&Operation::Load), loads, "{name}");
         assert!(!operations(&micro_ops).contains(&Operation::Store), "{name}");
         let operation = InstructionSet::X86_64.persist_operation(bytes);
-        assert_eq!(operation.and_then(name_of), Some("non_temporal_store"), "{name}");
+        assert_eq!(
+            operation.and_then(|operation| InstructionSet::X86_64.name_of(operation)),
+            Some("non_temporal_store"),
+            "{name}"
+        );
     }
 }
 
@@ -83,7 +87,7 @@ fn flushes_and_fences_are_known_by_their_bytes_and_named() {
     ];
     for (bytes, operation, name) in cases {
         assert_eq!(persist_operation(bytes), Some(operation), "{name}");
-        assert_eq!(name_of(operation), Some(name));
+        assert_eq!(InstructionSet::X86_64.name_of(operation), Some(name));
         let slots: &[_] = if operation.is_flush() { &[(SlotKind::Flush, 64)] } else { &[] };
         let micro_ops = cracked(bytes, slots);
         assert_eq!(operations(&micro_ops), [operation]);
