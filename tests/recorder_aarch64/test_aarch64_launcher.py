@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -89,9 +90,9 @@ def test_missing_loader_and_libraries_are_named(recorder: Recorder) -> None:
     assert "sudo apt-get install libc6-arm64-cross" in message
 
 
-def test_qemu_that_the_recorder_does_not_understand_is_refused(recorder: Recorder) -> None:
-    """Here one that does not load the plugin."""
-    program = recorder.compile("computes", "-static", "-lm")
+@pytest.fixture
+def unfit_qemu(recorder: Recorder) -> Path:
+    """The folder of one that does not load the plugin."""
     folder = recorder.folder / "bin"
     folder.mkdir()
     emulator = folder / "qemu-aarch64"
@@ -100,9 +101,38 @@ def test_qemu_that_the_recorder_does_not_understand_is_refused(recorder: Recorde
         "echo plugins are not for me >&2; exit 1\n"
     )
     emulator.chmod(0o755)
-    message = refused(recorder, program, path=f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def test_qemu_that_the_recorder_does_not_understand_is_refused(
+    recorder: Recorder, unfit_qemu: Path
+) -> None:
+    program = recorder.compile("computes", "-static", "-lm")
+    message = refused(recorder, program, path=f"{unfit_qemu}:/usr/bin:/bin")
     assert "QEMU 6.1.0" in message
     assert "plugins are not for me" in message
+
+
+def test_with_such_a_qemu_these_tests_are_skipped_for_that_reason(
+    recorder: Recorder, unfit_qemu: Path, pytestconfig: pytest.Config
+) -> None:
+    test = f"{Path(__file__).parent / 'test_aarch64_values.py'}"
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=pytestconfig.rootpath,
+        env=os.environ | {"PATH": f"{unfit_qemu}:{os.environ['PATH']}"},
+        timeout=120,
+    )
+    assert finished.returncode == 0, finished.stdout
+    skipped = [line for line in finished.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert skipped
+    for line in skipped:
+        assert "QEMU 6.1.0" in line
+        assert "plugins are not for me" in line
+    assert " passed" not in finished.stdout
 
 
 def test_children_are_refused(recorder: Recorder) -> None:
