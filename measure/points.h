@@ -82,7 +82,7 @@ static inline void points_of_flush(struct points *points, enum flush flush) {
 // All points of one thread, then those of more: of what this processor has.
 static inline void points_all(struct points *points, unsigned threads_max) {
   point_add(points, (struct point){NOTHING, FLUSH_NONE, DIRTY, SEQUENTIAL, 1, 1});
-  point_add(points, (struct point){READ, FLUSH_NONE, FLUSHED, RANDOM, 1, 1});
+  point_add(points, (struct point){READ, FLUSH_NONE, DIRTY, RANDOM, 1, 1});
   point_add(points, (struct point){READ, FLUSH_NONE, ABSENT, RANDOM, 1, 1});
   point_add(points, (struct point){STORE_FENCE, FLUSH_NONE, DIRTY, SEQUENTIAL, 1, 1});
   for (enum flush flush = FLUSH_CLFLUSH; flush <= FLUSH_CVAP; flush++)

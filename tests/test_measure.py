@@ -26,7 +26,7 @@ primitive clflush yes
 primitive clflushopt yes
 primitive clwb no
 point timer none - sequential 1 1 64 100 100 100
-point read none flushed random 1 1 64 356 356 356
+point read none dirty random 1 1 64 356 356 356
 point read none absent random 1 1 64 12900 12900 12900
 point persist clflush dirty sequential 1 1 64 6500 6500 6500
 point read clflush flushed random 1 1 64 {clflush}

@@ -196,7 +196,7 @@ def after_flush(times: dict[Point, Estimate]) -> dict[str, Document]:
         for point, found in times.items()
         if point.action == "read"
     }
-    hit, miss = reads.pop(("none", "flushed")), reads.pop(("none", "absent"))
+    hit, miss = reads.pop(("none", "dirty")), reads.pop(("none", "absent"))
     found = {}
     for (primitive, _), load in reads.items():
         way = miss.value - hit.value

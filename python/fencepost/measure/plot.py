@@ -31,7 +31,6 @@ def svg(document: Document) -> str:
         title=document["platform"]["processor"],
         xlabel="lines that share a fence",
         ylabel="store, flush, fence (ns for each line)",
-        xscale="log",
     )
     axes.set_xscale("log", base=2)
     axes.set_ylim(0, None)

@@ -87,12 +87,7 @@ def tables(document: Document) -> Iterator[tuple[str, Table]]:
 
 
 def _row_key(result: Document) -> tuple[str, str, int]:
-    state = "not flushed" if _is_unflushed_read(result) else result["state"]
-    return result["primitive"], f"{state}, {result['arrangement']}", result["threads"]
-
-
-def _is_unflushed_read(result: Document) -> bool:
-    return bool(result["primitive"] == "none" and result["state"] == "flushed")
+    return result["primitive"], f"{result['state']}, {result['arrangement']}", result["threads"]
 
 
 def _cell(result: Document | None, simulated: dict[str, Any]) -> str:
