@@ -1,12 +1,14 @@
 """`make compare-results`: what counts as a difference between two results, and what does not."""
 
 import copy
+import csv
 import json
 import subprocess
 import sys
 
 import pytest
 
+from compare_results import speed
 from compare_results.documents import MISSING, Difference, differences
 from installed import ROOT
 
@@ -72,3 +74,31 @@ def test_what_is_no_commit_is_refused():
         "compare-results: `no-such-branch` is no commit of this repository; "
         "type: git log --oneline\n"
     )
+
+
+def rounds(*ratios):
+    """What `ratios_of` makes of rounds that give these, over and over."""
+    return speed.ratios_of(lambda number: ratios[number % len(ratios)])
+
+
+def test_rounds_go_on_until_a_row_can_be_told_from_a_slower_one():
+    assert len(rounds(1.01, 0.99)) == speed.ROUNDS_MIN
+    assert speed.ROUNDS_MIN < len(rounds(1.04, 0.96)) < speed.ROUNDS_MAX
+    assert len(rounds(1.5, 0.5)) == speed.ROUNDS_MAX
+
+
+def test_a_row_is_slower_only_if_its_whole_interval_is():
+    assert speed.verdict(rounds(1.06, 1.05)) == "slower"
+    assert speed.verdict(rounds(1.035, 1.02)) == "ok"
+    assert speed.verdict(rounds(1.5, 0.5)) == "undecided"
+    assert speed.verdict(rounds(2.5, 2.0)) == "slower"
+
+
+def test_the_rows_whose_speed_is_compared_are_those_of_the_benchmark():
+    """All in the history but what recording costs: of the base only the simulator is built."""
+    with (ROOT / "docs" / "bench-history.csv").open(encoding="utf-8") as file:
+        columns = next(csv.reader(file))[3:]
+    benchmark = {column.rpartition(".")[0] for column in columns}
+    compared = {"reference" if name.startswith("reference.") else name for name, _ in speed.rows()}
+    left_out = {name for name in benchmark if name.startswith("record.")}
+    assert compared == benchmark - left_out - {"prove.all_processors"}

@@ -19,14 +19,15 @@ KEYS = 125_000
 #: A put persists twice, the node with the intent and then the link, and may be ended after each.
 CRASH_POINTS_BEFORE = 2 * (PUTS - 50)
 CRASHED = 3
+POOL = "pool"
 
 #: All combinations of versions of three lines.
 IMAGES = 8
 
 
-def measure(folder: Path) -> Figures:
-    """`hashmap_8mb.images_per_minute`, with what the pool has and how many images it was."""
-    pool = folder / "pool"
+def arguments(folder: Path) -> list[str]:
+    """What `fencepost crash` gets besides where its images go; the pool and its record are made."""
+    pool = folder / POOL
     program = [str(WORKLOADS / "hashmap"), "-n", str(PUTS), "-k", str(KEYS), "-g", "0"]
     program += ["--flush", "clwb", "--pool"]
     begin = [*program, str(pool), "--crash-at", str(CRASH_POINTS_BEFORE)]
@@ -36,11 +37,16 @@ def measure(folder: Path) -> Figures:
     values = [str(FENCEPOST), "record", "-o", str(record), "--values", "--pm", f"file:{pool}"]
     subprocess.run([*values, "--", *program, str(pool)], check=True, stdout=subprocess.DEVNULL)
     check = shlex.join([*program, "{image}", "--check"])
+    options = ["--images", str(IMAGES), "--no-reads", "--jobs", str(JOBS), "--quiet"]
+    return ["crash", "pcs-table1", str(record), "--check", check, *options]
+
+
+def measure(folder: Path) -> Figures:
+    """`hashmap_8mb.images_per_minute`, with what the pool has and how many images it was."""
+    command = [str(FENCEPOST), *arguments(folder)]
     rates, images = [], 0
     for repetition in range(REPETITIONS):
         out = folder / f"crash-{repetition}"
-        command = [str(FENCEPOST), "crash", "pcs-table1", str(record), "--check", check]
-        command += ["--images", str(IMAGES), "--no-reads", "--jobs", str(JOBS), "--quiet"]
         subprocess.run([*command, "--out", str(out)], check=True, stdout=subprocess.DEVNULL)
         counts = json.loads((out / "crash.json").read_text())["counts"]
         images = counts["checked"]
@@ -51,4 +57,6 @@ def measure(folder: Path) -> Figures:
         f"({images} images; repetitions within {figures['images_per_minute_spread']:.0%})",
         flush=True,
     )
-    return {"hashmap_8mb": {**figures, "pool_bytes": pool.stat().st_size, "images": images}}
+    return {
+        "hashmap_8mb": {**figures, "pool_bytes": (folder / POOL).stat().st_size, "images": images}
+    }

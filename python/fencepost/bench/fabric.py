@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from fencepost import _core, machines
 from fencepost.bench import REPETITIONS, Figures, repeated
 
+MACHINE = "pcs-table1"
 #: How many hosts.
 SIZES = (1, 16, 128, 1024)
 RADIX = 16
@@ -49,10 +50,14 @@ def measure() -> Figures:
     return figures
 
 
+def settings(hosts: int) -> list[str]:
+    """What makes `MACHINE` the tree with so many hosts."""
+    return [f"fabric.{key}={json.dumps(value)}" for key, value in tree(hosts).items()]
+
+
 def machine(hosts: int) -> str:
     """The tree with so many hosts, as JSON."""
-    settings = [f"fabric.{key}={json.dumps(value)}" for key, value in tree(hosts).items()]
-    return json.dumps(machines.resolve("pcs-table1", settings))
+    return json.dumps(machines.resolve(MACHINE, settings(hosts)))
 
 
 def tree(hosts: int) -> dict[str, list[str]]:

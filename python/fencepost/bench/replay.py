@@ -27,6 +27,17 @@ class Program:
     command: list[str]
     cores: int = 8
 
+    @property
+    def settings(self) -> list[str]:
+        """What it is replayed with besides `MACHINE` and a scheme."""
+        return ["--set", f"core.count={self.cores}"]
+
+    def recorded(self, folder: Path) -> Path:
+        """Its record, made anew."""
+        record = folder / f"{self.name}.fencepost"
+        seconds([str(LAUNCHER), "-o", str(record), "--", *self.command])
+        return record
+
 
 def programs() -> list[Program]:
     """The programs whose replay is measured: `<workload>_<n>core`."""
@@ -48,10 +59,8 @@ def programs() -> list[Program]:
 
 def measure(program: Program, folder: Path) -> Figures:
     """Records it and replays it under every scheme."""
-    record = folder / f"{program.name}.fencepost"
-    seconds([str(LAUNCHER), "-o", str(record), "--", *program.command])
-    more = ["--set", f"core.count={program.cores}"]
-    schemes = {scheme: _replay(record, scheme, more, folder) for scheme in SCHEMES}
+    record = program.recorded(folder)
+    schemes = {scheme: _replay(record, scheme, program.settings, folder) for scheme in SCHEMES}
     record.unlink()
     figures = {
         "mips": min(figures["mips"] for figures in schemes.values()),
