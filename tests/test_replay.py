@@ -65,6 +65,30 @@ def test_every_documented_member_is_there(compared, pytestconfig):
     assert list(result["provenance"]["machines"]) == ["pcs-table1"]
 
 
+def names_of(value, left_out):
+    """The names of all members, but for what lies in those that are left out."""
+    if isinstance(value, list):
+        for element in value:
+            yield from names_of(element, left_out)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield name
+            if name not in left_out:
+                yield from names_of(member, left_out)
+
+
+def test_every_member_is_documented(compared, pytestconfig):
+    """Counters beside their components; resolved machines with the keys of machine files; names of
+    axes, schemes, switches and causes of time are no members."""
+    result, _, _ = compared
+    page = (pytestconfig.rootpath / "docs" / "results.md").read_text()
+    documented = {
+        name for code in re.findall(r"`([^`\n]+)`", page) for name in re.findall(r"\w+", code)
+    }
+    left_out = ("statistics", "machines", "axes", "buffer_uj")
+    assert set(names_of(result, left_out)) - documented == set()
+
+
 def test_the_same_instructions_under_every_scheme(compared):
     result, _, _ = compared
     runs = result["runs"]
