@@ -16,7 +16,6 @@
 #define WORDS_MAX 32768u
 #define SITES_MAX 4096u
 #define OUTDATED_MAX 64u
-#define FILTER_BYTES (1u << 16)
 /* Whoever holds a word is not stopped (thread_holds_lock), but may have ended with its process. */
 #define LOCK_YIELDS_MAX 20000u
 
@@ -91,7 +90,7 @@ void polled_words_begin(void) {
   if (polled_words_are_watched)
     return;
   table.lock = platform_mutex_create();
-  table.filter = platform_map_low_pages(FILTER_BYTES);
+  table.filter = platform_map_low_pages(POLLED_WORDS_FILTER_BYTES);
   if (table.filter == NULL)
     return;
   polled_words_are_watched = true;
@@ -148,7 +147,7 @@ static struct polled_word *add_word_locked(uint64_t address) {
   word = &table.word[at];
   __atomic_store_n(&word->address, address, __ATOMIC_RELEASE);
   table.words++;
-  __atomic_store_n(&table.filter[address % FILTER_BYTES], 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&table.filter[address % POLLED_WORDS_FILTER_BYTES], 1, __ATOMIC_RELEASE);
   return word;
 }
 
@@ -201,7 +200,7 @@ uint64_t polled_word_last_store(uint64_t address, uint32_t thread) {
 }
 
 bool polled_word_is_shared(uint64_t address) {
-  if (!polled_words_are_watched || table.filter[address % FILTER_BYTES] == 0)
+  if (!polled_words_are_watched || table.filter[address % POLLED_WORDS_FILTER_BYTES] == 0)
     return false;
   const struct polled_word *word = find(address);
   return word != NULL && __atomic_load_n(&word->is_shared, __ATOMIC_RELAXED);

@@ -56,6 +56,7 @@ bool polled_word_is_lock(uint64_t address);
  * behind updates. The filter has a byte for each value of an address's lower 16 bits, not 0 where
  * it may be a polled word's. */
 bool polled_words_know(uint64_t pc);
+#define POLLED_WORDS_FILTER_BYTES (1u << 16)
 const uint8_t *polled_words_filter(void);
 
 /* An execution of block `id`, the last in the thread's buffer, is about to store by this

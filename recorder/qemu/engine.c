@@ -32,7 +32,8 @@ struct array {
 /* The program counter's number among the registers that QEMU shows a debugger. */
 #define GDB_PROGRAM_COUNTER 32
 
-/* How far into a virtual processor's state its registers are looked for. */
+/* How far into a virtual processor's state its registers are looked for; where they lie further on,
+ * check.c finds none, and nothing is recorded. */
 #define STATE_BYTES (64u * 1024)
 
 /* QEMU's names for what a page may be used for. */

@@ -13,6 +13,7 @@ struct segment {
   bool is_writable;
 };
 
+/* Linkers make four or five that are loaded; what lies in others is not found. */
 #define SEGMENTS_MAX 16
 
 static struct {

@@ -12,7 +12,8 @@
 
 /* Created, and not begun yet; more at one time are forgotten. */
 #define CREATIONS_MAX 256u
-/* How long the process's end waits for a thread that is in the recorder. */
+/* How long the process's end waits for a thread that is in the recorder: calls of that take
+ * microseconds, but for those that write a frame to a slow disk. */
 #define PATIENCE_MS 1000u
 
 __thread struct guest *the_guest __attribute__((tls_model("initial-exec")));

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* These functions call each other a few levels deep, again in each handler that interrupts one.
+ * Deeper calls are not told of. */
 #define OPEN_CALLS_MAX 64u
 /* No instruction's: they are aligned. */
 #define NO_ADDRESS 1u

@@ -18,10 +18,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What QEMU returns to itself where a call is to be made again, and where it was the return from a
- * signal's handler. */
-#define CALL_IS_REPEATED (-512)
-
 /* A handler's address is the first word of what the program gives to the kernel. */
 static void note_handler(const struct system_call *call, int64_t result) {
   uint64_t handler;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* As many as QEMU translates at a time (TCG_MAX_INSNS). */
 #define PLAN_INSTRUCTIONS_MAX 512u
 
 /* A word of an execution: base + index, extended and shifted, less `cleared` low bits. */

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-/* Descriptors below belong to the program. */
+/* Descriptors below belong to the program: half of those that a process is allowed by default. */
 #define DESCRIPTORS_OF_PROGRAM 512
 
 void platform_fail(const char *why) {

@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define FILTER_BYTES 65536u
-
 struct watched_access {
   const struct plan *plan;
   uint64_t pc;
@@ -79,7 +77,8 @@ static void begin(unsigned vcpu, void *user_data) {
   (void)vcpu;
   uint64_t address = plan_slot_address(watched->plan, watched->slot, guest->position);
   bool stores =
-      watched->stores && (watched->is_known || polled_words_filter()[address % FILTER_BYTES] != 0);
+      watched->stores &&
+      (watched->is_known || polled_words_filter()[address % POLLED_WORDS_FILTER_BYTES] != 0);
   if (!watched->orders && !watched->has_place && !stores && !watched->polls)
     return;
   bool may_wait = watched->has_end && runs_beside_others(watched, address);

@@ -240,7 +240,9 @@ pub enum CleanedLine {
     Exclusive,
     /// To read it: the next store to it asks for it again. What gem5's classic caches do.
     Shared,
-    /// None: the line leaves the caches, as with `clflushopt`. What Intel's Cascade Lake does.
+    /// None: the line leaves the caches, as with `clflushopt`. What Intel's Cascade Lake seems to do: a line that is
+    /// persisted twice in a row takes 615 ns there with `clwb` and 632 ns with `clflushopt` on PM, 495 and 499 ns on
+    /// DRAM (perma-bench, experiments/published/persist_costs_measured.csv).
     Invalid,
 }
 
