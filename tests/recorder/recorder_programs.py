@@ -47,8 +47,12 @@ class Recorder:
     def compile(self, name: str, *options: str) -> Path:
         program = self.folder / name
         compiler = [self.compiler, "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program]
+        own_headers = f"-I{self.sources}"
         subprocess.run(
-            [*compiler, self._source(name), *options], check=True, timeout=120, cwd=self.folder
+            [*compiler, own_headers, self._source(name), *options],
+            check=True,
+            timeout=120,
+            cwd=self.folder,
         )
         return program
 

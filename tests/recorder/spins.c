@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops that wait for another thread's store, and loops that look like it but count. Each runs
  * between ROI markers; prints the address that is waited for. */
-#include "case.h"
+#include <spin_loops.h> /* of the machine that it is compiled for */
 
 #include <pthread.h>
 #include <time.h>
@@ -28,24 +28,10 @@ int main(void) {
          (uintmax_t)(uintptr_t)&pausing_flag);
   fflush(stdout);
   is_ready = 1;
-  /* A block that jumps to itself until memory changes. */
-  __asm__ volatile(MARK_BEGIN
-                   "1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tje 1b" MARK_END ::"m"(plain_flag)
-                   : "rax", "memory", "cc");
-  /* Two blocks, one with a pause, until memory changes. */
-  __asm__ volatile(MARK_BEGIN
-                   "jmp 2f\n1: pause\n2: cmpl $0, %0\n\tje 1b" MARK_END ::"m"(pausing_flag)
-                   : "memory", "cc");
-  /* A pause in each round, but it is the counter that ends it. */
-  __asm__ volatile(MARK_BEGIN "mov $5000, %%ecx\n"
-                              "1: mov %0, %%eax\n\ttest %%eax, %%eax\n\tjne 2f\n\t"
-                              "pause\n\tsub $1, %%ecx\n\tjne 1b\n2:" MARK_END ::"m"(counted_flag)
-                   : "rax", "rcx", "memory", "cc");
-  /* No pause, reads the same address over and over: work. */
-  __asm__ volatile(MARK_BEGIN "1: imul %2, %0\n\tdec %1\n\tjne 1b" MARK_END
-                   : "+r"(product), "+r"(rounds)
-                   : "m"(factor)
-                   : "memory", "cc");
+  WAIT_PLAINLY(plain_flag);
+  WAIT_PAUSING(pausing_flag);
+  COUNT_PAUSING(counted_flag);
+  MULTIPLY(product, rounds, factor);
   pthread_join(other, NULL);
   return product == 1;
 }

@@ -1,29 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes to a mapped file in every way that AArch64 has: the record must rebuild it. Prints where
- * the file's pieces are mapped. */
-#define _GNU_SOURCE
+/* Writes to the pool by every kind of store that AArch64 has, and by the C library (writes.c). */
 #include <arm_neon.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#define POOL_BYTES (1u << 20)
-
-static unsigned char *pool, *next;
-
-static void *piece(size_t bytes) {
-  void *start = next;
-  next += (bytes + 511) / 512 * 512;
-  return start;
-}
 
 static void plain_stores(void) {
   char *p = piece(512);
@@ -93,57 +71,9 @@ static void library(void) {
   strcpy(p + 30000, "a text in the pool");
 }
 
-static void system_calls(int descriptor) {
-  char *p = piece(8192);
-  int zero = open("/proc/self/exe", O_RDONLY);
-  struct iovec parts[2] = {{p + 100, 50}, {p + 200, 5000}};
-  struct stat *status = piece(sizeof(*status));
-  if (read(zero, p, 70) != 70 || pread(zero, p + 5500, 33, 1000) != 33 ||
-      readv(zero, parts, 2) != 5050 || getrandom(p + 6000, 1000, 0) != 1000)
-    exit(3);
-  fstat(descriptor, status);
-  status->st_mtime = status->st_atime = status->st_ctime = 0;
-  /* The file itself, written beside the mapping. */
-  size_t offset = (size_t)((unsigned char *)piece(8192) - pool);
-  if (pwrite(descriptor, "written beside", 14, (off_t)offset) != 14 ||
-      lseek(descriptor, (off_t)offset + 4090, SEEK_SET) < 0 ||
-      write(descriptor, "over the end of a page", 22) != 22)
-    exit(3);
-}
-
-static void length_of_file(int descriptor) {
-  memset(pool + POOL_BYTES - 8192, 0x99, 8192);
-  if (ftruncate(descriptor, POOL_BYTES - 8192 + 100) != 0 ||
-      ftruncate(descriptor, POOL_BYTES + 16384) != 0)
-    exit(3);
-}
-
-static void remapped(int descriptor) {
-  char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, POOL_BYTES);
-  memset(p + 10, 0x31, 5000);
-  p = mremap(p, 8192, 16384, MREMAP_MAYMOVE);
-  memset(p + 9000, 0x32, 5000);
-  printf("second %ju 16384\n", (uintmax_t)(uintptr_t)p);
-  munmap(p, 16384);
-}
-
-int main(int count, char **arguments) {
-  if (count != 2)
-    return 2;
-  int descriptor = open(arguments[1], O_RDWR);
-  pool = next = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (pool == MAP_FAILED)
-    return 2;
-  printf("pool %ju %u\n", (uintmax_t)(uintptr_t)pool, POOL_BYTES);
-  next += 4096; /* what was there stays */
+static void write_by_instructions(void) {
   plain_stores();
   atomics();
   vectors();
   library();
-  system_calls(descriptor);
-  length_of_file(descriptor);
-  msync(pool, POOL_BYTES, MS_SYNC);
-  fsync(descriptor);
-  remapped(descriptor);
-  return 0;
 }
