@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -10,12 +9,14 @@ from typing import Any, cast
 import pytest
 
 from fencepost import studies
-from fencepost.evidence import Lab
+from fencepost.evidence import Lab, page
+from fencepost.evidence.page import Section
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
+from fencepost.studies.primitives import topic as topic_module
 from fencepost.studies.primitives.benchmark import ARM64, X86_64, Benchmark
 from fencepost.studies.primitives.study import PRIMITIVES, TOPICS
-from fencepost.studies.primitives.topic import PCM, published, slowdown
+from fencepost.studies.primitives.topic import PCM, change, published, slowdown
 from fencepost.studies.study import Asked
 
 Values = Callable[[Cell, str], float | None]
@@ -43,17 +44,57 @@ def topic(name: str) -> Any:
     return found
 
 
-def test_every_line_of_the_published_figures_has_its_row() -> None:
+def page_of(runs: Cells) -> str:
+    """All that is shown of the topics that the study has figures for."""
+    sections = [
+        Section(one.part.title, "", "", one.rows(runs, quick=False), one.tables(runs, quick=False))
+        for one in TOPICS
+    ]
+    return page.markdown("primitives", "", "", sections)
+
+
+@pytest.mark.parametrize("place", range(len(published())))
+def test_every_line_of_the_published_figures_is_on_the_page(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another value of the line, or another text of a statement, is another page."""
+    runs = made(lambda *_: 1.0)
+    before = page_of(runs)
+    lines = published()
+    line = lines[place]
+    changes = {"column": f"{line['column']}, or not"} if line["table"] == "claim" else {}
+    if line["value"]:
+        ends = [str(float(end) * 1.5) for end in line["value"].split("..")]
+        changes["value"] = "..".join(ends)
+    changed = [*lines[:place], line | changes, *lines[place + 1 :]]
+    monkeypatch.setattr(topic_module, "published", lambda: changed)
+    after = page_of(runs)
+    assert after != before
+    assert line["table"] != "claim" or f"{line['column']}, or not" in after
+
+
+def test_rows_are_known_by_their_names() -> None:
     rows = [row for one in TOPICS for row in one.rows(made(lambda *_: 1.0), quick=False)]
     assert len({row.key for row in rows}) == len(rows)
-    by_metric = Counter(row.metric for row in rows)
-    lines = Counter(line["table"] for line in published())
-    assert by_metric["slowdown"] == lines["slowdown_by_read_ratio"]
-    assert by_metric["L1D misses"] == lines["l1d_miss_percent_log_heavy"]
-    # Three columns, each over clwb.
-    assert by_metric["commit stalls"] == 6
-    claims = [row for row in rows if row.tolerance.relation == "is"]
-    assert len(claims) > lines["claim"]
+
+
+@pytest.mark.parametrize(("ours", "holds"), [(-3.3, True), (-3.1, False), (-32.7, True)])
+def test_a_range_is_widened_by_a_tenth_of_its_middle(ours: float, holds: bool) -> None:
+    row = change("", {"value": "-31..-5", "column": "", "unit": "%"}, ours, PCM)
+    assert (row.expected, row.holds) == (-18.0, holds)
+
+
+def test_miss_rates_are_compared_as_ratios() -> None:
+    """Those of a program with half the misses hold as well."""
+
+    def value(cell: Cell, path: str) -> float:
+        percent = {"none": 10.0, "undo": 9.9, "redo": 5.0}[words(cell)["--log"]]
+        return percent if path.endswith("misses") else 100.0 - percent
+
+    rows = topic("logs").rows(made(value), quick=False)
+    rates = {row.condition: row for row in rows if row.metric == "L1D miss rate over vanilla"}
+    assert len(rates) == 12
+    assert all(row.holds is ("undo" in condition) for condition, row in rates.items())
 
 
 def test_nothing_is_claimed_of_what_was_not_replayed() -> None:

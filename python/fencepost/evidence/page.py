@@ -12,6 +12,8 @@ from fencepost.evidence.tolerance import Figure
 COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ by", "")
 
 
+MANY = 4  # rows of one metric, from which on a list of them says what they have in common
+
 # Pictures are built, not committed, but for those that README shows.
 COMMITTED = frozenset({"pcs-fig5.svg"})
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
@@ -35,10 +37,11 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     parts = [f"# {title}\n", introduction, f"{last_line(study, everything)}\n", counts(everything)]
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
-        parts += [f"Again: `{section.command}`\n", summary(section.rows)]
+        parts += [f"Again: `{section.command}`\n"]
+        parts += [summary(section.rows)] if section.rows else []
         parts += [f"![{name}]({name})\n" for name in section.pictures]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
-        parts += ["### Every point\n", table(section.rows)]
+        parts += ["### Every point\n", table(section.rows)] if section.rows else []
         if any(row.misses for row in section.rows):
             parts += ["### Misses\n", reasons(section.rows)]
     return "\n".join(parts)
@@ -99,13 +102,34 @@ def reasons(rows: Sequence[Row]) -> str:
     misses = sorted((row for row in rows if row.misses), key=lambda row: row.reason)
     lines = []
     for reason in dict.fromkeys(row.reason for row in misses):
-        points = [
-            f"{row.condition} ({row.metric} {difference_text(row)})"
-            for row in misses
-            if row.reason == reason
-        ]
-        lines.append(f"- {'; '.join(points)}: {reason or '**unexplained**'}\n")
+        points = _points([row for row in misses if row.reason == reason])
+        lines.append(f"- {points}: {reason or '**unexplained**'}\n")
     return "\n".join(lines)
+
+
+def _points(rows: Sequence[Row]) -> str:
+    """Each row with its difference; of many with the same metric, what they have in common."""
+    texts = []
+    for metric in dict.fromkeys(row.metric for row in rows):
+        own = [row for row in rows if row.metric == metric]
+        if len(own) < MANY:
+            texts += [f"{row.condition} ({metric} {difference_text(row)})" for row in own]
+            continue
+        ends = sorted(own, key=lambda row: row.difference or 0.0)
+        least, most = difference_text(ends[0]), difference_text(ends[-1])
+        span = f" {least} to {most}" if least else ""
+        texts.append(
+            f"{_shortened([row.condition for row in own])}: {len(own)} rows ({metric}{span})"
+        )
+    return "; ".join(texts)
+
+
+def _shortened(conditions: Sequence[str]) -> str:
+    """Conditions of one form with each word once, in the place where it stands."""
+    places = [condition.split(", ") for condition in conditions]
+    if len({len(words) for words in places}) > 1:
+        return "; ".join(conditions)
+    return ", ".join("/".join(dict.fromkeys(words)) for words in zip(*places, strict=True))
 
 
 def counts(rows: Sequence[Row]) -> str:
@@ -143,9 +167,22 @@ def table(rows: Sequence[Row]) -> str:
     """Every row, and below them from what some follow."""
     head = f"| {' | '.join(COLUMNS[:-1])} | |"
     text = "\n".join([head, "|---" * len(COLUMNS) + "|", *map(line, rows)]) + "\n"
-    follows = dict.fromkeys((row.condition, row.metric, row.follows) for row in rows if row.follows)
-    notes = [f"- {condition}, {metric}: follows from {why}" for condition, metric, why in follows]
+    notes = []
+    for why in dict.fromkeys(row.follows for row in rows if row.follows):
+        notes += [f"- {name}: follows from {why}" for name in _names(rows, why)]
     return "\n".join([text, *notes]) + "\n" if notes else text
+
+
+def _names(rows: Sequence[Row], why: str) -> list[str]:
+    """The rows that follow from this; many of the same metric as one."""
+    names = []
+    of_it = [row for row in rows if row.follows == why]
+    for metric in dict.fromkeys(row.metric for row in of_it):
+        conditions = list(dict.fromkeys(row.condition for row in of_it if row.metric == metric))
+        if len(conditions) >= MANY:
+            conditions = [f"{_shortened(conditions)} ({len(conditions)} rows)"]
+        names += [f"{condition}, {metric}" for condition in conditions]
+    return names
 
 
 def cells(row: Row) -> list[str]:

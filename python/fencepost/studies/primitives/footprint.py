@@ -22,14 +22,14 @@ from fencepost.studies.primitives.topic import (
     figure,
     known,
     number,
-    published,
     slowdown,
+    statement,
     table,
+    values,
 )
 from fencepost.studies.study import Part
 
-# The study's ranges are read off charts: what stays this near to their ends lies within.
-END_WITHIN = 0.1
+Slowdowns = dict[Benchmark, Value]
 
 
 class Footprint(Topic):
@@ -50,31 +50,15 @@ class Footprint(Topic):
     def rows(self, runs: Cells, *, quick: bool) -> list[Row]:
         """The study's ranges and orderings."""
         found = {one: slowdown(runs, one, PCM) for one in _all(quick)}
-        all_known = known(found.values())
-        low, high = (min(all_known), max(all_known)) if all_known else (None, None)
+        rows = [*_ends(found), *_of_clwb(found)]
         where = "x86-64, no log"
-
-        def end(metric: str, expected: float, ours: Value) -> Row:
-            return figure(where, metric, expected, ours, PCM, within=END_WITHIN)
-
-        rows = [
-            end("least slowdown", _end("minimum"), low),
-            end("largest slowdown", _end("maximum"), high),
-        ]
-        for other in ("clflushopt", "clflush"):
-            pairs = [(found[one], found[_like(one, other)]) for one in found if one.flush == "clwb"]
-            advantages = known(ratio(theirs, of_clwb) for of_clwb, theirs in pairs)
-            is_so = None if advantages is None else min(advantages) >= 1
-            rows.append(claim(where, f"clwb is at least as fast as {other}", is_so, PCM))
-            if other == "clflushopt":
-                most = max(advantages) if advantages else None
-                rows.append(end("largest advantage of clwb", 1.3, most))
         if not quick:
-            rows.append(claim(where, "queue has the highest overhead", _queue(found), PCM))
+            said = statement(X86_64, "all", "queue")
+            rows.append(claim(f"{where}, queue", said, _queue(found), PCM))
         shares = [share for one in found if (share := _share_of_fences(runs, one)) is not None]
         is_so = median(shares) > 0.5 if shares else None
-        text = "fences contribute most of the slowdown"
-        return [*rows, claim(where, text, is_so, PCM)]
+        said = statement(X86_64, "all", "all", "ordering of writes")
+        return [*rows, claim(where, said, is_so, PCM)]
 
     def tables(self, runs: Cells, *, quick: bool) -> list[str]:
         """Slowdowns by set size."""
@@ -101,14 +85,37 @@ def _like(one: Benchmark, flush: str) -> Benchmark:
     return Benchmark(X86_64, one.structure, flush, set_size=one.set_size)
 
 
-def _end(name: str) -> float:
-    [line] = [
-        one for one in published() if one["table"] == "overhead_range" and one["column"] == name
+def _ends(found: Slowdowns) -> list[Row]:
+    """The least and the largest slowdown."""
+    numbers = known(found.values())
+    ours = {"minimum": min(numbers), "maximum": max(numbers)} if numbers else {}
+    return [
+        figure(f"{isa}, no log, {column}", "slowdown of all", expected, ours.get(column), PCM)
+        for (isa, *_, column), expected in values("overhead_range").items()
     ]
-    return float(line["value"])
 
 
-def _queue(found: dict[Benchmark, Value]) -> bool | None:
+def _of_clwb(found: Slowdowns) -> list[Row]:
+    """How the others compare with clwb, benchmark by benchmark and size by size."""
+    said, rows, advantages = statement(X86_64, "clwb", "all"), [], []
+    for other in ("clflushopt", "clflush"):
+        own = known(
+            ratio(found[_like(one, other)], of_clwb)
+            for one, of_clwb in found.items()
+            if one.flush == "clwb"
+        )
+        is_so = None if own is None else min(own) >= 1
+        rows.append(claim(f"x86-64, no log, clwb and {other}", said, is_so, PCM))
+        advantages.append(max(own) if own else None)
+    both = known(advantages)
+    most = max(both) if both else None
+    return rows + [
+        figure(f"{isa}, no log, {column}", f"advantage of {primitive}", expected, most, PCM)
+        for (isa, primitive, _, column), expected in values("clwb_advantage_range").items()
+    ]
+
+
+def _queue(found: Slowdowns) -> bool | None:
     """Whether queue's slowdown is the largest for every primitive, in the mean of the sizes."""
     means: dict[tuple[str, str], float] = {}
     for structure in STRUCTURES:

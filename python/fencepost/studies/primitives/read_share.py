@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells
-from fencepost.studies.primitives.benchmark import ARM64, FLUSHES, INSTRUCTION_SETS, Benchmark
+from fencepost.studies.primitives.benchmark import (
+    ARM64,
+    FLUSHES,
+    INSTRUCTION_SETS,
+    SET_SIZE,
+    Benchmark,
+)
 from fencepost.studies.primitives.topic import (
     PCM,
     Topic,
@@ -15,6 +22,7 @@ from fencepost.studies.primitives.topic import (
     known,
     number,
     slowdown,
+    statement,
     table,
     values,
 )
@@ -35,8 +43,8 @@ class ReadShare(Topic):
 
     part = Part("read-share", "Influence of the share of reads")
     description = (
-        "Run time over that of the same operations without flushes and fences, set size small, no "
-        "log, hybrid modifications, two fences per flush."
+        "Run time over that of the same operations without flushes and fences: no log, hybrid "
+        f"modifications, two fences per flush; bst_p with {THREADS} threads."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -56,13 +64,15 @@ class ReadShare(Topic):
             if benchmark in self._benchmarks(quick):
                 condition = f"{isa}, {primitive}, {structure}, {column}"
                 ours = slowdown(runs, benchmark, PCM)
-                rows.append(figure(condition, "slowdown", expected, ours, PCM))
+                row = figure(condition, "slowdown", expected, ours, PCM)
+                rows.append(replace(row, follows=f"the set size {SET_SIZE}, chosen by this table"))
         arm = [one for one in self._benchmarks(quick) if one.isa == ARM64 and one.flush == "cvac"]
         if arm:
             pairs = [self._pair(runs, one) for one in arm]
             both = known(value for pair in pairs for value in pair)
             is_so = None if both is None else all(cvac < civac for cvac, civac in pairs)  # type: ignore[operator]
-            rows.append(claim("arm64, no log", "dc cvac is faster than dc civac", is_so, PCM))
+            said = statement(ARM64, "dc cvac", "all", "faster than dc civac")
+            rows.append(claim("arm64, no log", said, is_so, PCM))
         return rows
 
     def tables(self, runs: Cells, *, quick: bool) -> list[str]:

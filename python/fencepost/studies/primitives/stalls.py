@@ -45,17 +45,13 @@ class Stalls(Topic):
     def rows(self, runs: Cells, *, quick: bool) -> list[Row]:
         """The study's counts over those of clwb, and the relation on ours."""
         rows = []
-        counted = values("rob_head_commit_stalls")
         for column, fences in FENCES_OF_COLUMN.items():
-            of_clwb = _published(counted, "clwb", column)
             for flush in ("clflush", "clflushopt"):
-                expected = _published(counted, flush, column) / of_clwb
-                ours = ratio(
-                    _stalls(runs, _benchmark(flush, fences)),
-                    _stalls(runs, _benchmark("clwb", fences)),
-                )
+                expected = ratio(*(_published_above(one, column) for one in (flush, "clwb")))
+                assert expected is not None
+                ours = ratio(*(_above(runs, _benchmark(one, fences)) for one in (flush, "clwb")))
                 condition = f"x86-64, {flush} over clwb, {column}"
-                row = figure(condition, "commit stalls", expected, ours, PCM)
+                row = figure(condition, "commit stalls of persists", expected, ours, PCM)
                 rows.append(replace(row, follows="fences per flush, chosen by these columns"))
         rows += [_relation(runs, one) for one in _all() if one.flush != "none"]
         return rows
@@ -79,7 +75,24 @@ class Stalls(Topic):
             ]
             for one in _all()
         ]
-        return [table(heads, lines)]
+        return [table(heads, lines), _counts(runs)]
+
+
+def _counts(runs: Cells) -> str:
+    """The study's counts beside ours."""
+    heads = ["primitive", *(f"{column}: published; ours" for column in FENCES_OF_COLUMN)]
+    lines = [
+        [
+            flush,
+            *(
+                f"{number(_published(flush, column), 0)}; "
+                + number(_stalls(runs, _benchmark(flush, fences)), 0)
+                for column, fences in FENCES_OF_COLUMN.items()
+            ),
+        ]
+        for flush in ("none", *FLUSHES[X86_64])
+    ]
+    return table(heads, lines)
 
 
 def _relation(runs: Cells, one: Benchmark) -> Row:
@@ -105,8 +118,20 @@ def _all() -> Iterator[Benchmark]:
             yield _benchmark(flush, fences)
 
 
-def _published(counted: dict[tuple[str, str, str, str], float], flush: str, column: str) -> float:
-    return counted[X86_64, flush, column, "count"]
+def _published(flush: str, column: str) -> float:
+    """Theirs."""
+    return values("rob_head_commit_stalls")[X86_64, flush, column, "count"]
+
+
+def _published_above(flush: str, column: str) -> float:
+    """Theirs, above those of the program without persists."""
+    return _published(flush, column) - _published("none", column)
+
+
+def _above(runs: Cells, one: Benchmark) -> Value:
+    """Ours, above those of the program without persists."""
+    stalls, usual = _stalls(runs, one), _stalls(runs, one.without_persists)
+    return None if stalls is None or usual is None else stalls - usual
 
 
 def _count(runs: Cells, one: Benchmark, name: str) -> Value:

@@ -9,19 +9,23 @@ from fencepost.evidence.lab import Lab
 from fencepost.evidence.page import Section
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.primitives.benchmark import OPERATIONS, SET_SIZE
 from fencepost.studies.primitives.fabrics import Fabrics
 from fencepost.studies.primitives.footprint import Footprint
 from fencepost.studies.primitives.logs import Logs
 from fencepost.studies.primitives.read_share import ReadShare
 from fencepost.studies.primitives.sources import PrimitivesSources
 from fencepost.studies.primitives.stalls import Stalls
-from fencepost.studies.primitives.topic import Topic
+from fencepost.studies.primitives.topic import MISS_RATE_WITHIN, WITHIN, Topic
 from fencepost.studies.study import CellStudy, Part
 
 TOPICS: tuple[Topic, ...] = (Fabrics(), Footprint(), Logs(), ReadShare(), Stalls())
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
-INTRODUCTION = Path(__file__).with_name("introduction.md")
+_TEXT = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
+INTRODUCTION = _TEXT.format(
+    within=WITHIN, miss_rate_within=MISS_RATE_WITHIN, set_size=SET_SIZE, operations=OPERATIONS
+)
 
 
 class Primitives(CellStudy):
@@ -29,7 +33,7 @@ class Primitives(CellStudy):
 
     name = "primitives"
     title = "What flush, fence and logging cost"
-    introduction = INTRODUCTION.read_text(encoding="utf-8")
+    introduction = INTRODUCTION
     parts = tuple(topic.part for topic in TOPICS)
     quick_parts = ("footprint", "stalls")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance
+from fencepost.evidence.tolerance import Tolerance, between
 from fencepost.figures import Value, ratio
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import Benchmark
@@ -18,10 +18,15 @@ from fencepost.tree import EXPERIMENTS
 STUDY = "primitives"
 PCM, NVM = "primitives-pcm", "primitives-nvm"
 
-# Ours to choose: the study states no error, and gives neither operation counts nor set sizes.
-WITHIN = 0.15
+# How near ours has to be, one rule for each kind of figure: of a value (a ratio, a change, or the
+# middle of a range, whose ends move out by as much), and of a miss rate over that without persists.
+# Orderings are strict.
+WITHIN = 0.10
+MISS_RATE_WITHIN = 0.03
 
 HOLDS, DOES_NOT = "holds", "does not hold"
+
+Line = dict[str, str]
 
 _FILE = EXPERIMENTS / "published" / "primitives_published.csv"
 
@@ -46,7 +51,7 @@ class Topic(ABC):
 
 
 @cache
-def published() -> list[dict[str, str]]:
+def published() -> list[Line]:
     """All lines of the study's figures."""
     with _FILE.open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -59,6 +64,17 @@ def values(table: str) -> dict[tuple[str, str, str, str], float]:
         for line in published()
         if line["table"] == table
     }
+
+
+def statement(isa: str, primitive: str, benchmark: str, beginning: str = "") -> Line:
+    """The first statement of the study about these that begins so."""
+    return next(
+        line
+        for line in published()
+        if (line["table"], line["isa"]) == ("claim", isa)
+        and (line["primitive"], line["benchmark"]) == (primitive, benchmark)
+        and line["column"].startswith(beginning)
+    )
 
 
 def nanoseconds(runs: Cells, benchmark: Benchmark, machine: str) -> Value:
@@ -82,16 +98,31 @@ def figure(
     unit: str = "ratio",
     within: float | None = None,
 ) -> Row:
-    """A value of the study and ours; `within` is absolute."""
+    """A value of the study and ours; `within` is absolute where it is not the usual part."""
     tolerance = Tolerance("=", WITHIN * abs(expected) if within is None else within)
     of = (STUDY, condition, metric, expected, ours, tolerance)
     return Row(*of, unit=unit, machine=machine, source=_FILE.name)
 
 
-def claim(condition: str, text: str, is_so: bool | None, machine: str) -> Row:
+def miss_rate(condition: str, metric: str, expected: float, ours: Value, machine: str) -> Row:
+    """A miss rate over that without persists."""
+    return figure(condition, metric, expected, ours, machine, within=MISS_RATE_WITHIN)
+
+
+def change(condition: str, said: Line, ours: Value, machine: str) -> Row:
+    """A statement that gives a change in percent, or the range `A..B` that it lies in."""
+    low, _, high = said["value"].partition("..")
+    ends = (float(low), float(high or low))
+    middle = sum(ends) / 2
+    tolerance = between(*ends, WITHIN * abs(middle)) if high else Tolerance("=", WITHIN * middle)
+    of = (STUDY, condition, said["column"], middle, ours, tolerance)
+    return Row(*of, unit=said["unit"], machine=machine, source=_FILE.name)
+
+
+def claim(condition: str, said: Line, is_so: bool | None, machine: str) -> Row:
     """A statement of the study, and whether it holds here; None where that is not known."""
     ours = None if is_so is None else HOLDS if is_so else DOES_NOT
-    of = (STUDY, condition, text, HOLDS, ours, Tolerance("is"))
+    of = (STUDY, condition, said["column"], HOLDS, ours, Tolerance("is"))
     return Row(*of, machine=machine, source=_FILE.name)
 
 
