@@ -87,6 +87,15 @@ def test_threads_share_a_tree(log: str) -> None:
         assert answer(BUILT / "bst_p", *options)["threads"] == str(threads)
 
 
+@pytest.mark.parametrize("structure", ["bst", "cuckoo", "queue", "rbt"])
+def test_each_copy_is_a_set_of_its_own(structure: str) -> None:
+    options = ["--flush", "clflush", "--log", "undo", "--modify", "hybrid", "--operations", 3000]
+    together = run(BUILT / structure, "--copies", 3, *options)
+    alone = [run(BUILT / structure, "--seed", seed, *options) for seed in (1, 2, 3)]
+    assert together.returncode == 0
+    assert together.stdout == "".join(one.stdout for one in alone)
+
+
 @pytest.mark.parametrize("modify", MODIFY)
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("structure", STRUCTURES)
@@ -153,6 +162,8 @@ def test_programs_of_both_sets_have_their_flushes_and_fences() -> None:
         ("--operations -1", "--operations takes a number from 0 to 1073741824, not '-1'"),
         ("--threads 2", "--threads: bst has one thread; bst_p takes more"),
         ("--recover", "--recover needs --file"),
+        ("--copies 65", "--copies takes a number from 1 to 64, not '65'"),
+        ("--copies 2 --file pool", "--copies: a file holds one set"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: str, reason: str) -> None:

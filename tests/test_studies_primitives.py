@@ -13,6 +13,7 @@ from fencepost.evidence import Lab, page
 from fencepost.evidence.page import Section
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
+from fencepost.studies.primitives import reasons
 from fencepost.studies.primitives import topic as topic_module
 from fencepost.studies.primitives.benchmark import ARM64, X86_64, Benchmark
 from fencepost.studies.primitives.study import PRIMITIVES, TOPICS
@@ -150,6 +151,32 @@ def test_what_costs_as_much_is_as_good() -> None:
 
     headline, _ = topic("fabrics").tables(made(value), quick=True)
     assert headline.count("among the best") == 8 and ", and alone in 0" in headline
+
+
+def test_reasons_have_the_numbers_of_the_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def value(cell: Cell, path: str) -> float:
+        flush = words(cell)["--flush"]
+        if path == "simulated_ns":
+            return {"none": 2e6, "cvac": 5e6}[flush]
+        return 1e6 if path == "fence_stall.total_ns" else 0.0
+
+    runs = made(value)
+    monkeypatch.setattr(runs, "was_asked", lambda cell: cell.machine == PCM, raising=False)
+    text = "{ns arm64 bst cvac} ns, {fence_percent arm64 bst cvac} %"
+    assert reasons.filled(text, runs) == "500 ns, 20.00 %"
+    assert reasons.filled("{slowdown arm64 bst cvac read_percent=50}", runs) == "2.50"
+    assert reasons.filled("{added_ns arm64 bst cvac @ primitives-nvm}", runs) == "–"
+
+
+def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:
+    def value(cell: Cell, path: str) -> float:
+        copies = int(words(cell).get("--copies", 1))
+        return copies * (100.0 if words(cell)["--flush"] == "none" else 150.0 + copies)
+
+    [slow, _, busy] = topic("corun").tables(made(value), quick=True)
+    assert "| queue, small, none | 1.00 | 2.00 | 4.00 |" in slow
+    assert "| queue, small, clwb | 1.51 | 1.52 | 1.54 |" in slow
+    assert busy.count("queue, small") == 4
 
 
 def test_the_same_options_are_the_same_cell() -> None:

@@ -103,22 +103,25 @@ static struct contents examine(struct set *set, uint64_t *done) {
   return contents;
 }
 
-static void work(unsigned thread, void *problem) {
-  struct set *set = problem;
-  uint64_t end = share(set->settings.operations, set->settings.threads, thread);
+// The members of the team are those of the first set, then those of the next.
+static void work(unsigned member, void *problem) {
+  struct set *sets = problem;
+  unsigned threads = sets->settings.threads, thread = member % threads;
+  struct set *set = &sets[member / threads];
+  uint64_t end = share(set->settings.operations, threads, thread);
   for (uint64_t n = set->workers[thread].first_operation; n < end; n++) {
     struct operation operation = operation_of(&set->settings, thread, n);
     perform(set, thread, &operation);
   }
 }
 
-static int report(const struct set *set, const struct contents *contents, uint64_t resumed) {
+static int report(const struct set *set, const struct contents *contents) {
   const struct settings *settings = &set->settings;
   printf(PROGRAM ": threads=%u flush=%s log=%s modify=%s bytes=%" PRIu64 " elements=%" PRIu64
                  " operations=%" PRIu64 " resumed=%" PRIu64 " %s%s\n",
          settings->threads, flush_names[placement.flush], log_names[settings->log],
          modify_names[settings->modify], settings->set_bytes, contents->elements,
-         settings->operations, resumed, contents->fault == NULL ? "ok" : "WRONG: ",
+         settings->operations, set->resumed, contents->fault == NULL ? "ok" : "WRONG: ",
          contents->fault == NULL ? "" : contents->fault);
   return contents->fault == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -154,34 +157,57 @@ static void open_or_make(struct set *set) {
     format(set, parameters);
 }
 
-int main(int count, char **values) {
-  struct set set = {.settings = parse_settings(count, values)};
-  prepare_locks();
-  if (!set.settings.is_recovery) {
-    open_or_make(&set);
-  } else if (open_left(&set)) {
-    find_parts(&set);
+// Makes a set or takes up what a run has left of it. False if that is all, with the exit status.
+static bool begin(struct set *set, int *status) {
+  *status = EXIT_SUCCESS;
+  if (!set->settings.is_recovery) {
+    open_or_make(set);
+  } else if (open_left(set)) {
+    find_parts(set);
   } else {
     printf(PROGRAM ": the pool was never finished being made: nothing to recover\n");
-    return EXIT_SUCCESS;
+    return false;
   }
 
-  uint64_t resumed = 0, done = 0;
-  const char *fault = recover(&set);
+  const char *fault = recover(set);
   struct contents before = {.fault = fault};
   if (fault == NULL)
-    before = examine(&set, &resumed);
-  if (before.fault != NULL || set.settings.is_recovery)
-    return report(&set, &before, resumed);
-  deal_out(&set, &before);
+    before = examine(set, &set->resumed);
+  if (before.fault != NULL || set->settings.is_recovery) {
+    *status = report(set, &before);
+    return false;
+  }
+  deal_out(set, &before);
   contents_free(&before);
+  return true;
+}
 
-  team_run(set.settings.threads, work, &set);
-
-  struct contents after = examine(&set, &done);
-  if (after.fault == NULL && done != set.settings.operations)
+// Whether a set is right after all operations, as an exit status.
+static int end(struct set *set) {
+  uint64_t done = 0;
+  struct contents after = examine(set, &done);
+  if (after.fault == NULL && done != set->settings.operations)
     after.fault = "operations are missing";
-  return report(&set, &after, resumed);
+  return report(set, &after);
+}
+
+int main(int count, char **values) {
+  struct settings settings = parse_settings(count, values);
+  prepare_locks();
+  struct set *sets = set_allocate(settings.copies, sizeof *sets);
+  int status = EXIT_SUCCESS;
+  for (unsigned copy = 0; copy < settings.copies; copy++) {
+    sets[copy].settings = settings;
+    sets[copy].settings.seed = settings.seed + copy;
+    if (!begin(&sets[copy], &status))
+      return status;
+  }
+
+  team_run(settings.copies * settings.threads, work, sets);
+
+  for (unsigned copy = 0; copy < settings.copies; copy++)
+    status |= end(&sets[copy]);
+  return status;
 }
 
 #endif

@@ -54,6 +54,7 @@ struct set {
   struct payload *payloads;
   void *structure;
   struct worker *workers;
+  uint64_t resumed; // operations that an earlier run has done
 };
 
 // One operation. Which keys it means the structure decides by the random numbers.

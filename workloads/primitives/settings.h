@@ -26,7 +26,7 @@ static const struct set_size {
 } set_sizes[] = {{"tiny", 29491}, {"small", 471859}, {"medium", 1887436}, {"large", 8388608}};
 
 // A node's line and its payload's.
-enum { ELEMENT_BYTES = 2 * LINE_BYTES, OPERATIONS_MAX = 1 << 30 };
+enum { ELEMENT_BYTES = 2 * LINE_BYTES, OPERATIONS_MAX = 1 << 30, COPIES_MAX = 64 };
 
 #define SET_BYTES_MIN (UINT64_C(4) * ELEMENT_BYTES)
 #define SET_BYTES_MAX (UINT64_C(1) << 32)
@@ -34,6 +34,7 @@ enum { ELEMENT_BYTES = 2 * LINE_BYTES, OPERATIONS_MAX = 1 << 30 };
 struct settings {
   uint64_t set_bytes, operations, seed;
   unsigned threads, read_percent, log_percent;
+  unsigned copies; // sets, each with its own threads
   enum log log;
   enum modify modify;
   const char *file;
@@ -47,6 +48,8 @@ static const char usage[] =
             "[--operations N] [--seed N] "
 #if THREADS_MAX > 1
             "[--threads N] "
+#else
+            "[--copies N] "
 #endif
             "[--study-placement] [--file FILE [--recover]]";
 
@@ -86,6 +89,7 @@ enum option_code {
   OPTION_OPERATIONS,
   OPTION_SEED,
   OPTION_THREADS,
+  OPTION_COPIES,
   OPTION_STUDY,
   OPTION_RECOVER,
   OPTION_FILE,
@@ -103,6 +107,7 @@ static const struct option long_options[] = {
     {"operations", required_argument, NULL, OPTION_OPERATIONS},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"threads", required_argument, NULL, OPTION_THREADS},
+    {"copies", required_argument, NULL, OPTION_COPIES},
     {"study-placement", no_argument, NULL, OPTION_STUDY},
     {"recover", no_argument, NULL, OPTION_RECOVER},
     {"file", required_argument, NULL, OPTION_FILE},
@@ -146,6 +151,11 @@ static inline void take_option(struct settings *settings, int option, const char
       usage_error(usage, "--threads: " PROGRAM " has one thread; bst_p takes more");
     settings->threads = (unsigned)number_option(usage, "--threads", text, 1, THREADS_MAX);
     break;
+  case OPTION_COPIES:
+    if (THREADS_MAX > 1)
+      usage_error(usage, "--copies: " PROGRAM " has one set; the others take more");
+    settings->copies = (unsigned)number_option(usage, "--copies", text, 1, COPIES_MAX);
+    break;
   case OPTION_STUDY:
     placement.is_of_study = true;
     break;
@@ -166,6 +176,7 @@ static inline struct settings parse_settings(int count, char **values) {
                               .operations = 10000,
                               .seed = 1,
                               .threads = 1,
+                              .copies = 1,
                               .read_percent = 50,
                               .log_percent = UNSET};
   for (int option; (option = getopt_long(count, values, "", long_options, NULL)) != -1;)
@@ -174,6 +185,8 @@ static inline struct settings parse_settings(int count, char **values) {
     usage_error(usage, "unexpected argument '%s'", values[optind]);
   if (settings.is_recovery && settings.file == NULL)
     usage_error(usage, "--recover needs --file");
+  if (settings.copies > 1 && settings.file != NULL)
+    usage_error(usage, "--copies: a file holds one set");
   if (settings.log == LOG_NONE && settings.log_percent != UNSET)
     usage_error(usage, "--log-percent needs --log undo or --log redo");
   if (settings.log_percent == UNSET)

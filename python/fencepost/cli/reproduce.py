@@ -15,7 +15,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
-from fencepost.evidence import Lab, Row, last_line, page
+from fencepost.evidence import Lab, Row, last_line, misses, page
 from fencepost.progress import WholeWatch
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
@@ -94,6 +94,11 @@ def reproduce(
         messages.print(f"failed: {failure}", markup=False)
     if outcome.report is not None:
         print(f"report: {folder / 'report.html'}")
+    is_whole = not quick and set(asked.parts) == {part.name for part in chosen.parts}
+    for key in misses.not_needed(
+        list(outcome.rows), misses.known_misses(), {study}, whole=is_whole
+    ):
+        messages.print(f"{misses.FILE.name}: no row misses by {', '.join(key)}", markup=False)
     print(last_line(study, outcome.rows))
     if outcome.has_forced_waits and not allow_forced_waits:
         raise typer.Exit(CHECK_FAILED)

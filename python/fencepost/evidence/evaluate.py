@@ -25,7 +25,9 @@ SOURCES = "fencepost.studies"  # has `source`, which gives one by its name
 def rows(study: str, lab: Lab | None = None, *, quick: bool = False) -> list[Row]:
     """All rows of a study, or of one comparison of `validate`. Raises `InputError`."""
     found = _source(study)(lab or _lab(study, quick))
-    return misses.explained(found, misses.known_misses())
+    explained = misses.explained(found, misses.known_misses())
+    # A study has put its numbers into the reasons already.
+    return [own if own.reason else row for own, row in zip(found, explained, strict=True)]
 
 
 def evaluate(row: Row, machine: Machine | str, lab: Lab | None = None) -> Row:

@@ -1,8 +1,9 @@
 """The known misses of all comparisons: `experiments/misses.csv`.
 
 Each line names one row and the differences that its reason explains, in percent of what the row is
-compared with (absolute where that is zero). A row that misses by more or less than that is
-unexplained, and so is a row that set a parameter; a line that no row needs is a fault of the file.
+compared with (absolute where that is zero); of a row in words there are none. A row that misses by
+more or less than that is unexplained, and so is a row that set a parameter; a line that no row
+needs is a fault of the file.
 """
 
 import csv
@@ -20,23 +21,26 @@ Key = tuple[str, str, str]  # comparison, point, metric
 
 @dataclass(frozen=True)
 class KnownMiss:
-    """From how much to how much difference a reason explains."""
+    """From how much to how much difference a reason explains; None: a row in words."""
 
-    low: float
-    high: float
+    span: tuple[float, float] | None
     reason: str
 
     def explains(self, row: Row) -> bool:
         """Whether the row misses within the range and may have a reason at all."""
-        return self.low <= miss_size(row) <= self.high and not row.is_set
+        size = miss_size(row)
+        if self.span is None or size is None:
+            return self.span is None and size is None
+        return self.span[0] <= size <= self.span[1] and not row.is_set
 
 
-def miss_size(row: Row) -> float:
-    """The difference as the file counts it: in percent, or absolute over zero."""
+def miss_size(row: Row) -> float | None:
+    """The difference as the file counts it: in percent, or absolute over zero; None of words."""
     difference = row.difference
     if difference is not None:
         return 100 * difference
-    assert isinstance(row.ours, float | int) and isinstance(row.expected, float | int)
+    if not isinstance(row.ours, float | int) or not isinstance(row.expected, float | int):
+        return None
     return row.ours - row.expected
 
 
@@ -50,7 +54,8 @@ def known_misses(file: Path = FILE) -> dict[Key, KnownMiss]:
             reason = line["reason"] or reason
             if key in known or not reason:
                 raise InputError(f"{file}: {', '.join(key)}: twice, or without a reason")
-            known[key] = KnownMiss(float(line["from"]), float(line["to"]), reason)
+            span = (float(line["from"]), float(line["to"])) if line["from"] else None
+            known[key] = KnownMiss(span, reason)
     return known
 
 

@@ -98,6 +98,10 @@ class Cells:
     def __contains__(self, cell: Cell) -> bool:
         return cell in self._done or self._load(cell)
 
+    def was_asked(self, cell: Cell) -> bool:
+        """Whether it is among what was run; unlike `in` this looks for no record."""
+        return cell in self._done
+
     def run(self, cells: Iterable[Cell], watch: Watch) -> None:
         """Does what is missing; raises `InputError` before anything runs if a cell cannot."""
         wanted = list(dict.fromkeys(cells))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fencepost import reliability
 from fencepost._core import __version__
+from fencepost.evidence import misses
 from fencepost.evidence.lab import Lab
 from fencepost.evidence.page import Section, markdown
 from fencepost.evidence.row import Row
@@ -127,6 +128,10 @@ class CellStudy(Study):
     def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
         """What is read off the replays of a part."""
 
+    def told(self, reason: str, runs: Cells, lab: Lab) -> str:
+        """A reason of experiments/misses.csv, with numbers of these replays in their places."""
+        return reason
+
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """The sections of a part on the page: its rows unless the study has more to show."""
         command = f"fencepost reproduce {self.name} --part {part.name}"
@@ -137,7 +142,9 @@ class CellStudy(Study):
         kept = Cells(lab.store, self.sources(lab), lab.jobs, lab.executor)
         cells = [cell for part in asked.parts for cell in self.cells(part, lab)]
         kept.run(cells, watch)
-        rows = {part: self.rows_of(part, kept, lab) for part in asked.parts}
+        rows = {
+            part: self._explained(self.rows_of(part, kept, lab), kept, lab) for part in asked.parts
+        }
         chosen = [part for part in self.parts if part.name in asked.parts]
         sections = [
             section
@@ -146,6 +153,13 @@ class CellStudy(Study):
         ]
         runs = {cell: kept[cell] for cell in cells}
         return CellOutcome(self, lab.quick, sections, runs, _pictures(sections))
+
+    def _explained(self, rows: list[Row], runs: Cells, lab: Lab) -> list[Row]:
+        """With the reasons of known misses; they are about the machines as they are."""
+        if lab.changed:
+            return rows
+        explained = misses.explained(rows, misses.known_misses())
+        return [replace(row, reason=self.told(row.reason, runs, lab)) for row in explained]
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Benchmark:
     read_percent: int = 10
     set_size: str = SET_SIZE
     threads: int = 1
+    copies: int = 1  # of the set, each with a thread that works on it alone
     is_as_studied: bool = True  # flushes and fences where the study's authors have them
     operations: int = OPERATIONS
 
@@ -66,6 +67,8 @@ class Benchmark:
             words += ["--study-placement"] if self.is_as_studied else []
         if self.structure == "bst_p":
             words += ["--threads", self.threads]
+        if self.copies > 1:
+            words += ["--copies", self.copies]
         return [str(word) for word in words]
 
     def cell(

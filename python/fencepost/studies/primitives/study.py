@@ -9,7 +9,9 @@ from fencepost.evidence.lab import Lab
 from fencepost.evidence.page import Section
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.primitives import reasons
 from fencepost.studies.primitives.benchmark import OPERATIONS, SET_SIZE
+from fencepost.studies.primitives.corun import Corun
 from fencepost.studies.primitives.fabrics import Fabrics
 from fencepost.studies.primitives.footprint import Footprint
 from fencepost.studies.primitives.logs import Logs
@@ -19,7 +21,7 @@ from fencepost.studies.primitives.stalls import Stalls
 from fencepost.studies.primitives.topic import MISS_RATE_WITHIN, WITHIN, Topic
 from fencepost.studies.study import CellStudy, Part
 
-TOPICS: tuple[Topic, ...] = (Fabrics(), Footprint(), Logs(), ReadShare(), Stalls())
+TOPICS: tuple[Topic, ...] = (Fabrics(), Footprint(), Logs(), ReadShare(), Stalls(), Corun())
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
 _TEXT = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
@@ -48,6 +50,10 @@ class Primitives(CellStudy):
     def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
         """Those of the part's topic."""
         return _BY_NAME[part].rows(runs, quick=lab.quick)
+
+    def told(self, reason: str, runs: Cells, lab: Lab) -> str:
+        """With the numbers of what was replayed."""
+        return reasons.filled(reason, runs)
 
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """One with the topic's tables."""

@@ -1,0 +1,85 @@
+"""The study's future work: programs that run at once, in one last-level cache and on one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fencepost.evidence.row import Row
+from fencepost.figures import Value, ratio
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.primitives.benchmark import FLUSHES, X86_64, Benchmark
+from fencepost.studies.primitives.topic import PCM, Topic, nanoseconds, number, slowdown, table
+from fencepost.studies.study import Part
+
+COPIES = (1, 2, 4)
+STRUCTURES = ("bst", "cuckoo", "queue", "rbt")
+SIZES = ("small", "medium")
+
+
+class Corun(Topic):
+    """Slowdowns under a congested cache and memory."""
+
+    part = Part("corun", "Programs that run at once")
+    description = (
+        "The study's future work; nobody has published figures. A replayed host runs one process, "
+        "so these programs are threads of one: each has a set, a seed and a core with L1 and L2 of "
+        "its own and shares nothing with the others but the last-level cache (2 MB) and PCM (4 "
+        "banks). x86-64, no log, hybrid modifications, 10 % reads, two fences per flush. Slowdowns "
+        "are over as many programs at once without flushes and fences, up to the end of the last; "
+        "the line *none* is what these take over one alone."
+    )
+
+    def cells(self, *, quick: bool) -> Iterable[Cell]:
+        """Every primitive, structure, size and number of programs, and each without persists."""
+        for one in _all(quick):
+            yield one.without_persists.cell(PCM)
+            yield one.cell(PCM)
+
+    def rows(self, runs: Cells, *, quick: bool) -> list[Row]:
+        """Nobody has published any."""
+        return []
+
+    def tables(self, runs: Cells, *, quick: bool) -> list[str]:
+        """Slowdowns by number of programs, and how busy PCM's banks are."""
+        heads = ["structure, set, primitive", *map(_heading, COPIES)]
+        slow, busy = [], []
+        for structure, size in _sets(quick):
+            for flush in ("none", *FLUSHES[X86_64]):
+                name = f"{structure}, {size}, {flush}"
+                them = [_benchmark(structure, size, flush, copies) for copies in COPIES]
+                how = _over_one_alone if flush == "none" else slowdown
+                slow.append([name, *(number(how(runs, one, PCM)) for one in them)])
+                busy.append([name, *(number(_busy_percent(runs, one), 0) for one in them)])
+        text = "The share of time in which the banks of PCM are busy, in percent:\n"
+        return [table(heads, slow), text, table(heads, busy)]
+
+
+def _heading(copies: int) -> str:
+    return f"{copies} program{'s' if copies > 1 else ''}"
+
+
+def _sets(quick: bool) -> Iterator[tuple[str, str]]:
+    for structure in ("queue",) if quick else STRUCTURES:
+        for size in ("small",) if quick else SIZES:
+            yield structure, size
+
+
+def _benchmark(structure: str, size: str, flush: str, copies: int) -> Benchmark:
+    return Benchmark(X86_64, structure, flush, set_size=size, copies=copies)
+
+
+def _all(quick: bool) -> Iterator[Benchmark]:
+    for structure, size in _sets(quick):
+        for flush in FLUSHES[X86_64]:
+            for copies in COPIES:
+                yield _benchmark(structure, size, flush, copies)
+
+
+def _over_one_alone(runs: Cells, one: Benchmark, machine: str) -> Value:
+    alone = _benchmark(one.structure, one.set_size, "none", 1)
+    return ratio(nanoseconds(runs, one, machine), nanoseconds(runs, alone, machine))
+
+
+def _busy_percent(runs: Cells, one: Benchmark) -> Value:
+    share = runs.value(one.cell(PCM), "explanation.pm_bank_busy_rate")
+    return None if share is None else 100 * share
