@@ -8,9 +8,12 @@ import pytest
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.evidence import Lab, last_line, misses, near, pictures
+from fencepost.evidence import page as page_of_rows
 from fencepost.evidence.page import figure_text
+from fencepost.evidence.row import Row
+from fencepost.evidence.tolerance import Tolerance
 from fencepost.tree import RECORDS
-from fencepost.validation import Findings, host, host_programs, page, persist
+from fencepost.validation import Findings, clx, host, host_programs, page, persist
 from fencepost.validation.comparisons import COMPARISONS
 from fencepost.validation.host import HOST
 from fencepost.validation.host_programs import ARGUMENTS, measured_points
@@ -199,7 +202,7 @@ COUNT_PART, COUNT_FEW = 0.01, 50
 
 def test_every_record_that_is_replayed_is_committed_and_no_other(tmp_path):
     work = Lab(tmp_path, lambda _: None, quick=False)
-    replayed = persist.records(work)
+    replayed = [*persist.records(work), *clx.records(work)]
     for moved_bytes in host_programs.MOVED_BYTES:
         replayed += host_programs.records(work, tuple(ARGUMENTS), moved_bytes)
     assert set(replayed) == set(RECORDS.iterdir())
@@ -226,6 +229,47 @@ def test_the_committed_records_are_of_these_programs(tmp_path):
 
 def close_to(count):
     return pytest.approx(count, rel=COUNT_PART, abs=COUNT_FEW)
+
+
+def test_every_line_measured_on_cascade_lake_is_compared(tmp_path):
+    """Of a mean that includes the timer ratios only; the others as times."""
+    lines = clx.measured()
+    assert {line.is_for_ratios for line in lines} == {True, False}
+    findings = clx.compare(Lab(tmp_path, lambda _: None))
+    times = [row for row in findings.rows if row.unit == "ns"]
+    assert sorted(row.expected for row in times) == sorted(
+        line.mean_ns for line in lines if not line.is_for_ratios
+    )
+    assert all(row.is_set is (row.condition == clx.PM) for row in times)
+    [table] = findings.tables
+    assert table.count("(with the timer)") == sum(line.is_for_ratios for line in lines)
+    rows = misses.explained(findings.rows, misses.known_misses())
+    assert not [row.key for row in rows if row.is_unexplained]
+    assert misses.not_needed(rows, misses.known_misses(), {"clx"}, whole=True) == []
+
+
+def test_a_row_in_words_has_a_reason_without_a_span(tmp_path):
+    reasons = known(tmp_path, "host,a,m,,,in words", "host,b,m,1,2,a number")
+    words = Row("host", "a", "m", "holds", "does not hold", Tolerance("is"))
+    explained = misses.explained([words, replace(words, condition="b")], reasons)
+    assert [row.reason for row in explained] == ["in words", ""]
+    number = row(condition="a", metric="m", ours=130.0)
+    assert misses.explained([number], reasons)[0].reason == ""
+
+
+def test_many_misses_of_one_reason_are_one_short_line():
+    many = [
+        row(condition=f"arm64, {flush}, {reads}", ours=ours, reason="because")
+        for flush, reads, ours in (
+            ("a", "1", 120.0),
+            ("a", "2", 130.0),
+            ("b", "1", 150.0),
+            ("b", "2", 70.0),
+        )
+    ]
+    assert page_of_rows.reasons(many) == (
+        "- arm64, a/b, 1/2: 4 rows (cycles -30.0% to +50.0%): because\n"
+    )
 
 
 def test_records_can_be_made_anew(fencepost, tmp_path):

@@ -22,7 +22,7 @@ ROUNDS = Settings(rounds=1, warm_up=1, threads=1)
 def add(document: Document, machine: api.Machine, scheme: str) -> None:
     """Adds `simulated` to a document that `persist.measure` made: what one thread does."""
     regions = _replay(machine, scheme)
-    times = _times(regions)
+    times = times_of(regions)
     measured = {result["name"]: result for result in document["results"] if result["unit"] == "ns"}
     document["simulated"] = [
         {
@@ -64,7 +64,7 @@ def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
     ]
 
 
-def _times(regions: list[tuple[Point, float]]) -> dict[Point, float]:
+def times_of(regions: list[tuple[Point, float]]) -> dict[Point, float]:
     """For each group of lines, without what the timer takes."""
     timer = next(time for point, time in regions if point.is_timer)
     return {point: (time - timer) / point.groups for point, time in regions if not point.is_timer}

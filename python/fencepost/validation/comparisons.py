@@ -1,6 +1,7 @@
 """All comparisons of `fencepost validate`, by name."""
 
 from fencepost.validation import Comparison
+from fencepost.validation.clx import CLX
 from fencepost.validation.flits import FLITS
 from fencepost.validation.host import HOST
 from fencepost.validation.loaded import LOADED
@@ -11,5 +12,5 @@ from fencepost.validation.unloaded import UNLOADED
 
 COMPARISONS: dict[str, Comparison] = {
     comparison.name: comparison
-    for comparison in (HOST, PERSIST, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
+    for comparison in (HOST, PERSIST, CLX, MEDIA, UNLOADED, LOADED, SAMPLE, FLITS)
 }

@@ -91,10 +91,15 @@ def records(lab: Lab) -> list[Path]:
 
 def record(lab: Lab) -> None:
     """Makes the records anew, in `lab.records`."""
-    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
     for made in records(lab):
-        lab.log(f"recording {made.stem}")
-        record_alike(made, BUILD / "persist" / made.stem, [], lab.folder)
+        record_program(lab, made)
+
+
+def record_program(lab: Lab, made: Path) -> None:
+    """Makes one of them."""
+    subprocess.run(["make", "--silent", "-C", str(PROGRAMS)], check=True)
+    lab.log(f"recording {made.stem}")
+    record_alike(made, BUILD / "persist" / made.stem, [], lab.folder)
 
 
 def _runs(lab: Lab, record: Path, machine: str, schemes: list[str]) -> list[Run]:
