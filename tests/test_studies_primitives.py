@@ -179,6 +179,14 @@ def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:
     assert busy.count("queue, small") == 4
 
 
+def test_pictures_have_published_figures_beside_ours() -> None:
+    """Of AArch64: four structures, two primitives, three shares of reads."""
+    [picture] = topic("read-share").pictures(made(lambda *_: 1.0), quick=False).values()
+    assert all(f">{name}</text>" in picture for name in ("bst", "bst_p", "queue", "rbt"))
+    published_marks = picture.count('<g id="PathCollection_')
+    assert published_marks == 8
+
+
 def test_the_same_options_are_the_same_cell() -> None:
     one = Benchmark(X86_64, "queue", "clwb", log="undo")
     assert one.without_persists.cell(PCM) == Benchmark(X86_64, "queue").cell(PCM)

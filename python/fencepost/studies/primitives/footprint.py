@@ -15,6 +15,7 @@ from fencepost.studies.primitives.benchmark import (
     X86_64,
     Benchmark,
 )
+from fencepost.studies.primitives.pictures import panels
 from fencepost.studies.primitives.topic import (
     PCM,
     Topic,
@@ -68,6 +69,14 @@ class Footprint(Topic):
             line = lines.setdefault(f"{one.structure}, {one.flush}", [])
             line.append(number(slowdown(runs, one, PCM)))
         return [table(["benchmark, primitive", *sizes], [[k, *v] for k, v in lines.items()])]
+
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
+        """The same, drawn."""
+        lines: dict[str, dict[str, list[Value]]] = {}
+        for one in _all(quick):
+            of_flush = lines.setdefault(one.structure, {}).setdefault(one.flush, [])
+            of_flush.append(slowdown(runs, one, PCM))
+        return {"primitives-footprint.svg": panels(_sizes(quick), "set", lines, {})}
 
 
 def _sizes(quick: bool) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fencepost.evidence.row import Row
+from fencepost.figures import Value
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
     ARM64,
@@ -14,6 +15,7 @@ from fencepost.studies.primitives.benchmark import (
     SET_SIZE,
     Benchmark,
 )
+from fencepost.studies.primitives.pictures import panels
 from fencepost.studies.primitives.topic import (
     PCM,
     Topic,
@@ -83,6 +85,20 @@ class ReadShare(Topic):
             line = lines.setdefault(f"{one.isa}, {one.flush}, {one.structure}", [])
             line.append(number(slowdown(runs, one, PCM)))
         return [table(heads, [[name, *cells] for name, cells in lines.items()])]
+
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
+        """AArch64, with what was published."""
+        theirs = values("slowdown_by_read_ratio")
+        ours: dict[str, dict[str, list[Value]]] = {}
+        published: dict[str, dict[str, list[Value]]] = {}
+        for one in self._benchmarks(quick):
+            if one.isa == ARM64:
+                column = f"{one.read_percent}% reads"
+                expected = theirs[ARM64, f"dc {one.flush}", one.structure, column]
+                for lines, value in ((ours, slowdown(runs, one, PCM)), (published, expected)):
+                    lines.setdefault(one.structure, {}).setdefault(one.flush, []).append(value)
+        places = [str(share) for share in READS]
+        return {"primitives-read-share.svg": panels(places, "% reads", ours, published)}
 
     def _benchmarks(self, quick: bool) -> list[Benchmark]:
         return list(_all(quick))

@@ -60,7 +60,8 @@ class Primitives(CellStudy):
         topic = _BY_NAME[part.name]
         command = f"fencepost reproduce {self.name} --part {part.name}"
         tables = topic.tables(runs, quick=lab.quick)
-        return [Section(part.title, topic.description, command, rows, tables)]
+        pictures = topic.pictures(runs, quick=lab.quick)
+        return [Section(part.title, topic.description, command, rows, tables, pictures)]
 
 
 PRIMITIVES = Primitives()

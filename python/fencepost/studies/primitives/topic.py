@@ -49,6 +49,10 @@ class Topic(ABC):
     def tables(self, runs: Cells, *, quick: bool) -> list[str]:
         """Markdown beside the rows."""
 
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
+        """SVG by file name; most have none."""
+        return {}
+
 
 @cache
 def published() -> list[Line]:
