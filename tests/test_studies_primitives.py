@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from fencepost import studies
-from fencepost.evidence import Lab, page
+from fencepost.evidence import Lab, misses, page
 from fencepost.evidence.page import Section
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
@@ -166,6 +166,20 @@ def test_reasons_have_the_numbers_of_the_replays(monkeypatch: pytest.MonkeyPatch
     assert reasons.filled(text, runs) == "500 ns, 20.00 %"
     assert reasons.filled("{slowdown arm64 bst cvac read_percent=50}", runs) == "2.50"
     assert reasons.filled("{added_ns arm64 bst cvac @ primitives-nvm}", runs) == "–"
+
+
+def test_known_misses_are_of_rows_and_have_numbers_from_the_replays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = made(lambda *_: 1.0)
+    asked = {cell for one in TOPICS for cell in one.cells(quick=False)}
+    monkeypatch.setattr(runs, "was_asked", asked.__contains__, raising=False)
+    keys = {row.key for one in TOPICS for row in one.rows(runs, quick=False)}
+    known = {key: miss for key, miss in misses.known_misses().items() if key[0] == "primitives"}
+    assert known and known.keys() <= keys
+    for miss in known.values():
+        told = reasons.filled(miss.reason, runs)
+        assert told != miss.reason and "–" not in told and "{" not in told
 
 
 def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:
