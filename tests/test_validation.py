@@ -12,6 +12,7 @@ from fencepost.evidence import page as page_of_rows
 from fencepost.evidence.page import figure_text
 from fencepost.evidence.row import Row
 from fencepost.evidence.tolerance import Tolerance
+from fencepost.runs.experiment import options, resolved
 from fencepost.tree import RECORDS
 from fencepost.validation import Findings, clx, host, host_programs, page, persist
 from fencepost.validation.comparisons import COMPARISONS
@@ -219,12 +220,25 @@ def test_the_committed_records_are_of_these_programs(tmp_path):
         assert ours["info"]["arguments"] == committed["info"]["arguments"]
         persists = committed["persist_instructions"]
         assert persists == close_to(ours["persist_instructions"]), name
-        assert committed["instructions"] == close_to(ours["instructions"]), name
+        regions = [
+            instructions_of_regions(anew, folder / name) for folder in (anew.records, RECORDS)
+        ]
+        assert regions[0] == close_to(regions[1]), name
     committed = replace(anew, records=RECORDS)
     counts = [host.rows(work, PROGRAMS) for work in (anew, committed)]
     for ours, theirs in zip(*counts, strict=True):
         if ours.metric != "cycles":
             assert ours.ours == close_to(theirs.ours), (ours.condition, ours.metric)
+
+
+def instructions_of_regions(work, record):
+    """Elsewhere they depend on the processor: the C library looks at it when a program starts."""
+    machine, scheme = "pcs-table1", ["nopb"]
+    chosen = resolved(options(scheme, []))
+    [run] = work.replayed(record, {machine: work.resolved(machine)}, scheme, chosen)
+    counts = [region["instructions"] for region in run["regions"]]
+    assert counts
+    return counts
 
 
 def close_to(count):
