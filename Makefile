@@ -68,6 +68,7 @@ workloads: $(STAMPS)/packages
 
 measure: $(STAMPS)/packages
 	@$(MAKE) --silent --no-print-directory -C measure
+	@$(MAKE) --silent --no-print-directory -C workloads/stream
 
 # --- demo ----------------------------------------------------------------------------------
 
