@@ -6,8 +6,11 @@ from statistics import fmean, stdev
 
 from fencepost.figures import Value
 
-#: Standard errors of a mean that make 95 % confidence: Student's t, for 1 degree of freedom to 12.
-STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18)
+#: Standard errors of a mean that make 95 % confidence: Student's t, for 1 degree of freedom to 24.
+STUDENT = (
+    *(12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18),
+    *(2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06),
+)
 
 
 def half_width(values: Sequence[Value]) -> Value:

@@ -1,4 +1,4 @@
-"""`fencepost measure`: what the machine at hand does, beside what a simulated one does."""
+"""`fencepost measure persist`: what a persist costs on the machine at hand."""
 
 import os
 from pathlib import Path
@@ -9,20 +9,11 @@ import typer
 from fencepost import documents, machines, terminal
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
-from fencepost.cli.application import Group, app, print_help_alone
+from fencepost.cli.measure.group import group
 from fencepost.measure import persist, plot, text
-
-group = typer.Typer(cls=Group, help="Measure the machine at hand; needs no privileges.")
-app.add_typer(group, name="measure")
 
 ROUNDS_MAX = 100_000
 THREADS_MAX = 64
-
-
-@group.callback(invoke_without_command=True)
-def start(context: typer.Context) -> None:
-    """Measure the machine at hand; needs no privileges."""
-    print_help_alone(context)
 
 
 @group.command("persist")

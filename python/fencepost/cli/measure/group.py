@@ -1,0 +1,14 @@
+"""The group that the commands of `measure` belong to."""
+
+import typer
+
+from fencepost.cli.application import Group, app, print_help_alone
+
+group = typer.Typer(cls=Group, help="Measure the machine at hand; needs no privileges.")
+app.add_typer(group, name="measure")
+
+
+@group.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Measure the machine at hand; needs no privileges."""
+    print_help_alone(context)
