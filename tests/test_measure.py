@@ -11,6 +11,7 @@ import pytest
 
 from fencepost.measure import persist, platform, plot, text
 from fencepost.measure.interval import estimate
+from fencepost.measure.topology.tree import Tree
 from installed import ROOT, Fencepost
 
 PROGRAM = ROOT / "build" / "measure" / "persist"
@@ -117,13 +118,14 @@ def test_ninety_five_of_a_hundred_intervals_hold_the_median() -> None:
     assert 360 <= held <= 396  # the interval is not centred on the median, its width is
 
 
-def test_dax_mounts_are_found() -> None:
-    mounts = (
+def test_dax_mounts_are_found(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "mounts").write_text(
         "/dev/pmem0 /mnt/pm ext4 rw,relatime,dax=always 0 0\n"
         "/dev/pmem1 /mnt/old xfs rw,dax,noatime 0 0\n"
         "/dev/sda1 / ext4 rw,dax=never 0 0\n"
     )
-    assert platform._dax_mounts(mounts) == ["/mnt/pm", "/mnt/old"]
+    assert platform.describe(Tree(tmp_path))["dax_mounts"] == ["/mnt/pm", "/mnt/old"]
 
 
 # The program and the command, on the machine at hand

@@ -7,10 +7,10 @@
 
 enum broken {
   NOTHING,
-  FLUSH_LEFT_OUT,     // what a kernel wrote is called durable without being flushed
-  CALLED_EARLY,       // it is called durable, and flushed afterwards
-  LAST_LINE_LEFT_OUT, // the last line of each block is not flushed
-  NO_SNAPSHOT,        // a transaction changes elements that were not added to it
+  FLUSH_LEFT_OUT,      // what a kernel wrote is called durable without being flushed
+  CALLED_EARLY,        // it is called durable, and flushed afterwards
+  LAST_LINES_LEFT_OUT, // the last lines of each block are not flushed
+  NO_SNAPSHOT,         // a transaction changes elements that were not added to it
 };
 
 #ifndef BROKEN

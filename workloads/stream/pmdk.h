@@ -279,7 +279,7 @@ static void pool_persist(struct progress *progress, const double *written, size_
   size_t bytes = count * sizeof *written;
   if (BROKEN == CALLED_EARLY)
     call_durable(progress);
-  if (BROKEN == LAST_LINE_LEFT_OUT && bytes >= 2 * LINE_BYTES)
+  if (BROKEN == LAST_LINES_LEFT_OUT && bytes >= 2 * LINE_BYTES)
     bytes -= 2 * LINE_BYTES; // the array need not begin at a line
   if (BROKEN != FLUSH_LEFT_OUT)
     library.persist(pool.pool, written, bytes);

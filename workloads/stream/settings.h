@@ -137,8 +137,7 @@ static inline void take_persist(struct settings *settings, char *text) {
     usage_error(usage, "--persist block:N says how many elements become durable together");
   settings->block = settings->durable == DURABLE_TRANSACTION ? TRANSACTION_ELEMENTS : 0;
   if (colon != NULL)
-    settings->block = number_option(usage, "--persist", colon + 1, LINE_ELEMENTS, ELEMENTS_MAX) /
-                      LINE_ELEMENTS * LINE_ELEMENTS;
+    settings->block = number_option(usage, "--persist", colon + 1, 1, ELEMENTS_MAX);
 }
 
 static inline void take_place(struct settings *settings, enum pool_place place, const char *path) {

@@ -1,4 +1,5 @@
-"""The two consoles, and the form of our own messages."""
+"""The two consoles, and the form of our own messages. Rich would make a picture of a number between
+colons: hence `emoji=False`."""
 
 import sys
 
@@ -12,12 +13,13 @@ PIPE_WIDTH = 200
 
 def output() -> Console:
     """Standard output: results."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(width=width, highlight=False, emoji=False)
 
 
 def messages() -> Console:
     """Standard error: everything else."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def warn(text: str) -> None:

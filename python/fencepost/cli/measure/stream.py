@@ -157,7 +157,7 @@ def stream_command(
         persist=persist,
     )
     check(point)
-    if pool_folder is not None and mode == "memory":
+    if pool_folder is not None and mode == "memory" and not is_study:
         raise InputError("--pool-folder is of a pool: --mode app-direct")
     if is_study:
         _refuse_with_study(point, memory, sockets, pool_folder)

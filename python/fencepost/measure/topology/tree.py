@@ -39,7 +39,7 @@ class Tree:
             names = []
         found = [(int(match[1]), name) for name in names if (match := re.fullmatch(pattern, name))]
         for number, name in sorted(found):
-            yield self.root / path / name, number
+            yield (self.root / path / name).absolute(), number
 
     def real(self, path: str | Path) -> Path:
         """Where links lead; a device's folder lies in that of the device it hangs on."""
@@ -53,8 +53,8 @@ def listed(text: str) -> list[int]:
     """The numbers of a list as `0-3,8`."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
-        low, _, high = part.partition("-")
-        if not low.strip().isdigit() or (high and not high.strip().isdigit()):
+        low, dash, high = part.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
             return []
         found += range(int(low), int(high or low) + 1)
     return found

@@ -1,0 +1,621 @@
+"""`fencepost measure stream`: where threads and arrays go on machines that are not at hand, what is
+made of rates that nobody measured, and the command as it runs here. No test asserts a rate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import machine_trees
+from fencepost import confidence
+from fencepost._core import InputError
+from fencepost.measure.stream import against, memories, plot, program, study, text, threads
+from fencepost.measure.stream.document import RUNS_MAX, Placed, Settings, plan, result
+from fencepost.measure.stream.memories import Lacking, Place
+from fencepost.measure.stream.point import KERNELS, Point
+from fencepost.measure.stream.program import PROGRAM, Libraries
+from fencepost.measure.topology import nodes
+from fencepost.measure.topology.document import Topology
+from fencepost.measure.topology.tree import Tree
+from installed import ROOT, Fencepost
+
+HAS_PMDK = Path("/usr/include/libpmemobj.h").exists()
+needs_pmdk = pytest.mark.skipif(not HAS_PMDK, reason="install libpmemobj-dev, then make setup")
+
+ALL = list(range(16))
+APP_DIRECT = Point(mode="app-direct", access="d_rw")
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> Topology:
+    return Topology(Tree(machine_trees.far_memories(tmp_path / "far")))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Topology:
+    return Topology(Tree(machine_trees.plain(tmp_path / "plain")))
+
+
+# Where threads go
+
+
+@pytest.mark.parametrize(
+    ("affinity", "smt", "processors"),
+    [
+        ("close", False, [0, 1, 2, 3, 4, 5, 6, 7]),
+        ("spread", False, [0, 4, 1, 5, 2, 6, 3, 7]),
+        ("close", True, [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]),
+        ("spread", True, [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]),
+    ],
+)
+def test_threads_take_processors_in_order(
+    far: Topology, affinity: str, smt: bool, processors: list[int]
+) -> None:
+    point = Point(sockets=(0, 1), affinity=affinity, smt=smt)
+    assert threads.order(far, ALL, point) == processors
+
+
+def test_only_processors_that_are_allowed_are_taken(far: Topology) -> None:
+    point = Point(sockets=(0, 1), affinity="spread", threads=3)
+    assert threads.pinned(far, [2, 3, 5], point) == [2, 5, 3]
+    with pytest.raises(InputError, match=r"socket 0-1 has 3 processors without SMT siblings; of "):
+        threads.pinned(far, [2, 3, 5], point.with_threads(4))
+    with pytest.raises(InputError, match=r"socket 1 has 8 processors$"):
+        threads.pinned(far, ALL, Point(sockets=(1,), threads=9, smt=True))
+
+
+def test_a_sweep_names_numbers_of_threads() -> None:
+    assert threads.counts("1-N", 4) == [1, 2, 3, 4]
+    assert threads.counts("1,2,N", 8) == [1, 2, 8]
+    for wrong in ("", "0", "0-2", "many", "4-"):
+        with pytest.raises(InputError, match=r"numbers from 1 on"):
+            threads.counts(wrong, 4)
+
+
+# Where arrays lie
+
+
+@pytest.mark.parametrize(
+    ("memory", "socket", "place"),
+    [
+        ("local", 0, Place((0,))),
+        ("local", 1, Place((1,))),
+        ("remote", 0, Place((1,))),
+        ("remote", 1, Place((0,))),
+        ("cxl", 0, Place((3,))),
+        ("hbm", 0, Place((2,))),
+        ("interleave", 0, Place((0, 1), True)),
+        ("interleave:0,3", 0, Place((0, 3), True)),
+        ("node:4", 0, Place((4,))),
+    ],
+)
+def test_memories_are_nodes(far: Topology, memory: str, socket: int, place: Place) -> None:
+    assert memories.place(far, Point(memory=memory, sockets=(socket,))) == place
+
+
+def test_app_direct_takes_a_dax_file_system_where_there_is_one(far: Topology) -> None:
+    near = Place((), False, Path("/mnt/near pm"))
+    assert memories.place(far, replace(APP_DIRECT, memory="pmem")) == near
+    assert memories.place(far, replace(APP_DIRECT, memory="cxl")) == Place((3,))
+    assert memories.place(far, APP_DIRECT, Path("/x")) == Place((), False, Path("/x"))
+    region = far.tree.root / machine_trees.NVDIMM / "region0" / "target_node"
+    region.write_text("1\n")  # as a kernel does that sets ordinary memory aside by `memmap=`
+    again = Topology(far.tree)
+    assert memories.place(again, replace(APP_DIRECT, memory="remote")) == near
+
+
+@pytest.mark.parametrize("memory", ["remote", "cxl", "hbm", "pmem", "interleave"])
+def test_what_the_machine_lacks_is_named(small: Topology, memory: str) -> None:
+    with pytest.raises(Lacking, match=rf"^{memory}: "):
+        memories.place(small, Point(memory=memory))
+
+
+@pytest.mark.parametrize("memory", ["near", "node:", "node:1,2", "node:9", "interleave:0,9"])
+def test_a_memory_that_is_none_is_refused(far: Topology, memory: str) -> None:
+    with pytest.raises(InputError, match=rf"^--memory {memory}: "):
+        memories.place(far, Point(memory=memory))
+
+
+def test_nodes_that_a_cpuset_does_not_allow_are_refused() -> None:
+    memories.check_allowed(Place((0, 1)), [0, 1, 2])
+    memories.check_allowed(Place((3,)), None)
+    with pytest.raises(InputError, match=r"node 3 is not allowed: this process's cpuset has the n"):
+        memories.check_allowed(Place((3,)), [0, 1, 2])
+
+
+def test_memory_is_what_node_machine_and_cgroups_leave(far: Topology) -> None:
+    assert memories.available_bytes(far, Place((3,))) == machine_trees.CXL_BYTES // 2
+    assert memories.available_bytes(far, Place((0, 3), True)) == machine_trees.CXL_BYTES
+    assert memories.available_bytes(far, Place(())) == 100000000 * 1024
+    tree = machine_trees.MachineTree(far.tree.root)
+    tree.file("proc/self/cgroup", "0::/above/own")
+    tree.file("sys/fs/cgroup/above/memory.max", 3000)
+    tree.file("sys/fs/cgroup/above/memory.current", 1000)
+    tree.file("sys/fs/cgroup/above/own/memory.max", "max")
+    tree.file("sys/fs/cgroup/above/own/memory.current", 900)
+    assert memories.available_bytes(far, Place((3,))) == 2000
+    tree.file("proc/self/cgroup", "4:memory:/own\n3:cpuset:/")
+    tree.file("sys/fs/cgroup/memory/own/memory.limit_in_bytes", 500)
+    tree.file("sys/fs/cgroup/memory/own/memory.usage_in_bytes", 100)
+    assert memories.available_bytes(far, Place((3,))) == 400
+
+
+def test_arrays_are_as_long_as_stream_wants_or_as_fit(far: Topology) -> None:
+    assert memories.cache_bytes(far) == 2 * (32 << 20)  # of each socket once
+    on_dram = [(Point(), Place((0,)))]
+    assert memories.default_elements(far, on_dram) == 100_000_000
+    on_both = [*on_dram, (Point(), Place((3,)))]
+    assert memories.default_elements(far, on_both) == 100_000_000
+    shutil.rmtree(far.tree.root / nodes.NODES / "node3")
+    machine_trees.MachineTree(far.tree.root).node(3, "", 0, 2 << 30, "10")
+    shorter = memories.default_elements(Topology(far.tree), on_both)
+    # 1 GiB is free there: half of it, without what a pool has beside the arrays.
+    assert shorter == ((1 << 29) - (64 << 20)) // 24 // 8 * 8
+    with pytest.raises(
+        InputError, match=r"--elements 100000000: three arrays take 2\.40 GB, and 1"
+    ):
+        memories.check_fits(Topology(far.tree), 100_000_000, Point(), Place((3,)))
+
+
+# What is planned
+
+
+@pytest.fixture
+def everything_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "allowed_processors", lambda: ALL)
+    there = {"libnuma": None, "libpmemobj": None, "libpmemobj_version": "1"}
+    monkeypatch.setattr(program, "about", lambda _: there)
+
+
+def every_count(_: Point, most: int) -> list[int]:
+    return list(range(1, most + 1))
+
+
+@pytest.mark.usefixtures("everything_allowed")
+def test_the_study_has_its_groups(far: Topology) -> None:
+    found = plan(far, Settings(), list(study.points([0, 1])), every_count, is_study=True)
+    assert found.skipped == []
+    sizes = {group: sum(p.point.group == group for p in found.placed) for group in study.GROUPS}
+    assert sizes == {"1a": 4, "1b": 8, "1c": 48, "2a": 8, "2b": 32}
+    assert len({placed.point.name for placed in found.placed}) == 100
+    for placed in found.placed:
+        point = placed.point
+        is_pool = point.group is not None and point.group.startswith("1")
+        assert (point.mode, point.access) == (
+            ("app-direct", "d_rw") if is_pool else ("memory", "pointer")
+        )
+        assert not point.first_touch and not point.smt and point.persist == "none"
+    [widest] = [
+        p
+        for p in found.placed
+        if p.point.name.startswith("1c: app-direct cxl, sockets 0+1, 8 threads spread")
+    ]
+    assert widest.processors == [0, 4, 1, 5, 2, 6, 3, 7] and widest.place == Place((3,))
+
+
+@pytest.mark.usefixtures("everything_allowed")
+def test_the_study_skips_what_a_machine_lacks_and_says_so(small: Topology) -> None:
+    found = plan(small, Settings(), list(study.points([0])), every_count, is_study=True)
+    assert {placed.point.group for placed in found.placed} == {"1a"}
+    reasons = {one["name"][:2]: one["reason"] for one in found.skipped}
+    assert reasons["1b"].startswith("cxl: no node is CXL memory")
+    assert reasons["1c"] == reasons["2b"] == "the machine has one socket"
+    assert any("the pool is a file in memory on node 0" in note for note in found.notes)
+
+
+@pytest.mark.usefixtures("everything_allowed")
+def test_a_machine_without_numa_is_measured_unbound_and_says_so(small: Topology) -> None:
+    (small.tree.root / nodes.NODES).rename(small.tree.root / "gone")
+    found = plan(small, Settings(), [(Point(), None)], every_count, is_study=False)
+    assert found.placed[0].place == Place(())
+    assert "memory is not bound to a node: the kernel shows none" in found.notes
+
+
+def test_without_libnuma_only_a_machine_of_one_node_is_measured(
+    small: Topology, far: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "allowed_processors", lambda: ALL)
+    lacks = {"libnuma": "not found", "libpmemobj": "not found", "libpmemobj_version": None}
+    monkeypatch.setattr(program, "about", lambda _: lacks)
+    found = plan(small, Settings(), [(Point(), None)], every_count, is_study=False)
+    assert found.placed[0].place == Place(())
+    assert "memory is not bound to the only node: not found" in found.notes
+    for point, name in ((Point(), "libnuma"), (APP_DIRECT, "libpmemobj")):
+        with pytest.raises(InputError, match=rf"needs {name}: not found \(Debian: {name}"):
+            plan(far, Settings(), [(point, None)], every_count, is_study=False)
+    points = list(study.points([0]))
+    with pytest.raises(InputError, match="there is nothing to measure on this machine"):
+        plan(small, Settings(), points, every_count, is_study=True)
+
+
+@pytest.mark.usefixtures("everything_allowed")
+def test_short_arrays_are_said_to_be(small: Topology) -> None:
+    for elements, is_short in ((4096, True), (4 * (32 << 20) // 8, False)):
+        settings = Settings(elements=elements)
+        found = plan(small, settings, [(Point(), None)], every_count, is_study=False)
+        assert any("4 times the last-level caches" in note for note in found.notes) == is_short
+
+
+# What is made of what was measured
+
+
+def output(*shortest: float) -> program.Output:
+    """Of a run whose shortest times in seconds, by kernel, are these; the first repetition, which
+    is left out, is shorter."""
+    found = program.Output()
+    found.said = {"memory": "memory", "answer": "ok", "pages": "0:30 3:10", "elements": "1000"}
+    for kernel, seconds, count in zip(KERNELS, shortest, (16, 16, 24, 24), strict=True):
+        found.bytes[kernel] = count * 1000
+        found.seconds[kernel] = [seconds / 4, 2 * seconds, seconds]
+    return found
+
+
+def document(*runs: float, threads: int = 1) -> dict[str, Any]:
+    """Of runs that took so long for each kernel."""
+    point = Point(threads=threads)
+    outputs = [output(seconds, seconds, seconds, seconds) for seconds in runs]
+    about = {"processor": "Made Up 9000", "architecture": "any", "elements": 1000}
+    about |= {"notes": [], "missing": [], "skipped": [], "libpmemobj": None}
+    return {
+        "provenance": {"options": {"runs": len(runs), "repetitions": 3}},
+        "platform": about,
+        "results": [result(Placed(point, Place(()), [0]), k, outputs) for k in KERNELS],
+    }
+
+
+def test_a_rate_is_the_mean_of_the_runs_best_rates() -> None:
+    [copy, _, add, _] = document(2e-6, 4e-6)["results"]
+    assert copy["name"] == "copy: memory local, socket 0, 1 thread close"
+    assert copy["values"] == pytest.approx([8, 4]) and copy["value"] == pytest.approx(6)
+    assert add["values"] == pytest.approx([12, 6])
+    assert copy["half_width"] == pytest.approx(12.71 * 2)  # a standard error of 2, two runs
+    assert (copy["least_s"], copy["most_s"]) == (2e-6, 8e-6)
+    assert copy["pages"] == {"0": 0.75, "3": 0.25}
+
+
+def test_names_have_whatever_is_not_as_usual() -> None:
+    odd = replace(APP_DIRECT, smt=True, first_touch=False, persist="block:64", threads=2)
+    assert odd.name == (
+        "app-direct local, socket 0, 2 threads close, SMT, no first touch, d_rw, persist block:64"
+    )
+    others = [
+        replace(odd, sockets=(0, 1)),
+        replace(odd, affinity="spread"),
+        replace(odd, access="pointer", stores="non-temporal"),
+        replace(odd, persist="none"),
+        replace(odd, group="1a"),
+    ]
+    assert len({point.name for point in (odd, *others)}) == 6
+
+
+def test_two_measurements_are_compared_with_an_interval() -> None:
+    faster, slower = document(1.00e-6, 1.01e-6, 1.02e-6), document(2.00e-6, 2.02e-6, 2.04e-6)
+    found = against.compare(faster, slower, "old.json")
+    assert [one["value"] for one in found["ratios"]] == pytest.approx([2] * 4)
+    assert all(one["differs"] for one in found["ratios"])
+    [shown, *_] = against.compare(faster, document(0.9e-6, 1.2e-6), "old.json")["ratios"]
+    assert not shown["differs"]
+    other = against.compare(faster, document(1e-6, 1e-6, threads=2), "old.json")
+    assert other["ratios"] == [] and len(other["only_here"]) == len(other["only_there"]) == 4
+
+
+def test_the_most_runs_can_be_compared() -> None:
+    most = document(*(1e-6 + number * 1e-9 for number in range(RUNS_MAX)))
+    [ratio, *_] = against.compare(most, most, "same.json")["ratios"]
+    assert ratio["value"] == 1 and 0 < ratio["half_width"] < 0.1
+    assert len(confidence.STUDENT) == 2 * RUNS_MAX - 2
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"results": [{"name": "a", "values": []}]}'])
+def test_another_file_is_no_measurement(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x").write_text(content)
+    with pytest.raises(InputError, match=r"/x"):
+        against.read(tmp_path / "x")
+
+
+def test_the_layout_is_that_of_stream() -> None:
+    lines = list(text.stream_layout(document(2e-6, 4e-6)))
+    assert lines[2] == "Function    Best Rate MB/s  Avg time     Min time     Max time"
+    # As printf("%s%12.1f  %11.6f  %11.6f  %11.6f") of a name of 12 characters would.
+    assert re.fullmatch(r"Copy: {8}\s+8000\.0 {5}0\.000005 {5}0\.000002 {5}0\.000008", lines[3])
+    assert "node 0 75%, node 3 25%" in lines[1]
+    wrong = document(2e-6, 4e-6)
+    wrong["results"][0]["validated"] = False
+    assert "Solution is WRONG" in list(text.stream_layout(wrong))
+
+
+def test_a_picture_has_a_part_for_each_kernel() -> None:
+    one, two = document(2e-6, 2.1e-6), document(1e-6, 1.1e-6, threads=2)
+    picture = plot.svg(one | {"results": one["results"] + two["results"]})
+    for kernel in KERNELS:
+        assert f">{kernel}<" in picture
+    assert picture.count("memory local, socket 0, close") == 1
+
+
+# The program and the command, on the machine at hand
+
+
+SMALL = ["--elements", 8192, "--runs", 2, "--repetitions", 3, "--quiet"]
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [str(PROGRAM), *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+
+
+def test_memory_is_measured(fencepost: Fencepost, tmp_path: Path) -> None:
+    files = ["--json", "s.json", "--csv", "s.csv", "--plot", "s.svg"]
+    done = fencepost("measure", "stream", *SMALL, "--threads", "1-N", *files, check=True)
+    found = json.loads((tmp_path / "s.json").read_text())
+    cores = max(one["threads"] for one in found["results"])
+    assert len(found["results"]) == 4 * cores
+    for one in found["results"]:
+        assert one["validated"] and one["unit"] == "GB/s" and one["repetitions"] == 2
+        assert (
+            one["value"] > 0 and one["half_width"] >= 0 and len(one["processors"]) == one["threads"]
+        )
+        assert one["persisted"] == "nothing"
+    [row, *_] = rows = list(csv.DictReader((tmp_path / "s.csv").open()))
+    assert len(rows) == 4 * cores and row["kernel"] == "copy" and float(row["value"]) > 0
+    assert (tmp_path / "s.svg").read_text().startswith("<?xml")
+    assert "Solution validates" in done.stdout and "WRONG" not in done.stdout
+
+
+@needs_pmdk
+@pytest.mark.parametrize(
+    "persist", ["none", "kernel", "block:100", "transaction", "transaction:64"]
+)
+def test_a_pool_is_measured(fencepost: Fencepost, tmp_path: Path, persist: str) -> None:
+    own = ["--mode", "app-direct", "--threads", "N", "--persist", persist, "--json", "s.json"]
+    done = fencepost("measure", "stream", *SMALL, *own, check=True)
+    found = json.loads((tmp_path / "s.json").read_text())
+    for one in found["results"]:
+        assert one["validated"] and one["access"] == "d_rw" and one["mode"] == "app-direct"
+        assert ("flush instructions" in one["persisted"]) == (persist != "none")
+    assert re.fullmatch(r"[\d.]+", found["platform"]["libpmemobj"])
+    assert f"libpmemobj of PMDK {found['platform']['libpmemobj']}" in done.stdout
+    assert f"persisted, app-direct, --persist {persist}: " in done.stdout
+    assert all(one["name"].partition(": ")[2] in done.stdout for one in found["results"])
+    assert "the pool is a file in memory" in done.stdout or found["platform"]["dax_mounts"]
+
+
+@needs_pmdk
+def test_the_study_runs_here(fencepost: Fencepost, tmp_path: Path) -> None:
+    done = fencepost("measure", "stream", "--study", *SMALL, "--json", "s.json", check=True)
+    found = json.loads((tmp_path / "s.json").read_text())
+    measured = {one["group"] for one in found["results"]}
+    skipped = {one["name"][:2] for one in found["platform"]["skipped"]}
+    assert "1a" in measured and measured | skipped == set(study.GROUPS)
+    assert all(one["reason"] in done.stdout for one in found["platform"]["skipped"])
+
+
+@pytest.mark.parametrize("stores", ["ordinary", "non-temporal", "library"])
+@pytest.mark.parametrize("first_touch", ["on", "off"])
+def test_every_kind_of_store_is_right(stores: str, first_touch: str) -> None:
+    # Parts of different length that begin anywhere in a page.
+    own = ["--elements", 5000, "--threads", 3, "--repetitions", 7, "--stores", stores]
+    done = run(*own, "--first-touch", first_touch)
+    assert done.returncode == 0 and done.stdout.endswith("answer ok\n"), done
+
+
+@needs_pmdk
+def test_every_element_of_d_rw_is_reached_by_its_object(tmp_path: Path) -> None:
+    """As PMDK's macros do it: instructions that a loop over pointers has not."""
+    instructions = {}
+    for access in ("pointer", "d_rw"):
+        for elements in (4096, 12288):
+            record = tmp_path / f"{access}-{elements}"
+            own = ["--elements", elements, "--repetitions", 1, "--pool-in-memory"]
+            words = [ROOT / ".venv/bin/fencepost", "record", "-q", "-o", record, "--"]
+            subprocess.run([*words, PROGRAM, *map(str, own), "--access", access], check=True)
+            info = [ROOT / ".venv/bin/fencepost", "info", "--json", f"{record}.json", record]
+            subprocess.run(info, check=True, stdout=subprocess.DEVNULL)
+            said = json.loads(Path(f"{record}.json").read_text())
+            instructions[access, elements] = said["instructions"]
+    for_each = {
+        access: (instructions[access, 12288] - instructions[access, 4096]) / 8192
+        for access in ("pointer", "d_rw")
+    }
+    # Ten objects are resolved for the four kernels of an element, each by two comparisons of
+    # the object and two of the thread's pool at the least.
+    assert for_each["d_rw"] - for_each["pointer"] > 10 * 4 * 2
+
+
+@needs_pmdk
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_pool_goes_with_the_program(tmp_path: Path, ending: signal.Signals) -> None:
+    own = ["--elements", "1M", "--repetitions", "1000", "--pool-folder", str(tmp_path)]
+    running = subprocess.Popen([PROGRAM, *own], stdout=subprocess.DEVNULL)
+    try:
+        maps, end = Path(f"/proc/{running.pid}/maps"), time.monotonic() + 60
+        while str(tmp_path) not in maps.read_text() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert str(tmp_path) in maps.read_text()
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        running.send_signal(ending)
+    assert running.wait(60) == -ending
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_pmdk
+def test_a_pool_that_was_used_or_is_another_is_refused(tmp_path: Path) -> None:
+    pool = ["--pool", tmp_path / "pool", "--persist", "kernel", "--elements", 64]
+    assert run(*pool, "--prepare").returncode == 0
+    assert run(*pool, "--threads", 2).stderr.endswith("pool: a pool made with other options\n")
+    assert run(*pool, "--check").stdout == "stream: persist=kernel ok\n"
+    assert run(*pool).returncode == 0
+    again = run(*pool)
+    assert again.returncode == 2 and "a pool that was used" in again.stderr
+    assert run(*pool, "--check").stdout == "stream: persist=kernel ok\n"
+    gone = run("--pool", tmp_path / "absent", "--check")
+    assert (gone.returncode, gone.stderr) == (2, f"{tmp_path}/absent: no such pool\n")
+
+
+def test_what_is_simulated_has_the_same_names(fencepost: Fencepost, tmp_path: Path) -> None:
+    simulate = ["--simulate", "asic-expander", "--simulate-elements", 4096, "--threads", 1]
+    own = ["--memory", "local", "--memory", "node:0", "--json", "s.json"]
+    done = fencepost("measure", "stream", *SMALL, *simulate, *own, check=True)
+    found = json.loads((tmp_path / "s.json").read_text())
+    names = {one["name"]: one["value"] for one in found["results"]}
+    simulated = {one["name"]: one for one in found["simulated"]}
+    assert len(simulated) == 4 and all("memory local" in name for name in simulated)
+    for name, one in simulated.items():
+        assert one["value"] > 0 and one["unit"] == "GB/s"
+        assert one["difference"] == pytest.approx(one["value"] / names[name] - 1)
+    [skipped] = found["simulated_on"]["skipped"]
+    assert skipped["reason"] == "--place node:0=NODE says which node of the machine it is"
+    assert f"not simulated: {skipped['name']}" in done.stdout
+
+
+def test_a_memory_can_be_any_node_of_the_simulated_machine(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    rates = {}
+    for node in ("dram0", "expander0"):
+        own = ["--simulate", "asic-expander", "--simulate-elements", 32768, "--threads", 1]
+        placed = ["--place", f"local={node}", "--json", node]
+        fencepost("measure", "stream", *SMALL, *own, *placed, check=True)
+        found = json.loads((tmp_path / node).read_text())["simulated"]
+        rates[node] = {one["name"]: one["value"] for one in found}
+    for name, rate in rates["dram0"].items():
+        assert rate > rates["expander0"][name]  # simulated: the same on any machine at hand
+
+
+@needs_pmdk
+def test_a_pool_is_the_simulated_machines_persistent_memory(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    own = ["--simulate", "pcs-table1", "--simulate-elements", 8192, "--threads", 1]
+    rates = {}
+    for persist in ("none", "kernel"):
+        pool = ["--mode", "app-direct", "--persist", persist, "--json", persist]
+        fencepost("measure", "stream", *SMALL, *own, *pool, check=True)
+        found = json.loads((tmp_path / persist).read_text())["simulated"]
+        rates[persist] = [one["value"] for one in found]
+    assert all(lasting < fleeting for fleeting, lasting in zip(*rates.values(), strict=True))
+
+
+def test_a_measurement_is_compared_with_another(fencepost: Fencepost, tmp_path: Path) -> None:
+    fencepost("measure", "stream", *SMALL, "--threads", 1, "--json", "a.json", check=True)
+    own = ["--threads", 1, "--against", "a.json", "--json", "b.json"]
+    done = fencepost("measure", "stream", *SMALL, *own, check=True)
+    assert "over a.json" in done.stdout
+    found = json.loads((tmp_path / "b.json").read_text())["against"]
+    assert len(found["ratios"]) == 4 and found["only_here"] == found["only_there"] == []
+
+
+def test_it_runs_on_aarch64() -> None:
+    binary = PROGRAM.parent / "aarch64" / "stream"
+    if not binary.exists():
+        pytest.skip("not built for AArch64: install gcc-aarch64-linux-gnu, then make measure")
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip("qemu-aarch64 is not installed: install qemu-user")
+    command = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", binary]
+    for stores in ("ordinary", "non-temporal"):
+        own = ["--elements", "5000", "--threads", "2", "--stores", stores, "--repetitions", "3"]
+        done = subprocess.run([*command, *own], check=True, capture_output=True, text=True)
+        assert done.stdout.endswith("answer ok\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--threads", "5000"], "--threads 5000: socket 0 has "),
+        (["--threads", "none"], "numbers from 1 on"),
+        (["--memory", "near"], "--memory near: it is one of local, remote"),
+        (["--memory", "node:63"], "--memory node:63: no node 63 has memory; there are nodes 0"),
+        (["--elements", 1 << 36], "--elements 68719476736: three arrays take 1649.27 GB, and "),
+        (["--mode", "fast"], "--mode fast: it is memory or app-direct"),
+        (["--affinity", "near"], "--affinity near: it is close or spread"),
+        (["--stores", "x"], "--stores x: it is ordinary or non-temporal or library"),
+        (["--access", "d_rw"], "it needs --mode app-direct"),
+        (["--persist", "kernel"], "--persist kernel needs a pool: --mode app-direct"),
+        (["--pool-folder", "."], "--pool-folder is of a pool"),
+        (["--mode", "app-direct", "--stores", "non-temporal", "--access", "d_rw"], "by itself"),
+        (["--sockets", "99"], "--sockets 99: processors are allowed on socket 0"),
+        (["--runs", 14], "Invalid value for '--runs'"),
+        (["--study", "--memory", "local"], "--study fixes memories"),
+        (["--simulate", "nothere"], "there is no machine `nothere`"),
+        (["--scheme", "pb"], "name one by --simulate"),
+        (["--simulate", "pcs-table1", "--place", "cxl"], "--place cxl: it is WHERE=NODE"),
+        (["--against", "absent"], "absent: cannot be read"),
+        (["--plot", "m.png"], "pictures are SVG"),
+        (["--mode", "app-direct", "--libpmemobj", "absent.so"], "App-Direct needs libpmemobj: abs"),
+    ],
+)
+def test_wrong_input_has_one_clear_message(
+    fencepost: Fencepost, arguments: list[object], reason: str
+) -> None:
+    if arguments[0] == "--sockets" and len(Topology().sockets) > 1:
+        pytest.skip("this machine has several sockets")
+    done = fencepost("measure", "stream", *SMALL, *arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert reason in done.stderr and done.stderr.count("\n") == 1
+
+
+@needs_pmdk
+@pytest.mark.parametrize(
+    ("persist", "reason"),
+    [
+        ("bogus", "--persist: there is no 'bogus'"),
+        ("kernel:3", "--persist kernel takes no number"),
+        ("block", "--persist block:N says how many"),
+        ("block:0", "--persist takes a number from 1"),
+    ],
+)
+def test_what_is_to_be_persisted_has_to_be_known(
+    fencepost: Fencepost, persist: str, reason: str
+) -> None:
+    done = fencepost("measure", "stream", *SMALL, "--mode", "app-direct", "--persist", persist)
+    assert done.returncode == 2 and reason in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--nodes", 63], "memory cannot be placed on node 63: Invalid argument"),
+        (["--cpus", 1023], "a thread cannot be pinned to processor 1023: Invalid argument"),
+        (["--nodes", 0, "--libnuma", "absent.so"], "--nodes needs libnuma: absent.so: cannot open"),
+        (["--pool-in-memory", "--libpmemobj", "absent.so"], "App-Direct needs libpmemobj: "),
+        (["--cpus", "0,0"], "--cpus names 2 processors for 1 threads"),
+        (["--check"], "--prepare and --check need --pool FILE"),
+    ],
+)
+def test_the_program_says_why_it_cannot_run(words: list[object], reason: str) -> None:
+    done = run("--elements", 64, *words)
+    assert done.returncode == 2 and reason in done.stderr, done
+
+
+def test_fewer_processors_than_threads_are_said_to_be_a_cpusets_doing(
+    fencepost: Fencepost,
+) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) == 1:
+        pytest.skip("one processor is allowed")
+
+    def narrow() -> None:
+        os.sched_setaffinity(0, allowed[:1])
+
+    narrowed: Callable[[], None] = narrow
+    done = fencepost("measure", "stream", *SMALL, "--threads", 2, preexec_fn=narrowed)
+    assert done.returncode == 2
+    assert f"this process may use {allowed[0]} (its cpuset or affinity)" in done.stderr
+
+
+def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "PROGRAM", Path("/absent/stream"))
+    with pytest.raises(InputError, match=r"/absent/stream is missing; type: make setup"):
+        program.about(Libraries())
