@@ -303,6 +303,17 @@ def test_a_measurement_is_compared_with_another(fencepost: Fencepost, tmp_path: 
     assert len(found["ratios"]) == 4 and found["only_here"] == found["only_there"] == []
 
 
+def test_it_is_built_where_libpmemobj_has_no_headers(tmp_path: Path) -> None:
+    make = ["make", "-s", "-C", ROOT / "workloads" / "stream", f"BIN={tmp_path}"]
+    flags = "CFLAGS=-O1 -DWITHOUT_LIBPMEMOBJ"
+    subprocess.run([*make, flags, tmp_path / "stream"], check=True)
+    own = [tmp_path / "stream", "--elements", "64"]
+    plain = subprocess.run(own, check=True, capture_output=True, text=True)
+    assert plain.stdout.endswith("answer ok\n")
+    pool = subprocess.run([*own, "--pool-in-memory"], check=False, capture_output=True, text=True)
+    assert pool.returncode == 2 and "built without its headers" in pool.stderr
+
+
 def test_it_runs_on_aarch64() -> None:
     binary = PROGRAM.parent / "aarch64" / "stream"
     if not binary.exists():

@@ -83,7 +83,7 @@ static void nodes_place(const struct settings *settings, void *memory, size_t by
 }
 
 // Places all that this thread touches first from now on, or nothing in particular any more.
-static void nodes_place_all(const struct settings *settings, bool is_placed) {
+static inline void nodes_place_all(const struct settings *settings, bool is_placed) {
   unsigned long mask = node_mask(settings);
   if (settings->node_count == 0)
     return;
