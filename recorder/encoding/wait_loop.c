@@ -47,7 +47,9 @@ struct wait_loop {
   struct polled_look first_look[LOOKS_MAX]; /* and those of the first round */
   uint32_t first_looks;
   bool has_learned;
-  struct path_place entry; /* what the thread updated last before */
+  struct path_place entry;     /* what the thread updated last before */
+  struct path_updates updates; /* of the thread so far, */
+  uint32_t updates_filling;    /* in this filling of the buffer */
   struct wait_slice slice;
 };
 
@@ -434,6 +436,17 @@ static bool has_just_left(const struct encoder *encoder, const uint64_t *words) 
   return loop != NULL && loop->left_at == words && loop->left_filling == encoder->filling;
 }
 
+/* What the thread updated last before the execution at `words`. */
+static struct path_place last_update(const struct encoder *encoder, struct wait_loop *loop,
+                                     const uint64_t *words) {
+  if (loop->updates_filling != encoder->filling || loop->updates.at > words) {
+    loop->updates = (struct path_updates){.at = encoder->filled_from};
+    loop->updates_filling = encoder->filling;
+  }
+  path_updates_up_to(encoder->own, &loop->updates, words);
+  return loop->updates.last;
+}
+
 const uint64_t *wait_loop_encode(struct encoder *encoder, const uint64_t *last,
                                  const uint64_t *words, const uint64_t *to, bool is_last) {
   const uint64_t *end = NULL;
@@ -455,7 +468,7 @@ const uint64_t *wait_loop_encode(struct encoder *encoder, const uint64_t *last,
   }
   note_first_looks(loop, last, words);
   if (loop->looks == 0)
-    path_find_entry(encoder->own, encoder->filled_from, last, &loop->entry);
+    loop->entry = last_update(encoder, loop, last);
   return go_round(encoder, loop, words, to, is_last);
 }
 

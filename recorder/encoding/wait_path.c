@@ -15,8 +15,6 @@
 #define SLEEP_RECORDS_MAX 64u
 /* More than a call has. */
 #define CALL_STEP_WORDS_MAX (1u << 20)
-/* A loop's entry is looked for so many reads back. */
-#define LOADS_KEPT 16u
 
 static bool is_event(const uint64_t *at, uint8_t event) {
   return word_is_marker(*at) && marker_event(*at) == event;
@@ -296,27 +294,26 @@ void path_find_sleep(const uint64_t *at, const uint64_t *to, struct path_sleep *
   }
 }
 
-void path_find_entry(const struct own_range own[2], const uint64_t *from, const uint64_t *to,
-                     struct path_place *entry) {
-  uint64_t loaded[LOADS_KEPT] = {0};
-  uint32_t loads = 0;
-  *entry = (struct path_place){0, 0};
-  for (; from < to; from += path_step(from, to)) {
-    if (word_is_marker(*from))
+void path_updates_up_to(const struct own_range own[2], struct path_updates *updates,
+                        const uint64_t *to) {
+  const uint64_t *at = updates->at;
+  for (; at < to; at += path_step(at, to)) {
+    if (word_is_marker(*at))
       continue;
-    const struct block *block = code_table_get((uint32_t)*from);
+    const struct block *block = code_table_get((uint32_t)*at);
     for (uint32_t i = 0; i < block->slots; i++) {
       const struct slot *slot = &block->slot[i];
-      uint64_t address = path_slot_value(slot, from);
+      uint64_t address = path_slot_value(slot, at);
       if (slot->bytes > 8 || is_own_address(own, address))
         continue;
-      bool updates = slot->kind == SLOT_UPDATE;
-      for (uint32_t at = 0; at < LOADS_KEPT && slot->kind == SLOT_STORE; at++)
-        updates |= loaded[at] == address;
-      if (updates)
-        *entry = (struct path_place){address, block->address};
+      bool is_update = slot->kind == SLOT_UPDATE;
+      for (uint32_t load = 0; load < LOADS_KEPT && slot->kind == SLOT_STORE; load++)
+        is_update |= updates->loaded[load] == address;
+      if (is_update)
+        updates->last = (struct path_place){address, block->address};
       if (slot->kind == SLOT_LOAD)
-        loaded[loads++ % LOADS_KEPT] = address;
+        updates->loaded[updates->loads++ % LOADS_KEPT] = address;
     }
   }
+  updates->at = at;
 }

@@ -87,8 +87,18 @@ struct path_sleep {
 };
 void path_find_sleep(const uint64_t *at, const uint64_t *to, struct path_sleep *sleep);
 
-/* The word that the thread updated last in [from, to), not its own; 0 where there is none. */
-void path_find_entry(const struct own_range own[2], const uint64_t *from, const uint64_t *to,
-                     struct path_place *entry);
+/* A store is an update only of what was among so many reads before. */
+#define LOADS_KEPT 16u
+
+/* The word that the thread updated last on its way up to `at`, not its own; 0 where there is none.
+ * Goes on from where it came to: a thread may come to many loops on its way. */
+struct path_updates {
+  const uint64_t *at;
+  struct path_place last;
+  uint64_t loaded[LOADS_KEPT]; /* a store to one of these is an update, too */
+  uint32_t loads;
+};
+void path_updates_up_to(const struct own_range own[2], struct path_updates *updates,
+                        const uint64_t *to);
 
 #endif

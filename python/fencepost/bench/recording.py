@@ -11,6 +11,9 @@ from fencepost.bench import REPETITIONS, Figures, record_info, seconds
 from fencepost.recording import LAUNCHER
 from fencepost.tree import WORKLOADS
 
+#: Of programs for this processor, and of those that QEMU has to translate.
+SLOWDOWN_MAX, SLOWDOWN_MAX_EMULATED = 25, 60
+
 
 @dataclass(frozen=True)
 class Program:
@@ -18,6 +21,9 @@ class Program:
 
     name: str
     command: list[str]
+    #: What it is compared with; itself, if it is for the processor at hand.
+    native: list[str]
+    slowdown_max: float
 
     def record_path(self, folder: Path) -> Path:
         """Where its record is, once measured."""
@@ -31,22 +37,29 @@ def programs(folder: Path) -> list[Program]:
     words = [f"{(n * 2654435761) % 99991:x}" for n in range(400_000)]
     text.write_text(" ".join(words)[: 2 << 20])
     xz = ["xz", "-T2", "--block-size=512KiB", "-kc", str(text)]
+    fft = [str(WORKLOADS / "fft"), "-m16", "-p8", "--persist-level", "coarse"]
+    tree = ["--set-size", "small", "--operations", "1000000", "--log", "none", "--flush", "none"]
+    rbt, rbt_aarch64 = (
+        [str(WORKLOADS / of / "rbt"), *tree] for of in ("primitives", "aarch64/primitives")
+    )
     return [
-        Program("fft", [str(WORKLOADS / "fft"), "-m16", "-p8", "--persist-level", "coarse"]),
-        Program("xz", xz),
+        Program("fft", fft, fft, SLOWDOWN_MAX),
+        Program("xz", xz, xz, SLOWDOWN_MAX),
+        Program("rbt_aarch64", rbt_aarch64, rbt, SLOWDOWN_MAX_EMULATED),
     ]
 
 
 def measure(program: Program, folder: Path) -> Figures:
     """Records it; the record stays."""
     record = program.record_path(folder)
-    native = [seconds(program.command) for _ in range(REPETITIONS)]
+    native = [seconds(program.native) for _ in range(REPETITIONS)]
     command = [str(LAUNCHER), "-o", str(record), "--", *program.command]
     recorded = [seconds(command) for _ in range(REPETITIONS)]
     instructions = record_info(record, folder)["instructions"]
     size = record.stat().st_size
     figures = {
         "slowdown": statistics.median(recorded) / statistics.median(native),
+        "slowdown_max": program.slowdown_max,
         "bytes_per_instruction": size / instructions,
         "instructions": instructions,
         "bytes": size,
