@@ -344,6 +344,20 @@ def test_a_set_survives_every_power_cut(
     assert_survives(explore(fencepost, tmp_path, structure, *options))
 
 
+@pytest.mark.parametrize("coherence", ("volatile", "persistent"))
+def test_on_aarch64_a_set_survives_where_the_point_of_coherence_is_persistent(
+    fencepost: Fencepost, tmp_path: Path, coherence: str
+) -> None:
+    """`dc cvac` reaches the point of coherence only; who recovers runs on the machine at hand."""
+    on_aarch64("queue")
+    options = combination("queue", "cvac", "undo", "hybrid")
+    bounds = ("--images", 64, "--set", f"core.point_of_coherence={coherence}")
+    program, checker = BUILT_FOR_AARCH64 / "queue", BUILT / "queue"
+    found = Exploration(fencepost, tmp_path, program, options, bounds, checker)
+    assert (found.done.returncode == 0) is (coherence == "persistent"), found.done.stdout
+    assert found.result["counts"]["images"] > 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("structure", "flush", "log", "modify"), [c for c in COMBINATIONS if c not in SAMPLE]
