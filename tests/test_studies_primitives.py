@@ -187,7 +187,8 @@ def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:
         copies = int(words(cell).get("--copies", 1))
         return copies * (100.0 if words(cell)["--flush"] == "none" else 150.0 + copies)
 
-    [slow, _, busy] = topic("corun").tables(made(value), quick=True)
+    [trend, slow, _, busy] = topic("corun").tables(made(value), quick=True)
+    assert trend.startswith("With 4 programs at once the slowdown is larger than alone in 3 and ")
     assert "| queue, small, none | 1.00 | 2.00 | 4.00 |" in slow
     assert "| queue, small, clwb | 1.51 | 1.52 | 1.54 |" in slow
     assert busy.count("queue, small") == 4

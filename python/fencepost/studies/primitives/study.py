@@ -26,7 +26,10 @@ _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
 _TEXT = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
 INTRODUCTION = _TEXT.format(
-    within=WITHIN, miss_rate_within=MISS_RATE_WITHIN, set_size=SET_SIZE, operations=OPERATIONS
+    within=f"{100 * WITHIN:.0f} %",
+    miss_rate_within=MISS_RATE_WITHIN,
+    set_size=SET_SIZE,
+    operations=OPERATIONS,
 )
 
 
