@@ -134,6 +134,10 @@ def test_the_page_is_not_made_from_a_part(fencepost):
     assert "the page of the committed records" in done.stderr
 
 
+CLX_FLUSHES = ("clwb", "clflushopt")
+OVER_DRAM, NON_TEMPORAL = "Optane PMem over DRAM", "read + ntstore + sfence"
+TWICE = tuple(f"same line persisted twice with {flush}" for flush in CLX_FLUSHES)
+
 # What misses in the quick form beside `sample`, whose threads do not run the same way twice.
 MISSING_QUICK = {
     *(("host", f"mb_persist, {memory}, store seq_b4", "cycles") for memory in ("dram", "pm")),
@@ -143,6 +147,14 @@ MISSING_QUICK = {
     ("unloaded", "xconn-x8, expander: XConn XC50256 64 B minimum", "idle read latency"),
     *(("flits", f"256_byte: S2M, reads:writes {mix}", "packing efficiency") for mix in MIXES),
     ("flits", "256_byte_latency_optimised: S2M, reads:writes 2:1", "packing efficiency"),
+    *(("clx", "DRAM", pattern) for pattern in ("store + flush + fence", "random read")),
+    *(("clx", OVER_DRAM, f"read + write + {flush} + sfence") for flush in CLX_FLUSHES),
+    *(("clx", OVER_DRAM, pattern) for pattern in ("random 64 B read", NON_TEMPORAL, *TWICE)),
+    *(
+        ("clx", f"{memory}, over read + write + clwb + sfence", pattern)
+        for memory in ("DRAM", "Optane PMem")
+        for pattern in (NON_TEMPORAL, *TWICE)
+    ),
 }
 
 
