@@ -124,6 +124,7 @@ impl Setting<'_> {
         let programs =
             [HostProgram { program: program.clone(), placement: self.placement.clone(), thread_limits: Vec::new() }];
         let mut simulation = Simulation::new(&machine, self.scheme, &programs, self.options.clone())?;
+        simulation.needs_one_socket("crash exploration")?;
         simulation.ignore_regions();
         simulation.keep_recorded_order(&programs)?;
         Ok(simulation)

@@ -116,6 +116,7 @@ impl FabricTest {
 
 /// What the platform does when power is about to fail, with time enough, and how long its first phase takes.
 fn global_flush(simulation: &mut Simulation) -> Result<Duration, String> {
+    simulation.needs_one_socket("a Global Persistent Flush").map_err(|error| error.to_string())?;
     let whole = simulation.global_persistent_flush(FlushLimits::AMPLE);
     match whole.errors.first() {
         Some(error) => Err(error.to_string()),

@@ -52,7 +52,7 @@ impl Dealing {
         let (first_left, turn) = match place {
             Place::Filled { first_pages, .. } => (first_pages.unwrap_or(u64::MAX), (0, 0)),
             Place::InTurn { nodes } => (0, (0, nodes[0].1)),
-            Place::AllPm => (0, (0, 0)),
+            Place::AllPm | Place::NearToucher { .. } => (0, (0, 0)),
         };
         Dealing { place: place.clone(), is_pm: place.is_pm(nodes), first_left, turn }
     }
@@ -79,6 +79,8 @@ pub struct PageTable {
     free: Vec<Frames>,
     /// Those of all PM nodes, where no place names one of them alone.
     free_pm: Option<Frames>,
+    /// The socket whose core is at work.
+    socket: usize,
     /// The memory that has run out.
     exhausted: Option<String>,
 }
@@ -129,6 +131,7 @@ impl PageTable {
             free_pm: (!places.iter().any(is_named)).then(|| Frames::new(&in_pm)),
             places,
             nodes,
+            socket: 0,
             exhausted: None,
         }
     }
@@ -157,6 +160,12 @@ impl PageTable {
     pub fn with_vdso(mut self, ranges: Vec<Range<u64>>) -> PageTable {
         self.vdso = ranges;
         self
+    }
+
+    /// What is touched from now on is touched by a core of that socket.
+    #[inline]
+    pub fn touched_by(&mut self, socket: usize) {
+        self.socket = socket;
     }
 
     /// Whether the virtual `address` lies in the vDSO.
@@ -285,6 +294,17 @@ impl PageTable {
                         self.free[last].first()
                     }
                 }
+            }
+            Place::NearToucher { nodes } => {
+                let nearest_first = (0..nodes.len()).map(|step| nodes[(self.socket + step) % nodes.len()].index());
+                for node in nearest_first {
+                    if let Some(frame) = self.free[node].take(1) {
+                        return frame;
+                    }
+                }
+                let first = nodes[0].index();
+                self.exhausted = Some(memory_name(&self.nodes[first]));
+                self.free[first].first()
             }
             Place::InTurn { nodes } => {
                 for _ in 0..=nodes.len() {
@@ -441,6 +461,25 @@ mod tests {
     fn a_preferred_node_takes_its_share_and_the_next_one_the_rest() {
         assert_eq!(placed(&["all=dram0/far1:preferred=8K"], 100, 4).0, ["dram0", "dram0", "far1", "far1"]);
         assert_eq!(placed(&["all=dram0/far1:preferred=1G"], 2, 4).0, ["dram0", "dram0", "far1", "far1"]);
+    }
+
+    #[test]
+    fn a_page_lies_with_the_socket_that_touches_it_first_as_long_as_there_is_room() {
+        let node = |number: u64| MemoryNode {
+            name: format!("dram{number}"),
+            is_pm: false,
+            frames: number << 30..(number << 30) + 3 * PAGE,
+        };
+        let nodes = vec![node(0), node(1)];
+        let rule = "all=dram0:first_touch".parse().expect("it is a rule");
+        let (placement, _) = Placement::resolve(&[rule], &MemoryMap::default(), &nodes).expect("nothing contradicts");
+        let mut table = PageTable::new(&placement, &[], nodes);
+        let touches = [(1, 7), (0, 8), (0, 7), (1, 9), (1, 10), (1, 11)];
+        let found = touches.map(|(socket, page)| {
+            table.touched_by(socket);
+            table.frame(page) >> (30 - PAGE_SHIFT)
+        });
+        assert_eq!(found, [1, 0, 1, 1, 1, 0], "page 7 stays where it is, and the last one finds no room");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::node::{MemoryNode, NodeId};
+use crate::address_map::PM_BASE;
 use crate::address_space::page_table::PAGE_SHIFT;
 use crate::record::{AddressRange, AddressRanges, MemoryMap, PmSelector};
 
@@ -30,6 +31,9 @@ pub enum Policy {
     Interleave(Vec<u32>),
     /// So many bytes to the first node, the rest to the next ones as long as they have room.
     Preferred(u64),
+    /// Each page to the node of the socket that touches it first, as long as that has room: the first node is that of
+    /// the first socket.
+    FirstTouch,
 }
 
 /// Where a part of a program is to lie.
@@ -146,10 +150,8 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
                 format!("preferred has a size of at least one page (4K), as in preferred=64M; `{size}` is none")
             })
         }
-        _ if text == "first_touch" => {
-            Err("first_touch chooses among sockets, and a host of this version has one: its DRAM is dram0".to_owned())
-        }
-        _ => Err(format!("`{text}` is no policy: bind, interleave=W1/W2/… and preferred=SIZE are")),
+        None if text == "first_touch" => Ok(Policy::FirstTouch),
+        _ => Err(format!("`{text}` is no policy: bind, interleave=W1/W2/…, preferred=SIZE and first_touch are")),
     }
 }
 
@@ -171,6 +173,7 @@ impl fmt::Display for Rule {
                 write!(formatter, ":interleave={}", weights.join("/"))
             }
             Policy::Preferred(bytes) => write!(formatter, ":preferred={bytes}"),
+            Policy::FirstTouch => write!(formatter, ":first_touch"),
         }
     }
 }
@@ -211,10 +214,17 @@ impl Rule {
         }
         // Where fewer nodes are named than the policy needs, it goes on with those behind the last one.
         let is_pm = nodes[chosen[0]].is_pm;
+        let of_sockets = nodes.iter().filter(|node| !node.is_pm && node.frames.start < PM_BASE).count();
         let wanted = match &self.policy {
             Policy::Bind => 1,
             Policy::Interleave(weights) => weights.len(),
             Policy::Preferred(_) => chosen.len().max(2),
+            Policy::FirstTouch if of_sockets < 2 => {
+                return Err(
+                    self.wrong("first_touch chooses among sockets, and a host of this machine has one".to_owned())
+                );
+            }
+            Policy::FirstTouch => chosen.len().max(of_sockets),
         };
         let behind = chosen[chosen.len() - 1] + 1..nodes.len();
         let more = behind.filter(|&node| nodes[node].is_pm == is_pm).take(wanted.saturating_sub(chosen.len()));
@@ -235,6 +245,7 @@ impl Rule {
         Ok(match &self.policy {
             Policy::Bind => Place::Filled { nodes: chosen, first_pages: None },
             Policy::Preferred(bytes) => Place::Filled { nodes: chosen, first_pages: Some(bytes >> PAGE_SHIFT) },
+            Policy::FirstTouch => Place::NearToucher { nodes: chosen },
             Policy::Interleave(weights) => {
                 Place::InTurn { nodes: chosen.into_iter().zip(weights.iter().copied()).collect() }
             }
@@ -274,6 +285,11 @@ pub enum Place {
         /// The nodes with their weights.
         nodes: Vec<(NodeId, u32)>,
     },
+    /// In the node of the socket that touches the page first, or in the next one that has room.
+    NearToucher {
+        /// The node of each socket.
+        nodes: Vec<NodeId>,
+    },
 }
 
 impl Place {
@@ -291,7 +307,9 @@ impl Place {
     pub fn is_pm(&self, nodes: &[MemoryNode]) -> bool {
         match self {
             Place::AllPm => true,
-            Place::Filled { nodes: chosen, .. } => nodes[chosen[0].index()].is_pm,
+            Place::Filled { nodes: chosen, .. } | Place::NearToucher { nodes: chosen } => {
+                nodes[chosen[0].index()].is_pm
+            }
             Place::InTurn { nodes: chosen } => nodes[chosen[0].0.index()].is_pm,
         }
     }

@@ -20,7 +20,8 @@ pub enum State {
 /// What a cache knows of one of its lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line {
-    /// Its MESI state. In a shared level only Modified (dirty) and Exclusive (clean) are used.
+    /// Its MESI state. In a shared level: Modified (dirty), Exclusive (clean), or Shared if other sockets may have it
+    /// too.
     pub state: State,
     /// Whether one core may have it exclusively (shared levels only).
     pub is_owned: bool,
@@ -36,9 +37,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// What memory has too, and no core yet; its data are there at `ready`.
-    pub fn clean(version: Version, ready: u64) -> Line {
-        Line { state: State::Exclusive, version, ready, ..Line::default() }
+    /// What no core has yet; its data are there at `ready`.
+    pub fn new(state: State, version: Version, ready: u64) -> Line {
+        Line { state, version, ready, ..Line::default() }
     }
 
     /// The cycle from which on others may have this version: its data are there, and it has been stored.

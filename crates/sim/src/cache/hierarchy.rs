@@ -4,10 +4,11 @@
 //! and changes of state happen at once, and what they cost is added to the time at which the line will be there. A core
 //! computes ahead, so the newest version of a line may be one that is stored only in a cycle to come: an access that
 //! takes it starts from that cycle. Only what leaves the last level is a message. The last level is inclusive and holds
-//! the directory: which cores may have a copy, and whether one may have it exclusively (MESI).
+//! the directory: which cores may have a copy, and whether one may have it exclusively (MESI). Where a host has several
+//! sockets, each has a hierarchy; their home agents (`home_agent`) say what the last level may do with a line.
 //!
 //! Here is the way of a request down the levels. It goes on in `reads` and `writes`, which talk to memory; what it does
-//! to the caches is in `coherence`, accesses without time are in `functional`.
+//! to the caches is in `coherence`, what others ask in `snoops`; accesses without time are in `functional`.
 
 mod coherence;
 mod functional;
@@ -16,9 +17,11 @@ mod levels;
 mod logs;
 mod reads;
 mod request;
+mod snoops;
 mod writes;
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 use levels::{PrivateLevel, SharedLevel};
 use reads::BlockedRead;
@@ -32,7 +35,7 @@ use super::mshr::MshrFile;
 use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
 use crate::cache::persist_sites::PersistSites;
-use crate::line::{LineAddress, Version};
+use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::message::Message;
 use crate::sparse_table::SparseTable;
 use crate::stats::StatsNode;
@@ -41,8 +44,10 @@ use crate::time::{Duration, Time};
 /// How the hierarchy is built.
 #[derive(Clone, Debug)]
 pub struct HierarchyConfig {
-    /// Cores.
+    /// Cores of the host.
     pub cores: usize,
+    /// Of these, the ones of this socket.
+    pub own_cores: Range<usize>,
     /// The clock's period.
     pub period: Duration,
     /// First-level instruction cache.
@@ -58,6 +63,8 @@ pub struct HierarchyConfig {
     pub flushes_end_at_bus: bool,
     /// What that point keeps at a power failure: where it is the persistent domain, all flushes reach that.
     pub point_of_coherence: PointOfCoherence,
+    /// Whether other sockets cache the same memory: home agents are asked, and not memory.
+    pub is_one_of_several: bool,
     /// The state of a core's dirty copy after a flush that does not invalidate; `None` if such a flush invalidates too.
     pub cleaned: Option<State>,
 }
@@ -82,6 +89,7 @@ pub struct Hierarchy {
     bus_round_trip: u64,
     flushes_end_at_bus: bool,
     point_of_coherence: PointOfCoherence,
+    is_one_of_several: bool,
     cleaned: Option<State>,
     mshrs: MshrFile<Request>,
     blocked: VecDeque<BlockedRead>,
@@ -99,6 +107,8 @@ pub struct Hierarchy {
     /// Writes that left while only warming up, and which of them each was; memory gets them before timing starts.
     warm_writes: HashMap<LineAddress, (Version, u64), rustc_hash::FxBuildHasher>,
     warm_writes_made: u64,
+    /// What left while only warming up since the last look; only where there are several sockets.
+    functional_writes: Vec<(LineAddress, Version)>,
     departures: Vec<Departure>,
     /// Set once a Global Persistent Flush has begun.
     global_flush: Option<global_flush::GlobalFlush>,
@@ -113,7 +123,11 @@ impl Hierarchy {
     /// Empty caches.
     pub fn new(config: &HierarchyConfig) -> Hierarchy {
         let array = |cache: &CacheConfig| CacheArray::new(u64::from(cache.size_kib) * 1024, usize::from(cache.ways));
-        let arrays = |cache: &CacheConfig| (0..config.cores).map(|_| array(cache)).collect::<Vec<_>>();
+        // Cores of other sockets have an array of one line, which nothing ever enters.
+        let of_core = |core: usize, cache: &CacheConfig| {
+            if config.own_cores.contains(&core) { array(cache) } else { CacheArray::new(LINE_BYTES, 1) }
+        };
+        let arrays = |cache: &CacheConfig| (0..config.cores).map(|core| of_core(core, cache)).collect::<Vec<_>>();
         let ((_, last), above) = config.levels.split_last().expect("there is a last level");
         // The last level holds the directory and counts as shared, even where there is only one core.
         let first_shared = above.iter().take_while(|(_, level)| !level.shared).count();
@@ -147,6 +161,7 @@ impl Hierarchy {
             bus_round_trip: config.bus_round_trip,
             flushes_end_at_bus: config.flushes_end_at_bus,
             point_of_coherence: config.point_of_coherence,
+            is_one_of_several: config.is_one_of_several,
             cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
             blocked: VecDeque::new(),
@@ -160,6 +175,7 @@ impl Hierarchy {
             written: SparseTable::default(),
             warm_writes: HashMap::default(),
             warm_writes_made: 0,
+            functional_writes: Vec::new(),
             departures: Vec::new(),
             global_flush: None,
             persist_log: None,

@@ -13,6 +13,7 @@ pub mod observation_log;
 pub mod persist_log;
 pub mod persist_sites;
 pub mod prefetcher;
+pub mod sockets;
 pub mod stats;
 
 #[cfg(test)]

@@ -13,13 +13,14 @@ use super::layers::{Layers, SourceText};
 use super::persist::PersistConfig;
 use super::placement::PlacementConfig;
 use super::sections::{section, typed};
-use super::topology::{HostId, Topology};
+use super::topology::{DramNode, HostId, Topology};
 use super::tree::{Node, Origin};
 use super::{assignments, rules, wiring};
 use crate::address_space::{MemoryNode, Rule};
 use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
+use crate::home_agent::{SocketLinkConfig, SocketsConfig};
 use crate::host_bridge::HostBridgeConfig;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
@@ -40,6 +41,12 @@ pub struct Machine {
     /// The caches of each host by level: `l1i`, `l1d`, then `l2`, `l3` and so on.
     #[schemars(extend("propertyNames" = {"pattern": "^(l1i|l1d|l[2-9])$"}))]
     pub cache: BTreeMap<String, CacheConfig>,
+    /// The sockets of each host, if it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<SocketsConfig>,
+    /// The link between any two sockets of a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_link: Option<SocketLinkConfig>,
     /// What lies between the last-level cache and the ports to memory.
     pub host_bridge: HostBridgeConfig,
     /// The DRAM of each host.
@@ -168,7 +175,7 @@ impl Machine {
     /// The same machine, each host with so many DRAMs of its own. No machine file can say that yet.
     #[cfg(test)]
     pub(crate) fn with_drams(mut self, count: u64) -> Machine {
-        self.topology.hosts.iter_mut().for_each(|host| host.drams = super::topology::DramNode::of_host(count));
+        self.topology.hosts.iter_mut().for_each(|host| host.drams = DramNode::of_host(count));
         self
     }
 
@@ -176,6 +183,11 @@ impl Machine {
     pub fn placement_rules(&self) -> Vec<Rule> {
         let rules = self.placement.0.iter().map(|(part, place)| format!("{part}={place}").parse());
         rules.map(|rule| rule.expect("it was checked when the machine was read")).collect()
+    }
+
+    /// How many sockets each host has.
+    pub fn sockets(&self) -> u16 {
+        self.sockets.map_or(1, |sockets| sockets.count)
     }
 
     /// The caches from the core outwards.
@@ -205,6 +217,8 @@ impl Machine {
         let branch_predictor = section(tree, "branch_predictor", faults);
         let tlb = section::<TlbConfig>(tree, "tlb", faults);
         let cache = section::<BTreeMap<String, CacheConfig>>(tree, "cache", faults);
+        let sockets = section::<SocketsConfig>(tree, "sockets", faults);
+        let socket_link = section::<SocketLinkConfig>(tree, "socket_link", faults);
         let host_bridge = section(tree, "host_bridge", faults);
         let dram = section::<DramConfig>(tree, "dram", faults);
         let link = section(tree, "link", faults);
@@ -225,7 +239,11 @@ impl Machine {
         rules::check_translation(tree, tlb.as_ref(), faults);
         rules::check_capacities(tree, dram.as_ref(), pm.as_ref(), faults);
         rules::check_expander_capacity(tree, faults);
-        let topology = fabric.as_ref().and_then(|fabric| wiring::topology(fabric, tree, faults));
+        rules::check_sockets(tree, core.as_ref(), sockets, faults);
+        let mut topology = fabric.as_ref().and_then(|fabric| wiring::topology(fabric, tree, faults));
+        if let Some((topology, sockets)) = topology.as_mut().zip(sockets) {
+            topology.hosts.iter_mut().for_each(|host| host.drams = DramNode::of_host(u64::from(sockets.count)));
+        }
         if let (Some(topology), Some(placement)) = (&topology, &placement) {
             rules::check_placement(tree, placement, topology, faults);
         }
@@ -236,6 +254,8 @@ impl Machine {
             branch_predictor: branch_predictor?,
             tlb: tlb?,
             cache: cache?,
+            sockets,
+            socket_link,
             host_bridge: host_bridge?,
             dram: dram?,
             link,

@@ -12,11 +12,30 @@ use crate::address_space::Rule;
 use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
+use crate::home_agent::SocketsConfig;
 use crate::host_bridge::decoder::HDM_ALIGNMENT;
 use crate::line::LINE_BYTES;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+
+/// Sockets divide the cores, and a link joins them.
+pub(super) fn check_sockets(
+    machine: &Node,
+    core: Option<&CoreConfig>,
+    sockets: Option<SocketsConfig>,
+    faults: &mut Faults,
+) {
+    let Some(SocketsConfig { count }) = sockets else { return };
+    let origin = machine.origin_of(&["sockets", "count"]);
+    if let Some(cores) = core.map(|core| core.count).filter(|cores| cores % count != 0) {
+        let message = format!("{count} sockets cannot have as many cores each: core.count is {cores}");
+        faults.add(origin, "sockets.count", message);
+    }
+    if count > 1 && machine.entry("socket_link").is_none() {
+        faults.add(origin, "socket_link", "the table [socket_link] is missing: what joins the sockets of a host");
+    }
+}
 
 /// The levels and the shape of each.
 pub(super) fn check_caches(

@@ -13,7 +13,8 @@ use super::stores::bytes_of_line;
 use super::thread::{EventPhase, Extra, Step, Thread};
 use super::translation::Translation;
 use crate::address_space::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
-use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
+use crate::cache::hierarchy::{Request, Side, Want};
+use crate::cache::sockets::Caches;
 use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
 use crate::line::{ByteMask, LINE_BYTES, LineAddress};
 use crate::message::Cause;
@@ -71,7 +72,7 @@ pub struct WarmEnvironment<'a> {
     /// The program's decoded blocks.
     pub blocks: &'a [DecodedBlock],
     /// All caches of the host.
-    pub caches: &'a mut Hierarchy,
+    pub caches: &'a mut Caches,
     /// The process's address space.
     pub table: &'a mut PageTable,
     /// Set inside a region that is sampled.
@@ -380,7 +381,7 @@ impl Core {
     }
 
     /// Non-temporal stores that still combine go to memory: at a fence, and before anything is timed.
-    pub fn send_warm_combined(&mut self, caches: &mut Hierarchy) {
+    pub fn send_warm_combined(&mut self, caches: &mut Caches) {
         for (line, _) in self.warming.combined.drain(..) {
             caches.write_around_functionally(line);
         }

@@ -56,7 +56,7 @@ impl Host {
     /// Stops all threads if the caches have sent as many writes to PM as are allowed.
     #[inline]
     pub(super) fn stop_at_pm_writes_limit(&mut self) {
-        if self.limits.pm_writes.is_some_and(|limit| self.socket.caches.counters().pm_writes >= limit) {
+        if self.limits.pm_writes.is_some_and(|limit| self.socket.caches.pm_writes() >= limit) {
             self.limits.pm_writes = None;
             self.limits.has_reached_pm_writes = true;
             self.stop_here();

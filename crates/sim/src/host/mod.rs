@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 pub(crate) mod bench;
+mod between_sockets;
 mod clock;
 mod limits;
 mod observers;
@@ -48,6 +49,7 @@ use crate::record::{Record, RecordError};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
+pub use self::between_sockets::SeveralSockets;
 pub use self::observers::DirtyLineChange;
 pub use self::regions::RegionBoundary;
 pub use self::sampling::SampleBoundary;
@@ -74,6 +76,8 @@ pub struct HostConfig {
     pub simulation: SimulationConfig,
     /// From the last level to the memory bus and back.
     pub bus_round_trip: Duration,
+    /// Its sockets, if it has several.
+    pub sockets: Option<SeveralSockets>,
 }
 
 /// The program a host runs.
@@ -161,7 +165,8 @@ impl Host {
 
     /// Whether every thread has ended and nothing is under way.
     pub fn is_finished(&self) -> bool {
-        self.process.is_finished() && self.socket.caches.is_idle()
+        let between_is_idle = || self.socket.between.as_ref().is_none_or(|between| between.is_idle());
+        self.process.is_finished() && self.socket.caches.is_idle() && between_is_idle()
     }
 
     /// How many events it has handled, and the progress they made: instructions, their micro-operations, answered
@@ -172,7 +177,7 @@ impl Host {
             self.process.threads.iter().map(|thread| thread.instructions).sum::<u64>()
         );
         let micro_ops: u64 = self.socket.cores.iter().map(|core| core.stats.micro_ops).sum();
-        let progress = self.instructions() + micro_ops + self.socket.caches.counters().completed();
+        let progress = self.instructions() + micro_ops + self.socket.caches.completed();
         HostActivity { progress, events: self.events, cores: self.socket.cores.len() as u64 }
     }
 
@@ -187,18 +192,37 @@ impl Host {
     /// Stops all cores and starts writing back the dirty PM lines of the caches: phase 1 of a Global Persistent Flush.
     pub fn begin_global_flush(&mut self, context: &mut Context<'_>) {
         self.power = Power::Flushing;
-        self.socket.caches.begin_global_flush(self.cycle(context.now()));
+        let now = self.cycle(context.now());
+        self.socket.caches.only_mut().begin_global_flush(now);
         self.send_departures(context);
     }
 
     /// Stops writing back: the time for it is over.
     pub fn abandon_global_flush(&mut self) {
-        self.socket.caches.abandon_global_flush();
+        self.socket.caches.only_mut().abandon_global_flush();
     }
 
-    /// The caches of this host.
+    /// The caches of this host, which has one socket.
+    ///
+    /// # Panics
+    /// If it has several.
     pub fn caches(&self) -> &Hierarchy {
-        &self.socket.caches
+        self.socket.caches.only()
+    }
+
+    /// The newest version of a line, in any cache or on its way to memory.
+    pub fn newest_version(&self, line: LineAddress) -> Version {
+        self.socket.caches.newest_version(line)
+    }
+
+    /// How many sockets it has.
+    pub fn sockets(&self) -> usize {
+        self.socket.caches.sockets()
+    }
+
+    /// Writes to PM that left the caches, complete or not.
+    pub fn pm_writes(&self) -> u64 {
+        self.socket.caches.pm_writes()
     }
 
     fn is_powered(&self) -> bool {
@@ -225,12 +249,15 @@ impl Component for Host {
             if let Event::Arrival { message, .. } = event
                 && message.opcode == Opcode::Cmp
             {
-                self.socket.caches.write_flushed(&message, now);
+                self.socket.caches.only_mut().write_flushed(&message, now);
                 self.send_departures(context);
             }
             return;
         }
         match event {
+            Event::Arrival { port, message } if self.socket.between.is_some() => {
+                self.arrived_between(port, message, context);
+            }
             Event::Arrival { message, .. } => self.handle_message(&message, now, context),
             Event::Wake { token } => match Wake::from_token(token) {
                 Wake::Run { core } => {
@@ -242,7 +269,10 @@ impl Component for Host {
                 }
                 Wake::Request { slot } => self.serve_request(slot, now, context),
             },
-            Event::Credit { .. } => unreachable!("the host bridge gives no credits to its host"),
+            Event::Credit { port, class } => {
+                let between = self.socket.between.as_mut().expect("the host bridge gives no credits to its host");
+                between.credit_returned(port, class, context);
+            }
         }
         self.send_departures(context);
     }
@@ -259,6 +289,7 @@ impl Component for Host {
     fn waiting(&self) -> Vec<String> {
         let mut lines = self.process.synchronisation.waiting();
         lines.extend(self.socket.caches.waiting());
+        lines.extend(self.socket.between.iter().flat_map(|between| between.waiting()));
         for (core, state) in self.socket.states.iter().enumerate() {
             if let Some(thread) = state.thread {
                 lines.push(format!("core {core} runs thread {thread}: {}", self.socket.cores[core].waiting_for()));
@@ -267,10 +298,11 @@ impl Component for Host {
         lines
     }
 
-    fn stats(&self, _now: Time) -> StatsNode {
+    fn stats(&self, now: Time) -> StatsNode {
         let mut nodes: Vec<_> =
             self.socket.cores.iter().enumerate().map(|(core, cpu)| (format!("core{core}"), cpu.stats())).collect();
         nodes.extend(self.socket.caches.stats());
+        nodes.extend(self.socket.stats_by_socket(now));
         let (dram, pm) = self.process.table.frames_taken();
         nodes.push((
             "threads".into(),

@@ -31,7 +31,7 @@ pub enum DirtyLineChange {
 impl Host {
     /// Starts logging what this host is promised about PM; the log is [`Hierarchy::persist_log`].
     pub fn log_persists(&mut self) {
-        self.socket.caches.log_persists();
+        self.socket.caches.only_mut().log_persists();
     }
 
     /// Starts logging which versions of PM lines loads observe and stores make.
@@ -48,19 +48,19 @@ impl Host {
     /// Starts counting which instructions persist and which fences wait for them; to be called before the start.
     pub fn log_persist_sites(&mut self) {
         let sites = PersistSites::new(self.socket.cores.len(), self.clock.period, self.store_queue_entries());
-        self.socket.caches.persist_sites = Some(Box::new(sites));
+        self.socket.caches.only_mut().persist_sites = Some(Box::new(sites));
     }
 
     /// Turns the counting of time for persist sites on or off.
     pub fn count_persist_sites(&mut self, counts: bool) {
-        if let Some(sites) = &mut self.socket.caches.persist_sites {
+        if let Some(sites) = &mut self.socket.caches.of_socket(0).persist_sites {
             sites.count(counts);
         }
     }
 
     /// The persist sites, if they are counted.
     pub fn persist_sites(&self) -> Option<&PersistSites> {
-        self.socket.caches.persist_sites.as_deref()
+        self.socket.caches.iter().next()?.persist_sites.as_deref()
     }
 
     /// The log of stores, if it is kept.
@@ -71,7 +71,7 @@ impl Host {
     /// Starts logging which lines of PM become dirty and which are written back, for [`Host::dirty_lines_changed`].
     pub fn log_dirty_lines(&mut self) {
         self.log_stores();
-        self.socket.caches.log_written_back();
+        self.socket.caches.only_mut().log_written_back();
     }
 
     /// Calls `change` for each line of PM that a store made dirty since the last call, then for each that was written
@@ -84,6 +84,7 @@ impl Host {
         }
         self.socket
             .caches
+            .only_mut()
             .take_written_back()
             .for_each(|(line, version)| change(DirtyLineChange::WrittenBack(line, version)));
     }

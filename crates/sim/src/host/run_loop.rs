@@ -141,6 +141,7 @@ impl Host {
             pace,
             stop_at: self.process.threads[thread].instructions + left,
         });
+        self.process.table.touched_by(self.socket.caches.socket_of(core));
         let mut env = WarmEnvironment {
             core,
             sampled,
@@ -156,11 +157,13 @@ impl Host {
         if let Some(order) = &mut self.process.write_order {
             order.is_core_wanted = self.scheduler.wants(core);
         }
+        self.process.table.touched_by(self.socket.caches.socket_of(core));
+        let caches = self.socket.caches.of_core(core);
         let env = Environment {
             thread: &mut self.process.threads[thread],
             blocks: &self.process.blocks,
-            l1d: &mut self.socket.caches.l1d[core],
-            l1i: &mut self.socket.caches.l1i[core],
+            l1d: &mut caches.l1d[core],
+            l1i: &mut caches.l1i[core],
             table: &mut self.process.table,
             persist: &self.process.persist,
             requests: &mut self.buffers.requests,
@@ -168,7 +171,7 @@ impl Host {
             observations: self.observers.observations.as_deref_mut(),
             stores: self.observers.stores.as_deref_mut(),
             order: self.process.write_order.as_deref_mut(),
-            sites: self.socket.caches.persist_sites.as_deref_mut(),
+            sites: caches.persist_sites.as_deref_mut(),
         };
         (&mut self.socket.cores[core], env)
     }
@@ -179,20 +182,22 @@ impl Host {
         match request {
             CoreRequest::Line { line, want, side, cause, issued } => {
                 let request = Request { core, line, want, side, cause, issued };
-                if let Outcome::Ready(ready, version) = self.socket.caches.request(request, now) {
+                if let Outcome::Ready(ready, version) = self.socket.caches.of_core(core).request(request, now) {
                     let served = [Served { request, ready, version }];
                     self.note_brought(&served);
                     self.deliver(&served, now, context);
                 }
             }
             CoreRequest::Flush { line, flush, id, issued } => {
-                if let Some(cycle) = self.socket.caches.flush(Requester { core, id, issued }, line, flush, now) {
+                let by = Requester { core, id, issued };
+                if let Some(cycle) = self.socket.caches.of_core(core).flush(by, line, flush, now) {
                     self.write_acknowledged(core, id, cycle);
                     self.run_core(core, now, context);
                 }
             }
             CoreRequest::WriteAround { line, mask, id, issued } => {
-                self.socket.caches.write_around(Requester { core, id, issued }, line, mask, now);
+                let by = Requester { core, id, issued };
+                self.socket.caches.of_core(core).write_around(by, line, mask, now);
             }
         }
     }
@@ -222,33 +227,40 @@ impl Host {
         }
     }
 
+    /// Memory's answer arrives at a host of one socket.
     pub(super) fn handle_message(&mut self, message: &Message, now: u64, context: &mut Context<'_>) {
         match message.opcode {
-            Opcode::MemData => {
-                let mut served = std::mem::take(&mut self.buffers.served);
-                self.socket.caches.data_arrived(message, now, &mut served);
-                context.complete_request(message, served.first().map(|served| self.time(served.ready)));
-                self.note_brought(&served);
-                self.deliver(&served, now, context);
-                served.clear();
-                self.buffers.served = served;
-            }
-            Opcode::Cmp => {
-                let mut acknowledged = std::mem::take(&mut self.buffers.acknowledged);
-                let mut served = std::mem::take(&mut self.buffers.served);
-                self.socket.caches.write_completed(message, now, &mut acknowledged, &mut served);
-                context.complete_request(message, acknowledged.first().map(|first| self.time(first.cycle)));
-                self.note_brought(&served);
-                for acknowledged in acknowledged.drain(..) {
-                    self.write_acknowledged(acknowledged.by.core, acknowledged.by.id, acknowledged.cycle);
-                    self.run_core(acknowledged.by.core, now, context);
-                }
-                self.buffers.acknowledged = acknowledged;
-                self.deliver(&served, now, context);
-                served.clear();
-                self.buffers.served = served;
-            }
+            Opcode::MemData => self.data_arrived(0, message, now, context),
+            Opcode::Cmp => self.write_completed(0, message, now, context),
             other => unreachable!("a host is never sent {other:?}"),
         }
+    }
+
+    /// A line, or the right to write it, arrives at the caches of a socket.
+    pub(super) fn data_arrived(&mut self, socket: usize, message: &Message, now: u64, context: &mut Context<'_>) {
+        let mut served = std::mem::take(&mut self.buffers.served);
+        self.socket.caches.of_socket(socket).data_arrived(message, now, &mut served);
+        context.complete_request(message, served.first().map(|served| self.time(served.ready)));
+        self.note_brought(&served);
+        self.deliver(&served, now, context);
+        served.clear();
+        self.buffers.served = served;
+    }
+
+    /// A write of a socket's caches is complete.
+    pub(super) fn write_completed(&mut self, socket: usize, message: &Message, now: u64, context: &mut Context<'_>) {
+        let mut acknowledged = std::mem::take(&mut self.buffers.acknowledged);
+        let mut served = std::mem::take(&mut self.buffers.served);
+        self.socket.caches.of_socket(socket).write_completed(message, now, &mut acknowledged, &mut served);
+        context.complete_request(message, acknowledged.first().map(|first| self.time(first.cycle)));
+        self.note_brought(&served);
+        for acknowledged in acknowledged.drain(..) {
+            self.write_acknowledged(acknowledged.by.core, acknowledged.by.id, acknowledged.cycle);
+            self.run_core(acknowledged.by.core, now, context);
+        }
+        self.buffers.acknowledged = acknowledged;
+        self.deliver(&served, now, context);
+        served.clear();
+        self.buffers.served = served;
     }
 }

@@ -1,14 +1,17 @@
-//! A socket: cores, their caches, and the requests of the cores on their way to the shared levels.
+//! The cores of a host's sockets, their caches, and the requests of the cores on their way to the shared levels.
 
+use super::between_sockets::BetweenSockets;
 use super::run_loop::Wake;
 use super::scheduler::CoreState;
-use super::{BRIDGE, Host, HostConfig};
+use super::{Host, HostConfig};
 use crate::cache::array::State;
-use crate::cache::hierarchy::{Acknowledged, Departure, Hierarchy, HierarchyConfig, Served};
+use crate::cache::hierarchy::{Acknowledged, Departure, HierarchyConfig, Served};
+use crate::cache::sockets::Caches;
 use crate::core::config::{CleanedLine, FlushAcknowledgement};
 use crate::core::{Core, CoreRequest};
 use crate::kernel::Context;
-use crate::time::Duration;
+use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
 
 /// Cores and their caches.
 #[derive(Clone)]
@@ -16,7 +19,9 @@ pub(super) struct Socket {
     pub cores: Vec<Core>,
     /// What each core is doing.
     pub states: Vec<CoreState>,
-    pub caches: Hierarchy,
+    pub caches: Caches,
+    /// None where there is one socket.
+    pub between: Option<Box<BetweenSockets>>,
     pub requests: RequestSlots,
     /// Cycles for which cores had threads that have left them since.
     pub busy_cycles: u64,
@@ -45,8 +50,9 @@ impl Socket {
     pub fn new(config: &HostConfig, period: Duration) -> Socket {
         let cores = usize::from(config.core.count);
         let core = || Core::new(&config.core, &config.tlb, &config.branch_predictor, &config.l1i, &config.l1d, period);
-        let caches = Hierarchy::new(&HierarchyConfig {
+        let levels = HierarchyConfig {
             cores,
+            own_cores: 0..cores,
             period,
             l1i: config.l1i.clone(),
             l1d: config.l1d.clone(),
@@ -54,24 +60,42 @@ impl Socket {
             bus_round_trip: config.bus_round_trip.as_ps().div_ceil(period.as_ps()),
             flushes_end_at_bus: config.core.flush_acknowledged_by == FlushAcknowledgement::MemoryBus,
             point_of_coherence: config.core.point_of_coherence,
+            is_one_of_several: false,
             cleaned: match config.core.clwb_leaves {
                 CleanedLine::Exclusive => Some(State::Exclusive),
                 CleanedLine::Shared => Some(State::Shared),
                 CleanedLine::Invalid => None,
             },
-        });
+        };
+        let sockets = config.sockets.as_ref();
         Socket {
             cores: (0..cores).map(|_| core()).collect(),
             states: vec![CoreState::default(); cores],
-            caches,
+            caches: Caches::new(&levels, sockets.map_or(&[], |sockets| &sockets.memory_ends)),
+            between: sockets.map(|sockets| Box::new(BetweenSockets::new(sockets))),
             requests: RequestSlots::default(),
             busy_cycles: 0,
         }
     }
 
+    /// What each socket counts, where there are several.
+    pub fn stats_by_socket(&self, now: Time) -> Vec<(String, StatsNode)> {
+        let Some(between) = &self.between else { return Vec::new() };
+        let parts = self.caches.iter().zip(self.caches.homes()).enumerate().map(|(socket, (caches, home))| {
+            let mut nodes = caches.stats();
+            nodes.push(("home_agent".to_owned(), home.counters().stats()));
+            nodes.extend(between.stats_of(socket, now));
+            (format!("socket{socket}"), StatsNode::group(nodes))
+        });
+        parts.collect()
+    }
+
     /// Power is gone.
     pub fn power_fail(&mut self) {
         self.caches.power_fail();
+        if let Some(between) = &mut self.between {
+            between.power_fail();
+        }
         for core in &mut self.cores {
             core.power_fail();
         }
@@ -118,22 +142,27 @@ impl Host {
     /// A core's flush or non-temporal store is complete at `cycle`.
     pub(super) fn write_acknowledged(&mut self, core: usize, id: u32, cycle: u64) {
         self.socket.cores[core].write_acknowledged(id, cycle);
-        if let Some(sites) = &mut self.socket.caches.persist_sites {
+        if let Some(sites) = &mut self.socket.caches.of_core(core).persist_sites {
             sites.acknowledged(core, id, cycle);
         }
     }
 
     /// Sends what the caches have for memory.
     pub(super) fn send_departures(&mut self, context: &mut Context<'_>) {
-        if self.socket.caches.has_departures() {
+        for socket in 0..self.socket.caches.sockets() {
+            if !self.socket.caches.of_socket(socket).has_departures() {
+                continue;
+            }
+            let port = self.port_of_socket(socket);
             let mut departures = std::mem::take(&mut self.buffers.departures);
-            self.socket.caches.take_departures(&mut departures);
+            self.socket.caches.of_socket(socket).take_departures(&mut departures);
             for mut departure in departures.drain(..) {
-                if context.is_tracing() {
-                    context.begin_request(self.socket.caches.asker(&departure.message), &mut departure.message);
+                if context.is_tracing() && self.socket.between.is_none() {
+                    let asker = self.socket.caches.of_socket(socket).asker(&departure.message);
+                    context.begin_request(asker, &mut departure.message);
                 }
                 let time = self.time(departure.cycle).max(context.now());
-                context.send(BRIDGE, departure.message, time);
+                context.send(port, departure.message, time);
             }
             self.buffers.departures = departures;
         }

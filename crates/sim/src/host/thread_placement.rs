@@ -9,7 +9,8 @@ pub enum ThreadPlacement {
     /// Wherever a core is idle: its own last one first, then one that nobody has used.
     #[default]
     Free,
-    /// `close`: the first thread on the first core, the next one on the core beside it.
+    /// `close`: the first thread on the first core, the next one on the core beside it; the cores of a socket lie
+    /// beside each other.
     Close,
     /// `spread`: as far apart as they can be: over sockets in turn, and so the same as `close` where there is one.
     Spread,
@@ -18,12 +19,15 @@ pub enum ThreadPlacement {
 }
 
 impl ThreadPlacement {
-    /// The core of each thread on a host with so many, thread by thread and then from the start again; empty if threads
-    /// run where there is room.
-    pub fn pins(&self, cores: usize) -> Vec<usize> {
+    /// The core of each thread on a host with so many in so many sockets, thread by thread and then from the start
+    /// again; empty if threads run where there is room.
+    pub fn pins(&self, cores: usize, sockets: usize) -> Vec<usize> {
         match self {
             ThreadPlacement::Free => Vec::new(),
-            ThreadPlacement::Close | ThreadPlacement::Spread => (0..cores).collect(),
+            ThreadPlacement::Close => (0..cores).collect(),
+            ThreadPlacement::Spread => {
+                (0..cores).map(|thread| thread % sockets * (cores / sockets) + thread / sockets).collect()
+            }
             ThreadPlacement::Listed(listed) => listed.clone(),
         }
     }
@@ -33,7 +37,7 @@ impl ThreadPlacement {
     /// # Errors
     /// If it has not, with the reason.
     pub fn check(&self, cores: usize) -> Result<(), String> {
-        match self.pins(cores).iter().find(|&&core| core >= cores) {
+        match self.pins(cores, 1).iter().find(|&&core| core >= cores) {
             Some(core) => Err(format!(
                 "--threads {self}: there is no core {core}; the cores of this machine are 0 to {}",
                 cores - 1
@@ -71,5 +75,17 @@ impl fmt::Display for ThreadPlacement {
                 write!(formatter, "{}", cores.iter().map(usize::to_string).collect::<Vec<_>>().join(","))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_threads_fill_a_socket_before_the_next_and_spread_ones_take_sockets_in_turn() {
+        assert_eq!(ThreadPlacement::Close.pins(6, 2), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(ThreadPlacement::Spread.pins(6, 2), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(ThreadPlacement::Spread.pins(6, 1), [0, 1, 2, 3, 4, 5]);
     }
 }

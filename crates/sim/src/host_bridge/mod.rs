@@ -9,7 +9,7 @@ pub mod config;
 pub mod decoder;
 mod stats;
 mod tags;
-mod write_order;
+pub mod write_order;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! Links, packing, credits and switches treat a class as its description says, and know no class by name. A protocol
 //! describes its classes in its own file; the list below is the only one of all classes.
 
+use super::coherence;
 #[cfg(test)]
 use super::exchange;
 use super::list::described;
@@ -57,7 +58,8 @@ pub struct HeadersMax {
 /// The buffer places of a class.
 #[derive(Clone, Copy, Debug)]
 pub struct CreditPool {
-    /// The key of their number in the `[link]` table of a machine file.
+    /// The key of their number in the `[link]` table of a machine file; empty for a class that travels on links of
+    /// another kind only.
     pub key: &'static str,
     /// What that key means, for the documentation of machine files.
     pub meaning: &'static str,
@@ -77,6 +79,16 @@ described! {
         S2mNdr = mem::S2M_NDR,
         /// CXL.mem S2M DRS: answers with data.
         S2mDrs = mem::S2M_DRS,
+        /// Between sockets: requests of caching agents.
+        AgentReq = coherence::REQ,
+        /// Between sockets: lines that caching agents write back.
+        AgentWb = coherence::WB,
+        /// Between sockets: snoops of home agents.
+        AgentSnp = coherence::SNP,
+        /// Between sockets: answers without data.
+        AgentRsp = coherence::RSP,
+        /// Between sockets: answers with data.
+        AgentData = coherence::DATA,
         /// Requests without data of a protocol for tests.
         #[cfg(test)]
         ExchangeReq = exchange::REQ,

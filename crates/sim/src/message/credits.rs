@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for CreditsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Credits, A::Error> {
         let mut given = [None; MessageClass::COUNT];
         while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-            let index = KEYS.iter().position(|known| *known == key);
+            let index = KEYS.iter().position(|known| *known == key && !known.is_empty());
             let index = index.ok_or_else(|| A::Error::unknown_field(&key, &KEYS))?;
             given[index] = Some(map.next_value()?);
         }
@@ -143,7 +143,8 @@ impl JsonSchema for Credits {
             });
             ((*key).to_owned(), places)
         };
-        let properties: Map<String, Json> = MessageClass::ALL.into_iter().map(property).collect();
+        let with_keys = MessageClass::ALL.into_iter().filter(|class| !pool(*class).key.is_empty());
+        let properties: Map<String, Json> = with_keys.map(property).collect();
         let required = MessageClass::ALL.into_iter().filter(|class| pool(*class).is_on_every_link);
         let required: Vec<&str> = required.map(|class| pool(class).key).collect();
         json_schema!({ "type": "object", "properties": properties, "required": required })

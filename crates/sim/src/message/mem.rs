@@ -143,9 +143,18 @@ impl Message {
         self.answer(version)
     }
 
-    /// Whether it writes memory.
+    /// Whether it writes memory, be it by way of a home agent.
     #[inline]
     pub fn is_write(&self) -> bool {
-        matches!(self.opcode, Opcode::MemWr | Opcode::MemWrPtl)
+        matches!(
+            self.opcode,
+            Opcode::MemWr
+                | Opcode::MemWrPtl
+                | Opcode::WriteEvicted
+                | Opcode::WriteFlushed
+                | Opcode::WriteCleaned
+                | Opcode::WriteAround
+                | Opcode::WriteAroundPtl
+        )
     }
 }

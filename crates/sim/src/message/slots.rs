@@ -1,6 +1,7 @@
 //! Which headers share a slot of a flit.
 
 use super::MessageClass;
+use super::coherence;
 #[cfg(test)]
 use super::exchange;
 use super::mem;
@@ -40,6 +41,7 @@ pub struct SlotFormat {
 /// The formats of all slots, protocol by protocol.
 pub const SLOT_FORMATS: &[&[SlotFormat]] = &[
     mem::SLOT_FORMATS,
+    coherence::SLOT_FORMATS,
     #[cfg(test)]
     exchange::SLOT_FORMATS,
 ];

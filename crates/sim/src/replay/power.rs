@@ -84,6 +84,7 @@ impl Simulation {
         events_between_checkpoints: u64,
         progress: &Progress,
     ) -> Result<(Outcome, PowerReport), SimulationError> {
+        self.needs_one_socket("a power cut")?;
         let mut checkpoint = Rc::new(Checkpoint { events: 0, simulation: self.clone() });
         let mut worst = Worst { bytes: 0, events: 0, checkpoint: Rc::clone(&checkpoint) };
         let (mut looks, mut events) = (0, 0);

@@ -10,7 +10,7 @@ use crate::config::topology::{
 use crate::config::{InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::{Device, MediumConfig};
-use crate::host::{Host, HostConfig, Workload};
+use crate::host::{Host, HostConfig, SeveralSockets, Workload};
 use crate::host_bridge::decoder::GRANULARITY_MIN;
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
 use crate::isa::InstructionSet;
@@ -33,8 +33,9 @@ impl System {
         if let Some(host) = machine.topology().hosts.iter().find(|host| host.drams.is_empty() && machine.tlb.enabled) {
             return Err(format!("{} has no DRAM of its own, where page tables lie", host.name));
         }
-        let config = host_config(machine);
-        let hosts = workloads.into_iter().map(|workload| Host::new(&config, workload));
+        let config = |host: &HostNode| host_config(machine, host);
+        let hosts = workloads.into_iter().zip(&machine.topology().hosts);
+        let hosts = hosts.map(|(workload, host)| Host::new(&config(host), workload));
         Builder::build(machine, scheme, hosts.map(|host| AnyComponent::Host(Box::new(host))).collect())
     }
 
@@ -115,8 +116,8 @@ pub fn persist_policy(machine: &Machine, set: InstructionSet, mode: PersistMode)
     PersistPolicy { mode, flush, fence, synchronisation: set.synchronisation() }
 }
 
-/// What every host of a machine is built from.
-fn host_config(machine: &Machine) -> HostConfig {
+/// What a host of a machine is built from.
+fn host_config(machine: &Machine, host: &HostNode) -> HostConfig {
     let levels = machine.cache_levels();
     HostConfig {
         core: machine.core.clone(),
@@ -127,7 +128,15 @@ fn host_config(machine: &Machine) -> HostConfig {
         levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
         simulation: machine.simulation.clone(),
         bus_round_trip: Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+        sockets: several_sockets(machine, host),
     }
+}
+
+/// The sockets of a host, if it has several.
+fn several_sockets(machine: &Machine, host: &HostNode) -> Option<SeveralSockets> {
+    let link = machine.socket_link.filter(|_| machine.sockets() > 1)?.link();
+    let memory_ends = host.drams.iter().map(|dram| LineAddress::containing(dram.addresses.end)).collect();
+    Some(SeveralSockets { memory_ends, link })
 }
 
 /// A system in the making.
@@ -337,7 +346,12 @@ impl Builder<'_> {
     }
 
     fn connect(&mut self) {
-        for HostComponents { source, bridge, drams } in &self.hosts {
+        for (node, HostComponents { source, bridge, drams }) in self.topology.hosts.iter().zip(&self.hosts) {
+            let has_caches = self.system.hosts.contains(source);
+            let sockets = several_sockets(self.machine, node).filter(|_| has_caches);
+            for (agent, home) in sockets.iter().flat_map(SeveralSockets::wires) {
+                self.system.wires.connect((*source, agent), (*source, home));
+            }
             self.system.wires.connect((*source, PortId(0)), (*bridge, HOST_PORT));
             for (dram, port) in drams.iter().zip(HostComponents::FIRST_PORT..) {
                 self.system.wires.connect((*bridge, PortId(port)), (*dram, PortId(0)));

@@ -35,6 +35,9 @@ pub fn random_machine(random: &mut Random) -> Machine {
     let turns = random.pick(&[1, 2, 4, 16]);
     let schema = json_schema();
     vary(&mut json, schema, "", turns, random);
+    if random.once_in(4) {
+        add_sockets(&mut json, random);
+    }
     let cores = json["core"]["count"].as_u64().expect("it is a whole number");
     vary_caches(&mut json["cache"], cores, turns, random);
     keep_rules(&mut json, random);
@@ -162,6 +165,18 @@ fn vary_caches(caches: &mut Json, cores: u64, turns: u64, random: &mut Random) {
         }
     }
     *caches = Json::Object(made);
+}
+
+/// Two or three sockets for each host, with one core or two each.
+fn add_sockets(machine: &mut Json, random: &mut Random) {
+    let sockets = random.pick(&[2, 2, 3]);
+    machine["core"]["count"] = json!(sockets * random.between(1, 2));
+    machine["sockets"] = json!({"count": sockets});
+    machine["socket_link"] = json!({
+        "bandwidth_gb_per_s": random.pick(&[1.0, 20.0, 200.0]),
+        "latency_ns": random.pick(&[0.0, 3.3, 40.0, 500.0]),
+        "credits": random.pick(&[1, 2, 16]),
+    });
 }
 
 /// Mends what cannot stand together.

@@ -135,9 +135,12 @@ fn follow(simulation: &mut Simulation, events: u64, what: &str) -> (usize, u64) 
 #[test]
 fn dirty_lines_are_followed_exactly_on_random_machines() {
     let (mut most, mut looks) = (0, 0);
-    for seed in 0..40 {
+    for seed in 0..60 {
         let random = &mut Random::new(seed);
         let machine = random_machine(random);
+        if machine.sockets() > 1 {
+            continue; // The Global Persistent Flush of those is refused.
+        }
         let (hosts, options) = random_programs(machine.topology().hosts.len(), random);
         let programs: Vec<HostProgram> = hosts.into_iter().map(|(_, program)| program).collect();
         let is_legal = |scheme: &Scheme| machine.topology().check_scheme(*scheme).is_ok();

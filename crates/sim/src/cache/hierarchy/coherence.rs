@@ -21,6 +21,12 @@ impl Hierarchy {
         self.shared[self.shared.len() - 1].array.find(line).expect("the last level is inclusive")
     }
 
+    /// Whether this socket may do with the line at `in_last` what `request` wants.
+    #[inline]
+    pub(super) fn suffices(&self, request: &Request, in_last: usize) -> bool {
+        request.want == Want::Read || self.shared[self.shared.len() - 1].array.line(in_last).state != State::Shared
+    }
+
     /// Makes `request`, which is at `level` at `cycle`, legal in the directory, where its line lies at `in_last`, and
     /// brings the newest data into that shared level; gives the cycle at which both is done.
     pub(super) fn grant(&mut self, request: &Request, level: usize, in_last: usize, cycle: u64) -> u64 {
@@ -43,7 +49,7 @@ impl Hierarchy {
         let is_owned = match request.side {
             // The data cache of the same core may own it.
             Side::Instruction => entry.is_owned && others == 0,
-            _ => request.want == Want::Own || sharers == own,
+            _ => request.want == Want::Own || sharers == own && entry.state != State::Shared,
         };
         let entry = self.shared[last].array.line_mut(in_last);
         entry.sharers = sharers;
@@ -59,7 +65,7 @@ impl Hierarchy {
     }
 
     /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
-    fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
+    pub(super) fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
         let newest = if invalidate { self.invalidate_core(core, line) } else { self.newest_modified(core, line) };
         if !invalidate {
             let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
@@ -225,10 +231,9 @@ impl Hierarchy {
         let newest = (entry.state == State::Modified).then_some((entry.version, entry.ready));
         let (last, above) = self.shared.split_last_mut().expect("there is a last level");
         if keep {
-            last.array.line_mut(index).state = State::Exclusive;
-            for copy in above.iter_mut().filter_map(|level| level.array.get_mut(line)) {
-                copy.state = State::Exclusive;
-            }
+            let kept = std::iter::once(last.array.line_mut(index));
+            let copies = kept.chain(above.iter_mut().filter_map(|level| level.array.get_mut(line)));
+            copies.for_each(|copy| copy.state = copy.state.min(State::Exclusive));
         } else {
             last.array.remove_at(index);
             above.iter_mut().for_each(|level| _ = level.array.remove(line));
@@ -270,11 +275,17 @@ impl Hierarchy {
 
     /// Enters a line that came from memory into all shared levels: gives where it lies in the last one, and the victim
     /// of that, which has left all caches, if it has to be written.
-    pub(super) fn fill_shared(&mut self, line: LineAddress, version: Version, now: u64) -> (usize, Option<Victim>) {
+    pub(super) fn fill_shared(
+        &mut self,
+        line: LineAddress,
+        state: State,
+        version: Version,
+        now: u64,
+    ) -> (usize, Option<Victim>) {
         let last = self.shared.len() - 1;
         let place = self.shared[last].array.place_for(line);
         let victim = place.victim.and_then(|victim| self.evict(place.index, victim));
-        self.shared[last].array.insert_at(place.index, line, Line::clean(version, now));
+        self.shared[last].array.insert_at(place.index, line, Line::new(state, version, now));
         self.fill_upper(line, version, now);
         (place.index, victim)
     }
@@ -289,7 +300,7 @@ impl Hierarchy {
             if let Some(victim) = place.victim {
                 self.evict_from_upper(level, place.index, victim);
             }
-            self.shared[level].array.insert_at(place.index, line, Line::clean(version, now));
+            self.shared[level].array.insert_at(place.index, line, Line::new(State::Exclusive, version, now));
         }
     }
 

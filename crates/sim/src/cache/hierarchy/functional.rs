@@ -53,7 +53,7 @@ impl Hierarchy {
                     let version = self.written.get(request.line.0);
                     self.stats.llc_misses += 1;
                     self.stats.functional.count_read(&request);
-                    let (in_last, victim) = self.fill_shared(request.line, version, 0);
+                    let (in_last, victim) = self.fill_shared(request.line, State::Exclusive, version, 0);
                     if let Some(Victim { line, version, stored }) = victim {
                         self.write_functionally(line, version, Cause::Writeback, stored);
                     }
@@ -74,6 +74,12 @@ impl Hierarchy {
     pub fn flush_functionally(&mut self, line: LineAddress, flush: Flush) {
         let persists = self.point_of_coherence.persists(flush);
         self.stats.functional.flushes_without_promise += u64::from(is_pm(line) && !persists);
+        self.write_back_functionally(line, flush);
+    }
+
+    /// The same for what belongs to a flush that is counted elsewhere.
+    pub fn write_back_functionally(&mut self, line: LineAddress, flush: Flush) {
+        let persists = self.point_of_coherence.persists(flush);
         if let (Some((version, _)), _) = self.collect(line, None, self.keeps_line(flush)) {
             let cause = if persists { Cause::Flush } else { Cause::FlushWithoutPromise };
             self.write_functionally(line, version, cause, 0);
@@ -87,14 +93,62 @@ impl Hierarchy {
         self.write_functionally(line, Version(last.0 + 1), Cause::NonTemporalStore, 0);
     }
 
+    /// Whether this socket may do that with `line`; there are several.
+    pub fn may(&self, want: Want, line: LineAddress) -> bool {
+        let last = &self.shared[self.shared.len() - 1].array;
+        last.get(line).is_some_and(|entry| want == Want::Read || entry.state != State::Shared)
+    }
+
+    /// Shares a line with another socket, or gives it up: gives the version that was dirty here, which is written.
+    pub fn give_functionally(&mut self, line: LineAddress, to_write: bool) -> Version {
+        let (newest, _) = if to_write { self.collect(line, None, false) } else { self.share(line) };
+        let Some((version, stored)) = newest else { return Version(0) };
+        self.write_functionally(line, version, Cause::Writeback, stored);
+        version
+    }
+
+    /// Drops a line: gives the version that was dirty here.
+    pub fn drop_functionally(&mut self, line: LineAddress) -> Version {
+        self.collect(line, None, false).0.map_or(Version(0), |(version, _)| version)
+    }
+
+    /// Has a line in that state, and in that version if it was not here.
+    pub fn take_functionally(&mut self, request: &Request, state: State, version: Version) {
+        self.stats.llc_misses += 1;
+        self.stats.functional.count_read(request);
+        let last = self.shared.len() - 1;
+        if let Some(entry) = self.shared[last].array.get_mut(request.line) {
+            entry.state = state;
+            return;
+        }
+        let (_, victim) = self.fill_shared(request.line, state, version, 0);
+        if let Some(Victim { line, version, stored }) = victim {
+            self.write_functionally(line, version, Cause::Writeback, stored);
+        }
+    }
+
     /// Memory has what leaves in `cycle` while warming up at once; for PM it is told before timing starts.
-    fn write_functionally(&mut self, line: LineAddress, version: Version, cause: Cause, cycle: u64) {
+    pub fn write_functionally(&mut self, line: LineAddress, version: Version, cause: Cause, cycle: u64) {
         self.stats.functional.count_write(line, cause);
         if is_pm(line) {
             self.leave_for_pm(line, version, cycle);
-            self.warm_writes_made += 1;
-            self.warm_writes.insert(line, (version, self.warm_writes_made));
         }
+        if self.is_one_of_several {
+            self.functional_writes.push((line, version));
+        } else if is_pm(line) {
+            self.keep_warm_write(line, version);
+        }
+    }
+
+    /// What has been written without time since the last call, where there are several sockets.
+    pub fn take_functional_writes(&mut self) -> Vec<(LineAddress, Version)> {
+        std::mem::take(&mut self.functional_writes)
+    }
+
+    /// Keeps what has been written to PM without time for [`Hierarchy::take_warm_writes`].
+    pub fn keep_warm_write(&mut self, line: LineAddress, version: Version) {
+        self.warm_writes_made += 1;
+        self.warm_writes.insert(line, (version, self.warm_writes_made));
     }
 
     /// The PM lines that were written while warming up, the one written last behind all others; they are forgotten

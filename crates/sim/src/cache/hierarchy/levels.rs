@@ -55,6 +55,9 @@ impl Hierarchy {
     fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
         let index = self.shared[level].array.find_and_touch(request.line)?;
         let in_last = if level == self.shared.len() - 1 { index } else { self.in_last(request.line) };
+        if !self.suffices(request, in_last) {
+            return None;
+        }
         let there = self.grant(request, level, in_last, cycle);
         let ready = there + self.way_back(level) + self.to_core(request.side);
         if level > 0 {

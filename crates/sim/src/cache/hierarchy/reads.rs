@@ -1,11 +1,12 @@
 //! Reads of memory: requests that missed the last level, and what waits for room to do so.
 
 use super::writes::free_slot;
-use super::{Departure, Hierarchy, Outcome, Request, Served};
+use super::{Departure, Hierarchy, Outcome, Request, Served, Want};
+use crate::cache::array::State;
 use crate::cache::between::Blocked;
 use crate::cache::mshr::Room;
-use crate::line::Version;
-use crate::message::{Message, Stage, Tag};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, Opcode, Stage, Tag};
 
 /// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,31 @@ impl Hierarchy {
     pub fn data_arrived(&mut self, message: &Message, now: u64, served: &mut Vec<Served>) {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
+        let in_last = if self.is_one_of_several {
+            let acknowledge = Message { opcode: Opcode::Acknowledge, ..message.clone() };
+            self.departures.push(Departure { cycle: now, message: acknowledge });
+            self.granted(message, line, now)
+        } else {
+            Some(self.arrived(message, line, now))
+        };
+        for request in self.mshrs.resolve(line, now) {
+            match in_last {
+                Some(in_last) if self.suffices(&request, in_last) => {
+                    served.push(self.serve_from_last(request, in_last, now));
+                }
+                _ => self.ask_memory(BlockedRead { request, missed: now }, now),
+            }
+        }
+        if !self.writes_behind_reads.is_empty() {
+            for write in std::mem::take(&mut self.writes_behind_reads) {
+                self.write_around_since(write, now);
+            }
+        }
+        self.admit(now, served);
+    }
+
+    /// Enters a line that memory has sent.
+    fn arrived(&mut self, message: &Message, line: LineAddress, now: u64) -> usize {
         let newest = match self.written.get(line.0) {
             Version(0) => message.version,
             written => written,
@@ -29,19 +55,16 @@ impl Hierarchy {
             debug_assert!(false, "a read of {line:?} got {:?} and not {newest:?}, which left last", message.version);
             self.stats.stale_reads += 1;
         }
-        let (in_last, victim) = self.fill_shared(line, newest, now);
+        self.enter(line, State::Exclusive, newest, now)
+    }
+
+    /// Enters a line into the shared levels, and writes back what has to leave them; gives where it lies in the last.
+    pub(super) fn enter(&mut self, line: LineAddress, state: State, version: Version, now: u64) -> usize {
+        let (in_last, victim) = self.fill_shared(line, state, version, now);
         if let Some(victim) = victim {
             self.write_back(victim, now);
         }
-        for request in self.mshrs.resolve(line, now) {
-            served.push(self.serve_from_last(request, in_last, now));
-        }
-        if !self.writes_behind_reads.is_empty() {
-            for write in std::mem::take(&mut self.writes_behind_reads) {
-                self.write_around_since(write, now);
-            }
-        }
-        self.admit(now, served);
+        in_last
     }
 
     /// Serves a request whose line lies at `in_last` in the last level, and in none above it.
@@ -70,6 +93,14 @@ impl Hierarchy {
         let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);
         let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(request.issued));
+        if self.is_one_of_several {
+            let last = &self.shared[self.shared.len() - 1].array;
+            message.opcode = match request.want {
+                Want::Read => Opcode::ReadLine,
+                Want::Own if last.find(request.line).is_some() => Opcode::UpgradeLine,
+                Want::Own => Opcode::OwnLine,
+            };
+        }
         message.stack.charge(Stage::Core, self.time_of(missed));
         message.stack.charge(Stage::Cache, self.time_of(cycle));
         self.departures.push(Departure { cycle, message });
@@ -89,9 +120,11 @@ impl Hierarchy {
             self.blocked.pop_front();
             let last = self.shared.len() - 1;
             match self.shared[last].array.find_and_touch(request.line) {
-                None => self.ask_memory(read, cycle),
                 // Another core's request has brought it meanwhile.
-                Some(in_last) => served.push(self.serve_from_last(request, in_last, cycle)),
+                Some(in_last) if self.suffices(&request, in_last) => {
+                    served.push(self.serve_from_last(request, in_last, cycle));
+                }
+                _ => self.ask_memory(read, cycle),
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::cache::mshr::Waiters;
 use crate::cache::persist_sites;
 use crate::isa::micro_op::Flush;
 use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Stage, Tag};
+use crate::message::{Cause, Message, Opcode, Stage, Tag};
 
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,18 @@ pub(super) struct PendingWrite {
     /// The cycle in which it leaves.
     pub departs: u64,
     pub acknowledge: Waiters<Requester>,
+    pub carries: Carries,
+}
+
+/// What a write that is under way carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carries {
+    /// The line as it was in the caches: a snoop has to be told so until the write is complete.
+    Line,
+    /// What a non-temporal store has written.
+    Store,
+    /// Nothing: a home agent is to write what another socket has.
+    Nothing,
 }
 
 impl Hierarchy {
@@ -59,7 +71,11 @@ impl Hierarchy {
     ) {
         let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
         self.writes_under_way -= 1;
-        self.stats.write_completed(message, write.line);
+        // Where no other socket had the line dirty, nothing was written.
+        if write.carries != Carries::Nothing || message.version != Version(0) {
+            self.stats.write_completed(message, write.line);
+            self.stats.pm_writes += u64::from(is_pm(write.line) && write.carries == Carries::Nothing);
+        }
         self.log_completed(&write, now);
         if let Some(sites) = &mut self.persist_sites {
             sites.completed(message.tag.0 as usize, &message.stack);
@@ -83,6 +99,12 @@ impl Hierarchy {
         self.admit(now, served);
     }
 
+    /// Whether what a completion completes has carried data, and so held back all else of its line.
+    pub fn has_carried_data(&self, completion: &Message) -> bool {
+        let write = self.writes[completion.tag.0 as usize].as_ref();
+        write.expect("a completion belongs to a write").carries != Carries::Nothing
+    }
+
     /// Flushes `line` out of every cache: gives the cycle at which it is complete if that is known, else
     /// [`Hierarchy::write_completed`] will tell.
     pub fn flush(&mut self, by: Requester, line: LineAddress, flush: Flush, now: u64) -> Option<u64> {
@@ -98,6 +120,7 @@ impl Hierarchy {
             self.blocked_writes.push_back(BlockedWrite::Flush { by, line, flush, arrived });
             return None;
         }
+        let may_be_elsewhere = self.may_be_elsewhere(line);
         let (newest, snooped) = self.collect(line, Some(by.core), self.keeps_line(flush));
         let persists = self.point_of_coherence.persists(flush);
         self.stats.flushes_without_promise += u64::from(is_pm(line) && !persists);
@@ -113,9 +136,21 @@ impl Hierarchy {
                 let way = Way { begun: by.issued, looked_up: arrived + lookup };
                 let cause = if persists { Cause::Flush } else { Cause::FlushWithoutPromise };
                 let slot = self.write(line, version, ByteMask::FULL, cause, way, cycle);
+                self.name_flush(slot, flush);
                 let sent =
                     if persists { persist_sites::Served::Sent(slot) } else { persist_sites::Served::WithoutPromise };
                 self.note_served(by, line, sent);
+                if let Some(bus) = bus {
+                    return Some(cycle + bus + self.acknowledge_latency());
+                }
+                self.writes[slot].as_mut().expect("just made").acknowledge.add(by);
+                None
+            }
+            None if may_be_elsewhere => {
+                self.stats.clean_flushes += 1;
+                let way = Way { begun: by.issued, looked_up: arrived + lookup };
+                let slot = self.ask_to_flush(line, flush, way, cycle);
+                self.note_served(by, line, persist_sites::Served::Clean { waits: bus.is_none() });
                 if let Some(bus) = bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }
@@ -169,7 +204,15 @@ impl Hierarchy {
         let WriteAround { by, line, mask, arrived } = write;
         let (newest, _) = self.collect(line, Some(by.core), false);
         let (before, stored) = newest.unwrap_or_else(|| (self.written.get(line.0), now));
-        let mask = if newest.is_some() { ByteMask::FULL } else { mask };
+        let mask = match newest {
+            // Another socket may write the line before this store comes to its home agent.
+            Some((version, stored)) if self.is_one_of_several => {
+                self.write_back(Victim { line, version, stored }, now);
+                mask
+            }
+            Some(_) => ByteMask::FULL,
+            None => mask,
+        };
         let version = Version(before.0 + 1);
         self.log_promise(by, line, Some(version), stored.max(now));
         let way = Way { begun: by.issued, looked_up: arrived };
@@ -210,12 +253,25 @@ impl Hierarchy {
             self.leave_for_pm(line, version, departs);
         }
         self.writes_sent += 1;
-        let pending =
-            PendingWrite { line, version, sequence: self.writes_sent, departs, acknowledge: Waiters::default() };
+        let pending = PendingWrite {
+            line,
+            version,
+            sequence: self.writes_sent,
+            departs,
+            acknowledge: Waiters::default(),
+            carries: if cause == Cause::NonTemporalStore { Carries::Store } else { Carries::Line },
+        };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
         let begun = self.time_of(way.begun);
         let mut message = Message::write(line, Tag(slot as u32), cause, version, mask, begun);
+        if self.is_one_of_several {
+            message.opcode = match cause {
+                Cause::NonTemporalStore if mask.is_full() => Opcode::WriteAround,
+                Cause::NonTemporalStore => Opcode::WriteAroundPtl,
+                _ => Opcode::WriteEvicted,
+            };
+        }
         message.stack.charge(Stage::Core, self.time_of(way.looked_up));
         message.stack.charge(Stage::Cache, time);
         self.departures.push(Departure { cycle: departs, message });

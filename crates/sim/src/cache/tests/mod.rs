@@ -8,6 +8,7 @@ mod latency;
 mod levels;
 mod order;
 mod random;
+mod several_sockets;
 
 use std::collections::HashMap;
 
@@ -55,6 +56,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
     let first = CacheConfig { response_cycles: 0, ..cache(1, 2, 1, false, true) };
     HierarchyConfig {
         cores,
+        own_cores: 0..cores,
         period: Duration::from_ps(250),
         l1i: first.clone(),
         l1d: first,
@@ -62,6 +64,7 @@ fn hierarchy(cores: usize, levels: &[CacheConfig]) -> HierarchyConfig {
         bus_round_trip: 0,
         flushes_end_at_bus: false,
         point_of_coherence: PointOfCoherence::Volatile,
+        is_one_of_several: false,
         cleaned: Some(State::Exclusive),
     }
 }

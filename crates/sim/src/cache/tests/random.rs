@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use super::*;
 
 /// All lines share a set of every cache.
-const LINES: u64 = 5;
+pub(super) const LINES: u64 = 5;
 
-fn line(number: u64) -> LineAddress {
+pub(super) fn line(number: u64) -> LineAddress {
     pm(256 * (number % LINES))
 }
 
@@ -65,7 +65,7 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 /// The levels below the first, by number.
-fn levels(shape: usize) -> Vec<CacheConfig> {
+pub(super) fn levels(shape: usize) -> Vec<CacheConfig> {
     let last = || {
         let mut last = cache(2, 2, 10, true, true);
         (last.mshrs, last.write_buffers) = (2, 3);

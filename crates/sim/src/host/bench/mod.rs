@@ -12,7 +12,7 @@ mod script;
 pub use self::memory::{Memory, Sent};
 pub use self::script::{CODE, DRAM, PM, Script};
 
-use super::{Host, HostConfig, RegionBoundary, Workload};
+use super::{Host, HostConfig, RegionBoundary, SeveralSockets, Workload};
 use crate::address_map::{PM_BASE, is_pm};
 use crate::address_space::page_table::PageTable;
 use crate::cache::array::{Line, State};
@@ -24,7 +24,7 @@ use crate::core::stats::CoreStats;
 use crate::isa::InstructionSet;
 use crate::isa::micro_op::DecodedBlock;
 use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Wires};
-use crate::line::LineAddress;
+use crate::line::{LineAddress, Version};
 use crate::message::{Cause, Opcode};
 use crate::record::Program;
 use crate::stats::StatsNode;
@@ -164,6 +164,20 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
         simulation: machine.simulation.clone(),
         bus_round_trip: crate::time::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+        sockets: machine.socket_link.map(|link| SeveralSockets {
+            memory_ends: (0..machine.sockets()).map(|socket| memory_end(u64::from(socket))).collect(),
+            link: link.link(),
+        }),
+    }
+}
+
+/// Where the memory of a socket ends: each but the last has some pages of DRAM, and the last some of PM, so that the
+/// pages of most programs lie at several.
+fn memory_end(socket: u64) -> LineAddress {
+    const PAGES: u64 = 4;
+    match socket {
+        0 => LineAddress::containing(PAGES << 12),
+        _ => LineAddress::containing(PM_BASE + (PAGES << 12) * socket),
     }
 }
 
@@ -191,12 +205,16 @@ impl Bench {
             pm_writes_limit: setup.pm_writes_limit,
             seed: setup.seed,
         };
-        let mut host = Host::new(&host_config(&machine), workload);
+        let config = host_config(&machine);
+        let mut host = Host::new(&config, workload);
         if setup.keeps_recorded_order {
             host.keep_recorded_order(&record).expect("the record is sound");
         }
         let mut wires = Wires::default();
         wires.connect((HOST, PortId(0)), (MEMORY, PortId(0)));
+        for (agent, home) in config.sockets.iter().flat_map(SeveralSockets::wires) {
+            wires.connect((HOST, agent), (HOST, home));
+        }
         if !setup.is_code_cold {
             warm_code(&mut host);
         }
@@ -277,14 +295,14 @@ impl Bench {
 
     /// Takes a clean line out of the first-level data cache of `core`.
     pub fn forget_l1d(&mut self, core: usize, line: LineAddress) {
-        let copy = self.host.socket.caches.l1d[core].remove(line).expect("the line is there");
+        let copy = self.host.socket.caches.of_core(core).l1d[core].remove(line).expect("the line is there");
         assert_ne!(copy.state, State::Modified, "its content would be lost");
     }
 
     /// Puts a copy of a line that should not be there into the first-level data cache of `core`.
     pub fn plant_l1d(&mut self, core: usize, address: u64, copy: Line) {
         let line = self.line(address);
-        self.host.socket.caches.l1d[core].insert(line, copy);
+        self.host.socket.caches.of_core(core).l1d[core].insert(line, copy);
     }
 
     /// Takes down which versions loads observe and stores make.
@@ -330,7 +348,7 @@ impl Bench {
     /// The first-level data cache's copy of a line.
     pub fn l1d(&mut self, core: usize, address: u64) -> Option<Line> {
         let line = self.line(address);
-        self.host.socket.caches.l1d[core].get(line).copied()
+        self.host.socket.caches.of_core(core).l1d[core].get(line).copied()
     }
 
     /// The state of that copy.
@@ -353,6 +371,21 @@ impl Bench {
     /// Where the boundaries of regions were, in cycles.
     pub fn region_cycles(&self) -> Vec<(bool, u64)> {
         self.boundaries.iter().map(|(boundary, _)| (boundary.begins, self.host.cycle(boundary.time))).collect()
+    }
+
+    /// The newest version of a line in any cache.
+    pub fn newest_version(&self, line: LineAddress) -> Version {
+        self.host.socket.caches.newest_version(line)
+    }
+
+    /// Reads that did not bring the newest version.
+    pub fn stale_reads(&self) -> u64 {
+        self.host.socket.caches.iter().map(|caches| caches.counters().stale_reads).sum()
+    }
+
+    /// The caches of a socket.
+    pub fn caches_of(&self, socket: usize) -> &Hierarchy {
+        self.host.socket.caches.iter().nth(socket).expect("there is that socket")
     }
 
     /// The caches.

@@ -11,6 +11,7 @@ mod regions;
 mod run_ahead;
 mod scheduling;
 mod second_instruction_set;
+mod sockets;
 mod spinning;
 mod synchronisation;
 

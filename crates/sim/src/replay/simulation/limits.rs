@@ -6,7 +6,7 @@ use crate::host::Host;
 impl Simulation {
     /// Stops all threads if the hosts have sent as many writes to PM as are allowed together.
     pub(super) fn look_at_shared_limit(&mut self) {
-        let writes: u64 = self.system.hosts().map(|host| host.caches().counters().pm_writes).sum();
+        let writes: u64 = self.system.hosts().map(|host| host.pm_writes()).sum();
         if self.shared_pm_writes_limit.is_some_and(|limit| writes >= limit) {
             self.shared_pm_writes_limit = None;
             self.has_reached_shared_pm_writes = true;

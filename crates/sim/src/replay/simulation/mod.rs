@@ -73,7 +73,26 @@ pub struct Simulation {
     sampling: Option<Box<Sampling>>,
 }
 
+/// What has not learnt yet that a host may have several sockets is refused.
+fn refuse_several_sockets(sockets: u16, asked: &str) -> Result<(), SimulationError> {
+    if sockets < 2 {
+        return Ok(());
+    }
+    Err(SimulationError::Impossible(format!(
+        "{asked}: that is possible only where each host has one socket, and here it has {sockets}"
+    )))
+}
+
 impl Simulation {
+    /// Whether each host has one socket, which `asked` (an option, or what it does) needs.
+    ///
+    /// # Errors
+    /// If they have several.
+    pub fn needs_one_socket(&self, asked: &str) -> Result<(), SimulationError> {
+        let sockets = self.system.hosts().map(Host::sockets).max().unwrap_or(1);
+        refuse_several_sockets(sockets as u16, asked)
+    }
+
     /// A replay on `machine` under `scheme`, about to start: one program for each host, in the order of hosts.
     ///
     /// Each process has frames of its own in PM, see [`Topology::frames_of`]: no two hosts ever write the same line.
@@ -93,6 +112,7 @@ impl Simulation {
         }
         if let Some(plan) = options.sample {
             refuse_sampling(plan, hosts, programs, &options).map_err(SimulationError::Impossible)?;
+            refuse_several_sockets(machine.sockets(), "--sample")?;
         }
         let workloads =
             programs.iter().zip(0..).map(|(program, host)| program::workload(machine, program, HostId(host), &options));
@@ -161,6 +181,7 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_traced(mut self, trace: Trace, progress: &Progress) -> Result<Timeline, SimulationError> {
+        self.needs_one_socket("a timeline")?;
         self.trace(trace);
         loop {
             self.look(progress)?;

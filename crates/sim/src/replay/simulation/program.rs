@@ -115,7 +115,7 @@ pub(super) fn workload(
         blocks: split(&program.blocks, &machine.core),
         table,
         persist: persist_policy(machine, program.instruction_set, options.persist),
-        pins: options.threads.pins(usize::from(machine.core.count)),
+        pins: options.threads.pins(usize::from(machine.core.count), usize::from(machine.sockets())),
         limits: thread_limits.clone(),
         pm_writes_limit: options.pm_writes_limit.filter(|_| is_alone),
         seed,

@@ -1,0 +1,99 @@
+//! Which agents may have copies of a line.
+
+use rustc_hash::FxHashMap;
+
+use crate::line::LineAddress;
+
+/// Names an agent that caches lines of a host's memory: a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(pub u8);
+
+/// A set of agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agents(u64);
+
+impl Agents {
+    /// Only `agent`.
+    pub fn only(agent: AgentId) -> Agents {
+        Agents(1 << agent.0)
+    }
+
+    /// Whether `agent` is among them.
+    pub fn contains(self, agent: AgentId) -> bool {
+        self.0 & 1 << agent.0 != 0
+    }
+
+    /// The same with `agent`.
+    #[must_use]
+    pub fn with(self, agent: AgentId) -> Agents {
+        Agents(self.0 | 1 << agent.0)
+    }
+
+    /// The same without `agent`.
+    #[must_use]
+    pub fn without(self, agent: AgentId) -> Agents {
+        Agents(self.0 & !(1 << agent.0))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = AgentId> {
+        (0..64).map(AgentId).filter(move |agent| self.contains(*agent))
+    }
+}
+
+/// Who may have copies of a line. An agent drops clean copies without a word, so it may have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// All who may have a copy.
+    pub agents: Agents,
+    /// Whether there is only one, which may have written it.
+    pub is_owned: bool,
+}
+
+impl Holders {
+    /// `agent` alone, which may write.
+    pub fn owner(agent: AgentId) -> Holders {
+        Holders { agents: Agents::only(agent), is_owned: true }
+    }
+
+    /// `agents`, none of which may write.
+    pub fn shared(agents: Agents) -> Holders {
+        Holders { agents, is_owned: false }
+    }
+
+    /// Whether `agent` may have written the line.
+    pub fn may_be_dirty_at(self, agent: AgentId) -> bool {
+        self.is_owned && self.agents.contains(agent)
+    }
+}
+
+/// The holders of all lines of a home agent. It has an entry for each line that has a holder, as directories that lie
+/// beside the data in memory do.
+#[derive(Clone, Debug, Default)]
+pub struct Directory(FxHashMap<LineAddress, Holders>);
+
+impl Directory {
+    /// Who may have copies of `line`.
+    pub fn holders(&self, line: LineAddress) -> Holders {
+        self.0.get(&line).copied().unwrap_or_default()
+    }
+
+    /// They change.
+    pub fn set(&mut self, line: LineAddress, holders: Holders) {
+        if holders.agents.is_empty() {
+            self.0.remove(&line);
+        } else {
+            self.0.insert(line, holders);
+        }
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
