@@ -167,7 +167,7 @@ impl World {
     }
 
     fn store(&mut self, at: Place, line: LineAddress) {
-        if !self.state(at, line).is_some_and(|state| state != State::Shared) {
+        if self.state(at, line).is_none_or(|state| state == State::Shared) {
             return self.ask(at, line, Want::Own, Side::Data);
         }
         let newest = self.newest(line);

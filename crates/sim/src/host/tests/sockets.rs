@@ -140,7 +140,7 @@ fn knee(bandwidth: f64) -> u64 {
 
 #[test]
 fn h1208_doubling_the_bandwidth_of_the_link_moves_the_knee_of_a_remote_stream() {
-    assert!(128 * 64 <= 4 << PAGE_SHIFT, "all lines belong to the second socket");
+    const { assert!(128 * 64 <= 4 << PAGE_SHIFT, "all lines belong to the second socket") };
     let (narrow, wide) = (8.5, 17.0);
     let speed_up = stream(narrow, 16) as f64 / stream(wide, 16) as f64;
     assert!((1.8..2.2).contains(&speed_up), "{speed_up}");
