@@ -17,6 +17,7 @@ use fencepost_checker::crash::recorded_stores::{RecordedStores, StoreId, lines_o
 use fencepost_checker::crash::replay::{Change, LineHistory, LineId, MadeVersion, Replayed};
 use fencepost_checker::crash::sites::SiteId;
 use fencepost_fuzz::with_right_checksums;
+use fencepost_sim::cache::config::PointOfCoherence;
 use fencepost_sim::line::LineAddress;
 use fencepost_sim::record::{Bytes, CutPolicy, PmSelector, Record};
 use fencepost_sim::replay::simulation::Program;
@@ -34,7 +35,8 @@ fuzz_target!(|input: &[u8]| {
     let Ok(file) = PoolFile::of_record(&record, &selector) else { return };
     let Ok(persistent) = record.memory_map().and_then(|map| Ok(map.select(&selector))) else { return };
     let Ok(program) = Program::new(record) else { return };
-    let Ok(recorded) = RecordedStores::read(&program, &persistent) else { return };
+    let coherence = if input.len() % 2 == 0 { PointOfCoherence::Volatile } else { PointOfCoherence::Persistent };
+    let Ok(recorded) = RecordedStores::read(&program, &persistent, coherence) else { return };
     for lost in 0..recorded.stores.len().min(STORES_MAX) as StoreId {
         diagnose(&recorded, lost, lost.checked_sub(1));
     }
