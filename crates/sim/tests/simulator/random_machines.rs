@@ -86,8 +86,8 @@ fn check_all(machines: u64) -> Counters {
 }
 
 /// Parts of the paths of counters that may stay at zero: one for each combination of something, not all of which exist,
-/// or what counts faults (a link between sockets has none), what only happens after a power cut, and what is only
-/// followed between the intervals of a sample.
+/// or what counts faults (a link between sockets has none), what only happens after a power cut, what is only followed
+/// between the intervals of a sample, and flushes that reach no persistent domain, which x86-64 programs do not have.
 const SILENT: [&str; 13] = [
     ".parts_ps.",
     ".credit_",
