@@ -156,6 +156,17 @@ def test_threads_take_signals_that_come_before_they_are_known(recorder: Recorder
     assert run.load().lost == 0
 
 
+def test_threads_take_signals_while_they_end(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("signalled_at_end", "-O1"))
+    assert (run.returncode, run.stdout) == (0, "200\n"), run.stderr
+    assert run.load().lost == 0
+
+
+def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("calls_under_signals", "-O1"))
+    assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
 @pytest.mark.parametrize("arguments", [(), ("/nowhere",)], ids=["leave", "stay"])
 def test_threads_are_stopped_in_our_code_too(
