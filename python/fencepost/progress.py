@@ -78,11 +78,13 @@ class Watch:
 
 
 class WholeWatch:
-    """One line for many replays: how many are done, and the time that is left."""
+    """One line for many replays, or whatever is done: how many, and the time that is left."""
 
-    def __init__(self, console: Console, quiet: bool) -> None:
+    def __init__(self, console: Console, quiet: bool, what: str = "replays") -> None:
         self._console = console
         self._quiet = quiet
+        self._what = what
+        self._done_before: int | None = None
         self._started = time.monotonic()
         self._last_line = self._started
         self._bars: Progress | None = None
@@ -96,7 +98,7 @@ class WholeWatch:
                 TextColumn("{task.fields[state]}"),
             )
             self._bars = Progress(*columns, console=self._console, transient=True)
-            self._task = self._bars.add_task("replays", total=1.0, state="")
+            self._task = self._bars.add_task(self._what, total=1.0, state="")
             self._bars.start()
         return self
 
@@ -112,6 +114,16 @@ class WholeWatch:
     def __call__(self, replays: Sequence[Replay]) -> None:
         if not self._quiet:
             self.show(*whole_state(replays, time.monotonic() - self._started))
+
+    def show_count(self, done: int, in_all: int) -> None:
+        """So many of about so many; what is done at the first call took no time."""
+        if self._done_before is None:
+            self._done_before = done
+        text = f"{done} of about {in_all} {self._what}"
+        new, seconds = done - self._done_before, time.monotonic() - self._started
+        if new and done < in_all and seconds > 1:
+            text += f", {seconds * (in_all - done) / new:.0f} s left"
+        self.show(done / in_all if in_all else 1.0, text)
 
     def show(self, share: float, text: str) -> None:
         """The part that is done, and what is said of it."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "explain",
     "whatif": "whatif",
     "latency": "latency",
+    "calibrate": "calibrate",
     "measure": "measure",
     "machine": "machine",
     "info": "information",

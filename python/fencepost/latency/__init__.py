@@ -131,8 +131,8 @@ def idle_point(machine: Machine, memory: str, seed: int = 0) -> Document:
     return {"memory": memory, **_latency(result, host)}
 
 
-def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: int) -> Document:
-    """Latency and bandwidth at one inject delay."""
+def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: float) -> Document:
+    """Latency and bandwidth at one inject delay, in cycles of the core."""
     hosts = loaded_hosts(machine, load.memory)
     names = machine.resolved["fabric"]["hosts"]
     streams: list[list[Stream]] = [[] for _ in names]
@@ -157,7 +157,7 @@ def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: int)
 
 
 def _load_of(
-    machine: Machine, load: Load, mix: tuple[int, int], delay: int, host: int
+    machine: Machine, load: Load, mix: tuple[int, int], delay: float, host: int
 ) -> list[Stream]:
     """The chain of a host and the threads beside it."""
     cycle_ns = 1 / machine.resolved["core"]["clock_ghz"]

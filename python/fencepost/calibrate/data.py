@@ -1,0 +1,122 @@
+"""The rows that a machine is calibrated to: a CSV file, or what Intel MLC printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fencepost import documents
+from fencepost._core import InputError
+from fencepost.calibrate import measurement
+from fencepost.calibrate.measurement import UNITS, Measurement
+from fencepost.evidence.row import HELD_OUT, PUBLISHED, QUALITIES, SET
+
+REQUIRED = ("metric", "condition", "expected", "unit")
+OPTIONAL = ("study", "source", "quality", "role", "group")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A row as it was given: what is measured, what is expected of it, and whether it is set."""
+
+    study: str
+    condition: str
+    measurement: Measurement
+    expected: float  # in the metric's own unit
+    unit: str
+    source: str
+    quality: str
+    group: str
+    is_set: bool = True
+
+
+def from_csv(text: str, name: str) -> list[Target]:
+    """The rows of a CSV file; raises `InputError` with the line of the first that is wrong."""
+    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+    columns = reader.fieldnames or []
+    for column in REQUIRED:
+        if column not in columns:
+            raise InputError(f"{name}: there is no column {column}; {_columns()}")
+    for column in columns:
+        if column not in (*REQUIRED, *OPTIONAL):
+            raise InputError(f"{name}: there is no use for a column {column!r}; {_columns()}")
+    targets: list[Target] = []
+    seen: dict[tuple[str, str, str], int] = {}
+    for line in reader:
+        where = f"{name}:{reader.line_num}"
+        if None in line or None in line.values():
+            raise InputError(f"{where}: it has to have {len(columns)} cells, as the first line has")
+        try:
+            target = _target(line, Path(name).stem)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        key = (target.study, target.measurement.metric, target.condition)
+        if key in seen:
+            raise InputError(f"{where}: line {seen[key]} has the same metric and condition")
+        seen[key] = reader.line_num
+        targets.append(target)
+    return targets
+
+
+def _columns() -> str:
+    return f"a row has {', '.join(REQUIRED)}, and may have {', '.join(OPTIONAL)}"
+
+
+def _target(line: dict[str, str], stem: str) -> Target:
+    cell = {column: (text or "").strip() for column, text in line.items()}
+    asked = measurement.read(cell["metric"], cell["condition"])
+    units = UNITS[asked.metric]
+    if cell["unit"] not in units:
+        raise InputError(f"unit {cell['unit']!r}: {asked.metric} is in {' or '.join(units)}")
+    role = cell.get("role") or SET
+    if role not in (SET, HELD_OUT):
+        raise InputError(f"role {role!r}: it has to be {SET} or {HELD_OUT}")
+    quality = cell.get("quality") or PUBLISHED
+    if quality not in QUALITIES:
+        raise InputError(f"quality {quality!r}: it has to be one of {', '.join(QUALITIES)}")
+    return Target(
+        study=cell.get("study") or stem,
+        condition=cell["condition"],
+        measurement=asked,
+        expected=_above_zero(cell["expected"]) * units[cell["unit"]],
+        unit=next(iter(units)),
+        source=cell.get("source") or stem,
+        quality=quality,
+        group=cell.get("group") or usual_group(asked),
+        is_set=role == SET,
+    )
+
+
+def _above_zero(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InputError(f"expected {text!r}: it has to be a number above 0")
+    return number
+
+
+def usual_group(asked: Measurement) -> str:
+    """What a row belongs to where nobody says: a memory when idle, or with a mix of traffic."""
+    mix = f"{asked.mix[0]}:{asked.mix[1]}"
+    return f"{asked.memory or ''} {'idle' if asked.metric == measurement.IDLE else mix}".lstrip()
+
+
+def held_out(targets: list[Target], groups: list[str]) -> list[Target]:
+    """The same, with these groups held out; raises `InputError` for one that there is not."""
+    there = list(dict.fromkeys(target.group for target in targets))
+    for group in groups:
+        if group not in there:
+            raise InputError(f"--hold-out {group}: there is no such group; {', '.join(there)}")
+    return [
+        replace(target, is_set=False) if target.group in groups else target for target in targets
+    ]
+
+
+def text_of(path: Path) -> str:
+    """The file's text, without the mark that spreadsheets put before it."""
+    return documents.read_text(path).removeprefix("\ufeff")

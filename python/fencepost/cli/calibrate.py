@@ -1,0 +1,138 @@
+"""`fencepost calibrate`: values of unpublished keys so that measured rows come out."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost import documents, machines
+from fencepost._core import InputError
+from fencepost.calibrate import data, machine_file, mlc, page, text
+from fencepost.calibrate.calibration import Plan
+from fencepost.cli import console, outputs
+from fencepost.cli.application import app
+from fencepost.cli.numbers import COUNT_MAX, not_nan
+from fencepost.evidence.row import last_line
+from fencepost.progress import WholeWatch
+
+
+@app.command("calibrate")
+def calibrate_command(
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
+    ],
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FILE", help="Rows (CSV), or what Intel MLC printed.")
+    ],
+    free: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--free",
+            metavar="KEY=LO..HI",
+            help="A key of a device, of links or of the fabric, and its range; repeatable.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.toml", help="The machine found.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
+    ] = None,
+    page_file: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE.md", help="Write it as a page.")
+    ] = None,
+    hold_out: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="The search does not see these rows; repeatable."),
+    ] = None,
+    cross_validate: Annotated[
+        bool,
+        typer.Option("--cross-validate", help="Search again without each group of set rows."),
+    ] = False,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node",
+            metavar="N=MEMORY",
+            help="Of MLC: which memory a NUMA node is (default: 0 is dram, 1 what is behind "
+            "the fabric); repeatable.",
+        ),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="Machines that are searched (default: 24 per key)."),
+    ] = None,
+    alike: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=100,
+            callback=not_nan,
+            metavar="PERCENT",
+            help="So much more error is about as well: the noise of the measurement.",
+        ),
+    ] = 1.0,
+    measure_us: Annotated[
+        float, typer.Option(min=1, max=1e6, callback=not_nan, help="Simulated time of a row.")
+    ] = 100.0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=COUNT_MAX, help="Of the search, and of the traffic.")
+    ] = 0,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where the search is kept while it goes on (default: out/calibrate).",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="Rows at once (default: one per processor)."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Find unpublished values of a machine so that measured latencies and bandwidths come out.
+
+    Interrupted, the same command goes on where it stopped.
+    """
+    inputs = [machines.file_of(machine), to]
+    files = {"--output": output, "--json": json_file, "--page": page_file, "--journal": journal}
+    outputs.check(files, inputs)
+    if output is not None:
+        machine_file.check_place(machine, output)
+    machines.resolve(machine, [])  # a machine that there is not is said before what is wrong of it
+    written = data.text_of(to)
+    left_out: list[str] = []
+    if mlc.is_output(written):
+        targets, left_out = mlc.rows(written, str(to), mlc.memories(machine, nodes or []))
+    elif nodes:
+        raise InputError(f"--node {nodes[0]}: {to} is a CSV file, whose rows name their memory")
+    else:
+        targets = data.from_csv(written, str(to))
+    plan = Plan.checked(
+        machine,
+        free or [],
+        data.held_out(targets, hold_out or []),
+        draws=draws,
+        alike=alike / 100,
+        measure_ns=measure_us * 1000,
+        seed=seed,
+        is_cross_validated=cross_validate,
+    )
+    for line in left_out:
+        console.warn(line)
+    with WholeWatch(console.messages(), quiet, "machines") as watch:
+        found = plan.run(jobs or os.cpu_count() or 1, watch.show_count, journal)
+    name = to.name
+    rows = plan.rows(found)
+    try:
+        if output is not None:
+            documents.write_whole(output, machine_file.text(found, name))
+        if json_file is not None:
+            documents.write_json(json_file, found)
+        if page_file is not None:
+            documents.write_page(page_file, page.markdown(found, rows, name))
+    finally:  # a full disk costs files, and not what was found
+        text.show(found, name, console.output())
+        print(last_line("calibrate", rows))
