@@ -189,6 +189,8 @@ class Plan:
 
         limit = search.misfit(best) + self.alike
         fitting = ranges.alike_ones(search, limit)
+        sensitive = sensitivity.document(search)
+        that_matter = [entry["moves_most_by"] > 0 for entry in sensitive]
         effects = ranges.own_effects(search, best)
         values = [
             ranges.value_entry(key, place, best, fitting, effects[place], self.alike)
@@ -214,11 +216,11 @@ class Plan:
             },
             "tried": len(search.tried),
             "misfit": search.misfit(best),
-            "sensitivity": sensitivity.document(search),
+            "sensitivity": sensitive,
             "values": values,
             "far_apart": [
                 {"values": _by_key(self.keys, one), "misfit": search.misfit(one)}
-                for one in ranges.far_apart(search, best, fitting)
+                for one in ranges.far_apart(search, best, fitting, that_matter)
             ],
             "error": dict(self._errors(ours, own)),
             "cross_validation": cross,

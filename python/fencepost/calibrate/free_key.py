@@ -21,8 +21,9 @@ TABLES = ("dram", "expander", "pm", "link", "socket_link", "host_bridge", "switc
 
 DIGITS = 4  # of a value: more than any measurement of memory has
 
-# Over a decade or more one knows the order of a value: such a range is searched by ratios.
-DECADE = 10.0
+# A range of two decades and more says that not even the order of a value is known: it is searched
+# by ratios. Others are not, since most rows are sums of latencies.
+DECADES = 100.0
 
 _STEP = re.compile(r'"([^"]*)"|([^."]+)')
 
@@ -40,7 +41,7 @@ class FreeKey:
     @property
     def by_ratios(self) -> bool:
         """Whether its range is one of orders of magnitude."""
-        return self.low > 0 and self.high / self.low >= DECADE
+        return self.low > 0 and self.high / self.low >= DECADES
 
     @property
     def centre(self) -> float:

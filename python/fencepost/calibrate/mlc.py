@@ -37,7 +37,7 @@ class _Reader:
     memories: dict[str, str]  # by node
     name: str
     targets: list[Target] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     sockets: int = 1
     node: str = "0"  # whose memory is measured where no node is named
     mix: tuple[int, int] | None = (1, 0)
@@ -45,7 +45,7 @@ class _Reader:
     def memory(self, node: str, what: str) -> str | None:
         """The memory of a node; None, and a word about it, where nobody said which."""
         if node not in self.memories:
-            self.left_out.append(f"{self.name}: {what} of node {node} is left out: {_HOW}")
+            self.notes.append(f"{self.name}: {what} of node {node} is left out: {_HOW}")
         return self.memories.get(node)
 
     def add(self, asked: Measurement, value: float) -> None:
@@ -98,7 +98,7 @@ def memories(machine: str, given: list[str]) -> dict[str, str]:
 
 
 def rows(text: str, name: str, memories: dict[str, str]) -> tuple[list[Target], list[str]]:
-    """The rows, and what was left out, with the reason; raises `InputError` if there are none."""
+    """The rows, and what has to be known about them; raises `InputError` if there are none."""
     reader = _Reader(memories, name)
     lines = text.expandtabs(8).splitlines()
     raw = text.splitlines()
@@ -110,6 +110,11 @@ def rows(text: str, name: str, memories: dict[str, str]) -> tuple[list[Target], 
             reader.node = option[1]
         if line.startswith("Measuring "):
             title, reader.mix = line, (1, 0)
+            if "sequential access" in line:
+                reader.notes.append(
+                    f"{name}: idle latencies were measured with sequential access, which finds "
+                    "rows open and translations cached; the simulator's are random"
+                )
         if _OTHER_TRAFFIC.match(line):
             reader.mix = _mix_of(_TRAFFIC.match(line))
         if line.startswith("Numa node ") and line.split()[2:]:
@@ -122,9 +127,9 @@ def rows(text: str, name: str, memories: dict[str, str]) -> tuple[list[Target], 
     if not reader.targets:
         raise InputError(
             f"{name}: there is no idle latency, loaded latency or bandwidth of a memory in it"
-            + "".join(f"; {reason}" for reason in reader.left_out)
+            + "".join(f"; {reason}" for reason in reader.notes)
         )
-    return reader.targets, list(dict.fromkeys(reader.left_out))
+    return reader.targets, list(dict.fromkeys(reader.notes))
 
 
 def _mix_of(found: re.Match[str] | None) -> tuple[int, int] | None:
@@ -164,7 +169,7 @@ def _matrix(reader: _Reader, lines: list[str], head: int, title: str) -> int:
         return last
     reader.sockets = max(reader.sockets, len(found))
     if len(found) > 1:
-        reader.left_out.append(
+        reader.notes.append(
             f"{reader.name}: matrices have a line for each socket; those of node {found[0][0]} are "
             "used: a machine is measured from one socket"
         )
@@ -197,7 +202,7 @@ def _curve(reader: _Reader, lines: list[str], head: int, title: str) -> int:
     if reader.sockets > 1 and not named:
         _several_sockets(reader, "loaded latencies")
     elif reader.mix is None:
-        reader.left_out.append(f"{reader.name}: a curve of another traffic than reads and writes")
+        reader.notes.append(f"{reader.name}: a curve of another traffic than reads and writes")
     elif memory is not None and points:
         for row in _below_saturation(reader, memory, reader.mix, points):
             reader.add(*row)
@@ -212,7 +217,7 @@ def _below_saturation(
     yield Measurement(BANDWIDTH, memory, mix), highest
     below = [(rate, ns) for rate, ns in points if rate < SATURATED * highest]
     if len(below) < len(points):
-        reader.left_out.append(
+        reader.notes.append(
             f"{reader.name}: {memory}, {mix[0]}:{mix[1]}: the latency at "
             f"{len(points) - len(below)} of {len(points)} rates is left out: "
             f"from {SATURATED:.0%} of the highest rate on it says how many requests the threads "
@@ -223,7 +228,7 @@ def _below_saturation(
 
 
 def _several_sockets(reader: _Reader, what: str) -> None:
-    reader.left_out.append(
+    reader.notes.append(
         f"{reader.name}: {what} of a system of {reader.sockets} sockets are left out: all "
         "of them together make that load"
     )

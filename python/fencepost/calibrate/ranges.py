@@ -30,6 +30,7 @@ SMALLEST_EFFECT = 1e-3
 
 RUNGS = (1.0, 0.25, 0.0625, 0.015625)  # of the way to the end of a key's range
 HALVINGS = 4
+CORRECTIONS = 2  # of the other keys, where the rows are not linear that far
 
 DETERMINED = 0.5  # the part of its range in which a key that is determined can lie at most
 APART = 0.25  # of a key's range: sets whose values differ by less are neighbours
@@ -67,46 +68,60 @@ def widen(search: Search, best: Values, alike: float) -> None:
     """
     slopes = np.nan_to_num(_slopes(search, best))
     ways = [
-        _Way(search, best, place, end, slopes)
+        _Way(search, best, place, end, slopes, alike)
         for place in range(len(search.keys))
         for end in (0.0, 1.0)
     ]
-    search.try_all([way.at(part) for way in ways for part in RUNGS])
-    for way in ways:
-        for part in RUNGS:
-            way.note(part, alike)
+    _go(search, [(way, part) for way in ways for part in RUNGS])
     for _ in range(HALVINGS):
         middles = [(way, way.between()) for way in ways]
-        search.try_all([way.at(part) for way, part in middles if part is not None])
-        for way, middle in middles:
-            if middle is not None:
-                way.note(middle, alike)
+        _go(search, [(way, part) for way, part in middles if part is not None])
 
 
 class _Way:
     """From the best machine to one end of a key's range, along machines that fit best there."""
 
-    def __init__(self, search: Search, best: Values, place: int, end: float, slopes: Array) -> None:
+    def __init__(
+        self,
+        search: Search,
+        best: Values,
+        place: int,
+        end: float,
+        slopes: Array,
+        alike: float,
+    ) -> None:
         self._search = search
-        self._best = best
+        self._place = place
+        self._alike = alike
         self._here = _shares(search.keys, best)
-        move = end - self._here[place]
-        others = [other for other in range(len(search.keys)) if other != place]
-        self._way = np.zeros(len(search.keys))
-        self._way[place] = move
-        if others:
-            self._way[others] = _least_squares(slopes[:, others], -slopes[:, place] * move)
+        self._others = [other for other in range(len(search.keys)) if other != place]
+        self._slopes = slopes[:, self._others]
+        self._move = end - self._here[place]
+        self._following = self._followed(-slopes[:, place] * self._move)
         self._seen: dict[float, bool] = {}  # whether that part of the way fits
 
-    def at(self, part: float) -> Values:
-        """The machine there."""
-        return _values(self._search.keys, self._here + part * self._way)
+    def first(self, part: float) -> Values:
+        """The machine there, if the rows are linear up to there."""
+        shares = self._here.copy()
+        shares[self._place] += part * self._move
+        shares[self._others] += part * self._following
+        return _values(self._search.keys, shares)
 
-    def note(self, part: float, alike: float) -> None:
-        """Takes down whether the machine there, which has been tried, fits."""
-        values = self.at(part)
+    def follow(self, values: Values) -> Values:
+        """The same with the other keys as its rows, which have been measured, say."""
+        off = np.array(residuals(self._search.targets, self._search.tried[values]))
+        shares = _shares(self._search.keys, values)
+        shares[self._others] += self._followed(-off)
+        moved = list(_values(self._search.keys, shares))
+        moved[self._place] = values[self._place]
+        return tuple(moved)
+
+    def note(self, part: float, values: Values) -> bool:
+        """Takes down whether this machine, which has been tried, fits."""
         is_machine = values in self._search.tried
-        self._seen[part] = is_machine and self._search.misfit(values) <= alike
+        fits = is_machine and self._search.misfit(values) <= self._alike
+        self._seen[part] = fits
+        return fits or not is_machine
 
     def between(self) -> float | None:
         """Half-way from what fits to what does not; None at the end, or where both are one."""
@@ -116,7 +131,20 @@ class _Way:
         fits = max(
             (part for part, does in self._seen.items() if does and part < fails), default=0.0
         )
-        return None if self.at(fits) == self.at(fails) else (fits + fails) / 2
+        return None if self.first(fits) == self.first(fails) else (fits + fails) / 2
+
+    def _followed(self, wanted: Array) -> Array:
+        return _least_squares(self._slopes, wanted) if self._others else wanted[:0]
+
+
+def _go(search: Search, asked: list[tuple[_Way, float]]) -> None:
+    """Tries these parts of the ways; where one does not fit, the other keys follow its rows."""
+    waiting = [(way, part, way.first(part)) for way, part in asked]
+    for _ in range(1 + CORRECTIONS):
+        search.try_all([values for *_, values in waiting])
+        failed = [one for one in waiting if not one[0].note(*one[1:])]
+        moved = [(way, part, way.follow(values), values) for way, part, values in failed]
+        waiting = [(way, part, to) for way, part, to, values in moved if to != values]
 
 
 def alike_ones(search: Search, alike: float) -> list[Values]:
@@ -125,9 +153,18 @@ def alike_ones(search: Search, alike: float) -> list[Values]:
     return sorted(fitting, key=search.misfit)
 
 
-def far_apart(search: Search, best: Values, fitting: Sequence[Values]) -> list[Values]:
-    """Some of these that are far from the best one and from each other, the farthest first."""
-    shares = {values: _shares(search.keys, values) for values in (best, *fitting)}
+def far_apart(
+    search: Search, best: Values, fitting: Sequence[Values], that_matter: Sequence[bool]
+) -> list[Values]:
+    """Some of these that are far from the best one and from each other, the farthest first.
+
+    Only by keys that matter: what moves no row can be anywhere.
+    """
+    if not any(that_matter):
+        return []
+    shares = {
+        values: _shares(search.keys, values)[list(that_matter)] for values in (best, *fitting)
+    }
     chosen = [best]
     while len(chosen) <= SETS_MAX:
         distances = {

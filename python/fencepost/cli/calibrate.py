@@ -103,9 +103,9 @@ def calibrate_command(
         machine_file.check_place(machine, output)
     machines.resolve(machine, [])  # a machine that there is not is said before what is wrong of it
     written = data.text_of(to)
-    left_out: list[str] = []
+    notes: list[str] = []
     if mlc.is_output(written):
-        targets, left_out = mlc.rows(written, str(to), mlc.memories(machine, nodes or []))
+        targets, notes = mlc.rows(written, str(to), mlc.memories(machine, nodes or []))
     elif nodes:
         raise InputError(f"--node {nodes[0]}: {to} is a CSV file, whose rows name their memory")
     else:
@@ -120,8 +120,8 @@ def calibrate_command(
         seed=seed,
         is_cross_validated=cross_validate,
     )
-    for line in left_out:
-        console.warn(line)
+    for note in notes:
+        console.warn(note)
     with WholeWatch(console.messages(), quiet, "machines") as watch:
         found = plan.run(jobs or os.cpu_count() or 1, watch.show_count, journal)
     name = to.name
