@@ -1,6 +1,8 @@
 """`fencepost calibrate`: hidden values found again, what the data leave open, what is refused."""
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -509,3 +511,47 @@ def test_values_that_no_machine_has_are_passed_over(tmp_path: Path) -> None:
     [entry] = document["values"]
     assert entry["value"] in (1, 2, 4)
     assert document["tried"] <= 3, "three channels are no machine"
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    """The blocks of that kind of a page, in their order."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return [text for own, text in found if own == kind]
+
+
+def without_ends(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def arguments_of(command: str) -> list[str]:
+    program, *arguments = shlex.split(command.partition(" > ")[0].replace("\\\n", " "))
+    assert program == "fencepost"
+    return [*arguments, "-q"]
+
+
+@pytest.fixture
+def page(pytestconfig: pytest.Config) -> str:
+    return (pytestconfig.rootpath / "docs" / "calibration.md").read_text()
+
+
+def test_the_page_shows_what_two_latencies_leave_open(
+    fencepost: Fencepost, page: str, tmp_path: Path
+) -> None:
+    [rows] = blocks(page, "csv")
+    (tmp_path / "asic.csv").write_text(rows)
+    command = arguments_of(blocks(page, "sh")[2])
+    done = fencepost(*command, "--journal", "j", check=True)
+    assert without_ends(done.stdout) == without_ends(blocks(page, "")[1])
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_a_search_finds(
+    fencepost: Fencepost, page: str, tmp_path: Path
+) -> None:
+    search_command, made_by, _ = blocks(page, "sh")
+    printed = fencepost(*arguments_of(made_by), check=True).stdout
+    (tmp_path / "mlc.txt").write_text(printed)
+    done = fencepost(*arguments_of(search_command), "--journal", "j", check=True, timeout=1200)
+    assert without_ends(done.stdout) == without_ends(blocks(page, "")[0])
+    [machine] = blocks(page, "toml")
+    assert (tmp_path / "mine.toml").read_text() == machine

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,7 @@ class Search:
                 self.study.sampler = TPESampler(
                     n_startup_trials=known + RANDOM_PER_KEY * len(self.keys),
                     multivariate=True,
-                    seed=self.way.seed * 1_000_003 % (1 << 32) + place,
+                    seed=(self.way.seed * 1_000_003 + place) % (1 << 32),
                 )
                 self.study.ask(self._distributions)
             batch = self._drawn(TrialState.RUNNING)
@@ -211,22 +211,22 @@ class Search:
 
     def _ours(self, points: Sequence[Values]) -> list[Ours | None]:
         """The rows of each machine, measured and kept; None for what is none."""
-        futures: list[list[Future[float | None]] | None] = []
+        under_way: dict[Values, list[Future[float | None]]] = {}
         for values in points:
-            if values in self.kept:
-                futures.append([])
-                continue
-            try:
-                machine = self.way.resolved(sets(self.keys, values))
-            except InputError:  # such as three channels: no range says which values there are
-                futures.append(None)
-                continue
-            futures.append(measured(self.pool, self.way, machine, self.targets))
-        finished([one for several in futures for one in several or []])
-        for values, several in zip(points, futures, strict=True):
-            if several:
-                self.kept[values] = [future.result() for future in several]
-                self.study.set_user_attr(json.dumps(values), self.kept[values])
+            if values not in self.kept:
+                # Such as three channels: no range says which values there are.
+                with suppress(InputError):
+                    machine = self.way.resolved(sets(self.keys, values))
+                    under_way[values] = measured(self.pool, self.way, machine, self.targets)
+        try:
+            for values, futures in under_way.items():
+                with suppress(InputError):  # such as a memory too small for the traffic
+                    self.kept[values] = finished(futures)
+                    self.study.set_user_attr(json.dumps(values), self.kept[values])
+        except BaseException:
+            for future in itertools.chain.from_iterable(under_way.values()):
+                future.cancel()
+            raise
         self.watch(len(self.kept))
         return [self.kept.get(values) for values in points]
 

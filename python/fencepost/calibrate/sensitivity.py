@@ -36,7 +36,7 @@ def document(search: Search) -> list[Document]:
         columns = zip(
             *(residuals(search.targets, search.tried[values]) for values in tried), strict=True
         )
-        spans = [max(column) - min(column) for column in columns]
+        spans = [max(column) - min(column) for column in columns] or [0.0] * len(search.targets)
         most = max(range(len(spans)), key=spans.__getitem__)
         target = search.targets[most]
         found.append(

@@ -85,11 +85,11 @@ def remarks(document: Document) -> Iterator[str]:
             yield f"{key}: alone, it moves no row that is set"
         elif not entry["determined"]:
             span = f"from {entry['low']} to {entry['high']}"
-            yield f"{key}: the data do not determine it; {span} fits within {alike:.1%} as well"
+            yield f"{key}: the data do not determine it: {span} it fits as well, within {alike:.1%}"
         elif entry["at_end"]:
-            yield f"{key}: the best value lies at the {entry['at_end']} end of its range; widen it?"
+            yield f"{key}: the best value lies at the {entry['at_end']} end of its range: widen it"
     if document["far_apart"]:
-        yield f"Far apart, and fitting within {alike:.1%} as well:"
+        yield f"Sets that lie far apart and fit as well, within {alike:.1%}:"
         for one in document["far_apart"]:
             written = " ".join(f"{key}={value}" for key, value in one["values"].items())
             yield f"  {written}  (misfit {one['misfit']:.1%}, calibrated {document['misfit']:.1%})"
