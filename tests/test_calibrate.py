@@ -53,8 +53,10 @@ def rows() -> str:
             point = latency.loaded_point(truth, load, mix, delay)
             rate = point["bandwidth_gb_per_s"]
             if delay == 0:
+                highest = rate
                 lines.append(f'bandwidth,"{named}",{rate * 1000},MB/s,{role},peak')
             else:
+                assert rate < measurement.SATURATED * highest
                 mean = point["latency_ns"]["mean"]
                 lines.append(f'loaded_latency,"{named}, {rate} GB/s",{mean},ns,{role},loaded')
     return "\n".join(lines) + "\n"
@@ -362,6 +364,21 @@ def test_the_latency_command_prints_what_can_be_calibrated_to(fencepost: Fencepo
     assert {one.measurement.mix for one in targets[2:]} == {(2, 1)}
 
 
+def test_rows_at_the_end_of_their_curve_are_named(fencepost: Fencepost, tmp_path: Path) -> None:
+    text = f"""{HEAD}
+bandwidth,"dram, 2:1",20000,MB/s,set,
+loaded_latency,"dram, 2:1, 19 GB/s",200,ns,set,
+loaded_latency,"dram, 2:1, 18.9 GB/s",200,ns,set,
+loaded_latency,"dram, 19.5 GB/s",200,ns,set,
+"""
+    [row] = data.saturated(data.from_csv(text, "x.csv"))
+    assert row.condition == "dram, 2:1, 19 GB/s"
+    (tmp_path / "x.csv").write_text(text)
+    fast = ["--free", "dram.controller_latency_ns=10..10.01", "--draws", "1", "--measure-us", "5"]
+    done = fencepost("calibrate", BASE, "--to", "x.csv", *fast, "--journal", "j", check=True)
+    assert done.stderr.count("how many requests were under way") == 1
+
+
 def test_the_error_of_a_whole_curve_is_an_area() -> None:
     text = f"""{HEAD}
 loaded_latency,"dram, 10 GB/s",100,ns,set,
@@ -469,6 +486,11 @@ def test_wrong_input_is_one_message_and_code_2(
         (BASE, "empty.csv", "there is no column metric"),
         (BASE, "mlc.txt", "no idle latency, loaded latency or bandwidth"),
         (BASE, "more.csv", "there is no use for a column 'colour'"),
+        (BASE, "twice.csv", "there are two columns unit"),
+        (BASE, "long.csv", "this is no CSV file: field larger than field limit"),
+        (BASE, "zero.txt", "loaded_latency of dram, 1:0, 0 GB/s: 0 is no figure"),
+        (BASE, "endless.txt", "bandwidth of dram, 1:0: inf is no figure"),
+        (BASE, "bytes.csv", "not UTF-8 text"),
     ],
 )
 def test_files_that_have_no_rows_are_said(
@@ -478,6 +500,11 @@ def test_files_that_have_no_rows_are_said(
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "mlc.txt").write_text("Intel(R) Memory Latency Checker - v3.11\n")
     (tmp_path / "more.csv").write_text(f"{HEAD},colour\n{ROW},red\n")
+    (tmp_path / "twice.csv").write_text(f"{HEAD},unit\n{ROW},ns\n")
+    (tmp_path / "long.csv").write_text(f"{HEAD}\n{'x' * 200_000}\n")
+    (tmp_path / "zero.txt").write_text(MLC.replace("   1200.0", "      0.0"))
+    (tmp_path / "endless.txt").write_text(MLC.replace("66000.5", "9" * 400))
+    (tmp_path / "bytes.csv").write_bytes(b"metric\xff")
     done = fencepost("calibrate", machine, "--to", file, "--free", "link.latency_ns=1..9")
     assert (done.returncode, done.stdout) == (2, ""), done
     assert part in done.stderr

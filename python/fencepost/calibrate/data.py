@@ -35,7 +35,13 @@ class Target:
 
 def from_csv(text: str, name: str) -> list[Target]:
     """The rows of a CSV file; raises `InputError` with the line of the first that is wrong."""
-    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+    try:
+        return _rows(csv.DictReader(io.StringIO(text), skipinitialspace=True), name)
+    except csv.Error as error:
+        raise InputError(f"{name}: this is no CSV file: {error}") from error
+
+
+def _rows(reader: csv.DictReader[str], name: str) -> list[Target]:
     columns = reader.fieldnames or []
     for column in REQUIRED:
         if column not in columns:
@@ -43,6 +49,8 @@ def from_csv(text: str, name: str) -> list[Target]:
     for column in columns:
         if column not in (*REQUIRED, *OPTIONAL):
             raise InputError(f"{name}: there is no use for a column {column!r}; {_columns()}")
+        if columns.count(column) > 1:
+            raise InputError(f"{name}: there are two columns {column}")
     targets: list[Target] = []
     seen: dict[tuple[str, str, str], int] = {}
     for line in reader:
@@ -104,6 +112,22 @@ def usual_group(asked: Measurement) -> str:
     """What a row belongs to where nobody says: a memory when idle, or with a mix of traffic."""
     mix = f"{asked.mix[0]}:{asked.mix[1]}"
     return f"{asked.memory or ''} {'idle' if asked.metric == measurement.IDLE else mix}".lstrip()
+
+
+def saturated(targets: list[Target]) -> list[Target]:
+    """The loaded latencies at nearly the bandwidth that another row has for the same load."""
+    highest = {
+        replace(target.measurement, metric=measurement.LOADED): target.expected
+        for target in targets
+        if target.measurement.metric == measurement.BANDWIDTH
+    }
+    return [
+        target
+        for target in targets
+        if (rate := target.measurement.rate_gb_per_s) is not None
+        and target.measurement.curve in highest
+        and rate >= measurement.SATURATED * highest[target.measurement.curve]
+    ]
 
 
 def held_out(targets: list[Target], groups: list[str]) -> list[Target]:

@@ -21,6 +21,10 @@ UNITS = {
     BANDWIDTH: {"GB/s": 1.0, "MB/s": 0.001},
 }
 
+# Nearer to the highest rate of its load, a latency is how many requests the threads keep under way
+# over that rate (Little's law): it says nothing of the machine that the rate does not.
+SATURATED = 0.95
+
 CONDITION = "memory, R:W, rate (12.5 GB/s), threads (8 threads), requests (16 outstanding), pattern"
 
 _NUMBER = r"\d+(?:\.\d+)?"

@@ -7,6 +7,7 @@ a machine names memories: `--node` says which is which.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,13 +15,9 @@ from dataclasses import dataclass, field
 from fencepost import latency, machines
 from fencepost._core import InputError
 from fencepost.calibrate.data import Target, usual_group
-from fencepost.calibrate.measurement import BANDWIDTH, IDLE, LOADED, Measurement
+from fencepost.calibrate.measurement import BANDWIDTH, IDLE, LOADED, SATURATED, Measurement
 from fencepost.evidence.row import PUBLISHED
 from fencepost.traffic import Machine
-
-# Nearer to its highest rate, a curve's latency is how many requests the threads keep under way over
-# that rate (Little's law): it says nothing of the machine that the rate does not.
-SATURATED = 0.95
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _TRAFFIC = re.compile(r"Using (?:(Read-only)|(\d+):(\d+) Reads-Writes) traffic type")
@@ -53,10 +50,14 @@ class _Reader:
         reads, writes = asked.mix
         parts = [asked.memory or ""]
         parts += [f"{reads}:{writes}"] if asked.metric != IDLE else []
-        parts += [f"{asked.rate_gb_per_s:g} GB/s"] if asked.rate_gb_per_s else []
+        rate = asked.rate_gb_per_s
+        parts += [f"{rate:g} GB/s"] if rate is not None else []
         condition = ", ".join(parts)
-        if not value:
-            raise InputError(f"{self.name}: {asked.metric} of {condition} is 0")
+        for number in (value, *([] if rate is None else [rate])):
+            if not 0 < number < math.inf:
+                raise InputError(
+                    f"{self.name}: {asked.metric} of {condition}: {number:g} is no figure"
+                )
         if any(
             (target.measurement.metric, target.condition) == (asked.metric, condition)
             for target in self.targets

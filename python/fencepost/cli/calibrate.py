@@ -110,6 +110,11 @@ def calibrate_command(
         raise InputError(f"--node {nodes[0]}: {to} is a CSV file, whose rows name their memory")
     else:
         targets = data.from_csv(written, str(to))
+        notes += [
+            f"{to}: {row.condition}: so near to the bandwidth, a latency says how many requests "
+            "were under way"
+            for row in data.saturated(targets)
+        ]
     plan = Plan.checked(
         machine,
         free or [],
