@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -77,6 +78,25 @@ def test_a_heap_on_an_expander_pays_what_latency_measures_there(
     near = placed(fencepost, tmp_path, chase, "--place", "heap=dram0")
     assert near[expander]["accesses"] == 0
     assert near["dram0"]["read_latency_ns"] < nodes[expander]["read_latency_ns"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes"),
+    [("spr-cxl", ["dram0", "dram1", "expander0"]), ("clx-ddr4", ["dram0", "dram1"])],
+)
+def test_the_other_socket_is_further_away_and_the_expander_furthest(
+    fencepost: Fencepost, tmp_path: Path, record: Path, machine: str, nodes: list[str]
+) -> None:
+    latencies = []
+    for node in nodes:
+        place = ["--threads", "0", "--place", f"all={node}", "--json", "r.json"]
+        fencepost("run", machine, record, *place, check=True)
+        [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+        [used] = [got for got in run["placement"] if got["node"] == node]
+        assert used["pages"] >= 2048
+        latencies.append(used["read_latency_ns"])
+    assert latencies == sorted(latencies)
+    assert all(far > 1.2 * near for near, far in itertools.pairwise(latencies))
 
 
 @pytest.mark.parametrize(
