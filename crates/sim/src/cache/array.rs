@@ -1,5 +1,7 @@
 //! The set-associative array of one cache: which lines it holds, in which state, in which version.
 
+use std::num::NonZeroU64;
+
 use super::lru::Lru;
 use crate::line::{LineAddress, Version};
 
@@ -69,6 +71,9 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct CacheArray {
     set_mask: u64,
+    /// How many sets there are, if they are no power of two: what real caches choose a slice for by a hash is then the
+    /// remainder, which spreads lines as evenly.
+    uneven_sets: Option<NonZeroU64>,
     ways: usize,
     tags: Box<[u64]>,
     /// The way of each set that was used last: most lookups find it there again.
@@ -81,13 +86,14 @@ impl CacheArray {
     /// An empty array.
     ///
     /// # Panics
-    /// If the number of sets is not a power of two; the configuration is checked for that.
+    /// If ways do not divide the lines into sets; the configuration is checked for that.
     pub fn new(size_bytes: u64, ways: usize) -> CacheArray {
         let lines = (size_bytes / crate::line::LINE_BYTES) as usize;
         let sets = lines / ways;
-        assert!(sets.is_power_of_two() && sets * ways == lines, "{lines} lines do not make a power of two of sets");
+        assert!(sets > 0 && sets * ways == lines, "{lines} lines do not make sets of {ways}");
         CacheArray {
             set_mask: sets as u64 - 1,
+            uneven_sets: NonZeroU64::new(sets as u64).filter(|sets| !sets.is_power_of_two()),
             ways,
             tags: vec![EMPTY; lines].into(),
             recent: vec![0; sets].into(),
@@ -215,7 +221,10 @@ impl CacheArray {
 
     #[inline]
     fn set_of(&self, line: LineAddress) -> usize {
-        (line.0 & self.set_mask) as usize
+        match self.uneven_sets {
+            None => (line.0 & self.set_mask) as usize,
+            Some(sets) => (line.0 % sets) as usize,
+        }
     }
 
     #[inline]
@@ -248,6 +257,14 @@ mod tests {
             assert!(array.find_and_touch(LineAddress(used)).is_some());
         }
         assert_eq!(array.place_for(LineAddress(WAYS)).victim, Some(LineAddress(2)));
+    }
+
+    #[test]
+    fn sets_need_not_be_a_power_of_two() {
+        let mut array = CacheArray::new(3 * 2 * 64, 2);
+        (0..6).for_each(|number| _ = array.insert(LineAddress(number), Line::default()));
+        assert!((0..6).all(|number| array.find(LineAddress(number)).is_some()), "three sets of two");
+        assert_eq!(array.place_for(LineAddress(7)).victim, Some(LineAddress(1)));
     }
 
     #[test]

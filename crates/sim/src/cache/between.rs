@@ -5,6 +5,7 @@
 
 use super::hierarchy::Request;
 use super::mshr::{MshrFile, Room};
+use crate::line::LineAddress;
 
 /// A request that found no register.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,16 @@ impl MshrsBetween {
         };
         file.allocate(request.line, ());
         Some(start)
+    }
+
+    /// Whether `line` is missing in that level of a core already.
+    pub fn is_missing(&mut self, level: usize, core: usize, line: LineAddress) -> bool {
+        self.levels.get_mut(level).is_some_and(|files| files[core].find(line).is_some())
+    }
+
+    /// Whether a private level has a register for a core at `cycle`; where it is the last one, others are kept there.
+    pub fn room(&mut self, level: usize, core: usize, cycle: u64) -> Room {
+        self.levels.get_mut(level).map_or(Room::Now, |files| files[core].room(cycle))
     }
 
     /// The line of `request` is on its way up, and there at `ready`: its registers are free from then on.

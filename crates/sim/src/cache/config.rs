@@ -45,25 +45,33 @@ pub struct CacheConfig {
     /// One for all cores of a host; false: one for each core. First levels are always private.
     #[garde(skip)]
     pub shared: bool,
-    /// Whether everything in the levels above is here too. (The coherence directory lies in the lowest level, which
-    /// must be inclusive.)
+    /// Whether everything in the levels above is here too. The coherence directory lies in the last level; one that is
+    /// not inclusive needs a `snoop_filter` for that, and has the lines that no core has any more.
     #[garde(skip)]
     pub inclusive: bool,
-    /// What is fetched before it is asked for; only l1d can prefetch.
+    /// What a last level has that is not inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(dive)]
+    pub snoop_filter: Option<SnoopFilterConfig>,
+    /// What is fetched before it is asked for; only l1d can prefetch, and levels between it and the last that are
+    /// private to a core. l1d learns from the loads and stores of its core, and the others from what l1d misses or
+    /// prefetches. All stay within a page.
     #[garde(skip)]
     pub prefetcher: PrefetcherKind,
-    /// Load and store instructions that a stride prefetcher keeps track of.
+    /// What a prefetcher keeps track of at a time: of `stride` load and store instructions (below l1d, which alone
+    /// knows them, pages), of `stream` pages.
     #[serde(default = "default_prefetch_entries")]
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub prefetch_entries: u16,
-    /// How many addresses a stride prefetcher fetches at an access, one behind the other, each a stride (of at least a
-    /// line) further.
+    /// How many addresses a prefetcher fetches at an access, one behind the other, each a line (of `stride`: a stride
+    /// of at least a line) further; of `stream` at most, until it is as far ahead as it may be.
     #[serde(default = "default_prefetch_degree")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_degree: u8,
-    /// How many strides ahead of the access the first of them is: 1 is the next one.
+    /// How many lines (of `stride`: strides) ahead of the access the first of them is: 1 is the next one. Of `stream`
+    /// how many lines it may be ahead.
     #[serde(default = "default_prefetch_distance")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
@@ -82,6 +90,21 @@ fn default_prefetch_distance() -> u8 {
     1
 }
 
+/// The directory of a last level that is not inclusive: the lines that cores have. One that has to leave it leaves the
+/// cores too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct SnoopFilterConfig {
+    /// Lines; with a few of them no core could keep its code, data and page tables long enough to use them.
+    #[garde(range(min = 16, max = 16_777_216))]
+    #[schemars(range(min = 16, max = 16_777_216))]
+    pub entries: u32,
+    /// Ways of a set.
+    #[garde(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
+    pub ways: u16,
+}
+
 /// Which prefetcher a cache has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +113,10 @@ pub enum PrefetcherKind {
     None,
     /// By instruction address and stride.
     Stride,
+    /// The lines behind each access.
+    NextLine,
+    /// By page: runs ahead in the direction in which its lines are accessed.
+    Stream,
 }
 
 /// The point of coherence, as far as power failures are concerned.

@@ -3,18 +3,21 @@
 //! A request is resolved in one step at the time it reaches the first cache behind the first levels: lookups, snoops
 //! and changes of state happen at once, and what they cost is added to the time at which the line will be there. A core
 //! computes ahead, so the newest version of a line may be one that is stored only in a cycle to come: an access that
-//! takes it starts from that cycle. Only what leaves the last level is a message. The last level is inclusive and holds
-//! the directory: which cores may have a copy, and whether one may have it exclusively (MESI). Where a host has several
-//! sockets, each has a hierarchy; their home agents (`home_agent`) say what the last level may do with a line.
+//! takes it starts from that cycle. Only what leaves the last level is a message. The last level holds the directory:
+//! which cores may have a copy, and whether one may have it exclusively (MESI). It is inclusive or, with a snoop filter
+//! for a directory, has what no core has (`exclusive`). Where a host has several sockets, each has a hierarchy; their
+//! home agents (`home_agent`) say what the last level may do with a line.
 //!
 //! Here is the way of a request down the levels. It goes on in `reads` and `writes`, which talk to memory; what it does
 //! to the caches is in `coherence`, what others ask in `snoops`; accesses without time are in `functional`.
 
 mod coherence;
+mod exclusive;
 mod functional;
 mod global_flush;
 mod levels;
 mod logs;
+mod prefetching;
 mod reads;
 mod request;
 mod snoops;
@@ -23,7 +26,9 @@ mod writes;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
+use exclusive::Exclusive;
 use levels::{PrivateLevel, SharedLevel};
+use prefetching::Worthwhile;
 use reads::BlockedRead;
 pub use request::{Acknowledged, Departure, Outcome, Request, Requester, Served, Side, Want};
 use writes::{BlockedWrite, PendingWrite, WriteAround};
@@ -35,6 +40,7 @@ use super::mshr::MshrFile;
 use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
 use crate::cache::persist_sites::PersistSites;
+use crate::cache::prefetcher::Prefetcher;
 use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::message::Message;
 use crate::sparse_table::SparseTable;
@@ -54,7 +60,7 @@ pub struct HierarchyConfig {
     pub l1i: CacheConfig,
     /// First-level data cache.
     pub l1d: CacheConfig,
-    /// The levels below, nearest first; the last one is shared and inclusive.
+    /// The levels below, nearest first; the last one is shared, and is inclusive or has a snoop filter.
     pub levels: Vec<(String, CacheConfig)>,
     /// Cycles from the last level to the memory bus, the point of coherence, and back.
     pub bus_round_trip: u64,
@@ -78,7 +84,10 @@ pub struct Hierarchy {
     /// First-level instruction caches, one a core.
     pub l1i: Vec<CacheArray>,
     private: Vec<PrivateLevel>,
+    /// Of a last level that is not inclusive, this is the snoop filter.
     shared: Vec<SharedLevel>,
+    /// Where the last level is not inclusive.
+    exclusive: Option<Box<Exclusive>>,
     between: MshrsBetween,
     /// Cycles from a fill of the first-level data cache, and of the instruction cache, to the core.
     data_response: u64,
@@ -92,6 +101,8 @@ pub struct Hierarchy {
     is_one_of_several: bool,
     cleaned: Option<State>,
     mshrs: MshrFile<Request>,
+    /// What prefetchers have found and is not fetched yet.
+    worthwhile: Vec<Worthwhile>,
     blocked: VecDeque<BlockedRead>,
     blocked_writes: VecDeque<BlockedWrite>,
     writes_behind_reads: Vec<WriteAround>,
@@ -136,13 +147,15 @@ impl Hierarchy {
             response: u64::from(level.response_cycles),
             is_inclusive: level.inclusive,
             arrays: arrays(level),
+            prefetchers: (0..config.cores).map(|_| Prefetcher::of(level)).collect(),
             stats: LevelStats::default(),
         });
+        let (exclusive, mut directory) = Exclusive::of(config, array).unzip();
         let shared = config.levels[first_shared..].iter().map(|(_, level)| SharedLevel {
             latency: u64::from(level.latency_cycles),
             response: u64::from(level.response_cycles),
             is_inclusive: level.inclusive,
-            array: array(level),
+            array: directory.take().filter(|_| !level.inclusive).unwrap_or_else(|| array(level)),
             stats: LevelStats::default(),
         });
         let between = above.iter().map(|(_, level)| (if level.shared { 1 } else { config.cores }, level.mshrs));
@@ -155,6 +168,7 @@ impl Hierarchy {
             l1i: arrays(&config.l1i),
             private: private.collect(),
             shared: shared.collect(),
+            exclusive: exclusive.map(Box::new),
             level_names: config.levels.iter().map(|(name, _)| name.clone()).collect(),
             snoop: u64::from(last.snoop_cycles),
             write_buffers: usize::from(last.write_buffers),
@@ -164,6 +178,7 @@ impl Hierarchy {
             is_one_of_several: config.is_one_of_several,
             cleaned: config.cleaned,
             mshrs: MshrFile::new(usize::from(last.mshrs)),
+            worthwhile: Vec::new(),
             blocked: VecDeque::new(),
             blocked_writes: VecDeque::new(),
             writes_behind_reads: Vec::new(),
@@ -186,7 +201,9 @@ impl Hierarchy {
 
     /// Serves a request that missed the first level at cycle `now`, or asks memory.
     pub fn request(&mut self, request: Request, now: u64) -> Outcome {
-        self.descend(request, 0, true, now)
+        let outcome = self.descend(request, 0, true, now);
+        self.prefetch();
+        outcome
     }
 
     /// Takes a request down from the level `from`; one that is not new has looked into that level before, and been
@@ -201,9 +218,11 @@ impl Hierarchy {
             let hit = self.look_into(level, &request, cycle);
             if is_first_look {
                 self.level_stats(level).count(hit.is_some());
+                self.train(level, &request, cycle);
             }
             if let Some((ready, version)) = hit {
                 self.between.release(&request, ready);
+                self.write_left(now);
                 return Outcome::Ready(ready, version);
             }
             let Some(start) = self.between.claim(level, &request, cycle) else {
@@ -271,6 +290,9 @@ impl Hierarchy {
         for level in &mut self.shared {
             level.array.clear();
         }
+        if let Some(exclusive) = &mut self.exclusive {
+            exclusive.clear();
+        }
         self.mshrs.clear();
         self.between.clear();
         self.blocked.clear();
@@ -290,7 +312,8 @@ impl Hierarchy {
     /// this one.
     pub fn newest_version(&self, line: LineAddress) -> Version {
         let private = self.private.iter().flat_map(|level| &level.arrays);
-        let shared = self.shared.iter().map(|level| &level.array);
+        let shared =
+            self.shared.iter().map(|level| &level.array).chain(self.exclusive.as_ref().map(|last| &last.array));
         let cached = self.l1d.iter().chain(private).chain(shared).filter_map(|array| array.get(line));
         cached.map(|copy| copy.version).fold(self.written.get(line.0), Version::max)
     }
@@ -319,6 +342,9 @@ impl Hierarchy {
         for (index, level) in self.shared.iter().enumerate() {
             add(&level.array, None, (false, false, index + 1 == self.shared.len()));
         }
+        if let Some(exclusive) = &self.exclusive {
+            add(&exclusive.array, None, (false, false, true));
+        }
         copies
     }
 
@@ -331,8 +357,10 @@ impl Hierarchy {
     pub fn stats(&self) -> Vec<(String, StatsNode)> {
         let levels = self.private.iter().map(|level| &level.stats).chain(self.shared.iter().map(|level| &level.stats));
         let last = self.level_names.len() - 1;
-        let levels = levels.enumerate().map(|(index, level)| level.stats(index == last));
+        let prefetches = |index: usize| self.private.get(index).is_some_and(|level| level.prefetchers.is_some());
+        let levels = levels.enumerate().map(|(index, level)| level.stats(index == last, prefetches(index)));
         let mut nodes: Vec<_> = self.level_names.iter().cloned().zip(levels).collect();
+        nodes.extend(self.exclusive.as_ref().map(|last| ("snoop_filter".into(), last.stats())));
         nodes.push(("memory_border".into(), self.stats.stats()));
         nodes
     }

@@ -15,6 +15,10 @@ pub struct LevelStats {
     pub misses: u64,
     /// Requests that found no MSHR (levels above the last; the last level's are counted at the border to memory).
     pub mshr_full: u64,
+    /// Lines that the level has fetched ahead (private levels).
+    pub prefetches: u64,
+    /// Lines that it has not, because no MSHR was free.
+    pub dropped_prefetches: u64,
 }
 
 impl LevelStats {
@@ -24,10 +28,14 @@ impl LevelStats {
     }
 
     /// As a tree.
-    pub fn stats(&self, is_last: bool) -> StatsNode {
+    pub fn stats(&self, is_last: bool, prefetches: bool) -> StatsNode {
         let mut nodes = vec![("hits", StatsNode::Counter(self.hits)), ("misses", StatsNode::Counter(self.misses))];
         if !is_last {
             nodes.push(("mshr_full", StatsNode::Counter(self.mshr_full)));
+        }
+        if prefetches {
+            nodes.push(("prefetches", StatsNode::Counter(self.prefetches)));
+            nodes.push(("dropped_prefetches", StatsNode::Counter(self.dropped_prefetches)));
         }
         StatsNode::group(nodes)
     }

@@ -54,17 +54,23 @@ pub(super) fn check_caches(
         );
     }
     let mut expected = 2;
-    for (level, config) in cache.iter().filter(|(level, _)| *level != "l1d") {
-        if config.prefetcher != PrefetcherKind::None {
+    let last = cache.keys().rfind(|level| level_number(level).is_some_and(|number| number > 1));
+    for (level, config) in cache {
+        let may_prefetch = level != "l1i" && !config.shared && Some(level) != last;
+        if !may_prefetch && config.prefetcher != PrefetcherKind::None {
             let origin = machine.origin_of(&["cache", level, "prefetcher"]);
-            faults.add(origin, format!("cache.{level}.prefetcher"), "\"stride\" cannot be: only l1d can prefetch");
+            let message =
+                "only \"none\" can be: l1d can prefetch, and levels between it and the last that are private to a core";
+            faults.add(origin, format!("cache.{level}.prefetcher"), message);
         }
     }
     for (level, config) in cache {
         let key = format!("cache.{level}");
         let origin = machine.origin_of(&["cache", level]);
         let lines = u64::from(config.size_kib) * KIB / LINE_BYTES;
-        if let Some(message) = unfit_sets(lines, u64::from(config.ways), "lines") {
+        // What all cores share has slices, which a hash chooses.
+        let unfit = if config.shared { unfit_division } else { unfit_sets };
+        if let Some(message) = unfit(lines, u64::from(config.ways), "lines") {
             fault_at_uppermost(machine, &["cache", level], ["ways", "size_kib"], message, faults);
         }
         match level_number(level) {
@@ -106,18 +112,44 @@ fn check_sharing(
         above = Some((level, config));
     }
     let Some((last, config)) = above else { return };
-    if !config.inclusive {
-        let origin = machine.origin_of(&["cache", last, "inclusive"]);
-        let message =
-            "false cannot be: the coherence directory lies in the last level, which must hold what all others hold";
-        faults.add(origin, format!("cache.{last}.inclusive"), message);
-    }
+    check_snoop_filters(machine, cache, last, faults);
     if !config.shared && core.is_some_and(|core| core.count > 1) {
         let origin = machine.origin_of(&["cache", last, "shared"]);
         let message =
             "false cannot be: with several cores (core.count) the last level is shared, since coherence is kept there";
         faults.add(origin, format!("cache.{last}.shared"), message);
     }
+}
+
+/// The directory lies in a last level that is inclusive, or in its snoop filter.
+fn check_snoop_filters(machine: &Node, cache: &BTreeMap<String, CacheConfig>, last: &str, faults: &mut Faults) {
+    for (level, CacheConfig { snoop_filter, inclusive, .. }) in cache {
+        let Some(filter) = snoop_filter else { continue };
+        let path = ["cache", level, "snoop_filter"];
+        let (entries, ways) = (u64::from(filter.entries), u64::from(filter.ways));
+        if let Some(message) = unfit_division(entries, ways, "lines") {
+            fault_at_uppermost(machine, &path, ["ways", "entries"], message, faults);
+        }
+        if level != last || *inclusive {
+            let message = "only a last level that is not inclusive has a snoop filter";
+            faults.add(machine.origin_of(&path), format!("cache.{level}.snoop_filter"), message);
+        }
+    }
+    let CacheConfig { inclusive, snoop_filter, shared, .. } = &cache[last];
+    if *inclusive {
+        return;
+    }
+    let is_above = |level: &str| level_number(level).is_some_and(|number| number > 1) && level != last;
+    let mut above = cache.iter().filter(|(level, _)| is_above(level)).peekable();
+    let is_below_private = above.peek().is_some() && above.all(|(_, config)| !config.shared);
+    let message = if !shared || !is_below_private {
+        "false cannot be: it would hold what leaves the level above, for which it is shared and all levels above are private"
+    } else if snoop_filter.is_none() {
+        "false cannot be without a snoop_filter: the coherence directory lies in the last level"
+    } else {
+        return;
+    };
+    faults.add(machine.origin_of(&["cache", last, "inclusive"]), format!("cache.{last}.inclusive"), message);
 }
 
 /// 1 for `l1i` and `l1d`, n for `l` and the digit n.
@@ -153,10 +185,15 @@ fn fault_at_uppermost(machine: &Node, table: &[&str], keys: [&str; 2], message: 
     faults.add(origins[uppermost], join(&path, keys[uppermost]), message);
 }
 
+/// Why `entries` make no sets of `ways`.
+fn unfit_division(entries: u64, ways: u64, unit: &str) -> Option<String> {
+    (!entries.is_multiple_of(ways)).then(|| format!("{entries} {unit} cannot be divided into sets of {ways}"))
+}
+
 /// Why `entries` in sets of `ways` make no cache: address bits choose the set.
 fn unfit_sets(entries: u64, ways: u64, unit: &str) -> Option<String> {
-    if !entries.is_multiple_of(ways) {
-        return Some(format!("{entries} {unit} cannot be divided into sets of {ways}"));
+    if let Some(message) = unfit_division(entries, ways, unit) {
+        return Some(message);
     }
     let sets = entries / ways;
     (!sets.is_power_of_two()).then(|| format!("{entries} {unit} in sets of {ways} are {sets} sets, not a power of two"))

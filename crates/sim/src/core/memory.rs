@@ -202,6 +202,7 @@ impl Core {
                 }
             }
             Side::Walker => self.walk_done(line, served.ready, env),
+            Side::Level(_) => unreachable!("no core is told what a level has fetched for itself"),
             Side::Data => {
                 let mut stores_wait = false;
                 for waiter in self.mshrs.resolve(line, served.ready) {

@@ -17,7 +17,7 @@ use super::warm::Warming;
 use super::watched::Watched;
 use crate::cache::config::CacheConfig;
 use crate::cache::mshr::MshrFile;
-use crate::cache::prefetcher::StridePrefetcher;
+use crate::cache::prefetcher::Prefetcher;
 use crate::isa::micro_op::Operation;
 use crate::record::RecordError;
 use crate::stats::StatsNode;
@@ -58,7 +58,7 @@ pub struct Core {
     pub(super) combining: WriteCombining,
     pub(super) effects: Effects,
     pub(super) mshrs: MshrFile<Waiter>,
-    pub(super) prefetcher: Option<StridePrefetcher>,
+    pub(super) prefetcher: Option<Prefetcher>,
     pub(super) tlb: Tlb,
     /// The next dispatch.
     pub(super) next_dispatch: Slot,
@@ -112,7 +112,7 @@ impl Core {
             combining: WriteCombining::new(config),
             effects: Effects::default(),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
-            prefetcher: StridePrefetcher::of(l1d),
+            prefetcher: Prefetcher::of(l1d),
             tlb: Tlb::new(tlb),
             next_dispatch: Slot::default(),
             last_commit: Slot::default(),

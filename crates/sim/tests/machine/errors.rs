@@ -146,8 +146,8 @@ fn impossible_combinations_are_refused() {
     let cases = [
         ("[cache.l2]\nways = 7", "mine.toml:4: cache.l2.ways: 4096 lines cannot be divided into sets of 7"),
         (
-            "[cache.l2]\nsize_kib = 384",
-            "mine.toml:4: cache.l2.size_kib: 6144 lines in sets of 8 are 768 sets, not a power of two",
+            "[cache.l1d]\nsize_kib = 24",
+            "mine.toml:4: cache.l1d.size_kib: 384 lines in sets of 8 are 48 sets, not a power of two",
         ),
         ("[tlb]\nentries = 62", "mine.toml:4: tlb.entries: 62 entries cannot be divided into sets of 4"),
         (
@@ -156,7 +156,7 @@ fn impossible_combinations_are_refused() {
         ),
         (
             "[cache.l2]\ninclusive = false",
-            "mine.toml:4: cache.l2.inclusive: false cannot be: the coherence directory lies in the last level, which must hold what all others hold",
+            "mine.toml:4: cache.l2.inclusive: false cannot be: it would hold what leaves the level above, for which it is shared and all levels above are private",
         ),
         (
             "[cache.l2]\nshared = false",
@@ -219,6 +219,33 @@ fn cache_levels_follow_each_other() {
              is kept there"
         )
     );
+}
+
+#[test]
+fn a_last_level_is_inclusive_or_has_a_snoop_filter() {
+    let private = "[cache.l2]\nshared = false\n\n";
+    let last = |keys: &str| level_like_l2("l3").replace("inclusive = true", keys);
+    let with_filter = |entries: u32| {
+        format!("{}\n[cache.l3.snoop_filter]\nentries = {entries}\nways = 12\n{private}", last("inclusive = false"))
+    };
+    assert!(changed(&with_filter(12 * 5)).is_ok(), "sets of what all share need not be a power of two");
+    assert!(errors(&with_filter(100)).ends_with("100 lines cannot be divided into sets of 12"));
+    let without = errors(&format!("{}\n{private}", last("inclusive = false")));
+    assert!(
+        without.ends_with("false cannot be without a snoop_filter: the coherence directory lies in the last level")
+    );
+    let inclusive = with_filter(120).replace("inclusive = false", "inclusive = true");
+    assert!(errors(&inclusive).ends_with("only a last level that is not inclusive has a snoop filter"));
+}
+
+#[test]
+fn only_first_level_data_caches_and_private_levels_above_the_last_prefetch() {
+    for (level, may) in [("l1i", false), ("l1d", true), ("l2", false)] {
+        let text = format!("[cache.{level}]\nprefetcher = \"stream\"\n");
+        assert_eq!(changed(&text).is_ok(), may, "{level}");
+    }
+    let private = level_like_l2("l3") + "\n[cache.l2]\nshared = false\nprefetcher = \"next_line\"\n";
+    assert!(changed(&private).is_ok());
 }
 
 #[test]

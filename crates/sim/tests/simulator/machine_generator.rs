@@ -139,7 +139,7 @@ fn vary_caches(caches: &mut Json, cores: u64, turns: u64, random: &mut Random) {
     let levels = random.pick(&["l2", "l2", "l2", "l3", "l3", "l4"]);
     // One core has nobody to share with.
     let needs_shared = cores > 1 || !random.once_in(4);
-    let mut are_shared = false;
+    let (mut are_shared, mut is_upper_shared) = (false, false);
     let mut made = Map::new();
     for name in ["l1i", "l1d", "l2", "l3", "l4"] {
         let mut level = template.clone();
@@ -147,12 +147,20 @@ fn vary_caches(caches: &mut Json, cores: u64, turns: u64, random: &mut Random) {
         let is_first = name.starts_with("l1");
         are_shared |= needs_shared && !is_first && (name == levels || random.once_in(3));
         level["shared"] = json!(!is_first && are_shared);
-        if name != "l1d" {
+        if name == "l1i" || name == levels || level["shared"] == true {
             level["prefetcher"] = json!("none");
         }
         if name == levels {
-            level["inclusive"] = json!(true);
+            // What is not inclusive lies below levels that are private to a core.
+            let is_below_private = name != "l2" && level["shared"] == true && !is_upper_shared;
+            level["inclusive"] = json!(!is_below_private || random.once_in(2));
+            if level["inclusive"] == false {
+                let ways = random.pick(&[1, 2, 3, 8]);
+                let sets = random.pick(&[1, 2, 3, 16, 100]).max(16_u64.div_ceil(ways));
+                level["snoop_filter"] = json!({"entries": ways * sets, "ways": ways});
+            }
         }
+        is_upper_shared |= level["shared"] == true;
         // 1 KiB is the least that a level can have: 16 lines.
         let size_kib = if is_first { random.pick(&[1, 1, 2, 4]) } else { random.pick(&[1, 1, 2, 4, 16, 64]) };
         level["size_kib"] = json!(size_kib);

@@ -27,6 +27,15 @@ impl Hierarchy {
         request.want == Want::Read || self.shared[self.shared.len() - 1].array.line(in_last).state != State::Shared
     }
 
+    /// Where the line of `request` lies in the directory, if it is here and this socket may do with it what that wants.
+    #[inline]
+    pub(super) fn find_sufficient(&mut self, request: &Request) -> Option<usize> {
+        if self.exclusive.is_some() && request.want == Want::Own && self.held(request.line)?.state == State::Shared {
+            return None;
+        }
+        self.find_held_and_touch(request.line).filter(|&in_last| self.suffices(request, in_last))
+    }
+
     /// Makes `request`, which is at `level` at `cycle`, legal in the directory, where its line lies at `in_last`, and
     /// brings the newest data into that shared level; gives the cycle at which both is done.
     pub(super) fn grant(&mut self, request: &Request, level: usize, in_last: usize, cycle: u64) -> u64 {
@@ -34,7 +43,7 @@ impl Hierarchy {
         let own = 1u64 << request.core;
         let entry = *self.shared[last].array.line(in_last);
         let others = entry.sharers & !own;
-        let mut snoop = 0;
+        let mut snoop = if self.forwards(own, entry.sharers) { self.snoop } else { 0 };
         if others != 0 && (request.want == Want::Own || entry.is_owned) {
             snoop = self.snoop;
             self.stats.snoops += 1;
@@ -116,11 +125,15 @@ impl Hierarchy {
     pub(super) fn fill_private(&mut self, request: &Request, state: State, version: Version, below: usize, ready: u64) {
         let core = request.core;
         let content = Line { state, version, ready, ..Line::default() };
-        for level in (0..below).rev() {
+        let above = match request.side {
+            Side::Level(level) => usize::from(level),
+            _ => 0,
+        };
+        for level in (above..below).rev() {
             self.insert_private(level, core, request.line, content);
         }
         match request.side {
-            Side::Walker => {}
+            Side::Walker | Side::Level(_) => {}
             Side::Instruction => {
                 let array = &mut self.l1i[core];
                 if array.find(request.line).is_none() {
@@ -129,6 +142,9 @@ impl Hierarchy {
                         array.remove_at(place.index);
                     }
                     array.insert_at(place.index, request.line, content);
+                    if let Some(victim) = place.victim {
+                        self.given_up(core, victim);
+                    }
                 }
             }
             Side::Data => self.insert_first_level(core, request.line, content),
@@ -149,6 +165,7 @@ impl Hierarchy {
                 self.stats.first_level_write_backs += 1;
                 self.store_below(0, core, victim, old.version, old.settled());
             }
+            self.given_up(core, victim);
         }
         self.l1d[core].insert_at(place.index, line, content);
     }
@@ -176,6 +193,7 @@ impl Hierarchy {
             if old.state == State::Modified {
                 self.store_below(level + 1, core, victim, old.version, old.settled());
             }
+            self.given_up(core, victim);
         }
         self.private[level].arrays[core].insert_at(place.index, line, content);
     }
@@ -201,8 +219,10 @@ impl Hierarchy {
         keep: bool,
     ) -> (Option<(Version, u64)>, bool) {
         let last = self.shared.len() - 1;
-        let index = self.shared[last].array.find(line);
-        index.map_or((None, false), |index| self.collect_at(index, line, by, keep))
+        match self.shared[last].array.find(line) {
+            Some(index) => self.collect_at(index, line, by, keep),
+            None => (self.collect_from_last(line, keep), false),
+        }
     }
 
     /// The same for the line at `index` of the last level.
@@ -282,6 +302,9 @@ impl Hierarchy {
         version: Version,
         now: u64,
     ) -> (usize, Option<Victim>) {
+        if self.exclusive.is_some() {
+            return (self.enter_directory(line, Line::new(state, version, now)), None);
+        }
         let last = self.shared.len() - 1;
         let place = self.shared[last].array.place_for(line);
         let victim = place.victim.and_then(|victim| self.evict(place.index, victim));

@@ -15,7 +15,7 @@ impl Hierarchy {
         let first_level = match request.side {
             Side::Data => &mut self.l1d[request.core],
             Side::Instruction => &mut self.l1i[request.core],
-            Side::Walker => return self.miss_functionally(request),
+            Side::Walker | Side::Level(_) => return self.miss_functionally(request),
         };
         if let Some(index) = first_level.find_and_touch(request.line) {
             if request.want == Want::Read {
@@ -34,25 +34,40 @@ impl Hierarchy {
     /// An access that its first level cannot serve.
     #[inline(never)]
     fn miss_functionally(&mut self, request: Request) {
+        self.fetch_functionally(&request, 0);
+        if request.want == Want::Own {
+            let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
+            line.state = State::Modified;
+            line.version.0 += 1;
+        }
+        if !self.worthwhile.is_empty() {
+            self.prefetch_functionally();
+        }
+    }
+
+    /// Brings a line from the level `from` or below.
+    pub(super) fn fetch_functionally(&mut self, request: &Request, from: usize) {
         let mut is_private = false;
-        for level in 0..self.private.len() {
-            is_private = self.look_into_private(level, &request, 0).is_some();
+        for level in from..self.private.len() {
+            is_private = self.look_into_private(level, request, 0).is_some();
             self.private[level].stats.count(is_private);
+            self.train(level, request, 0);
             if is_private {
                 break;
             }
         }
         if !is_private {
             let last = self.shared.len() - 1;
-            let mut levels = (0..=last).zip(&mut self.shared);
-            let hit = levels.find_map(|(level, shared)| Some((level, shared.array.find_and_touch(request.line)?)));
+            let mut above = (0..last).zip(&mut self.shared);
+            let hit = above.find_map(|(level, shared)| Some((level, shared.array.find_and_touch(request.line)?)));
+            let hit = hit.or_else(|| Some((last, self.find_held_and_touch(request.line)?)));
             let (level, in_last) = match hit {
                 Some((level, index)) if level == last => (last, index),
                 Some((level, _)) => (level, self.in_last(request.line)),
                 None => {
                     let version = self.written.get(request.line.0);
                     self.stats.llc_misses += 1;
-                    self.stats.functional.count_read(&request);
+                    self.stats.functional.count_read(request);
                     let (in_last, victim) = self.fill_shared(request.line, State::Exclusive, version, 0);
                     if let Some(Victim { line, version, stored }) = victim {
                         self.write_functionally(line, version, Cause::Writeback, stored);
@@ -60,14 +75,10 @@ impl Hierarchy {
                     (last, in_last)
                 }
             };
-            self.grant(&request, level, in_last, 0);
-            self.fill_first_level(&request, in_last, 0);
+            self.grant(request, level, in_last, 0);
+            self.fill_first_level(request, in_last, 0);
         }
-        if request.want == Want::Own {
-            let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
-            line.state = State::Modified;
-            line.version.0 += 1;
-        }
+        self.write_left_functionally();
     }
 
     /// Flushes a line at once and without time.
@@ -95,8 +106,7 @@ impl Hierarchy {
 
     /// Whether this socket may do that with `line`; there are several.
     pub fn may(&self, want: Want, line: LineAddress) -> bool {
-        let last = &self.shared[self.shared.len() - 1].array;
-        last.get(line).is_some_and(|entry| want == Want::Read || entry.state != State::Shared)
+        self.held(line).is_some_and(|entry| want == Want::Read || entry.state != State::Shared)
     }
 
     /// Shares a line with another socket, or gives it up: gives the version that was dirty here, which is written.
@@ -117,14 +127,15 @@ impl Hierarchy {
         self.stats.llc_misses += 1;
         self.stats.functional.count_read(request);
         let last = self.shared.len() - 1;
-        if let Some(entry) = self.shared[last].array.get_mut(request.line) {
-            entry.state = state;
-            return;
+        if let Some(in_last) = self.find_held(request.line) {
+            self.shared[last].array.line_mut(in_last).state = state;
+            return self.write_left_functionally();
         }
         let (_, victim) = self.fill_shared(request.line, state, version, 0);
         if let Some(Victim { line, version, stored }) = victim {
             self.write_functionally(line, version, Cause::Writeback, stored);
         }
+        self.write_left_functionally();
     }
 
     /// Memory has what leaves in `cycle` while warming up at once; for PM it is told before timing starts.

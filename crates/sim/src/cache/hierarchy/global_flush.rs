@@ -6,7 +6,6 @@
 //! with all others, and no core is told of anything any more.
 
 use super::Hierarchy;
-use super::levels::SharedLevel;
 use super::writes::{BlockedWrite, Way, WriteAround};
 use crate::address_map::is_pm;
 use crate::cache::array::State;
@@ -25,17 +24,22 @@ pub(super) struct GlobalFlush {
 impl Hierarchy {
     /// Dirty lines of PM in all caches, each once, with their newest versions.
     pub fn dirty_pm(&self) -> impl Iterator<Item = (LineAddress, Version)> {
-        let last = self.shared.len() - 1;
-        let lines = self.shared[last].array.iter().map(|(line, _)| line).filter(|line| is_pm(*line));
         let newest = move |line| {
             let above = (0..self.l1d.len()).filter_map(move |core| self.newest_modified(core, line));
-            let modified = move |level: &SharedLevel| {
-                level.array.get(line).filter(|copy| copy.state == State::Modified).map(|copy| copy.version)
-            };
-            let newest = above.map(|(version, _)| version).chain(self.shared.iter().filter_map(modified)).max();
+            let exclusive = self.exclusive.as_ref().map(|last| &last.array);
+            let shared = self.shared.iter().map(|level| &level.array).chain(exclusive);
+            let modified = shared.filter_map(|array| array.get(line)).filter(|copy| copy.state == State::Modified);
+            let newest = above.map(|(version, _)| version).chain(modified.map(|copy| copy.version)).max();
             newest.map(|version| (line, version))
         };
-        lines.filter_map(newest)
+        self.held_pm().filter_map(newest)
+    }
+
+    /// Lines of PM in all caches, each once.
+    fn held_pm(&self) -> impl Iterator<Item = LineAddress> {
+        let directory = &self.shared[self.shared.len() - 1].array;
+        let exclusive = self.exclusive.iter().flat_map(|last| last.array.iter());
+        directory.iter().chain(exclusive).map(|(line, _)| line).filter(|line| is_pm(*line))
     }
 
     /// How many they are.
@@ -51,9 +55,7 @@ impl Hierarchy {
         waiting_around.sort_by_key(|write| std::cmp::Reverse(write.arrived));
         self.blocked_writes.clear();
         self.writes_behind_reads.clear();
-        let last = self.shared.len() - 1;
-        let mut waiting: Vec<LineAddress> =
-            self.shared[last].array.iter().map(|(line, _)| line).filter(|line| is_pm(*line)).collect();
+        let mut waiting: Vec<LineAddress> = self.held_pm().collect();
         waiting.reverse();
         self.global_flush = Some(GlobalFlush { waiting, waiting_around });
         self.continue_global_flush(now);

@@ -2,6 +2,7 @@
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::array::{CacheArray, State};
+use crate::cache::prefetcher::Prefetcher;
 use crate::cache::stats::LevelStats;
 use crate::line::Version;
 
@@ -15,6 +16,8 @@ pub(super) struct PrivateLevel {
     pub is_inclusive: bool,
     /// By core.
     pub arrays: Vec<CacheArray>,
+    /// By core, if it has one.
+    pub prefetchers: Option<Vec<Prefetcher>>,
     pub stats: LevelStats,
 }
 
@@ -53,11 +56,17 @@ impl Hierarchy {
     }
 
     fn look_into_shared(&mut self, level: usize, request: &Request, cycle: u64) -> Option<(u64, Version)> {
-        let index = self.shared[level].array.find_and_touch(request.line)?;
-        let in_last = if level == self.shared.len() - 1 { index } else { self.in_last(request.line) };
-        if !self.suffices(request, in_last) {
-            return None;
-        }
+        let (index, in_last) = if level == self.shared.len() - 1 {
+            let index = self.find_sufficient(request)?;
+            (index, index)
+        } else {
+            let index = self.shared[level].array.find_and_touch(request.line)?;
+            let in_last = self.in_last(request.line);
+            if !self.suffices(request, in_last) {
+                return None;
+            }
+            (index, in_last)
+        };
         let there = self.grant(request, level, in_last, cycle);
         let ready = there + self.way_back(level) + self.to_core(request.side);
         if level > 0 {
@@ -88,7 +97,7 @@ impl Hierarchy {
         match side {
             Side::Data => self.data_response,
             Side::Instruction => self.code_response,
-            Side::Walker => 0,
+            Side::Walker | Side::Level(_) => 0,
         }
     }
 

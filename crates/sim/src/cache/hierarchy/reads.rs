@@ -1,7 +1,7 @@
 //! Reads of memory: requests that missed the last level, and what waits for room to do so.
 
 use super::writes::free_slot;
-use super::{Departure, Hierarchy, Outcome, Request, Served, Want};
+use super::{Departure, Hierarchy, Outcome, Request, Served, Side, Want};
 use crate::cache::array::State;
 use crate::cache::between::Blocked;
 use crate::cache::mshr::Room;
@@ -31,7 +31,7 @@ impl Hierarchy {
         for request in self.mshrs.resolve(line, now) {
             match in_last {
                 Some(in_last) if self.suffices(&request, in_last) => {
-                    served.push(self.serve_from_last(request, in_last, now));
+                    served.extend(told(self.serve_from_last(request, in_last, now)));
                 }
                 _ => self.ask_memory(BlockedRead { request, missed: now }, now),
             }
@@ -64,6 +64,7 @@ impl Hierarchy {
         if let Some(victim) = victim {
             self.write_back(victim, now);
         }
+        self.write_left(now);
         in_last
     }
 
@@ -73,6 +74,7 @@ impl Hierarchy {
         let ready = self.grant(&request, last, in_last, cycle) + self.way_back(last) + self.to_core(request.side);
         let version = self.fill_first_level(&request, in_last, ready);
         self.between.release(&request, ready);
+        self.write_left(cycle);
         Served { request, ready, version }
     }
 
@@ -94,10 +96,9 @@ impl Hierarchy {
         let tag = free_slot(&mut self.reads, request.line);
         let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(request.issued));
         if self.is_one_of_several {
-            let last = &self.shared[self.shared.len() - 1].array;
             message.opcode = match request.want {
                 Want::Read => Opcode::ReadLine,
-                Want::Own if last.find(request.line).is_some() => Opcode::UpgradeLine,
+                Want::Own if self.held(request.line).is_some() => Opcode::UpgradeLine,
                 Want::Own => Opcode::OwnLine,
             };
         }
@@ -118,13 +119,12 @@ impl Hierarchy {
                 return;
             }
             self.blocked.pop_front();
-            let last = self.shared.len() - 1;
-            match self.shared[last].array.find_and_touch(request.line) {
+            match self.find_sufficient(&request) {
                 // Another core's request has brought it meanwhile.
-                Some(in_last) if self.suffices(&request, in_last) => {
-                    served.push(self.serve_from_last(request, in_last, cycle));
+                Some(in_last) => {
+                    served.extend(told(self.serve_from_last(request, in_last, cycle)));
                 }
-                _ => self.ask_memory(read, cycle),
+                None => self.ask_memory(read, cycle),
             }
         }
     }
@@ -137,8 +137,14 @@ impl Hierarchy {
         }
         for Blocked { request, level, missed } in self.between.take_blocked() {
             if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
-                served.push(Served { request, ready, version });
+                served.extend(told(Served { request, ready, version }));
             }
         }
+        self.prefetch();
     }
+}
+
+/// What a core has to be told: not of what a level has fetched for itself.
+fn told(served: Served) -> Option<Served> {
+    (!matches!(served.request.side, Side::Level(_))).then_some(served)
 }

@@ -21,6 +21,8 @@ pub enum Side {
     Instruction,
     /// The page-table walker, which has no cache of lines of its own.
     Walker,
+    /// No first level: the private level of this number behind the first ones fetches it ahead for itself.
+    Level(u8),
 }
 
 /// A request of one core for one line.

@@ -11,8 +11,7 @@ use crate::message::{Cause, Message, Opcode, Stage, Tag};
 impl Hierarchy {
     /// Whether other sockets may have a line in a newer version, or in the same: they have not if it is owned here.
     pub(super) fn may_be_elsewhere(&self, line: LineAddress) -> bool {
-        let last = &self.shared[self.shared.len() - 1].array;
-        self.is_one_of_several && last.get(line).is_none_or(|entry| entry.state == State::Shared)
+        self.is_one_of_several && self.held(line).is_none_or(|entry| entry.state == State::Shared)
     }
 
     /// Does what a home agent's grant says; gives where the line lies in the last level. None if the right to write a
@@ -24,7 +23,7 @@ impl Hierarchy {
             Opcode::GrantModified => State::Modified,
             _ => State::Exclusive,
         };
-        if let Some(in_last) = self.shared[last].array.find(line) {
+        if let Some(in_last) = self.find_held(line) {
             let entry = self.shared[last].array.line_mut(in_last);
             entry.state = entry.state.max(state);
             if message.opcode != Opcode::GrantUpgrade {
@@ -42,7 +41,7 @@ impl Hierarchy {
     pub fn snoop(&mut self, mut message: Message, now: u64) {
         let line = message.line;
         let last = self.shared.len() - 1;
-        let cached = self.shared[last].array.get(line).map(|entry| entry.version);
+        let cached = self.held(line).map(|entry| entry.version);
         let (newest, snooped) = match message.opcode {
             Opcode::SnoopShare => self.share(line),
             _ => self.collect(line, None, false),
@@ -67,7 +66,7 @@ impl Hierarchy {
     /// Takes the right to write a line away from all cores and from this socket.
     pub(super) fn share(&mut self, line: LineAddress) -> (Option<(Version, u64)>, bool) {
         let last = self.shared.len() - 1;
-        let Some(index) = self.shared[last].array.find(line) else { return (None, false) };
+        let Some(index) = self.shared[last].array.find(line) else { return (self.share_from_last(line), false) };
         let entry = *self.shared[last].array.line(index);
         let asked = if entry.is_owned { entry.sharers } else { 0 };
         for core in (0..self.l1d.len()).filter(|core| asked & (1 << core) != 0) {

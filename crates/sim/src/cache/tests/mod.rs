@@ -4,21 +4,24 @@
 
 mod coherence;
 mod evictions;
+mod exclusive;
 mod latency;
 mod levels;
 mod order;
+mod prefetching;
 mod random;
 mod several_sockets;
 
 use std::collections::HashMap;
 
 use super::array::{Line, State};
-use super::config::{CacheConfig, PointOfCoherence, PrefetcherKind};
+use super::config::{CacheConfig, PointOfCoherence, PrefetcherKind, SnoopFilterConfig};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
 use crate::address_map::PM_BASE_LINE;
 use crate::isa::micro_op::{Flush, FlushOrder, Reach};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Opcode};
+use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
 /// Latency of the first shared level.
@@ -44,6 +47,7 @@ fn cache(size_kib: u32, ways: u16, latency_cycles: u16, shared: bool, inclusive:
         snoop_cycles: SNOOP as u16,
         shared,
         inclusive,
+        snoop_filter: None,
         prefetcher: PrefetcherKind::None,
         prefetch_entries: 1,
         prefetch_degree: 1,

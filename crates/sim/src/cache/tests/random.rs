@@ -9,11 +9,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// All lines share a set of every cache.
+/// All lines share a set of every cache, and two of them a page.
 pub(super) const LINES: u64 = 5;
+const APART: u64 = 32;
 
 pub(super) fn line(number: u64) -> LineAddress {
-    pm(256 * (number % LINES))
+    pm(APART * (number % LINES))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +65,21 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// How many shapes of the levels below the first there are.
+pub(super) const SHAPES: usize = 14;
+
 /// The levels below the first, by number.
 pub(super) fn levels(shape: usize) -> Vec<CacheConfig> {
     let last = || {
         let mut last = cache(2, 2, 10, true, true);
         (last.mshrs, last.write_buffers) = (2, 3);
         last
+    };
+    let prefetching =
+        |level| CacheConfig { prefetcher: PrefetcherKind::NextLine, prefetch_distance: APART as u8, ..level };
+    let exclusive = |ways: u16, filter_ways: u16| {
+        let filter = SnoopFilterConfig { entries: 16 * u32::from(filter_ways), ways: filter_ways };
+        CacheConfig { inclusive: false, snoop_filter: Some(filter), ..cache(ways.into(), ways, 10, true, false) }
     };
     match shape {
         0 => vec![last()],
@@ -80,7 +90,15 @@ pub(super) fn levels(shape: usize) -> Vec<CacheConfig> {
         5 => vec![cache(1, 1, 4, false, false), cache(1, 1, 7, true, false), last()],
         // Lower levels that keep what leaves the first.
         6 => vec![cache(1, 4, 4, false, true), cache(4, 8, 10, true, true)],
-        _ => vec![cache(1, 2, 4, false, false), cache(1, 4, 6, false, false), cache(4, 4, 10, true, true)],
+        7 => vec![cache(1, 2, 4, false, false), cache(1, 4, 6, false, false), cache(4, 4, 10, true, true)],
+        // Private levels that fetch the next of these lines.
+        8 => vec![prefetching(cache(1, 2, 4, false, true)), last()],
+        9 => vec![prefetching(cache(1, 1, 4, false, false)), prefetching(cache(1, 2, 6, false, true)), last()],
+        // Last levels that are not inclusive, with snoop filters of a set of two and four lines.
+        10 => vec![cache(1, 1, 4, false, true), exclusive(1, 2)],
+        11 => vec![cache(1, 1, 4, false, false), exclusive(2, 4)],
+        12 => vec![prefetching(cache(1, 2, 4, false, false)), exclusive(2, 2)],
+        _ => vec![cache(1, 2, 4, false, false), cache(1, 1, 6, false, true), exclusive(2, 2)],
     }
 }
 
@@ -248,6 +266,8 @@ impl World {
                 let others = at_cores.iter().filter(|copy| copy.core != owner.core).count();
                 assert_eq!(others, 0, "{line:?} is owned by core {:?} and elsewhere too", owner.core);
             }
+            let kept = of_line.iter().filter(|copy| copy.is_last_level).count();
+            assert!(kept <= 1, "{line:?} is in the snoop filter and in the last level");
             if !at_cores.is_empty() {
                 let last = of_line.iter().find(|copy| copy.is_last_level).expect("the last level is inclusive");
                 for copy in &at_cores {
@@ -292,7 +312,7 @@ proptest! {
 
     #[test]
     fn c501_no_store_is_lost_none_is_read_late_and_nothing_is_promised_too_early(
-        shape in 0..8usize,
+        shape in 0..SHAPES,
         actions in vec((0..16u64, action()), 1..300),
     ) {
         let mut world = World::new(shape);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::random::{LINES, levels, line};
+use super::random::{LINES, SHAPES, levels, line};
 use super::*;
 use crate::home_agent::{Action as HomeAction, AgentId, HomeAgent};
 use crate::host_bridge::write_order::WriteOrder;
@@ -471,7 +471,7 @@ proptest! {
 
     #[test]
     fn c601_between_sockets_no_store_is_lost_none_is_read_late_and_nothing_is_promised_too_early(
-        shape in 0..8usize,
+        shape in 0..SHAPES,
         cleaned in prop_oneof![Just(Some(State::Exclusive)), Just(Some(State::Shared)), Just(None)],
         actions in vec((0..16u64, action()), 1..400),
     ) {

@@ -79,3 +79,23 @@ fn s1005_the_degree_says_how_many_and_the_distance_how_far_ahead() {
         assert_eq!(lines, fetched, "{degree} {distance}");
     }
 }
+
+#[test]
+fn s1006_next_line_brings_what_lies_behind_each_access() {
+    let sets = ["cache.l1d.prefetcher=\"next_line\"", "cache.l1d.prefetch_degree=1"];
+    let with = chain(&sets, [0, 10, 11, 20].map(|line| DRAM + 64 * line).into_iter());
+    // 0, 1, 10, 11, 12, 20, 21.
+    assert_eq!(with.sent().len(), 7);
+    let without = chain(&[], [0, 10, 11, 20].map(|line| DRAM + 64 * line).into_iter());
+    assert_eq!((misses(&without), without.sent().len()), (4, 4));
+}
+
+#[test]
+fn s1007_a_stream_is_fetched_until_it_is_far_enough_ahead() {
+    let sets = ["cache.l1d.prefetcher=\"stream\"", "cache.l1d.prefetch_degree=2", "cache.l1d.prefetch_distance=3"];
+    let with = chain(&sets, (10..13).map(|line| DRAM + 64 * line));
+    assert_eq!(with.sent().len(), 3 + 2, "two lines an access");
+    let with = chain(&sets, (10..15).map(|line| DRAM + 64 * line));
+    assert_eq!(with.sent().len(), 5 + 3, "and three ahead at most");
+    assert_eq!(misses(&with), 3, "those that it learns from");
+}

@@ -1,7 +1,8 @@
 //! A stride prefetcher (Baer and Chen 1991): it learns, for each load or store instruction, the distance between
 //! successive addresses, and once that has been the same twice in a row asks for what comes next.
 
-use super::config::{CacheConfig, PrefetcherKind};
+use super::Ahead;
+use crate::cache::config::CacheConfig;
 
 /// How often a stride must have been confirmed.
 const CONFIRMED: u8 = 2;
@@ -14,49 +15,25 @@ struct Entry {
     confirmed: u8,
 }
 
-/// The table of one first-level data cache.
+/// The table of one cache.
 #[derive(Clone, Debug)]
-pub struct StridePrefetcher {
+pub struct Strides {
     entries: Box<[Entry]>,
     distance: i64,
     degree: u8,
 }
 
-/// Addresses that are worth having, the nearest first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ahead {
-    next: u64,
-    step: i64,
-    left: u8,
-}
-
-impl Iterator for Ahead {
-    type Item = u64;
-
-    #[inline]
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        let next = self.next;
-        self.next = next.wrapping_add_signed(self.step);
-        Some(next)
-    }
-}
-
-impl StridePrefetcher {
-    /// The prefetcher that `config` asks for, if any.
-    pub fn of(config: &CacheConfig) -> Option<StridePrefetcher> {
-        match config.prefetcher {
-            PrefetcherKind::None => None,
-            PrefetcherKind::Stride => Some(StridePrefetcher {
-                entries: vec![Entry::default(); usize::from(config.prefetch_entries)].into(),
-                distance: i64::from(config.prefetch_distance),
-                degree: config.prefetch_degree,
-            }),
+impl Strides {
+    /// As `config` says.
+    pub fn new(config: &CacheConfig) -> Strides {
+        Strides {
+            entries: vec![Entry::default(); usize::from(config.prefetch_entries)].into(),
+            distance: i64::from(config.prefetch_distance),
+            degree: config.prefetch_degree,
         }
     }
 
-    /// A load or store of `instruction` accesses `address`: gives the addresses that are worth having, each in another
-    /// line.
+    /// A load or store of `instruction` accesses `address`: gives what comes next.
     #[inline]
     pub fn observe(&mut self, instruction: u32, address: u64) -> Ahead {
         let index = instruction as usize % self.entries.len();
@@ -84,11 +61,11 @@ impl StridePrefetcher {
 mod tests {
     use super::*;
 
-    fn prefetcher(degree: u8, distance: i64) -> StridePrefetcher {
-        StridePrefetcher { entries: vec![Entry::default(); 16].into(), distance, degree }
+    fn prefetcher(degree: u8, distance: i64) -> Strides {
+        Strides { entries: vec![Entry::default(); 16].into(), distance, degree }
     }
 
-    fn observe(prefetcher: &mut StridePrefetcher, instruction: u32, address: u64) -> Vec<u64> {
+    fn observe(prefetcher: &mut Strides, instruction: u32, address: u64) -> Vec<u64> {
         prefetcher.observe(instruction, address).collect()
     }
 
