@@ -158,7 +158,7 @@ def test_threads_take_signals_that_come_before_they_are_known(recorder: Recorder
 
 def test_threads_take_signals_while_they_end(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("signalled_at_end", "-O1"))
-    assert (run.returncode, run.stdout) == (0, "200\n"), run.stderr
+    assert (run.returncode, run.stdout) == (0, "1000\n"), run.stderr
     assert run.load().lost == 0
 
 
