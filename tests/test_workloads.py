@@ -32,7 +32,7 @@ KERNELS = {
     "volrend": ("-s", 24, "-i", 32, "-f", 2),
 }
 LEVELS = ("barrier", "coarse", "fine")
-PROGRAMS = (*KERNELS, "queue", "hashmap", "chase", "stream")
+PROGRAMS = (*KERNELS, "queue", "hashmap", "chase", "stream", "cg")
 SOURCE_OF = {"lu_cont": "lu", "lu_non": "lu"}
 FLUSHES = ("none", "clflush", "clflushopt", "clwb")
 EXIT_CRASHED = 3
