@@ -39,7 +39,7 @@ pub enum Problem {
     /// There is no footer: the recording was cut off.
     #[error(
         "the record is not sealed, because its recording was cut off after {whole_frames} whole frames{}; \
-         reading it up to there has to be allowed explicitly",
+         --allow-cut reads it up to there",
         if *.incomplete { " and an incomplete one" } else { "" }
     )]
     Unsealed {

@@ -27,6 +27,7 @@ mod text;
 mod trace;
 mod values;
 mod varint;
+mod word_uses;
 mod writer;
 
 pub use address_ranges::{AddressRange, AddressRanges};

@@ -1,52 +1,41 @@
-//! What all events of a record say together; reading them all once finds it.
-
-use std::collections::BTreeSet;
+//! What all events of a record say together; reading them all finds it.
 
 use super::error::RecordError;
-use super::event::{Event, SpinReleaseKind};
+use super::event::Event;
 use super::memory_map::{MappingEvents, MemoryMap};
 use super::reader::Record;
 use super::trace::Frame;
+use super::word_uses::WordUses;
 
 /// What is known when all events have been read.
 pub(super) struct Overview {
     pub memory_map: MemoryMap,
-    counting_words: BTreeSet<u64>,
+    word_uses: WordUses,
 }
 
 impl Overview {
     pub(super) fn read(record: &Record) -> Result<Self, RecordError> {
         let mut mappings = MappingEvents::default();
-        let mut counting_words = BTreeSet::new();
+        let mut word_uses = WordUses::default();
         let mut frame = Frame::default();
         record.visit_trace(|_, decoder, _| {
             decoder.events(&mut frame)?;
-            counting_words.extend(frame.events.iter().filter_map(counting_word));
+            word_uses.learn(&frame.events);
             mappings.take_in(&frame.events)
         })?;
-        Ok(Overview { memory_map: mappings.into_map(), counting_words })
+        if word_uses.has_locks() {
+            let mut finder = word_uses.lock_use_finder();
+            record.visit_trace(|thread, decoder, _| {
+                decoder.events(&mut frame)?;
+                finder.follow(thread, &frame.events);
+                Ok(())
+            })?;
+        }
+        Ok(Overview { memory_map: mappings.into_map(), word_uses })
     }
 
-    /// The recorder finds out in time that a word counts arrivals: the updates that it did not know it of count as
-    /// well.
+    /// Gives events what the recorder found out only after it had recorded them.
     pub(super) fn complete(&self, events: &mut [Event]) {
-        if self.counting_words.is_empty() {
-            return;
-        }
-        for event in events {
-            if let Event::SpinRelease { object, kind, .. } = event
-                && *kind == SpinReleaseKind::Update
-                && self.counting_words.contains(object)
-            {
-                *kind = SpinReleaseKind::Count;
-            }
-        }
-    }
-}
-
-fn counting_word(event: &Event) -> Option<u64> {
-    match *event {
-        Event::SpinRelease { object, kind: SpinReleaseKind::Count, .. } => Some(object),
-        _ => None,
+        self.word_uses.complete(events);
     }
 }

@@ -1,6 +1,6 @@
 //! Records through their public face: what is written comes back, and what is not whole is refused.
 
-mod counting_words;
+mod word_uses;
 mod damage;
 mod generate;
 mod malformed;

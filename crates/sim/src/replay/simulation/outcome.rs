@@ -115,7 +115,7 @@ impl Simulation {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.has_regions && self.intervals.is_empty() {
-            warnings.push("the program marks regions of interest, but came to none: nothing was timed".into());
+            warnings.push("no region of interest was reached (markers of the program, or --roi when it was recorded): nothing was timed".into());
         }
         let unnamed = self.unnamed_waits(true);
         if unnamed > 0 {
