@@ -26,10 +26,13 @@ HELD = matching(
     [
         "barrier_pthread-gcc-O2",
         "barrier_dissemination-pause-gcc-O2",
+        "barrier_sense-backoff-gcc-O2",
         "barrier_sense-pause-gcc-O2",
         "barrier_splash-gcc-O2",
         "barrier_tree-plain-gcc-O2",
         "fft_spinning-pause-gcc-O2",
+        "ring-plain-gcc-O2",
+        "rotating_flags-pause-gcc-O2",
     ]
 )
 
