@@ -80,7 +80,7 @@ def difference_text(row: Row) -> str:
 
 def holds_text(row: Row) -> str:
     """Yes, no, undecided, or – without data."""
-    if row.ours is None:
+    if row.ours is None or row.expected is None:
         return "–"
     return "undecided" if row.undecided else "yes" if row.holds else "no"
 
@@ -188,7 +188,7 @@ def _names(rows: Sequence[Row], why: str) -> list[str]:
 def cells(row: Row) -> list[str]:
     """The cells of a row, in the order of `COLUMNS`."""
     allowed = ""
-    if row.tolerance.relation in ("=", "~", ".."):
+    if row.expected is not None and row.tolerance.relation in ("=", "~", ".."):
         within = row.tolerance.within + row.tolerance.half_range
         allowed = figure_text(float(f"{within:.3g}"), row.unit)
     texts = [expected_text(row), ours_text(row), difference_text(row), allowed, marks(row)]

@@ -29,8 +29,9 @@ class Row:
 
     `condition` is what was measured under which conditions; with `study` and `metric` it names the
     row. `machine` is the machine of `machines/` that ours comes from. `half_width` is that of the
-    95 % confidence interval where ours is an estimate. `follows` says from which other row or
-    choice this one follows, if it does. `reason` says why it misses, as far as known.
+    95 % confidence interval where ours is an estimate, `spread` how far apart repetitions of what
+    is expected lie. `follows` says from which other row or choice this one follows, if it does.
+    `reason` says why it misses, as far as known. Without anything `expected` the row shows ours.
     """
 
     study: str
@@ -46,6 +47,7 @@ class Row:
     follows: str = ""
     machine: str = ""
     half_width: float | None = None
+    spread: float | None = None
     reason: str = ""
     details: dict[str, Any] = field(default_factory=dict, compare=False)  # of one study, in JSON
 
@@ -76,7 +78,11 @@ class Row:
 
     @property
     def undecided(self) -> bool:
-        """Whether ours is an estimate whose confidence interval spans what is near enough."""
+        """Whether ours is an estimate whose confidence interval spans what is near enough, or what
+        is expected differs by more than ours may.
+        """
+        if self.spread is not None and self.spread > self.tolerance.within:
+            return True
         if self.half_width is None or not isinstance(self.ours, float):
             return False
         edges = self.tolerance.edges(self.expected)
@@ -90,7 +96,8 @@ class Row:
     @property
     def misses(self) -> bool:
         """Whether ours is known and not near enough."""
-        return self.ours is not None and not self.holds and not self.undecided
+        is_known = self.ours is not None and self.expected is not None
+        return is_known and not self.holds and not self.undecided
 
     @property
     def note(self) -> str:
@@ -105,14 +112,23 @@ class Row:
     @property
     def difference(self) -> float | None:
         """Ours over expected, minus one; None for words and where zero is expected."""
-        if isinstance(self.expected, str) or isinstance(self.ours, str):
+        if isinstance(self.expected, str | None) or isinstance(self.ours, str):
             return None
         return self.ours / self.expected - 1 if self.expected and self.ours is not None else None
 
     def entry(self) -> dict[str, Any]:
         """The row as JSON has it (docs/results.md)."""
         names = ("study", "metric", "condition", "expected", "unit", "source", "quality", "role")
-        more = ("ours", "difference", "holds", "undecided", "reason", "half_width", "machine")
+        more = (
+            "ours",
+            "difference",
+            "holds",
+            "undecided",
+            "reason",
+            "half_width",
+            "spread",
+            "machine",
+        )
         tolerance = asdict(self.tolerance)
         said = {name: getattr(self, name) for name in (*names, *more)}
         return {**said, "follows": self.follows, "tolerance": tolerance, **self.details}
@@ -133,7 +149,7 @@ def near(
 
 def counted(rows: Iterable[Row]) -> str:
     """How many hold, are undecided, and hold of those that were held out."""
-    known = [row for row in rows if row.ours is not None]
+    known = [row for row in rows if row.ours is not None and row.expected is not None]
     held_out = [row for row in known if row.is_held_out]
     return (
         f"{sum(row.holds for row in known)} of {len(known)} hold, "

@@ -7,12 +7,14 @@ from fencepost._core import InputError
 from fencepost.evidence.evaluate import Source
 from fencepost.studies.pcs import PCS
 from fencepost.studies.primitives import PRIMITIVES
+from fencepost.studies.streamer import STREAMER
 from fencepost.studies.study import Study
 from fencepost.validation.comparisons import COMPARISONS
 
 STUDIES: list[Study] = [
     PCS,
     PRIMITIVES,
+    STREAMER,
 ]
 
 

@@ -1,0 +1,51 @@
+"""Where the cells of the study have their records, machines and options from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from fencepost import _core, recordings
+from fencepost.evidence.lab import Lab
+from fencepost.measure.stream import program
+from fencepost.runs.cells import Cell
+from fencepost.runs.experiment import options, resolved
+from fencepost.runs.store import named
+from fencepost.studies.streamer.replays import ON
+
+
+class StreamerSources:
+    """Records STREAM once with each command line, whatever it is replayed on."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._record = cache(self._recorded)
+        self._machine = cache(lambda name, sets: lab.resolved(name, *sets))
+
+    def record(self, cell: Cell) -> _core.Record:
+        """What the program did; made where the folder has none of exactly this command."""
+        return self._record(cell.variant.partition(ON)[0])
+
+    def machine(self, cell: Cell) -> dict[str, Any]:
+        """Resolved."""
+        machine: dict[str, Any] = self._machine(cell.machine, cell.sets)
+        return machine
+
+    def options(self, cell: Cell) -> dict[str, Any]:
+        """Those of a replay, with each thread on its core; STREAM persists nothing."""
+        return resolved(options([cell.scheme], [], threads=cell.variant.partition(ON)[2]))
+
+    def instructions(self, cell: Cell) -> int:
+        """Of the whole record."""
+        counted: int = json.loads(self.record(cell).provenance())["instructions"]
+        return counted
+
+    def _recorded(self, arguments: str) -> _core.Record:
+        program.check_built()
+        # A folder keeps one record of each program.
+        lab = replace(self.lab, folder=self.lab.folder / "records" / named("stream", arguments))
+        lab.folder.mkdir(parents=True, exist_ok=True)
+        path = recordings.recorded(lab, program.PROGRAM, arguments.split())
+        return _core.Record(str(path), False)

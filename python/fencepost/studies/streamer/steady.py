@@ -1,0 +1,69 @@
+"""Whether short arrays show the steady state: longer ones, larger caches, and a second pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.row import RULES, Row
+from fencepost.evidence.tolerance import Tolerance
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.streamer.replays import ELEMENTS, Replay
+from fencepost.studies.streamer.series import CXL, LOCAL, Point, Series
+from fencepost.studies.streamer.topic import STUDY, Topic
+from fencepost.studies.study import Part
+
+CHANGE_MAX = 0.02
+
+POINTS = (
+    Series("2a", CXL, "socket 0").point(4),
+    Series("1a", LOCAL, "socket 0").point(4),
+    Series("1a", LOCAL, "socket 0").point(10),
+)
+
+
+class Steady(Topic):
+    """Bandwidths with twice the length over those with the usual one."""
+
+    part = Part("steady", "Whether the arrays are long enough")
+    description = (
+        f"The study's arrays have 100 million elements, ours {ELEMENTS:,}, with caches below the "
+        "first level that are as much smaller. Here the arrays have twice that length, with the "
+        "same caches and with caches twice as large; a bandwidth may change by "
+        f"{100 * CHANGE_MAX:.0f} %."
+    )
+
+    def cells(self, lab: Lab) -> Iterable[Cell]:
+        """Each point and what it is compared with."""
+        for point in POINTS:
+            for how, longer in _longer(point).items():
+                if lab.wants(f"{point.name}, {how}"):
+                    yield Replay(point).cell
+                    yield longer.cell
+
+    def rows(self, runs: Cells, lab: Lab) -> list[Row]:
+        """Every kernel."""
+        return [
+            Row(
+                STUDY,
+                f"{point.name}, {how}",
+                f"{kernel} bandwidth",
+                usual,
+                longer.rates(runs)[kernel],
+                Tolerance("=", CHANGE_MAX * (usual or 0.0)),
+                unit="GB/s",
+                quality=RULES,
+                source="the usual length",
+                machine=point.series.machine,
+            )
+            for point in POINTS
+            for how, longer in _longer(point).items()
+            if lab.wants(f"{point.name}, {how}")
+            for kernel, usual in Replay(point).rates(runs).items()
+        ]
+
+
+def _longer(point: Point) -> dict[str, Replay]:
+    twice = Replay(point, 2 * ELEMENTS)
+    return {"twice the arrays": twice, "and twice the caches": replace(twice, cache_factor=2)}

@@ -1,0 +1,94 @@
+"""The study as a whole: its parts in their order, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fencepost.evidence.lab import Lab
+from fencepost.evidence.page import Section
+from fencepost.evidence.row import Row
+from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.streamer.claims import Claims
+from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown
+from fencepost.studies.streamer.null_model import null_model
+from fencepost.studies.streamer.replays import ELEMENTS
+from fencepost.studies.streamer.series import setup_2, without_data
+from fencepost.studies.streamer.sources import StreamerSources
+from fencepost.studies.streamer.steady import Steady
+from fencepost.studies.streamer.topic import WITHIN, Topic
+from fencepost.studies.study import CellStudy, Part
+
+TOPICS: tuple[Topic, ...] = (
+    Group(Part("1a", "App-Direct on local memory"), "One socket, its own DDR5, in a pool."),
+    Group(
+        Part("1b", "App-Direct on far memory"),
+        "One socket, the other one's DDR5 or the expander's DDR4, in a pool.",
+    ),
+    Group(
+        Part("1c", "App-Direct with both sockets computing"),
+        "`close` fills socket 0 before it takes cores of socket 1, `spread` takes both in turn.",
+    ),
+    Group(Part("2a", "Far memory as a NUMA node"), "One socket, plain memory."),
+    Unknown(
+        Part("2b", "Far memory as a NUMA node, both sockets computing"),
+        "Nobody has given these points.",
+        tuple(without_data()),
+    ),
+    Unknown(
+        Part("setup2", "Setup 2: two sockets with DDR4"),
+        "Nobody has given these points.",
+        tuple(setup_2()),
+    ),
+    Claims(),
+    Steady(),
+)
+_BY_NAME = {topic.part.name: topic for topic in TOPICS}
+
+
+def _introduction() -> str:
+    text = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
+    constants = "; ".join(
+        f"{memory} {slope:.1f} and {ceiling:.1f} GB/s"
+        for memory, (slope, ceiling) in sorted(null_model().constants.items())
+    )
+    return text.format(
+        within=f"{100 * WITHIN:.0f} %",
+        mean_error=f"{100 * MEAN_ERROR_MAX:.0f} %",
+        elements=f"{ELEMENTS:,}",
+        constants=constants,
+    )
+
+
+class Streamer(CellStudy):
+    """STREAM on local, remote and CXL memory."""
+
+    name = "streamer"
+    title = "STREAM on local, remote and CXL memory"
+    introduction = _introduction()
+    parts = tuple(topic.part for topic in TOPICS)
+    quick_parts = ("1a", "1b", "1c", "2a", "claims")
+
+    def sources(self, lab: Lab) -> Sources:
+        """Records are made where they are missing."""
+        return StreamerSources(lab)
+
+    def cells(self, part: str, lab: Lab) -> Iterable[Cell]:
+        """Those of the part's topic."""
+        return _BY_NAME[part].cells(lab)
+
+    def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
+        """Those of the part's topic."""
+        return _BY_NAME[part].rows(runs, lab)
+
+    def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
+        """One with the topic's tables and pictures, unless single rows are wanted."""
+        topic = _BY_NAME[part.name]
+        command = f"fencepost reproduce {self.name} --part {part.name}"
+        of = (part.title, topic.description, command, rows)
+        if lab.conditions is not None:
+            return [Section(*of)]
+        return [Section(*of, topic.tables(runs, lab), topic.pictures(runs, lab))]
+
+
+STREAMER = Streamer()

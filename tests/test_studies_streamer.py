@@ -1,0 +1,215 @@
+"""The STREAM study: each measured bandwidth has a row; the null model is fitted to set rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.evidence import Lab
+from fencepost.evidence.row import HELD_OUT, SET, Row
+from fencepost.runs.cells import Cell, Cells
+from fencepost.runs.progress import unwatched
+from fencepost.studies.streamer import null_model, series
+from fencepost.studies.streamer.claims import BY_DATA, BY_TEXT
+from fencepost.studies.streamer.groups import cell_of
+from fencepost.studies.streamer.replays import ELEMENTS, TOUCHED, Replay
+from fencepost.studies.streamer.series import BOTH, CXL, LOCAL, REMOTE, Measured, Series, measured
+from fencepost.studies.streamer.sources import StreamerSources
+from fencepost.studies.streamer.study import TOPICS
+
+LENGTH = 65_536  # more than the small caches, and simulated in a second
+
+Nanoseconds = Callable[[Cell, int], float]
+
+
+class Made:
+    """Runs whose regions take made-up times."""
+
+    def __init__(self, time: Nanoseconds) -> None:
+        self.time = time
+
+    def __getitem__(self, cell: Cell) -> dict[str, Any]:
+        return {"regions": [{"simulated_ns": self.time(cell, kernel)} for kernel in range(4)]}
+
+
+def made(time: Nanoseconds) -> Cells:
+    runs: Any = Made(time)
+    return runs
+
+
+def lab(tmp_path: Path, **more: Any) -> Lab:
+    return Lab(tmp_path, lambda _: None, **more)
+
+
+def rows(runs: Cells, own: Lab, *parts: str) -> list[Row]:
+    topics = [one for one in TOPICS if not parts or one.part.name in parts]
+    return [row for one in topics for row in one.rows(runs, own)]
+
+
+# The rates with which everything that was measured comes out exactly.
+@cache
+def as_measured() -> Cells:
+    times: dict[tuple[Cell, int], float] = {}
+    for one in measured():
+        number = list(TOUCHED).index(one.kernel)
+        bytes_moved = TOUCHED[one.kernel] * 8 * ELEMENTS
+        times.setdefault((Replay(one.point).cell, number), bytes_moved / one.gb_per_s)
+    return made(lambda cell, kernel: times.get((cell, kernel), 1.0))
+
+
+def test_every_measured_bandwidth_has_a_row(tmp_path: Path) -> None:
+    everything = rows(as_measured(), lab(tmp_path))
+    points = [row for row in everything if "null_model" in row.details and row.unit == "GB/s"]
+    assert len(points) == len(measured()) == 760
+    assert len({row.key for row in everything}) == len(everything)
+    groups = Counter(row.condition.partition(",")[0] for row in points)
+    assert groups == {"1a": 40, "1b": 120, "1c": 480, "2a": 120}
+
+
+def test_a_point_is_set_or_held_out(tmp_path: Path) -> None:
+    by_role: dict[str, set[str]] = {SET: set(), HELD_OUT: set()}
+    for row in rows(as_measured(), lab(tmp_path), "1a", "1b", "1c", "2a"):
+        by_role[row.role].add(row.condition)
+    local = {name for name in by_role[SET] if name.startswith("1a")}
+    assert local == {f"1a, {LOCAL}, socket 0, 10 threads"}
+    assert {name[:2] for name in by_role[SET]} == {"1a", "2a"}
+    assert not any(name.startswith("2a") for name in by_role[HELD_OUT])
+
+
+def test_what_comes_out_exactly_holds_but_where_the_data_disagree_with_themselves(
+    tmp_path: Path,
+) -> None:
+    found = rows(as_measured(), lab(tmp_path), "1a", "1b", "2a")
+    undecided = [row.key[1:] for row in found if row.undecided]
+    assert undecided == [(f"1b, {REMOTE}, socket 0, 5 threads", "scale bandwidth")]
+    assert all(row.holds for row in found if not row.undecided)
+    slower = made(lambda cell, kernel: 1.2 * as_measured()[cell]["regions"][kernel]["simulated_ns"])
+    [one, *_] = rows(slower, lab(tmp_path), "1a")
+    assert one.misses and one.difference == pytest.approx(1 / 1.2 - 1)
+
+
+def test_mean_errors_are_of_what_was_held_out(tmp_path: Path) -> None:
+    off = made(lambda cell, kernel: as_measured()[cell]["regions"][kernel]["simulated_ns"] / 1.2)
+    errors = [row for row in rows(off, lab(tmp_path), "1a") if row.metric == "mean error"]
+    names = [f"1a, {LOCAL}, {band} threads" for band in ("1 to 3", "4 to 10")]
+    assert [row.condition for row in errors] == names
+    assert [row.ours for row in errors] == pytest.approx([0.2, 0.2])
+    assert [row.details["points"] for row in errors] == [12, 24]  # 10 threads are set
+    assert not any(row.holds for row in errors)
+
+
+def test_what_nobody_has_given_is_shown_and_not_judged(tmp_path: Path) -> None:
+    found = rows(made(lambda *_: 1e6), lab(tmp_path), "2b", "setup2")
+    assert found and all(row.expected is None for row in found)
+    assert not any(row.misses or row.holds for row in found)
+    assert {row.machine for row in found} == {"spr-cxl", "clx-ddr4"}
+
+
+def test_threads_fill_a_socket_or_take_both_in_turn() -> None:
+    def cores(affinity: str, threads: int, computing: str = BOTH) -> list[int]:
+        return Series("1c", LOCAL, computing, affinity).point(threads).cores
+
+    assert cores("close", 12) == [*range(10), 10, 11]
+    assert cores("spread", 5) == [0, 10, 1, 11, 2]
+    assert cores("", 3, "socket 1") == [10, 11, 12]
+    assert sorted(cores("spread", 20)) == cores("close", 20) == list(range(20))
+
+
+def test_a_point_of_two_groups_is_replayed_once() -> None:
+    one = Series("1a", LOCAL, "socket 0").point(4)
+    again = Series("1c", LOCAL, BOTH, "close").point(4)
+    assert Replay(one).cell == Replay(again).cell
+    assert Replay(one).cell != Replay(Series("2a", LOCAL, "socket 0").point(4)).cell
+
+
+def test_arrays_lie_where_the_study_has_them() -> None:
+    pool = Replay(Series("1b", CXL, "socket 0").point(2))
+    assert "--access d_rw" in " ".join(pool.arguments)
+    assert pool.cell.placement == "heap=dram0 file:*fencepost-stream*=expander0"
+    plain = Replay(Series("2a", REMOTE, "socket 0").point(2))
+    assert "--access" not in plain.arguments
+    assert plain.cell.placement == "heap=dram1"
+
+
+def test_the_null_model_sees_set_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = null_model.null_model.__wrapped__()
+    assert set(before.constants) == {LOCAL, REMOTE, CXL}
+    changed = [
+        one if one.point.is_set else Measured(one.point, one.kernel, 3 * one.gb_per_s)
+        for one in measured()
+    ]
+    monkeypatch.setattr(null_model, "measured", lambda: changed)
+    assert null_model.null_model.__wrapped__() == before
+    changed[:] = [Measured(one.point, one.kernel, 3 * one.gb_per_s) for one in measured()]
+    after = null_model.null_model.__wrapped__()
+    for memory, fit in before.constants.items():
+        assert after.constants[memory] == pytest.approx([3 * value for value in fit])
+
+
+def test_the_null_model_finds_a_slope_and_a_ceiling() -> None:
+    one = Series("2a", CXL, "socket 0")
+    rates = [min(2.5 * threads, 9.0) for threads in range(1, 11)]
+    points = [
+        Measured(one.point(threads), "copy", rate) for threads, rate in enumerate(rates, start=1)
+    ]
+    assert null_model.fitted(points) == pytest.approx((2.5, 9.0))
+
+
+def test_claims_stand_beside_the_data_that_contradict_them(tmp_path: Path) -> None:
+    found = {row.key[1:]: row for row in rows(as_measured(), lab(tmp_path), "claims")}
+    assert {condition for condition, _ in found} == {BY_TEXT, BY_DATA}
+    assert all(row.holds for (condition, _), row in found.items() if condition == BY_DATA)
+    cost = "what PMDK costs on DDR5 of socket 1, 10 threads"
+    assert found[BY_TEXT, cost].misses  # 10 to 15 % by the text, 2 to 4 % by its data
+
+
+def test_a_changed_machine_replays_what_its_rows_need(tmp_path: Path) -> None:
+    name = f"1b, {CXL}, socket 0, 7 threads"
+    own = lab(tmp_path, conditions=frozenset([name]))
+    wanted = {cell for topic in TOPICS for cell in topic.cells(own)}
+    assert wanted == {Replay(Series("1b", CXL, "socket 0").point(7)).cell}
+    [first, *_] = [one for one in measured() if one.point.name == name]
+    own = lab(tmp_path, conditions=frozenset([cell_of(first)]))
+    wanted = {cell for topic in TOPICS for cell in topic.cells(own)}
+    assert len(wanted) == 2 * 7  # 4 to 10 threads of each socket
+
+
+def test_quick_has_each_group_and_memory_once(tmp_path: Path) -> None:
+    quick = rows(as_measured(), lab(tmp_path, quick=True), "1a", "1b", "1c", "2a")
+    points = {row.condition.rpartition(", ")[0] for row in quick if row.metric != "mean error"}
+    both = f"{BOTH}, spread"
+    assert points == {
+        f"1a, {LOCAL}, socket 0",
+        *(f"{group}, {memory}, socket 0" for group in ("1b", "2a") for memory in (REMOTE, CXL)),
+        *(f"1c, {memory}, {both}" for memory in (LOCAL, REMOTE, CXL)),
+    }
+
+
+def test_bandwidths_come_from_a_replay(tmp_path: Path) -> None:
+    """Recorded, replayed and read off, with arrays as short as exceeds the caches."""
+    replay = Replay(Series("2a", REMOTE, "socket 0").point(2), elements=LENGTH)
+    own = lab(tmp_path)
+    runs = Cells(own.store, StreamerSources(own), 1)
+    runs.run([replay.cell], unwatched)
+    run = runs[replay.cell]
+    times = [region["simulated_ns"] for region in run["regions"]]
+    bytes_counted = [count * 8 * LENGTH for count in (2, 2, 3, 3)]
+    expected = [count / time for count, time in zip(bytes_counted, times, strict=True)]
+    assert list(replay.rates(runs).values()) == pytest.approx(expected)
+    accesses = {entry["node"]: entry["accesses"] for entry in run["placement"]}
+    assert accesses["dram1"] > 0.99 * sum(accesses.values())
+
+
+def test_every_line_of_the_data_is_read() -> None:
+    lines = series.FILE.read_text(encoding="utf-8").splitlines()[1:]
+    assert len(lines) == len(measured())
+    [first, *_] = measured()
+    assert (first.point.name, first.kernel) == (f"1a, {LOCAL}, socket 0, 1 thread", "copy")
+    assert first.gb_per_s == pytest.approx(8.1402)
+    far = {one.point.series for one in measured() if one.point.series.computing == "socket 1"}
+    assert {(one.group, one.memory) for one in far} == {("1b", CXL), ("2a", CXL)}
