@@ -13,6 +13,7 @@ from fencepost._core import InputError
 from fencepost.calibrate import measurement
 from fencepost.calibrate.data import Target
 from fencepost.calibrate.free_key import FreeKey, Values, all_of, sets
+from fencepost.calibrate.measurement import Measurement
 from fencepost.calibrate.misfit import Ours, error
 from fencepost.documents import FORMAT_VERSION
 from fencepost.evidence.row import Row
@@ -61,6 +62,8 @@ class Plan:
             raise InputError("no row is set; a calibration needs some to go by")
         on = Machine(machines.name_of(machine), resolved)
         for target in targets:
+            if not isinstance(target.measurement, Measurement):
+                continue  # a study's replays are checked when they begin
             try:
                 measurement.load_of(on, target.measurement, plan.measure_ns, plan.seed)
             except InputError as reason:
@@ -117,6 +120,8 @@ class Plan:
                     storage, f"{identity} {name}", way, self.keys, targets, pool, tell
                 )
 
+            # First, since a search passes over what is refused as if it were no machine.
+            own = self._rows_of([], self.targets, pool, way)
             whole = opened("all set rows", self.set_targets)
             found = self._found(whole)
             done += len(whole.tried)
@@ -126,7 +131,7 @@ class Plan:
                 fold = opened(f"without {group}", kept)
                 cross.append(self._fold(fold, group, pool, way))
                 done += len(fold.tried)
-            return self._document(whole, found, cross, pool, way)
+            return self._document(whole, found, cross, own, pool, way)
 
     def _expected(self, folds: int) -> int:
         """About how many machines will be tried."""
@@ -180,10 +185,16 @@ class Plan:
     ) -> Ours:
         from fencepost.calibrate import search
 
-        return search.finished(search.measured(pool, way, way.resolved(changes), targets))
+        return search.finished(search.measured(pool, way, changes, targets))
 
     def _document(
-        self, search: Search, best: Values, cross: list[Document], pool: Executor, way: Way
+        self,
+        search: Search,
+        best: Values,
+        cross: list[Document],
+        own: Ours,
+        pool: Executor,
+        way: Way,
     ) -> Document:
         from fencepost.calibrate import ranges, sensitivity
 
@@ -196,7 +207,6 @@ class Plan:
             ranges.value_entry(key, place, best, fitting, effects[place], self.alike)
             for place, key in enumerate(self.keys)
         ]
-        own = self._rows_of([], self.targets, pool, way)
         ours = self._rows_of(sets(self.keys, best), self.targets, pool, way)
         name = machines.name_of(self.machine)
         return {

@@ -7,12 +7,16 @@ import io
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fencepost import documents
 from fencepost._core import InputError
 from fencepost.calibrate import measurement
 from fencepost.calibrate.measurement import UNITS, Measurement
 from fencepost.evidence.row import HELD_OUT, PUBLISHED, QUALITIES, SET
+
+if TYPE_CHECKING:
+    from fencepost.calibrate.study_rows import StudyRow
 
 REQUIRED = ("metric", "condition", "expected", "unit")
 OPTIONAL = ("study", "source", "quality", "role", "group")
@@ -24,7 +28,7 @@ class Target:
 
     study: str
     condition: str
-    measurement: Measurement
+    measurement: Measurement | StudyRow
     expected: float  # in the metric's own unit
     unit: str
     source: str

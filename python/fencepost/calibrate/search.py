@@ -30,16 +30,19 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from fencepost import machines
 from fencepost._core import InputError
-from fencepost.calibrate import measurement
+from fencepost.calibrate import measurement, study_rows
 from fencepost.calibrate.data import Target
 from fencepost.calibrate.free_key import FreeKey, Values, sets
 from fencepost.calibrate.misfit import Ours, misfit
+from fencepost.calibrate.study_rows import PartOfAnswer, StudyRow
 from fencepost.traffic import Machine
 
 BATCH = 8  # draws that are evaluated together; one number for all machines that search
 RANDOM_PER_KEY = 8  # draws before the estimator has something to estimate from
 
 BY_VALUES = "by_values"  # marks a trial that was asked for, and not drawn
+
+OnItsWay = Future[float | None] | PartOfAnswer
 
 Watch = Callable[[int], None]  # gets how many machines have been measured
 
@@ -59,11 +62,16 @@ class Way:
 
 
 def measured(
-    pool: Executor, way: Way, machine: Machine, targets: Sequence[Target]
-) -> list[Future[float | None]]:
-    """The rows of one machine, on their way."""
+    pool: Executor, way: Way, changes: list[str], targets: Sequence[Target]
+) -> list[OnItsWay]:
+    """The rows of the machine with these changes, on their way; raises `InputError`."""
+    machine = way.resolved(changes)
+    of_study = [one for target in targets if isinstance(one := target.measurement, StudyRow)]
+    replayed = iter(study_rows.measured(pool, way.machine, changes, of_study))
     return [
-        pool.submit(
+        next(replayed)
+        if isinstance(target.measurement, StudyRow)
+        else pool.submit(
             measurement.measure,
             machine,
             target.measurement,
@@ -75,7 +83,7 @@ def measured(
     ]
 
 
-def finished(futures: Sequence[Future[Any]]) -> list[Any]:
+def finished(futures: Sequence[OnItsWay]) -> list[Any]:
     """What came of these; none of them goes on where one fails or the user interrupts."""
     try:
         return [future.result() for future in futures]
@@ -211,13 +219,13 @@ class Search:
 
     def _ours(self, points: Sequence[Values]) -> list[Ours | None]:
         """The rows of each machine, measured and kept; None for what is none."""
-        under_way: dict[Values, list[Future[float | None]]] = {}
+        under_way: dict[Values, list[OnItsWay]] = {}
         for values in points:
             if values not in self.kept:
                 # Such as three channels: no range says which values there are.
                 with suppress(InputError):
-                    machine = self.way.resolved(sets(self.keys, values))
-                    under_way[values] = measured(self.pool, self.way, machine, self.targets)
+                    changes = sets(self.keys, values)
+                    under_way[values] = measured(self.pool, self.way, changes, self.targets)
         try:
             for values, futures in under_way.items():
                 with suppress(InputError):  # such as a memory too small for the traffic

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from fencepost import documents, machines
+from fencepost import documents, machines, studies
 from fencepost._core import InputError
-from fencepost.calibrate import data, machine_file, mlc, page, text
+from fencepost.calibrate import data, machine_file, mlc, page, study_rows, text
 from fencepost.calibrate.calibration import Plan
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -17,13 +17,24 @@ from fencepost.evidence.row import last_line
 from fencepost.progress import WholeWatch
 
 
+def _studies() -> list[str]:
+    """Those with rows that may be set."""
+    return [study.name for study in studies.STUDIES if study.can_be_set]
+
+
 @app.command("calibrate")
 def calibrate_command(
     machine: Annotated[
         str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
     ],
     to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="Rows (CSV), or what Intel MLC printed.")
+        Path,
+        typer.Option(
+            "--to",
+            metavar="FILE|STUDY",
+            help="Rows (CSV), what Intel MLC printed, or a study with rows that may be set "
+            f"({', '.join(_studies())}).",
+        ),
     ],
     free: Annotated[
         list[str] | None,
@@ -50,6 +61,12 @@ def calibrate_command(
         bool,
         typer.Option("--cross-validate", help="Search again without each group of set rows."),
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="Of a study: the rows whose condition has this; repeatable."
+        ),
+    ] = None,
     nodes: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,15 +113,20 @@ def calibrate_command(
 
     Interrupted, the same command goes on where it stopped.
     """
-    inputs = [machines.file_of(machine), to]
+    is_study = str(to) in _studies()
+    inputs = [machines.file_of(machine), *([] if is_study else [to])]
     files = {"--output": output, "--json": json_file, "--page": page_file, "--journal": journal}
     outputs.check(files, inputs)
     if output is not None:
         machine_file.check_place(machine, output)
     machines.resolve(machine, [])  # a machine that there is not is said before what is wrong of it
-    written = data.text_of(to)
+    written = "" if is_study else data.text_of(to)
     notes: list[str] = []
-    if mlc.is_output(written):
+    if only and not is_study:
+        raise InputError(f"--only {only[0]}: {to} is a file; leave its other rows out there")
+    if is_study:
+        targets = study_rows.targets(studies.study(str(to)).set_rows(), machine, only or [])
+    elif mlc.is_output(written):
         targets, notes = mlc.rows(written, str(to), mlc.memories(machine, nodes or []))
     elif nodes:
         raise InputError(f"--node {nodes[0]}: {to} is a CSV file, whose rows name their memory")

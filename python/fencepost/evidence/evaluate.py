@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from fencepost._core import InputError
 from fencepost.api import Machine
@@ -24,7 +25,7 @@ SOURCES = "fencepost.studies"  # has `source`, which gives one by its name
 
 def rows(study: str, lab: Lab | None = None, *, quick: bool = False) -> list[Row]:
     """All rows of a study, or of one comparison of `validate`. Raises `InputError`."""
-    found = _source(study)(lab or _lab(study, quick))
+    found = _source(study)(lab or lab_of(study, quick=quick))
     explained = misses.explained(found, misses.known_misses())
     # A study has put its numbers into the reasons already.
     return [own if own.reason else row for own, row in zip(found, explained, strict=True)]
@@ -48,7 +49,7 @@ def evaluate_all(rows: Iterable[Row], machine: Machine | str, lab: Lab | None = 
     for study, name in dict.fromkeys((row.study, row.machine) for row in asked):
         if not name:
             raise InputError(f"{study}: a row that comes from no machine cannot be evaluated")
-        own = lab or _lab(study, False)
+        own = lab or lab_of(study)
         conditions = [row.condition for row in asked if (row.study, row.machine) == (study, name)]
         made = _source(study)(own.on({**own.changed, name: chosen}, conditions))
         found.update({row.key: row for row in made if row.machine == name})
@@ -62,6 +63,7 @@ def _source(study: str) -> Source:
     return found
 
 
-def _lab(study: str, quick: bool) -> Lab:
+def lab_of(study: str, *, quick: bool = False, **more: Any) -> Lab:
+    """Where rows of a study are evaluated unless somebody says otherwise."""
     folder: Path = ROOT / "out" / "evidence" / study
-    return Lab(folder, lambda _: None, quick, results=RESULTS)
+    return Lab(folder, lambda _: None, quick, results=RESULTS, **more)

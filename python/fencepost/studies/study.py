@@ -97,6 +97,7 @@ class Study(ABC):
     parts: tuple[Part, ...]
     quick_parts: tuple[str, ...]
     takes_programs: bool = False  # whether --programs means anything to it
+    can_be_set: bool = False  # whether it has rows that a machine may be calibrated to
 
     @abstractmethod
     def run(self, lab: Lab, asked: Asked, watch: Watch) -> Outcome:
@@ -104,6 +105,10 @@ class Study(ABC):
 
     def check(self, asked: Asked) -> None:  # noqa: B027 -- most have nothing to check
         """Raises `InputError` for what is wrong before anything runs."""
+
+    def set_rows(self) -> list[Row]:
+        """The rows that a machine may be calibrated to, without ours."""
+        return []
 
     def rows(self, lab: Lab) -> list[Row]:
         """The rows of all parts that `lab` wants, on its machines."""

@@ -54,23 +54,7 @@ class Group(Topic):
 
     def _points(self, runs: Cells, lab: Lab) -> list[Row]:
         """Every bandwidth."""
-        return [
-            Row(
-                STUDY,
-                one.point.name,
-                f"{one.kernel} bandwidth",
-                one.gb_per_s,
-                ours_of(runs, one),
-                Tolerance("=", WITHIN * one.gb_per_s),
-                is_set=one.point.is_set,
-                unit="GB/s",
-                source=SOURCE,
-                machine=one.point.series.machine,
-                spread=one.gb_per_s * spread(one),
-                details={"null_model": null_model().rate(one.point)},
-            )
-            for one in self._asked(lab)
-        ]
+        return [row_of(one, ours_of(runs, one)) for one in self._asked(lab)]
 
     def _errors(self, runs: Cells, lab: Lab) -> list[Row]:
         """The mean error of each memory and range of threads, of what was held out."""
@@ -162,6 +146,24 @@ class Unknown(Topic):
         points = [series.point(threads) for series in self.series for threads in UNKNOWN_THREADS]
         fitting = [point for point in points if point.threads <= point.series.threads_max]
         return [point for point in fitting if lab.wants(point.name)]
+
+
+def row_of(one: Measured, ours: Value) -> Row:
+    """A bandwidth beside what was measured."""
+    return Row(
+        STUDY,
+        one.point.name,
+        f"{one.kernel} bandwidth",
+        one.gb_per_s,
+        ours,
+        Tolerance("=", WITHIN * one.gb_per_s),
+        is_set=one.point.is_set,
+        unit="GB/s",
+        source=SOURCE,
+        machine=one.point.series.machine,
+        spread=one.gb_per_s * spread(one),
+        details={"null_model": null_model().rate(one.point)},
+    )
 
 
 def ours_of(runs: Cells, one: Measured) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from fencepost import _core, recordings
@@ -14,6 +15,9 @@ from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options, resolved
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
+
+# A search evaluates rows of one record side by side.
+_RECORDING = Lock()
 
 
 class StreamerSources:
@@ -47,5 +51,6 @@ class StreamerSources:
         # A folder keeps one record of each program.
         lab = replace(self.lab, folder=self.lab.folder / "records" / named("stream", arguments))
         lab.folder.mkdir(parents=True, exist_ok=True)
-        path = recordings.recorded(lab, program.PROGRAM, arguments.split())
+        with _RECORDING:
+            path = recordings.recorded(lab, program.PROGRAM, arguments.split())
         return _core.Record(str(path), False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 from fencepost.evidence.lab import Lab
@@ -10,10 +11,10 @@ from fencepost.evidence.page import Section
 from fencepost.evidence.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.streamer.claims import Claims
-from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown
+from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
 from fencepost.studies.streamer.null_model import null_model
 from fencepost.studies.streamer.replays import ELEMENTS
-from fencepost.studies.streamer.series import setup_2, without_data
+from fencepost.studies.streamer.series import measured, setup_2, without_data
 from fencepost.studies.streamer.sources import StreamerSources
 from fencepost.studies.streamer.steady import Steady
 from fencepost.studies.streamer.topic import WITHIN, Topic
@@ -65,9 +66,18 @@ class Streamer(CellStudy):
 
     name = "streamer"
     title = "STREAM on local, remote and CXL memory"
-    introduction = _introduction()
+    can_be_set = True
     parts = tuple(topic.part for topic in TOPICS)
     quick_parts = ("1a", "1b", "1c", "2a", "claims")
+
+    @cached_property
+    def introduction(self) -> str:  # type: ignore[override]
+        """With the constants of the null model."""
+        return _introduction()
+
+    def set_rows(self) -> list[Row]:
+        """Group 2a and the ten-thread points of 1a."""
+        return [row_of(one, None) for one in measured() if one.point.is_set]
 
     def sources(self, lab: Lab) -> Sources:
         """Records are made where they are missing."""
