@@ -14,7 +14,7 @@ from fencepost.evidence import Lab
 from fencepost.evidence.row import HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer import null_model, series
+from fencepost.studies.streamer import null_model, overview, series
 from fencepost.studies.streamer.claims import BY_DATA, BY_TEXT
 from fencepost.studies.streamer.groups import cell_of
 from fencepost.studies.streamer.replays import ELEMENTS, TOUCHED, Replay
@@ -166,6 +166,21 @@ def test_claims_stand_beside_the_data_that_contradict_them(tmp_path: Path) -> No
     assert all(row.holds for (condition, _), row in found.items() if condition == BY_DATA)
     cost = "what PMDK costs on DDR5 of socket 1, 10 threads"
     assert found[BY_TEXT, cost].misses  # 10 to 15 % by the text, 2 to 4 % by its data
+
+
+def test_data_flows_are_those_of_each_memory() -> None:
+    class Moved(Made):
+        def value(self, cell: Cell, path: str) -> float:
+            node = path.split(".")[1]
+            return {"host0_dram0": 1e6, "host0_dram1": 2e6, "expander0": 3e6}[node]
+
+    runs: Any = Moved(lambda cell, kernel: as_measured()[cell]["regions"][kernel]["simulated_ns"])
+    lines = overview.flows(runs).splitlines()[2:]
+    names = [f"{LOCAL}, App-Direct", f"{REMOTE}, App-Direct", f"{CXL}, App-Direct"]
+    names += [f"{REMOTE}, plain", f"{CXL}, plain"]
+    assert [line.split(" | ")[0].strip("| ") for line in lines] == names
+    assert all(line.endswith("| 31.2 | 1.0, 1.0 | 2.0, 2.0 | 3.0, 3.0 |") for line in lines)
+    assert "| 21.4; 21.4 |" in overview.bandwidths(runs)
 
 
 def test_a_changed_machine_replays_what_its_rows_need(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from fencepost.evidence.tolerance import Tolerance, between
 from fencepost.figures import Value
 from fencepost.measure.stream.point import KERNELS
 from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.streamer import overview
 from fencepost.studies.streamer.replays import Replay
 from fencepost.studies.streamer.series import (
     BOTH,
@@ -184,11 +185,12 @@ class Claims(Topic):
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
-        """Those of the points."""
+        """Those of the points, and of what is shown beside."""
         if not lab.wants_any((BY_TEXT, BY_DATA)):
             return []
         everything: tuple[Figure | Statement, ...] = (*FIGURES, *STATEMENTS)
-        return [Replay(point).cell for one in everything for point in one.points]
+        points = [point for one in everything for point in one.points]
+        return [Replay(point).cell for point in (*points, *overview.shown())]
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Each figure by text and by data, each statement by the text."""
@@ -200,6 +202,10 @@ class Claims(Topic):
             return []
         figures = [row for one in FIGURES for row in _figure_rows(one, our_rates)]
         return figures + [_statement_row(one, our_rates) for one in STATEMENTS]
+
+    def tables(self, runs: Cells, lab: Lab) -> list[str]:
+        """What each memory gives, and which way the data go."""
+        return list(overview.texts(runs))
 
 
 def _their_rates(point: Point, kernel: str) -> Value:
