@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import SET, Row
+from fencepost.evidence.row import Row
 from fencepost.evidence.tolerance import Tolerance
 from fencepost.figures import Value
 from fencepost.runs.cells import Cell, Cells
@@ -79,8 +79,8 @@ class Group(Topic):
         """Mean errors beside those of the null model."""
         heads = ["points", "role", "number", "mean error", "of the null model"]
         lines = []
-        for role, is_set in ((SET, True), ("held out", False)):
-            for name, ones in cells_of(self._asked(lab), is_set=is_set).items():
+        for role, is_held_out in (("set, or follows", False), ("held out", True)):
+            for name, ones in cells_of(self._asked(lab), is_held_out=is_held_out).items():
                 errors = (mean_error(runs, ones), _mean(map(null_model().error, ones)))
                 lines.append([name, role, str(len(ones)), *map(_percent, errors)])
         return [table(heads, lines)]
@@ -158,6 +158,7 @@ def row_of(one: Measured, ours: Value) -> Row:
         ours,
         Tolerance("=", WITHIN * one.gb_per_s),
         is_set=one.point.is_set,
+        follows=one.follows,
         unit="GB/s",
         source=SOURCE,
         machine=one.point.series.machine,
@@ -177,11 +178,11 @@ def cell_of(one: Measured) -> str:
     return f"{one.point.series.group}, {one.point.series.memory}, {low} to {high} threads"
 
 
-def cells_of(ones: Iterable[Measured], *, is_set: bool = False) -> dict[str, list[Measured]]:
-    """Those that were held out by what their mean error is of; or those that were set."""
+def cells_of(ones: Iterable[Measured], *, is_held_out: bool = True) -> dict[str, list[Measured]]:
+    """Those that were held out by what their mean error is of; or those that were not."""
     found: dict[str, list[Measured]] = {}
     for one in ones:
-        if one.point.is_set == is_set:
+        if one.is_held_out == is_held_out:
             found.setdefault(cell_of(one), []).append(one)
     return found
 

@@ -100,6 +100,18 @@ class Measured:
     gb_per_s: float
 
     @property
+    def follows(self) -> str:
+        """Which choice it decided, so that it says nothing of the machine that was not put in."""
+        series = self.point.series
+        is_it = (series.group, self.point.threads, self.kernel) == ("1a", 1, "copy")
+        return "the clock of the cores, which this point decided" if is_it else ""
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether the machine knows nothing of it."""
+        return not self.point.is_set and not self.follows
+
+    @property
     def repeats(self) -> tuple[object, ...]:
         """The same for points that differ in nothing but their group."""
         series = self.point.series
