@@ -5,7 +5,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -621,9 +620,8 @@ class Settable(Tiny):
 def settable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settable:
     study = Settable()
     monkeypatch.setattr(studies, "STUDIES", [*studies.STUDIES, study])
-    kept = sys.modules["fencepost.evidence.evaluate"]  # the package has a function of that name
-    monkeypatch.setattr(kept, "ROOT", tmp_path)
-    monkeypatch.setattr(kept, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(evidence, "ROOT", tmp_path)
+    monkeypatch.setattr(evidence, "RESULTS", tmp_path / "results")
     return study
 
 

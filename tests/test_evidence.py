@@ -4,7 +4,7 @@ import pytest
 
 import fencepost as fp
 from fencepost.evidence import Lab, Row, Tolerance, between, evaluate, near, rows
-from fencepost.evidence.page import cells
+from fencepost.rows.page import cells
 
 
 def of(tolerance, expected, ours, **more):

@@ -6,8 +6,8 @@ import pytest
 
 from fencepost import _core, machines
 from fencepost.api import Machine
-from fencepost.evidence import misses
-from fencepost.evidence.lab import Lab
+from fencepost.rows import misses
+from fencepost.rows.lab import Lab
 from fencepost.validation import media_dram
 from fencepost.validation.media import MEDIA
 from fencepost.validation.persist import PERSIST

@@ -14,9 +14,9 @@ import pytest
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
-from fencepost.evidence import page as evidence_page
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import counted
+from fencepost.rows import page as page_of_rows
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import counted
 from fencepost.studies.pcs import (
     claims,
     page,
@@ -103,7 +103,7 @@ def test_an_estimate_on_both_sides_of_the_limit_is_undecided(
     relation: str, published: float, ours: float | None, half_width: float | None, shown: str
 ) -> None:
     found = replace(claim(relation, published, ours), half_width=half_width)
-    assert evidence_page.holds_text(found) == shown
+    assert page_of_rows.holds_text(found) == shown
     entry = found.entry()
     assert (entry["holds"], entry["undecided"]) == (shown == "yes", shown == "undecided")
     assert found.misses is (shown == "no")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.cli import main
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.studies.pcs import (
     adaptive,
     assumptions,

@@ -8,7 +8,7 @@ import pytest
 
 from fencepost import _core, machines
 from fencepost.cli import main
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.studies.pcs import chains, key_values, programs
 from fencepost.studies.pcs.key_values import (
     LEAF,

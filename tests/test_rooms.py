@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from rooms import picture
-from rooms.imports import HOUSES, ROOT, House, arrows, circles
+from rooms.imports import HOUSES, ROOT, House, PythonHouse, arrows, circles
 
 INCLUDE = re.compile(r'^#include (?:"(.*?)"|<(.*?)>)', re.MULTILINE)
 ENGINES = re.compile(r"dr_|dr(mgr|reg|util|wrap|syms|vector)\b|qemu")
@@ -46,6 +47,23 @@ def test_a_circle_is_found() -> None:
 def test_imports_that_are_there_are_found(house: str, of: str, to: str) -> None:
     [own] = [each for each in HOUSES if each.name == house]
     assert to in arrows(own)[of]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'from importlib import import_module\nimport_module("house.above")\n',
+        'import importlib\nNAME = "house.above"\nimportlib.import_module(NAME)\n',
+        'import importlib\nimportlib.import_module(f"house.above.{1}")\n',
+        '__import__("house.above.inside")\n',
+    ],
+)
+def test_an_import_by_name_is_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / "house").mkdir()
+    (tmp_path / "house" / "above.py").write_text("from house import below\n")
+    (tmp_path / "house" / "below.py").write_text(text)
+    house = PythonHouse("made up", tmp_path / "house")
+    assert circles(arrows(house)) == [["above", "below"]]
 
 
 def test_the_encoding_includes_no_engine() -> None:

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from fencepost import studies
-from fencepost.evidence import Lab, misses, page
-from fencepost.evidence.page import Section
+from fencepost.rows import Lab, misses, page
+from fencepost.rows.page import Section
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
 from fencepost.studies.primitives import reasons

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fencepost.evidence import Lab
-from fencepost.evidence.row import FOLLOWS, HELD_OUT, SET, Row
+from fencepost.rows.row import FOLLOWS, HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
 from fencepost.studies.streamer import null_model, overview, series

@@ -7,11 +7,11 @@ import pytest
 
 from fencepost import _core
 from fencepost._core import InputError
-from fencepost.evidence import Lab, last_line, misses, near, pictures
-from fencepost.evidence import page as page_of_rows
-from fencepost.evidence.page import figure_text
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance
+from fencepost.rows import Lab, last_line, misses, near, pictures
+from fencepost.rows import page as page_of_rows
+from fencepost.rows.page import figure_text
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import RECORDS
 from fencepost.validation import Findings, clx, host, host_programs, page, persist

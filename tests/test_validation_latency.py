@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fencepost.evidence import Lab
+from fencepost.rows import Lab
 from fencepost.validation import latencies, loaded, unloaded
 
 

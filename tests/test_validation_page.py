@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fencepost.evidence import misses, page
-from fencepost.evidence.lab import Lab
+from fencepost.rows import misses, page
+from fencepost.rows.lab import Lab
 from fencepost.tree import MACHINES, ROOT
 from fencepost.validation import host, unloaded
 from fencepost.validation.host_programs import ARGUMENTS

@@ -2,9 +2,10 @@
 
 `cli` is the command line, `recording` starts the recorder, `runs` replays records on machines and
 makes the result document, and everything a person reads is made from that document: `figures`
-(what is compared), `table` and `report`. `evidence` is what the simulator is compared with,
-`studies` and `validation` are where its rows come from. The simulator itself
-is the compiled module `_core`, which takes and gives JSON. What programs import is in `api`.
+(what is compared), `table` and `report`. `rows` is what the simulator is compared with, `studies`
+and `validation` are where rows come from, `evidence` finds them by name. The simulator itself is
+the compiled module `_core`, which takes and gives JSON. What programs import is in `api` and
+`evidence`.
 """
 
 # As `typing` has it, without importing that: the command imports this before interrupts are looked

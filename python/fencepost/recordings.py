@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from fencepost import documents, recording
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.tree import RECORDER
 
 # Routines of the C library are chosen by what the processor has. These are off everywhere, which

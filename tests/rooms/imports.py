@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class House:
     def imports(self) -> list[Import]:
         """Those between two rooms."""
         return sorted(
-            Import(room, to, path.relative_to(ROOT), line)
+            Import(room, to, Path(os.path.relpath(path, ROOT)), line)
             for path in self._files()
             for room in [self.room_of(path)]
             for to, line in self._used(path)
@@ -126,7 +127,7 @@ def _names(text: str, place: int) -> Iterator[str]:
 
 
 class PythonHouse(House):
-    """The modules and packages of a package."""
+    """The modules and packages of a package; an import by name (`import_module`) counts too."""
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self.folder.rglob("*.py") if path != self.folder / "__init__.py")
@@ -134,13 +135,18 @@ class PythonHouse(House):
     def _used(self, path: Path) -> Iterator[tuple[str, int]]:
         package = self.folder.name
         parents = [package, *path.relative_to(self.folder).parts[:-1]]
-        for node in ast.walk(ast.parse(path.read_text(), path)):
+        tree = ast.parse(path.read_text(), path)
+        imports_by_name = any(_is_import_by_name(node) for node in ast.walk(tree))
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 names = [alias.name.split(".") for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 start = parents[: len(parents) + 1 - node.level] if node.level else []
                 start = start + (node.module.split(".") if node.module else [])
                 names = [[*start, alias.name] for alias in node.names]
+            elif imports_by_name and isinstance(node, ast.Constant):
+                # Whichever text it is given: such a name may come from a constant or an argument.
+                names = [node.value.split(".")] if isinstance(node.value, str) else []
             else:
                 continue
             for name in names:
@@ -150,6 +156,12 @@ class PythonHouse(House):
     @property
     def rooms_known(self) -> set[str]:
         return {path.stem for path in self.folder.iterdir() if path.suffix in ("", ".py")}
+
+
+def _is_import_by_name(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+    return name in ("import_module", "__import__")
 
 
 class CHouse(House):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from fencepost import _core
-from fencepost.evidence import Lab, Row, near
+from fencepost.rows import Lab, Row, near
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.experiment import options, resolved
 from fencepost.studies.study import CellStudy, Part

@@ -10,7 +10,7 @@ import statistics
 from pathlib import Path
 
 from fencepost.bench import REPETITIONS, Figures
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.validation import host_programs
 
 SLOW_KIPS = 400.0  # the rows below it have a target of their own

@@ -16,8 +16,8 @@ from fencepost.calibrate.free_key import FreeKey, Values, all_of, sets
 from fencepost.calibrate.measurement import Measurement
 from fencepost.calibrate.misfit import Ours, error
 from fencepost.documents import FORMAT_VERSION
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.runs import executors
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named

@@ -13,7 +13,7 @@ from fencepost import documents
 from fencepost._core import InputError
 from fencepost.calibrate import measurement
 from fencepost.calibrate.measurement import UNITS, Measurement
-from fencepost.evidence.row import HELD_OUT, PUBLISHED, QUALITIES, SET
+from fencepost.rows.row import HELD_OUT, PUBLISHED, QUALITIES, SET
 
 if TYPE_CHECKING:
     from fencepost.calibrate.study_rows import StudyRow

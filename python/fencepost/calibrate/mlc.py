@@ -16,7 +16,7 @@ from fencepost import latency, machines
 from fencepost._core import InputError
 from fencepost.calibrate.data import Target, usual_group
 from fencepost.calibrate.measurement import BANDWIDTH, IDLE, LOADED, SATURATED, Measurement
-from fencepost.evidence.row import PUBLISHED
+from fencepost.rows.row import PUBLISHED
 from fencepost.traffic import Machine
 
 _NUMBER = r"(\d+(?:\.\d+)?)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.calibrate import text
-from fencepost.evidence import page
-from fencepost.evidence.row import Row
+from fencepost.rows import page
+from fencepost.rows.row import Row
 
 Document = dict[str, Any]
 

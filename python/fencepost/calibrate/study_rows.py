@@ -13,8 +13,8 @@ from fencepost import machines
 from fencepost._core import InputError
 from fencepost.api import Machine
 from fencepost.calibrate.data import Target
-from fencepost.evidence.evaluate import evaluate_all, lab_of
-from fencepost.evidence.row import Row
+from fencepost.evidence import evaluate_all, lab_of
+from fencepost.rows.row import Row
 
 
 @dataclass(frozen=True)

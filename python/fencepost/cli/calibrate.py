@@ -13,8 +13,8 @@ from fencepost.calibrate.calibration import Plan
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.numbers import COUNT_MAX, not_nan
-from fencepost.evidence.row import last_line
 from fencepost.progress import WholeWatch
+from fencepost.rows.row import last_line
 
 
 def _studies() -> list[str]:

@@ -15,8 +15,8 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
-from fencepost.evidence import Lab, Row, last_line, misses, page
 from fencepost.progress import WholeWatch
+from fencepost.rows import Lab, Row, last_line, misses, page
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
 from fencepost.tree import RESULTS, ROOT

@@ -12,7 +12,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.evidence import Lab, Row, last_line, misses, page
+from fencepost.rows import Lab, Row, last_line, misses, page
 from fencepost.tree import RECORDS, RESULTS, ROOT
 from fencepost.validation import Comparison, Findings
 from fencepost.validation import page as validation_page

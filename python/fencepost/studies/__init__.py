@@ -3,13 +3,17 @@
 Each is a folder here with its cells, rows and sections (`study.py`), and a line of `STUDIES`.
 """
 
+from collections.abc import Callable
+
 from fencepost._core import InputError
-from fencepost.evidence.evaluate import Source
+from fencepost.rows import Lab, Row
 from fencepost.studies.pcs import PCS
 from fencepost.studies.primitives import PRIMITIVES
 from fencepost.studies.streamer import STREAMER
 from fencepost.studies.study import Study
 from fencepost.validation.comparisons import COMPARISONS
+
+Source = Callable[[Lab], list[Row]]  # of one study or comparison
 
 STUDIES: list[Study] = [
     PCS,

@@ -14,10 +14,10 @@ from typing import Any
 
 from fencepost import reliability
 from fencepost._core import __version__
-from fencepost.evidence import misses
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.page import Section, markdown
-from fencepost.evidence.row import Row
+from fencepost.rows import misses
+from fencepost.rows.lab import Lab
+from fencepost.rows.page import Section, markdown
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources, Watch
 from fencepost.runs.progress import unwatched
 from fencepost.runs.simulator import simulator

@@ -1,14 +1,14 @@
 """Comparisons of the simulator with published figures: every point, misses included.
 
-A comparison is a source of rows (`fencepost.evidence`) with a title, and the tables and pictures
-that its page shows beside them. Why rows miss stands apart from them (`evidence/misses.py`).
+A comparison is a source of rows (`fencepost.rows`) with a title, and the tables and pictures
+that its page shows beside them. Why rows miss stands apart from them (`rows/misses.py`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
 
 
 @dataclass(frozen=True)

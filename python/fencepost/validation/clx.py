@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import documents
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row, near
 from fencepost.measure import persist, simulated
 from fencepost.recordings import record_alike
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row, near
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import EXPERIMENTS
 from fencepost.validation import Comparison, Findings

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost import _core
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import SPECIFICATION, Row, near
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import SPECIFICATION, Row, near
 from fencepost.validation import Comparison, Findings
 
 LINE = 64

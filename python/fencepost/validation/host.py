@@ -7,9 +7,9 @@ and again with real hardware's behaviour (`host_hardware`).
 from collections.abc import Iterable
 from typing import Any
 
-from fencepost.evidence import pictures
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row, near
+from fencepost.rows import pictures
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row, near
 from fencepost.validation import Comparison, Findings, host_hardware, host_moved
 from fencepost.validation.host_programs import (
     ARGUMENTS,

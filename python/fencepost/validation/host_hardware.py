@@ -7,7 +7,7 @@ Every rule in which the two differ is also switched alone, which says whose work
 from typing import Any
 
 from fencepost._core import InputError
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.validation.host_programs import ARGUMENTS, Resolved, points_on
 
 REFERENCE_MACHINE = "gem5-o3"

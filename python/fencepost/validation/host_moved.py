@@ -3,9 +3,9 @@
 The environment of the programs grows, so that their stack moves down; nothing else changes.
 """
 
-from fencepost.evidence import page
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
+from fencepost.rows import page
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
 from fencepost.validation.host_programs import MOVED_BYTES
 
 SHOWN_FROM = 0.02  # part of the lowest; and more than SHOWN_COUNT of a count

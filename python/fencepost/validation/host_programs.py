@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fencepost.evidence.lab import Lab
 from fencepost.recordings import record_alike
+from fencepost.rows.lab import Lab
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import BUILD, EXPERIMENTS
 

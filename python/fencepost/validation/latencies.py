@@ -3,7 +3,7 @@
 import csv
 import re
 
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.traffic import Machine
 from fencepost.tree import EXPERIMENTS
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost import latency, traffic
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row, near
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row, near
 from fencepost.traffic import Machine, Stream
 from fencepost.validation import Comparison, Findings, sensitivity
 from fencepost.validation.latencies import PUBLISHED, machine, published

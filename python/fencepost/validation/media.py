@@ -7,8 +7,8 @@ figure. The probe is `_core.medium_probe`: a medium without host, links and cont
 import csv
 
 from fencepost.api import Machine
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row, near
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row, near
 from fencepost.tree import EXPERIMENTS
 from fencepost.validation import Comparison, Findings, media_dram, media_pm
 from fencepost.validation.media_dram import Clocks

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 
 from fencepost.api import Machine
-from fencepost.evidence.row import PARAMETERS, Row, near
+from fencepost.rows.row import PARAMETERS, Row, near
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, Place, rate_gb_per_s
 from fencepost.validation.medium import read as rd
 from fencepost.validation.medium import write as wr

@@ -6,8 +6,8 @@ The first model is accessed line by line (`pcs-table1`), the second in blocks wi
 
 import random
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import PARAMETERS, Row, near
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import PARAMETERS, Row, near
 from fencepost.validation.latencies import PUBLISHED, published
 from fencepost.validation.medium import LINE_BYTES, PS, Medium, Outcome, rate_gb_per_s
 from fencepost.validation.medium import read as rd

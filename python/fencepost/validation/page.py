@@ -1,6 +1,6 @@
 """docs/validation.md: every row of every comparison, its tables and its pictures."""
 
-from fencepost.evidence import page
+from fencepost.rows import page
 from fencepost.validation import Comparison, Findings
 
 _INTRODUCTION = """Made by `make validate`. Every point, *expected | ours | difference*. What \

@@ -12,10 +12,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import PARAMETERS, RULES, Row, near
 from fencepost.figures import Run
 from fencepost.recordings import record_alike
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import PARAMETERS, RULES, Row, near
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Comparison, Findings

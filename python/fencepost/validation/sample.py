@@ -10,8 +10,8 @@ from typing import Any
 
 from fencepost import figures, recording
 from fencepost.arguments import DEFAULT_SAMPLE
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import FULL_DETAIL, Row, near
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import FULL_DETAIL, Row, near
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import WORKLOADS
 from fencepost.validation import Comparison, Findings

@@ -5,7 +5,7 @@ share a port."""
 from typing import TYPE_CHECKING, Any
 
 from fencepost import plots, traffic
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.traffic import Machine
 from fencepost.validation.latencies import machine, published
 

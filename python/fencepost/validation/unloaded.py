@@ -1,9 +1,9 @@
 """Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
 
 from fencepost import latency, plots
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row, near
 from fencepost.latency import Document
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row, near
 from fencepost.traffic import Machine
 from fencepost.validation import Comparison, Findings
 from fencepost.validation.latencies import PUBLISHED, machine, published

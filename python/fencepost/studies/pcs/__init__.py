@@ -7,8 +7,8 @@ tables. `page` makes docs/pcs.md, with `pictures`; `report` makes the HTML, with
 the same `sections`. `evaluation` gives single rows on other machines.
 """
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Watch
 from fencepost.studies.pcs import adaptive, evaluation, pcs, programs
 from fencepost.studies.pcs.replays import Replays

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Figure, Tolerance
 from fencepost.figures import Value, ratio
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Figure, Tolerance
 from fencepost.studies.pcs.replays import MACHINE
 from fencepost.studies.pcs.study import (
     AVERAGE,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
 from fencepost.runs import cells
 from fencepost.runs.progress import unwatched
 from fencepost.runs.task import Run

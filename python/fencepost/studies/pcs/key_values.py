@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import Any
 
 from fencepost.confidence import half_width
-from fencepost.evidence.lab import Lab
 from fencepost.figures import Value, ratio, with_error
 from fencepost.plots import new_figure, svg
+from fencepost.rows.lab import Lab
 from fencepost.runs import executors
 from fencepost.runs.progress import Progress
 from fencepost.runs.simulator import simulator

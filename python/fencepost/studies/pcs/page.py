@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.evidence import page as evidence_page
-from fencepost.evidence.row import counted
+from fencepost.rows import page as page_of_rows
+from fencepost.rows.row import counted
 from fencepost.studies.pcs import sections, series
 from fencepost.studies.pcs.claims import Claim
 from fencepost.studies.pcs.pcs import Outcome
@@ -46,8 +46,8 @@ def markdown(outcome: Outcome) -> str:
         "weak": sum(claim.is_weak for claim in known),
         "ending": ending(outcome.study),
         "counted": counted(outcome.claims),
-        "table": evidence_page.table(outcome.claims),
-        "misses": evidence_page.reasons([claim for claim in known if claim.misses]),
+        "table": page_of_rows.table(outcome.claims),
+        "misses": page_of_rows.reasons([claim for claim in known if claim.misses]),
         "figures": {name: series.TITLES[name] for name in PUBLISHED_FIGURES},
         "sections": list(sections.sections(outcome).values()),
     }
@@ -58,7 +58,7 @@ def ours_text(claim: Claim) -> str:
     """Ours; of a trend with how far it goes."""
     if isinstance(claim.ours, str):
         return f"{claim.ours} ({100 * (claim.slope or 0):+.1f} %)"
-    return evidence_page.ours_text(claim)
+    return page_of_rows.ours_text(claim)
 
 
 def lines(claims: list[Claim]) -> list[dict[str, object]]:
@@ -66,9 +66,9 @@ def lines(claims: list[Claim]) -> list[dict[str, object]]:
     return [
         {
             "claim": claim,
-            "expected": evidence_page.expected_text(claim),
+            "expected": page_of_rows.expected_text(claim),
             "ours": ours_text(claim),
-            "holds": evidence_page.holds_text(claim),
+            "holds": page_of_rows.holds_text(claim),
             "note": f", {claim.note}" if claim.note else "",
         }
         for claim in claims

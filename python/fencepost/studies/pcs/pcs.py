@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost import machines, reliability
 from fencepost._core import __version__
-from fencepost.evidence.row import Row
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Watch
 from fencepost.runs.simulator import simulator
 from fencepost.runs.task import LIMITS, Run

@@ -12,7 +12,7 @@ from typing import Any
 
 from fencepost import documents, recording, recordings
 from fencepost._core import InputError
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.tree import EXPERIMENTS, WORKLOADS
 
 if sys.version_info >= (3, 11):

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from fencepost import documents
 from fencepost.api import Record
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Watch
 from fencepost.runs.progress import Progress
 from fencepost.studies.pcs import programs

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fencepost import _core
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.runs import cells
 from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import VOLATILE

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import machines, reliability
-from fencepost.evidence.row import counted
 from fencepost.report import render
 from fencepost.report.view import drawn
+from fencepost.rows.row import counted
 from fencepost.runs.task import Run
 from fencepost.studies.pcs import charts, markdown, page, sections
 from fencepost.studies.pcs.charts import Columns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fencepost.evidence.row import Row
 from fencepost.figures import Value, ratio
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import FLUSHES, X86_64, Benchmark
 from fencepost.studies.primitives.topic import (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import exp, log
 from statistics import fmean
 
-from fencepost.evidence.row import Row
 from fencepost.figures import Value, ratio
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
     ARM64,

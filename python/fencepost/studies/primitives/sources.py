@@ -8,7 +8,7 @@ from typing import Any
 
 from fencepost import _core, recordings
 from fencepost._core import InputError
-from fencepost.evidence.lab import Lab
+from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options, resolved
 from fencepost.runs.store import named

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.page import Section
-from fencepost.evidence.row import Row
+from fencepost.rows.lab import Lab
+from fencepost.rows.page import Section
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.primitives import reasons
 from fencepost.studies.primitives.benchmark import OPERATIONS, SET_SIZE

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cache
 
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance, between
 from fencepost.figures import Value, ratio
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance, between
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import Benchmark
 from fencepost.studies.study import Part

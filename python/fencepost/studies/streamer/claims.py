@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance, between
 from fencepost.figures import Value
 from fencepost.measure.stream.point import KERNELS
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance, between
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.streamer import overview
 from fencepost.studies.streamer.replays import Replay

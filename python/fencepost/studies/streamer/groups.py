@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
-from fencepost.evidence.tolerance import Tolerance
 from fencepost.figures import Value
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.streamer.null_model import null_model
 from fencepost.studies.streamer.pictures import curves

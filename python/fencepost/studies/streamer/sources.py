@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Any
 
 from fencepost import _core, recordings
-from fencepost.evidence.lab import Lab
 from fencepost.measure.stream import program
+from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options, resolved
 from fencepost.runs.store import named

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import RULES, Row
-from fencepost.evidence.tolerance import Tolerance
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import RULES, Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.streamer.replays import ELEMENTS, Replay
 from fencepost.studies.streamer.series import CXL, LOCAL, Point, Series

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.page import Section
-from fencepost.evidence.row import Row
+from fencepost.rows.lab import Lab
+from fencepost.rows.page import Section
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of

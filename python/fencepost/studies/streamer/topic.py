@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
 from fencepost.figures import Value
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.study import Part
 

@@ -1,31 +1,40 @@
-"""Rows by name, and single rows on a changed machine.
+"""Evidence: what the simulator is compared with, row by row, misses included.
 
-A *source* gives rows of one study when it is given a lab. Sources are listed by the rooms that have
-them (`fencepost.studies`), which import this one; so they are looked up by name when they are used.
+import fencepost as fp
+
+rows = fp.evidence.rows("unloaded")
+slower = fp.Machine.load("pond-8").set("dram.controller_latency_ns", 60)
+fp.evidence.evaluate(rows[0], slower).ours
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fencepost import studies
 from fencepost._core import InputError
 from fencepost.api import Machine
-from fencepost.evidence import misses
-from fencepost.evidence.lab import Lab
-from fencepost.evidence.row import Row
+from fencepost.rows import Lab, Row, Tolerance, between, last_line, misses, near
 from fencepost.tree import RESULTS, ROOT
 
-Source = Callable[[Lab], list[Row]]
-
-SOURCES = "fencepost.studies"  # has `source`, which gives one by its name
+__all__ = [
+    "Lab",
+    "Row",
+    "Tolerance",
+    "between",
+    "evaluate",
+    "evaluate_all",
+    "last_line",
+    "near",
+    "rows",
+]
 
 
 def rows(study: str, lab: Lab | None = None, *, quick: bool = False) -> list[Row]:
     """All rows of a study, or of one comparison of `validate`. Raises `InputError`."""
-    found = _source(study)(lab or lab_of(study, quick=quick))
+    found = studies.source(study)(lab or lab_of(study, quick=quick))
     explained = misses.explained(found, misses.known_misses())
     # A study has put its numbers into the reasons already.
     return [own if own.reason else row for own, row in zip(found, explained, strict=True)]
@@ -51,19 +60,14 @@ def evaluate_all(rows: Iterable[Row], machine: Machine | str, lab: Lab | None = 
             raise InputError(f"{study}: a row that comes from no machine cannot be evaluated")
         own = lab or lab_of(study)
         conditions = [row.condition for row in asked if (row.study, row.machine) == (study, name)]
-        made = _source(study)(own.on({**own.changed, name: chosen}, conditions))
+        made = studies.source(study)(own.on({**own.changed, name: chosen}, conditions))
         found.update({row.key: row for row in made if row.machine == name})
     if missing := [row for row in asked if row.key not in found]:
         raise InputError(f"there is no row {', '.join(missing[0].key)}")
     return [found[row.key] for row in asked]
 
 
-def _source(study: str) -> Source:
-    found: Source = importlib.import_module(SOURCES).source(study)
-    return found
-
-
 def lab_of(study: str, *, quick: bool = False, **more: Any) -> Lab:
-    """Where rows of a study are evaluated unless somebody says otherwise."""
+    """Where rows of a study are evaluated unless another lab is given."""
     folder: Path = ROOT / "out" / "evidence" / study
     return Lab(folder, lambda _: None, quick, results=RESULTS, **more)

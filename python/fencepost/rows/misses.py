@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencepost._core import InputError
-from fencepost.evidence.row import Row
+from fencepost.rows.row import Row
 from fencepost.tree import EXPERIMENTS
 
 FILE = EXPERIMENTS / "misses.csv"

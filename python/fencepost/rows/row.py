@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fencepost.evidence.tolerance import Figure, Tolerance
+from fencepost.rows.tolerance import Figure, Tolerance
 
 # What kind of thing ours is compared with.
 PUBLISHED = "published"  # measured or simulated by others

@@ -1,7 +1,7 @@
 """Pictures of rows, in one style for all studies."""
 
 from fencepost import plots
-from fencepost.evidence.row import Row
+from fencepost.rows.row import Row
 
 HELD, MISSED = "#2a7f62", "#c0392b"
 BAND = 0.10  # drawn beside the diagonal

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fencepost.evidence.row import FOLLOWS, QUALITIES, SET, Row, last_line
-from fencepost.evidence.tolerance import Figure
+from fencepost.rows.row import FOLLOWS, QUALITIES, SET, Row, last_line
+from fencepost.rows.tolerance import Figure
 
 COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ by", "")
 
