@@ -1,8 +1,8 @@
 //! Spin loops whose record does not name the store that ended them: those of record versions 1 and 2, and waits with a
 //! `wake` of 0. The others wait for their very store (`core/synchronisation.rs`).
 //!
-//! A store that came after the thread's previous wait at the same word counts; the first wait at a word passes, since no
-//! store to it was watched before.
+//! A store that came after the thread's previous wait at the same word counts; the first wait at a word passes, since
+//! no store to it was watched before.
 
 use rustc_hash::FxHashMap;
 

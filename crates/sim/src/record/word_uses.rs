@@ -70,8 +70,8 @@ impl WordUses {
 impl LockUseFinder<'_> {
     /// The next events of a thread; those of one thread come in order and together.
     ///
-    /// An update gets the lock if the thread's next step at the word is to store to it; if it is to poll the word, or to
-    /// get the lock by another update, the first one found it taken.
+    /// An update gets the lock if the thread's next step at the word is to store to it; if it is to poll the word, or
+    /// to get the lock by another update, the first one found it taken.
     pub(super) fn follow(&mut self, thread: ThreadId, events: &[Event]) {
         if thread != self.thread {
             self.holds.clear();
