@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from fencepost.evidence import Lab
+from fencepost.rows import page
+from fencepost.rows.page import Section
 from fencepost.rows.row import FOLLOWS, HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
@@ -115,6 +117,9 @@ def test_what_nobody_has_given_is_shown_and_not_judged(tmp_path: Path) -> None:
     assert found and all(row.expected is None for row in found)
     assert not any(row.misses or row.holds for row in found)
     assert {row.machine for row in found} == {"spr-cxl", "clx-ddr4"}
+    text = page.markdown("streamer", "", "", [Section("2b", "", "", found)])
+    assert "streamer: 0 of 0 hold" in text and "| published |" not in text
+    assert f"| 2b, {CXL}, {BOTH}, close, 1 thread | copy bandwidth | – |" in text
 
 
 def test_threads_fill_a_socket_or_take_both_in_turn() -> None:

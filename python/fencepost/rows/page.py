@@ -38,7 +38,7 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
         parts += [f"Again: `{section.command}`\n"]
-        parts += [summary(section.rows)] if section.rows else []
+        parts += [summary(section.rows)] if judged(section.rows) else []
         parts += [f"![{name}]({name})\n" for name in section.pictures]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
         parts += ["### Every point\n", table(section.rows)] if section.rows else []
@@ -132,11 +132,16 @@ def _shortened(conditions: Sequence[str]) -> str:
     return ", ".join("/".join(dict.fromkeys(words)) for words in zip(*places, strict=True))
 
 
+def judged(rows: Sequence[Row]) -> list[Row]:
+    """Those of which something is expected; the others only show ours."""
+    return [row for row in rows if row.expected is not None]
+
+
 def counts(rows: Sequence[Row]) -> str:
     """How many hold, by what they are compared with."""
     lines = ["| compared with | hold | of |", "|---|---|---|"]
     for quality in QUALITIES:
-        of_kind = [row for row in rows if row.quality == quality]
+        of_kind = [row for row in judged(rows) if row.quality == quality]
         lines.append(_count_line(quality, of_kind) if of_kind else "")
         held_out = [row for row in of_kind if row.is_held_out]
         if held_out:
@@ -154,8 +159,9 @@ def summary(rows: Sequence[Row]) -> str:
         "| metric | compared with | hold | of | held out: hold | of |",
         "|---|---|---|---|---|---|",
     ]
-    for metric, quality in dict.fromkeys((row.metric, row.quality) for row in rows):
-        of_metric = [row for row in rows if (row.metric, row.quality) == (metric, quality)]
+    known = judged(rows)
+    for metric, quality in dict.fromkeys((row.metric, row.quality) for row in known):
+        of_metric = [row for row in known if (row.metric, row.quality) == (metric, quality)]
         held_out = [row for row in of_metric if row.is_held_out]
         numbers = [sum(row.holds for row in of_metric), len(of_metric)]
         numbers += [sum(row.holds for row in held_out), len(held_out)]
