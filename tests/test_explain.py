@@ -12,7 +12,7 @@ from fencepost import _core, machines
 from fencepost.api import Explanation, Machine, explain
 from fencepost.cli import main
 from fencepost.explain import causes, document, text
-from fencepost.runs.experiment import Experiment, options
+from fencepost.runs.experiment import Experiment, options, resolved
 from installed import FENCEPOST, on_terminal
 
 Document = dict[str, Any]
@@ -241,9 +241,9 @@ def test_sites_of_a_region_with_threads_add_up(fft_record: Path, choice: dict[st
 
 
 def test_counting_changes_no_result(fft_record: Path, explained: Document) -> None:
-    chosen = json.loads(_core.options_resolve(json.dumps(options(["nopb", "pb", "pb_rf"]))))
-    resolved = {"pcs-table1": machines.resolve("pcs-table1", [])}
-    experiment = Experiment([_core.Record(str(fft_record), False)], ["fft"], resolved, chosen)
+    chosen = resolved(options(["nopb", "pb", "pb_rf"]))
+    on = {"pcs-table1": machines.resolve("pcs-table1", [])}
+    experiment = Experiment([_core.Record(str(fft_record), False)], ["fft"], on, chosen)
     plain = experiment.run(2, lambda _: None)
     counted = experiment.run(2, lambda _: None, _core.Job.explain)
     for run, other in zip(plain["runs"], counted["runs"], strict=True):

@@ -157,7 +157,7 @@ def test_a_replay_of_a_study_that_fails_ends_it_as_elsewhere(
 ) -> None:
     def failing(one: task.Task) -> task.Answer:
         if one.key.scheme == "pb_rf":
-            return task.Answer(task.described(one.key, {"error": "a fault"}), [])
+            return task.Answer(one.described({"error": "a fault"}), [])
         return task.perform(one)
 
     monkeypatch.setattr(schedule, "perform", failing)

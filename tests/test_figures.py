@@ -37,7 +37,7 @@ def test_a_baseline_differs_in_its_axis_alone(result):
 @pytest.mark.parametrize("text", ["nopb", "machine=m", "scheme", "scheme=pb_rf"])
 def test_a_baseline_that_is_none_is_refused(text):
     with pytest.raises(InputError, match=f"--baseline {text}"):
-        Baseline.read(text).check([Key("m", "nopb"), Key("m", "pb")])
+        Baseline.read(text).check([Key.of("m", scheme="nopb"), Key.of("m", scheme="pb")])
 
 
 def test_without_a_baseline_there_is_no_ratio(result):

@@ -25,7 +25,7 @@ def task(scheme="pb", *sets, **changes):
     chosen = resolved(options([scheme], [ARENA], **changes))
     document = machines.resolve("pcs-table1", list(sets))
     record = _core.Record(str(RECORD), False)
-    return Task(Key("pcs-table1", scheme), document, (record,), chosen)
+    return Task(Key.of("pcs-table1", scheme=scheme), document, (record,), chosen)
 
 
 def without_host_times(node):
@@ -112,7 +112,12 @@ def test_axes_that_are_none_are_refused(fencepost):
         (["--axis", "color=red"], "--axis color=red: it has to be AXIS=VALUE"),
         (["--axis", "scheme=pb", "--axis", "scheme=pb"], "one value is given twice"),
         (["--axis", "scheme=pb", "--schemes", "pb"], "say the same"),
-        (["--axis", "placement=heap=pm0", "--pm", "heap"], "replaces --place and --pm"),
+        (["--axis", "scheme="], "--axis scheme=: it has to be AXIS=VALUE"),
+        (["--axis", "placement='heap=pm0"], "No closing quotation"),
+        (["--axis", "placement=heap=dram0", "--pm", "heap"], "it contradicts"),
+        (["--axis", "placement=heap=dram0", "--place", "stack=pm0"], "or --axis placement= beside"),
+        (["--axis", "threads=near"], "free, close, spread"),
+        (["--axis", "threads=close", "--threads", "0"], "or --axis threads= beside the others"),
         (
             [
                 *("--axis", "placement=heap=pm0", "--axis", "placement=heap=dram0"),
@@ -128,12 +133,86 @@ def test_axes_that_are_none_are_refused(fencepost):
 
 
 def test_a_run_is_named_by_what_differs():
-    keys = [Key("m", "nopb"), Key("m", "pb"), Key("m", "pb", "heap=pm0")]
-    assert name_among(keys[0], keys[:2]) == "nopb"
-    assert name_among(keys[0], keys) == "nopb default placement"
-    assert name_among(keys[2], keys) == "pb heap=pm0"
-    assert name_among(keys[2], [Key("n", "pb", "heap=pm0")]) == "m pb"
-    assert values_of(["scheme=pb", "placement= heap=a  stack=b"]) == {
+    nopb, pb = (Key.of("m", scheme=scheme) for scheme in ("nopb", "pb"))
+    placed = Key.of("m", scheme="pb", placement="heap=pm0", threads="")
+    keys = [nopb, pb, placed]
+    assert name_among(nopb, keys[:2]) == "nopb"
+    assert name_among(nopb, keys) == "nopb default placement"
+    assert name_among(placed, keys) == "pb heap=pm0"
+    assert name_among(placed, [placed._replace(machine="n")]) == "m pb"
+    assert placed.name == "m:pb:heap=pm0"
+    assert placed.with_value("placement", "") == pb != pb.with_value("threads", "close")
+
+
+def test_values_of_axes_are_read_as_a_shell_would():
+    chosen = ["scheme=pb", "placement= heap=a  'file:my pool=b'", "placement=", "threads=0,2"]
+    assert values_of(chosen, ["placement"]) == {
         "scheme": ["pb"],
-        "placement": ["heap=a stack=b"],
+        "placement": ["heap=a 'file:my pool=b'", ""],
+        "threads": ["0,2"],
     }
+
+
+def compared_along(fencepost, folder, *arguments):
+    fencepost("compare", "pcs-table1", RECORD, *arguments, "-q", "--json", "r.json", check=True)
+    return json.loads((folder / "r.json").read_text())
+
+
+BOTH = ["--place", "heap=dram0", "--place", "file:a b=pm0"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "option"),
+    [
+        # A stack that is placed leaves the heap in PM, and a heap that is placed is not PM.
+        (["placement=stack=dram0"], ["--place", "stack=dram0"]),
+        (
+            ["placement=heap=dram0 'file:a b=pm0'"],
+            ["--place", "heap=dram0", "--place", "file:a b=pm0"],
+        ),
+        (["placement=all=pm0", "threads=0"], ["--place", "all=pm0", "--threads", "0"]),
+        (["placement=", "threads="], []),
+    ],
+)
+@pytest.mark.parametrize("pm", [[], ["--pm", ARENA]])
+def test_a_value_of_an_axis_does_what_its_option_does(axis, option, pm, tmp_path, fencepost):
+    schemes = ["--schemes", "nopb"]
+    axes = [word for value in axis for word in ("--axis", value)]
+    along = compared_along(fencepost, tmp_path, *schemes, *pm, *axes)
+    alone = compared_along(fencepost, tmp_path, *schemes, *pm, *option)
+    [run], [expected] = along["runs"], alone["runs"]
+    options = along["provenance"]["options"] | run.pop("options", {})
+    assert options == alone["provenance"]["options"]
+    named = run.pop("axes"), expected.pop("axes")
+    assert named[1] == {"scheme": "nopb", "placement": "", "threads": ""}
+    assert without_host_times(run) == without_host_times(expected)
+
+
+def test_the_default_can_be_compared_with_other_values(tmp_path, fencepost):
+    axes = ["--axis", "threads=", "--axis", "threads=spread", "--axis", "placement="]
+    axes += ["--axis", "placement=all=dram0", "--place", "all=pm0", "--schemes", "nopb"]
+    document = compared_along(fencepost, tmp_path, *axes, "--baseline", "placement=")
+    made = [(run["axes"]["threads"], run.get("options")) for run in document["runs"]]
+    near = {"pm": [], "place": ["all=dram0"]}
+    assert made == [
+        ("", None),
+        ("", near),
+        ("spread", {"threads": "spread"}),
+        ("spread", near | {"threads": "spread"}),
+    ]
+    first, second, *_ = (run["simulated_ns"] for run in document["runs"])
+    assert first > second
+    speedups = [row["speedup"] for row in fp.Result(document).rows()]
+    assert speedups == pytest.approx([1, first / second] * 2)
+
+
+def test_threads_are_an_axis():
+    """Memory of a socket is further away from the cores of the other one."""
+    machine = fp.Machine.load("spr-cxl")
+    far_core = machine.document["core"]["count"] - 1
+    axes = ["threads=0", f"threads={far_core}"]
+    where = {"place": ["all=dram0"], "axes": axes, "baseline": axes[0]}
+    near, far = fp.compare(machine, RECORD, schemes=["nopb"], **where).rows()
+    assert (near["threads"], far["threads"]) == ("0", str(far_core))
+    assert near["speedup"] == 1 and far["simulated_ns"] > 1.1 * near["simulated_ns"]
+    assert far["speedup"] == pytest.approx(near["simulated_ns"] / far["simulated_ns"])

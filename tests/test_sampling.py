@@ -1,28 +1,27 @@
 """Sampled replay from the command line: estimates, what is marked, what is refused."""
 
 import copy
-import json
 
 import pytest
 
 from fencepost import _core, difference, figures, table
 from fencepost.cli.invocation import DEFAULT_SAMPLE, split
-from fencepost.runs.experiment import options
+from fencepost.runs.experiment import options, resolved
 
 
-def resolved(sample):
-    return json.loads(_core.options_resolve(json.dumps(options(["nopb"], sample=sample))))["sample"]
+def plan_of(sample):
+    return resolved(options(["nopb"], sample=sample))["sample"]
 
 
 def test_a_plan_is_written_out_in_the_provenance():
-    assert resolved("1M:20k") == "1000000:20000:20000"
-    assert resolved(None) is None
+    assert plan_of("1M:20k") == "1000000:20000:20000"
+    assert plan_of(None) is None
 
 
 @pytest.mark.parametrize("plan", ["1M", "1M:0", "1k:600:600", "a:b", "1M:2k:3k:4k"])
 def test_a_plan_that_is_none_is_refused(plan):
     with pytest.raises(_core.InputError, match=f"--sample {plan}: "):
-        resolved(plan)
+        plan_of(plan)
 
 
 def test_an_option_without_a_plan_takes_the_usual_one():

@@ -36,8 +36,16 @@ from fencepost import (
 )
 from fencepost.arguments import one_or_more, path_of, text, texts, whole_number
 from fencepost.plural import many
-from fencepost.runs.axes import Baseline, baseline_run, key_of
-from fencepost.runs.experiment import Document, Experiment, keys_of, options, resolved, schemes_in
+from fencepost.runs.axes import Baseline, baseline_run, key_of, values_of
+from fencepost.runs.experiment import (
+    Document,
+    Experiment,
+    keys_of,
+    options,
+    options_by_setting,
+    resolved,
+    schemes_in,
+)
 from fencepost.runs.schedule import Watch, unwatched
 from fencepost.shown_name import shown_name
 
@@ -155,7 +163,7 @@ class Result:
         raise KeyError((scheme, machine))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row for each run: machine, scheme, and every figure of the comparison by key.
+        """One flat row for each run: machine, axes, and every figure of the comparison by key.
 
         Times in ns, ratios over the baseline (`compare`), rates from 0 to 1; None where there is no
         data.
@@ -163,8 +171,7 @@ class Result:
         return [
             {
                 "machine": run["machine"],
-                "scheme": run["scheme"],
-                "placement": key_of(run).placement,
+                **key_of(run).axes,
                 "error": run.get("error"),
                 "reliable": None if "error" in run else reliability.is_reliable(run),
                 "instructions": run.get("instructions"),
@@ -224,7 +231,7 @@ def compare(
     limit_instructions: int | None = None,
     sample: str | None = None,
     power: bool = False,
-    placements: Sequence[str] = ("",),
+    axes: Sequence[str] = (),
     baseline: str | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
@@ -234,9 +241,10 @@ def compare(
 
     The options mean what they do on the command line (`schemes`: all that each machine can run
     unless some are named; `pm`: `["heap"]` unless `place` says where the heap lies); with `power`
-    each run says what a power cut at its worst instant leaves to save. Each of the `placements`
-    (rules of `--place` with spaces between them) is a run of its own; ratios are over the run that
-    differs in the axis of `baseline` (`"scheme=nopb"`) alone, otherwise over the first run. `jobs`
+    each run says what a power cut at its worst instant leaves to save. Each combination of the
+    values in `axes` (`"placement=heap=dram0"`, as of `--axis`) is a run of its own; ratios are over
+    the run that differs in the axis of `baseline` (`"scheme=nopb"`) alone, otherwise over the first
+    run. `jobs`
     replays run at once (default: one per processor) in threads unless an `executor` takes them;
     `watch` is called with them ten times a second. Whether what came of it can be used is in
     `Result.is_reliable`. Raises `InputError`.
@@ -250,9 +258,12 @@ def compare(
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
     records = _records(record)
     resolved_machines = {one.label: one.document for one in asked}
-    keys = keys_of(
-        resolved_machines, _schemes(schemes), texts("placements", placements, '["heap=dram0"]')
+    given = {"scheme": schemes is not None, "placement": bool(place), "threads": threads != "free"}
+    values = values_of(
+        texts("axes", axes, '["placement=heap=dram0"]'),
+        [name for name, is_given in given.items() if is_given],
     )
+    keys = keys_of(resolved_machines, values.get("scheme", _schemes(schemes)), values)
     if baseline is not None:
         Baseline.read(baseline).check(keys)
     chosen = options(
@@ -272,6 +283,7 @@ def compare(
         resolved_machines,
         resolved(chosen),
         keys,
+        options_by_setting(chosen, keys),
         baseline,
     )
     return Result(hold_up.of_options(experiment, _at_once(jobs), watch or unwatched, executor))

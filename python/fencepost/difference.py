@@ -70,7 +70,7 @@ def show(found: Document, output: Console, messages: Console) -> None:
     for heading in ("A", "B", "B to A"):
         table.add_column(heading, justify="right")
     for run in found["runs"]:
-        name = " ".join(filter(None, (run["machine"], *run["axes"].values())))
+        name = _name(run)
         for entry in run["figures"]:
             unit = entry["unit"]
             a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
@@ -94,7 +94,7 @@ def _by_key(document: Document) -> dict[Any, figures.Run]:
 
 
 def _name(run: figures.Run) -> str:
-    return " ".join(filter(None, key_of(run)))
+    return " ".join(filter(None, key_of(run).words))
 
 
 def _both(a: str, b: str) -> str:

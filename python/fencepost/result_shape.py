@@ -25,7 +25,7 @@ PARTS = (
 )
 
 # What `provenance.baseline` may name (fencepost.runs.axes, which imports what imports this).
-AXES = ("scheme", "placement")
+AXES = ("scheme", "placement", "threads")
 
 SHOWN_MAX = 40  # characters of a value in a message
 COUNT_MAX = 1 << 64
@@ -251,6 +251,7 @@ RUN = members(
     {
         **dict.fromkeys(("scheme", "machine", "error", "ended"), TEXT),
         "axes": map_of(TEXT),
+        "options": members({"pm": TEXTS, "place": TEXTS, "threads": TEXT}),
         "reliable": BOOLEAN,
         "unreliable_because": TEXTS,
         "warnings": TEXTS,

@@ -9,7 +9,7 @@ from functools import cached_property
 from fencepost import _core
 from fencepost.rows import Lab, Row, near
 from fencepost.runs.cells import Cell, Cells
-from fencepost.runs.experiment import options, resolved
+from fencepost.runs.experiment import options
 from fencepost.studies.study import CellStudy, Part
 from fencepost.tree import RECORDS
 from fencepost.validation.persist import ARENA
@@ -32,8 +32,8 @@ class TinySources:
     def machine(self, cell: Cell) -> dict:
         return self.lab.resolved(cell.machine, *cell.sets)
 
-    def options(self, cell: Cell) -> dict:
-        return resolved(options([cell.scheme], [ARENA]))
+    def asked(self, cell: Cell) -> dict:
+        return options([cell.scheme], [ARENA])
 
     def instructions(self, cell: Cell) -> int:
         return 1

@@ -3,8 +3,8 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ from fencepost.cli.numbers import COUNT_MAX
 from fencepost.figures import Run
 from fencepost.progress import Watch
 from fencepost.runs.axes import Baseline, values_of
-from fencepost.runs.experiment import Experiment, keys_of, options, schemes_in
+from fencepost.runs.experiment import Experiment, keys_of, options, options_by_setting, schemes_in
 from fencepost.runs.experiment import resolved as resolved_options
 from fencepost.shown_name import shown_name
 
@@ -134,8 +134,8 @@ Axis = Annotated[
     typer.Option(
         "--axis",
         metavar="AXIS=VALUE",
-        help="A value of scheme or placement to compare with the others; repeatable. A placement "
-        "is rules of --place with spaces between them.",
+        help="A value of scheme, placement or threads to compare with the others; repeatable. A "
+        "placement is rules of --place with spaces between them; without a value the option holds.",
     ),
 ]
 BaselineOption = Annotated[
@@ -243,11 +243,8 @@ def compare(
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
-    values = values_of(axis or [])
-    if "scheme" in values and schemes is not None:
-        raise InputError("--schemes and --axis scheme=… say the same; give one of them")
-    if "placement" in values and (place or pm):
-        raise InputError("--axis placement=… replaces --place and --pm; give one of them")
+    given = {"scheme": schemes is not None, "placement": bool(place), "threads": threads != "free"}
+    values = values_of(axis or [], [name for name, is_given in given.items() if is_given])
     chosen = options(
         values.get("scheme", schemes_of(schemes)),
         pm,
@@ -270,16 +267,16 @@ def compare(
             names = [*names[1:], names[0]]
         names, record = names[:-1], Path(names[-1])
     records = records_of(program_of(context), record, hosts)
-    axes = _Axes(values.get("placement", [""]), baseline)
+    axes = _Axes(values, baseline)
     runs = _replay(context, names, records, chosen, jobs, quiet, json_file, report_file, axes)
     _end(runs, allow_forced_waits)
 
 
 @dataclass(frozen=True)
 class _Axes:
-    """The placements to compare, and the run that ratios are over."""
+    """The values of axes to compare, and the run that ratios are over."""
 
-    placements: Sequence[str] = ("",)
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     baseline: str | None = None
 
 
@@ -303,12 +300,14 @@ def _replay(
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
-    keys = keys_of(resolved, chosen["schemes"], axes.placements)
+    keys = keys_of(resolved, chosen["schemes"], axes.values)
     if axes.baseline is not None:
         Baseline.read(axes.baseline).check(keys)
-    chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
+    asked = chosen | {"schemes": schemes_in(keys)}
+    chosen, own = resolved_options(asked), options_by_setting(asked, keys)
     for name, machine in resolved.items():
-        check_machine(f"{context.info_name} {name}", machine, len(records or [""]), chosen)
+        for each in own.values():
+            check_machine(f"{context.info_name} {name}", machine, len(records or [""]), each)
     with recorded(program, records) as named:
         opened = {path: _core.Record(str(path), chosen["allow_cut"]) for _, path in named}
         experiment = Experiment(
@@ -317,6 +316,7 @@ def _replay(
             resolved,
             chosen,
             keys,
+            own,
             axes.baseline,
         )
         with Watch(console.messages(), quiet) as watch:

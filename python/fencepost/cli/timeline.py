@@ -105,7 +105,7 @@ def make_timeline(
     experiment = timeline.experiment_of(result, document, found)
     trace, requests = experiment.timeline(key, selection)
     if not requests["requests"]:
-        raise InputError(f"{result}: in {':'.join(key)} there is no such request to follow")
+        raise InputError(f"{result}: in {key.name} there is no such request to follow")
     if picture is not None:
         documents.write_whole(picture, timeline.picture(requests, key.name))
     documents.write_whole(output, trace)
@@ -113,7 +113,7 @@ def make_timeline(
     for note in reliability.notes(followed):
         console.warn(note)
     console.messages().print(
-        f"{output}: {':'.join(key)}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
+        f"{output}: {key.name}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
         highlight=False,
         soft_wrap=True,
     )

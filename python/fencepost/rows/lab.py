@@ -16,7 +16,7 @@ from fencepost.runs import executors
 from fencepost.runs.axes import Key
 from fencepost.runs.schedule import Replay, Schedule, check
 from fencepost.runs.store import Store, identity
-from fencepost.runs.task import Run, Task, described
+from fencepost.runs.task import Run, Task
 from fencepost.tree import RECORDS
 
 Document = dict[str, Any]
@@ -86,7 +86,7 @@ class Lab:
         """
         opened = _core.Record(str(record), False)
         replays = [
-            Replay(Task(Key(name, scheme), machine, (opened,), options), record.stem)
+            Replay(Task(Key.of(name, scheme=scheme), machine, (opened,), options), record.stem)
             for name, machine in machines.items()
             for scheme in schemes
         ]
@@ -99,7 +99,7 @@ class Lab:
         for replay in missing:
             if "error" in replay.run:
                 raise _core.InternalError(f"{record.stem}: {replay.run['error']}")
-        return [described(one.key, found[id(one)] or one.run) for one in replays]
+        return [one.task.described(found[id(one)] or one.run) for one in replays]
 
     def _keep(self, replay: Replay) -> None:
         self.store.keep(identity(replay.task), replay.run)

@@ -1,51 +1,129 @@
 """Axes: named choices that are not in the machine file, and the run that ratios are over.
 
-A run is known by its machine and the value of each axis. `scheme` is what the switches do with
-persists. `placement` is where the program's memory lies, as the rules of `--place` with spaces
-between them; the empty text is what `--pm` and `--place` say for all runs.
+A run is known by its machine and the value of each axis, a text. `AXES` says what a value does to
+the options of a replay; the empty text, the default, leaves them as they are for all runs.
 """
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fencepost._core import InputError
 
 Document = dict[str, Any]
 
-AXES = ("scheme", "placement")
+
+def _rules(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:  # a quotation that does not end
+        raise InputError(f"placement={text}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What can differ between the runs of a comparison."""
+
+    name: str
+    option: str  # of the command line, which says the same for all runs
+    apply: Callable[[Document, str], Document]  # options as asked for, and with a value
+    members: tuple[str, ...] = ()  # of the resolved options, which a value decides
+    read: Callable[[str], str] = str.strip  # the value as it is kept
+    has_default: bool = True
+
+
+# What the switches do with persists is no option of a replay: the core takes it beside them.
+SCHEME = Axis("scheme", "--schemes", lambda options, _: options, has_default=False)
+# Rules of `--place`, quoted as in a shell. Without `--pm` they decide what is PM too.
+PLACEMENT = Axis(
+    "placement",
+    "--place",
+    lambda options, value: options | {"place": _rules(value)},
+    ("pm", "place"),
+    lambda text: shlex.join(_rules(text)),
+)
+THREADS = Axis(
+    "threads", "--threads", lambda options, value: options | {"threads": value}, ("threads",)
+)
+
+AXES = {axis.name: axis for axis in (SCHEME, PLACEMENT, THREADS)}
+
+# The axes of a run that have a value and change its options, with that value.
+Setting = tuple[tuple[str, str], ...]
 
 
 class Key(NamedTuple):
-    """A run: its machine, and the value of each axis."""
+    """A run: its machine, and the axes that have a value, in the order of `AXES`."""
 
     machine: str
-    scheme: str
-    placement: str = ""
+    values: tuple[tuple[str, str], ...]
 
-    @property
-    def name(self) -> str:
-        """`MACHINE:SCHEME`, and the placement behind it if there is one."""
-        return ":".join(filter(None, self))
+    @classmethod
+    def of(cls, machine: str, **values: str) -> "Key":
+        """The key of these values by the names of their axes."""
+        assert values.keys() <= AXES.keys()
+        return cls(machine, tuple((name, values[name]) for name in AXES if values.get(name)))
 
     @property
     def axes(self) -> dict[str, str]:
         """The value of each axis by its name."""
-        return {"scheme": self.scheme, "placement": self.placement}
+        return dict.fromkeys(AXES, "") | dict(self.values)
+
+    @property
+    def scheme(self) -> str:
+        """What the core takes beside the options."""
+        return self.axes[SCHEME.name]
+
+    @property
+    def setting(self) -> Setting:
+        """What tells the options of a run from those of others."""
+        return tuple(pair for pair in self.values if pair[0] != SCHEME.name)
+
+    @property
+    def words(self) -> list[str]:
+        """The machine and the values, the scheme first."""
+        return [self.machine, *dict(self.values).values()]
+
+    @property
+    def name(self) -> str:
+        """`MACHINE:SCHEME`, and the values of other axes behind it where there are some."""
+        return ":".join(filter(None, self.words))
+
+    def with_value(self, axis: str, value: str) -> "Key":
+        """The key that differs in this axis alone."""
+        return self.of(self.machine, **self.axes | {axis: value})
+
+    def applied(self, options: Document) -> Document:
+        """Options as asked for (`runs.experiment.options`), with what the values make of them."""
+        for axis, value in self.values:
+            options = AXES[axis].apply(options, value)
+        return options
+
+    @property
+    def decided(self) -> list[str]:
+        """The members of options that the values decide."""
+        return [member for axis, _ in self.values for member in AXES[axis].members]
+
+    def own_options(self, options: Document) -> Document:
+        """Of resolved options those that the values decide."""
+        return {member: options[member] for member in self.decided}
 
 
 def key_of(run: Document) -> Key:
     """The key of a run of a result document, also of one from before there were axes."""
-    axes = run.get("axes", {})
-    return Key(run["machine"], axes.get("scheme", run["scheme"]), axes.get("placement", ""))
+    axes = {"scheme": run["scheme"]} | run.get("axes", {})
+    return Key.of(run["machine"], **{name: axes[name] for name in AXES if name in axes})
 
 
 def parts(key: Key, keys: Iterable[Key]) -> list[str]:
     """What tells a run from the others: the parts in which any of them differ, and the scheme."""
     everything = [*keys, key]
-    return [
-        part or "default placement"
-        for number, part in enumerate(key)
-        if Key._fields[number] == "scheme" or len({other[number] for other in everything}) > 1
+    machine = [key.machine] if len({other.machine for other in everything}) > 1 else []
+    return machine + [
+        value or f"default {axis}"
+        for axis, value in key.axes.items()
+        if axis == SCHEME.name or len({other.axes[axis] for other in everything}) > 1
     ]
 
 
@@ -63,17 +141,11 @@ class Baseline(NamedTuple):
     @classmethod
     def read(cls, text: str) -> "Baseline":
         """Of `AXIS=VALUE`; raises `InputError`."""
-        axis, equals, value = text.partition("=")
-        if not equals or axis not in AXES:
-            raise InputError(
-                f"--baseline {text}: it has to be AXIS=VALUE with an axis of {', '.join(AXES)}, "
-                "such as scheme=nopb"
-            )
-        return cls(axis, " ".join(value.split()))
+        return cls(*_read("--baseline", text, "scheme=nopb"))
 
     def of(self, key: Key) -> Key:
         """The key of the run that ratios of `key` are over."""
-        return key._replace(**{self.axis: self.value})
+        return key.with_value(self.axis, self.value)
 
     def check(self, keys: Sequence[Key]) -> None:
         """Raises `InputError` if no run has this value."""
@@ -110,7 +182,7 @@ def baseline_name(document: Document) -> str | None:
     if baseline is not None:
         value = Baseline.read(baseline).value
     else:
-        is_alone = len({key[::2] for key in keys}) == 1
+        is_alone = len({(key.machine, key.setting) for key in keys}) == 1
         value = keys[0].scheme if is_alone else ""
     return value if 0 < len(value) <= NAME_MAX else None
 
@@ -124,21 +196,36 @@ def baseline_text(document: Document) -> str:
     if baseline is None:
         return f"Ratios are over {name_among(keys[0], keys)}."
     axis, value = Baseline.read(baseline)
-    return f"Ratios are over the same with {axis} {value}."
+    named = f"{axis} {value}" if value else f"the default {axis}"
+    return f"Ratios are over the same with {named}."
 
 
-def values_of(chosen: Iterable[str]) -> dict[str, list[str]]:
-    """The values that `--axis AXIS=VALUE` gives each axis, in order; raises `InputError`."""
+def values_of(chosen: Iterable[str], given: Collection[str] = ()) -> dict[str, list[str]]:
+    """The values that `--axis AXIS=VALUE` gives each axis, in order; raises `InputError`.
+
+    `given` are the axes whose option is given too: it holds where an axis has no value.
+    """
     found: dict[str, list[str]] = {}
     for text in chosen:
-        axis, equals, value = text.partition("=")
-        if not equals or not value or axis not in AXES:
-            raise InputError(
-                f"--axis {text}: it has to be AXIS=VALUE with an axis of {', '.join(AXES)}, "
-                "such as placement=heap=dram0"
-            )
-        found.setdefault(axis, []).append(" ".join(value.split()))
+        axis, value = _read("--axis", text, "placement=heap=dram0")
+        found.setdefault(axis, []).append(value)
     for axis, values in found.items():
         if len(set(values)) < len(values):
             raise InputError(f"--axis {axis}=…: one value is given twice")
+        if axis in given and "" not in values:
+            beside = f", or --axis {axis}= beside the others" if AXES[axis].has_default else ""
+            raise InputError(
+                f"{AXES[axis].option} and --axis {axis}=… say the same; give one of them{beside}"
+            )
     return found
+
+
+def _read(option: str, text: str, example: str) -> tuple[str, str]:
+    """Axis and value of `AXIS=VALUE`."""
+    axis, equals, value = text.partition("=")
+    if not equals or axis not in AXES or not (value.strip() or AXES[axis].has_default):
+        raise InputError(
+            f"{option} {text}: it has to be AXIS=VALUE with an axis of {', '.join(AXES)}, "
+            f"such as {example}"
+        )
+    return axis, AXES[axis].read(value)

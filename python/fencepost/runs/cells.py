@@ -14,10 +14,11 @@ from fencepost import _core
 from fencepost.figures import Value, member
 from fencepost.runs import executors
 from fencepost.runs.axes import Key
+from fencepost.runs.experiment import resolved
 from fencepost.runs.progress import Progress
 from fencepost.runs.schedule import Replay, Schedule, check
 from fencepost.runs.store import Store, identity
-from fencepost.runs.task import Answer, Run, Task, described
+from fencepost.runs.task import Answer, Run, Task
 from fencepost.schemes import VOLATILE
 
 Document = dict[str, Any]
@@ -38,7 +39,12 @@ class Cell:
     # What the volatile scheme ends with; all end where that ended.
     limit: int | None = None  # writes to PM
     limit_instructions: int | None = None  # those before a region of interest too
-    placement: str = ""
+    axes: tuple[tuple[str, str], ...] = ()  # axes beside the scheme, with their values
+
+    @property
+    def key(self) -> Key:
+        """What its run is known by."""
+        return Key.of(self.machine, scheme=self.scheme, **dict(self.axes))
 
     @property
     def is_limited(self) -> bool:
@@ -56,7 +62,8 @@ class Cell:
     def label(self) -> str:
         """For a progress display."""
         start = f"start {self.seed}" if self.seed else ""
-        words = (self.program, self.variant, self.machine, *self.sets, self.scheme, self.placement)
+        values = (value for _, value in self.axes)
+        words = (self.program, self.variant, self.machine, *self.sets, self.scheme, *values)
         return " ".join(filter(None, (*words, start)))
 
 
@@ -69,8 +76,8 @@ class Sources(Protocol):
     def machine(self, cell: Cell) -> Document:
         """Resolved."""
 
-    def options(self, cell: Cell) -> Document:
-        """`provenance.options` of docs/results.md, resolved."""
+    def asked(self, cell: Cell) -> Document:
+        """Options as `runs.experiment.options` gives them, without what its axes make of them."""
 
     def instructions(self, cell: Cell) -> int:
         """Of the whole record."""
@@ -120,6 +127,10 @@ class Cells:
         """The number at a dotted path of a run; None where it failed or has none."""
         return member(self[cell], path)
 
+    def options(self, cell: Cell) -> Document:
+        """Those of its replay, resolved."""
+        return resolved(cell.key.applied(self.sources.asked(cell)))
+
     def weight(self, cell: Cell) -> float:
         """Instructions of a replay, as far as they are known before."""
         if positions := self._done.get(cell.reference, {}).get("positions"):
@@ -142,12 +153,12 @@ class Cells:
         run = self.store.load(self.identity(cell))
         if run is None:
             return False
-        self._done[cell] = described(_key(cell), run)
+        self._done[cell] = self._task(cell).described(run)
         return True
 
     def _task(self, cell: Cell) -> Task:
         records = (self.sources.record(cell),) * cell.hosts
-        return Task(_key(cell), self.sources.machine(cell), records, self.sources.options(cell))
+        return Task(cell.key, self.sources.machine(cell), records, self.options(cell))
 
     def _replay(self, cells: Sequence[Cell], watch: Watch) -> None:
         """Side by side, the longest first."""
@@ -188,7 +199,3 @@ class Cells:
         progress.worked = finished + sum(replay.progress()[1] for _, replay in running)
         progress.running = [replay.label for _, replay in running]
         watch(progress)
-
-
-def _key(cell: Cell) -> Key:
-    return Key(cell.machine, cell.scheme, cell.placement)

@@ -5,10 +5,11 @@ Where a limit is reached is found by replaying `nopb` first; every other run the
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ from fencepost import _core, arguments, schemes
 from fencepost._core import __version__
 from fencepost.documents import FORMAT_VERSION
 from fencepost.runs import executors
-from fencepost.runs.axes import Key, name_among
+from fencepost.runs.axes import AXES, SCHEME, Key, Setting, name_among
 from fencepost.runs.schedule import Replay, Schedule, Watch, check
 from fencepost.runs.task import LIMITS, How, Task
 
@@ -24,12 +25,11 @@ Document = dict[str, Any]
 
 
 def options(chosen: list[str] | None, pm: list[str] | None = None, **changes: Any) -> Document:
-    """`provenance.options` of docs/results.md, not yet resolved; what is not given is as usual."""
+    """Options as asked for, which `resolved` makes `provenance.options` of docs/results.md of; what
+    is not given is as usual."""
     usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
     usual |= {"power": False, "place": [], "threads": "free", **dict.fromkeys(LIMITS)}
-    # Where somebody says where the heap lies, it is not PM unless that says so.
-    is_placed = any(rule.startswith(("heap=", "all=")) for rule in changes.get("place", []))
-    return {"schemes": chosen, "pm": pm or ([] if is_placed else ["heap"]), **usual, **changes}
+    return {"schemes": chosen, "pm": pm, **usual, **changes}
 
 
 def resolved(chosen: Document) -> Document:
@@ -40,20 +40,34 @@ def resolved(chosen: Document) -> Document:
     arguments.text("persist", chosen["persist"], "program")
     if chosen["sample"] is not None:
         arguments.text("sample", chosen["sample"], "1M:30k:120k")
-    read: Document = json.loads(_core.options_resolve(json.dumps(chosen)))
+    # A heap that is placed is not PM unless its rule says so.
+    is_placed = any(rule.startswith(("heap=", "all=")) for rule in chosen["place"])
+    pm = chosen["pm"] or ([] if is_placed else ["heap"])
+    read: Document = json.loads(_core.options_resolve(json.dumps(chosen | {"pm": pm})))
     return read
 
 
 def keys_of(
-    machines: dict[str, Document], chosen: Sequence[str] | None, placements: Sequence[str] = ("",)
+    machines: dict[str, Document],
+    chosen: Sequence[str] | None,
+    values: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Key]:
-    """Every resolved machine in each placement, under the chosen schemes or all that it can run."""
-    return [
-        Key(name, scheme, placement)
-        for name, machine in machines.items()
-        for placement in placements
-        for scheme in (schemes.possible(machine) if chosen is None else chosen)
-    ]
+    """Every resolved machine with each combination of the values of axes, under the chosen schemes
+    or all that it can run."""
+    axes = list(reversed(AXES))  # the scheme changes from one run to the next
+    found = []
+    for name, machine in machines.items():
+        of_schemes = schemes.possible(machine) if chosen is None else chosen
+        each = {axis: [""] for axis in AXES} | dict(values or {}) | {SCHEME.name: of_schemes}
+        for combination in itertools.product(*(each[axis] for axis in axes)):
+            found.append(Key.of(name, **dict(zip(axes, combination, strict=True))))
+    return found
+
+
+def options_by_setting(asked: Document, keys: Iterable[Key]) -> dict[Setting, Document]:
+    """The options of the runs with these keys, resolved."""
+    first = {key.setting: key for key in reversed(list(keys))}
+    return {setting: resolved(key.applied(asked)) for setting, key in first.items()}
 
 
 def schemes_in(keys: list[Key]) -> list[str]:
@@ -70,6 +84,8 @@ class Experiment:
     machines: dict[str, Document]
     options: Document
     keys: list[Key] | None = None  # the only replays, of all machines under all schemes
+    # Of the runs whose axes make others of them.
+    own_options: Mapping[Setting, Document] = field(default_factory=dict)
     baseline: str | None = None  # AXIS=VALUE; what ratios of the result are over
 
     def run(
@@ -87,7 +103,7 @@ class Experiment:
         A replay that fails by a fault of the simulator is an entry with `error`; wrong input
         found on the way (a damaged record) raises `_core.InputError` and ends the others.
         """
-        if self.options["limit_pm_writes"] and len({key.placement for key in self._asked}) > 1:
+        if self.options["limit_pm_writes"] and self._has_several_placements:
             raise _core.InputError(
                 "--limit-pm-writes: what is PM differs between placements, and so would the end; "
                 "--limit-instructions ends all of them alike"
@@ -117,7 +133,7 @@ class Experiment:
             first = self._task(self._reference).job()
             run: Document = json.loads(first.run())
             stop_at = [] if run.get("ended") == "complete" else first.positions()
-            task = replace(task, options=self.options | dict.fromkeys(LIMITS), stop_at=stop_at)
+            task = replace(task, options=task.options | dict.fromkeys(LIMITS), stop_at=stop_at)
         trace, requests = task.job().timeline(json.dumps(selection))
         return trace, json.loads(requests)
 
@@ -128,14 +144,23 @@ class Experiment:
     @property
     def _reference(self) -> Key:
         """The run that finds out where a limit is reached."""
-        return Key(next(iter(self.machines)), schemes.VOLATILE, self._asked[0].placement)
+        first = self._asked[0]._replace(machine=next(iter(self.machines)))
+        return first.with_value(SCHEME.name, schemes.VOLATILE)
+
+    @property
+    def _has_several_placements(self) -> bool:
+        each = map(self._options_of, self._asked)
+        return len({(tuple(one["pm"]), tuple(one["place"])) for one in each}) > 1
+
+    def _options_of(self, key: Key) -> Document:
+        return self.own_options.get(key.setting, self.options)
 
     def _replay(self, key: Key, how: How) -> Replay:
         return Replay(self._task(key, how), name_among(key, self._asked))
 
     def _task(self, key: Key, how: How = _core.Job.run) -> Task:
         machine = self.machines[key.machine]
-        return Task(key, machine, tuple(self.records), self.options, how=how)
+        return Task(key, machine, tuple(self.records), self._options_of(key), how=how)
 
     def provenance(self) -> Document:
         """What is needed to run this again; nothing that differs between two replays."""

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 
 from fencepost.runs.axes import Key
-from fencepost.runs.task import LIMITS, Answer, Positions, Run, Task, described, perform
+from fencepost.runs.task import LIMITS, Answer, Positions, Run, Task, perform
 
 WATCH_INTERVAL_SECONDS = 0.1
 
@@ -72,7 +72,7 @@ def check(replays: Sequence[Replay]) -> None:
         try:
             replay.task.job()
         except InternalError as error:
-            replay.answer = Answer(described(replay.key, {"error": str(error)}), [])
+            replay.answer = Answer(replay.task.described({"error": str(error)}), [])
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Schedule:
             elif replay.after is not None and "error" in replay.after.run:
                 # Where it would have to stop is not known.
                 error = {"error": replay.after.run["error"]}
-                self._finish(replay, Answer(described(replay.key, error), []))
+                self._finish(replay, Answer(replay.task.described(error), []))
             else:
                 self._start(replay)
 

@@ -33,7 +33,8 @@ class Task:
     """A replay: everything that decides its result.
 
     `machine` is the resolved machine; `records` are one for each host; `options` are
-    `provenance.options` of docs/results.md, as the core resolved them; with `stop_at` each thread
+    `provenance.options` of docs/results.md, with what the key's axes make of them, as the core
+    resolved them; with `stop_at` each thread
     of each host stops there.
     """
 
@@ -58,17 +59,20 @@ class Task:
 
     def job(self) -> _core.Job:
         """What the core runs; raises `InputError` if it cannot be run at all."""
-        options = self.options
-        if self.key.placement:
-            options = options | {"pm": [], "place": self.key.placement.split()}
         return _core.Job(
             self.key.machine,
             json.dumps(self.machine),
             list(self.records),
             self.key.scheme,
-            json.dumps(options),
+            json.dumps(self.options),
             self.stop_at,
         )
+
+    def described(self, run: Run) -> Run:
+        """The run with the names by which it is known, and what its axes made of the options."""
+        own = self.key.own_options(self.options)
+        names = {"machine": self.key.machine, "scheme": self.key.scheme, "axes": self.key.axes}
+        return run | names | ({"options": own} if own else {})
 
     def progress(self) -> tuple[int, int, int]:
         """Simulated picoseconds, instructions, instructions in all.
@@ -102,12 +106,12 @@ def perform(task: Task) -> Answer:
     try:
         run: Run = json.loads(task.how(job))
     except _core.InternalError as error:
-        return Answer(described(task.key, {"error": str(error)}), [])
+        return Answer(task.described({"error": str(error)}), [])
     finally:
         _running.pop(task.name, None)
     # What is complete ended at no limit: nobody has to stop anywhere.
     positions = [] if not task.is_limited or run["ended"] == "complete" else job.positions()
-    return Answer(described(task.key, run), positions)
+    return Answer(task.described(run), positions)
 
 
 def _hash(record: _core.Record) -> str:
@@ -123,8 +127,3 @@ def _check(task: Task) -> None:
             raise _core.InputError(
                 f"a worker has another record: its hash is {_hash(record)}, and not {expected}"
             )
-
-
-def described(key: Key, run: Run) -> Run:
-    """The run with the names by which it is known."""
-    return run | {"machine": key.machine, "scheme": key.scheme, "axes": key.axes}

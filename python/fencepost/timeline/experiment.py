@@ -11,7 +11,7 @@ from fencepost.runs.experiment import Experiment
 
 
 def run_of(document: dict[str, Any], wanted: str | None) -> Key:
-    """The run `MACHINE:SCHEME[:PLACEMENT]` (or `SCHEME` alone); by default the last."""
+    """The run `MACHINE:SCHEME[:VALUE…]` (or `SCHEME` alone); by default the last."""
     keys = list(map(key_of, document["runs"]))
     if not keys:
         raise InputError("the result has no runs")
@@ -38,7 +38,13 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
             f"{result} was made from {len(made_from)} record{'s' * (len(made_from) > 1)}, "
             f"one for each host, and --record is given {len(records)} times"
         )
-    options = _options_of(result, provenance)
+    options = _options_of(result, "provenance.options", provenance["options"], provenance)
+    keys, own = list(map(key_of, document["runs"])), {}
+    for number, (key, run) in enumerate(zip(keys, document["runs"], strict=True)):
+        where, said = f"runs[{number}].options", run.get("options", {})
+        if missing := [member for member in key.decided if member not in said]:
+            raise InputError(f"{result}: {where} has no {missing[0]}, which its axes decide")
+        own[key.setting] = _options_of(result, where, options | said, provenance)
     opened = {}
     chosen = []
     for path, record in zip(records, made_from, strict=True):
@@ -52,21 +58,20 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
             )
         chosen.append(opened[path])
     names = [record["name"] for record in made_from]
-    keys = list(map(key_of, document["runs"]))
-    return Experiment(chosen, names, provenance["machines"], options, keys)
+    return Experiment(chosen, names, provenance["machines"], options, keys, own)
 
 
-def _options_of(result: Path, provenance: dict[str, Any]) -> dict[str, Any]:
+def _options_of(
+    result: Path, where: str, said: dict[str, Any], provenance: dict[str, Any]
+) -> dict[str, Any]:
     """The options as the core reads them; raises `InputError` also where a machine is not whole."""
     try:
-        options: dict[str, Any] = json.loads(
-            _core.options_resolve(json.dumps(provenance["options"]))
-        )
+        options: dict[str, Any] = json.loads(_core.options_resolve(json.dumps(said)))
     except InputError as error:
-        raise InputError(f"{result}: provenance.options: {error}") from error
+        raise InputError(f"{result}: {where}: {error}") from error
     for name, machine in provenance["machines"].items():
-        where = f"{result}: provenance.machines.{name}"
-        _core.options_check(json.dumps(options), where, json.dumps(machine))
+        machine_at = f"{result}: provenance.machines.{name}"
+        _core.options_check(json.dumps(options), machine_at, json.dumps(machine))
     return options
 
 

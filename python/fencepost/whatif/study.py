@@ -86,8 +86,8 @@ class Study:
         keys = list(dict.fromkeys(same.values()))
         experiment = Experiment(records, record_names, named, self.options, keys)
         runs = experiment.run(jobs, watch)["runs"]
-        by_key = {key_of(run)[:2]: run for run in runs}
-        found = {key: by_key[first[:2]] for key, first in same.items()}
+        by_key = {key_of(run): run for run in runs}
+        found = {key: by_key[first] for key, first in same.items()}
         provenance = experiment.provenance() | {
             "machines": {self.machine: self.resolved},
             "changes": {sweep.key: list(map(_typed, sweep.values)) for sweep in self.sweeps},
@@ -106,14 +106,14 @@ class Study:
                 name = point.name
                 if scheme == VOLATILE:
                     name = first.setdefault(_without_buffer(machine), name)
-                alike[Key(point.name, scheme)] = Key(name, scheme)
+                alike[Key.of(point.name, scheme=scheme)] = Key.of(name, scheme=scheme)
         return alike
 
     def _sweep(self, group: tuple[Sweep, ...], found: dict[Key, Document]) -> Document:
         points = list(_points(group))
         schemes = self.options["schemes"]
         runs = {
-            (point, scheme): found[Key(point.name, scheme)]
+            (point, scheme): found[Key.of(point.name, scheme=scheme)]
             for point in points
             for scheme in schemes
         }

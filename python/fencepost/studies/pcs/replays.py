@@ -10,7 +10,7 @@ from typing import Any
 from fencepost import _core
 from fencepost.rows.lab import Lab
 from fencepost.runs import cells
-from fencepost.runs.experiment import options, resolved
+from fencepost.runs.experiment import options
 from fencepost.schemes import VOLATILE
 from fencepost.studies.pcs import programs
 from fencepost.studies.pcs.programs import Program
@@ -84,8 +84,8 @@ class Replays(cells.Cells):
             self._machines[key] = self.lab.resolved(cell.machine, *cell.sets)
         return self._machines[key]
 
-    def options(self, cell: cells.Cell) -> dict[str, Any]:
-        """Those of a replay, as `provenance.options` of a result has them."""
+    def asked(self, cell: cells.Cell) -> dict[str, Any]:
+        """Options of a replay."""
         program = self._programs[cell.program]
         chosen = options(
             [cell.scheme],
@@ -95,4 +95,4 @@ class Replays(cells.Cells):
         ) | {"limit_pm_writes": cell.limit, "limit_instructions": cell.limit_instructions}
         if self.is_quick and self.instructions(cell) > QUICK_INSTRUCTIONS:
             chosen |= {"sample": QUICK_PLAN}
-        return resolved(chosen)
+        return chosen

@@ -81,7 +81,7 @@ class Benchmark:
         """Its replay on a machine."""
         variant = " ".join(self.arguments)
         program = f"{self.isa} {self.structure}"
-        return Cell(program, variant, scheme, machine, sets, placement=placement)
+        return Cell(program, variant, scheme, machine, sets, axes=(("placement", placement),))
 
 
 def binary(cell: Cell) -> Path:

@@ -10,7 +10,7 @@ from fencepost import _core, recordings
 from fencepost._core import InputError
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
-from fencepost.runs.experiment import options, resolved
+from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.primitives.benchmark import binary
 
@@ -32,9 +32,9 @@ class PrimitivesSources:
         machine: dict[str, Any] = self._machine(cell.machine, cell.sets)
         return machine
 
-    def options(self, cell: Cell) -> dict[str, Any]:
-        """Those of a replay; what is persisted is what the program flushes."""
-        return resolved(options([cell.scheme], []))
+    def asked(self, cell: Cell) -> dict[str, Any]:
+        """Options of a replay: PM is what the placement says, persisted what is flushed."""
+        return options([cell.scheme])
 
     def instructions(self, cell: Cell) -> int:
         """Of the whole record."""
