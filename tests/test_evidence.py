@@ -81,7 +81,8 @@ def test_a_row_of_the_host_needs_only_its_own_program(tmp_path):
 
 def test_what_cannot_be_evaluated_is_refused(tmp_path):
     lab = Lab(tmp_path, lambda _: None)
-    with pytest.raises(fp.InputError, match="comes from no machine"):
-        evaluate(near("flits", "c", "m", 1.0, 1.0, 1.0), "pcs-table1", lab)
+    for row in rows("flits", Lab(tmp_path, lambda _: None, quick=True)):
+        with pytest.raises(fp.InputError, match="comes from no machine"):
+            evaluate(row, "pcs-table1", lab)
     with pytest.raises(fp.InputError, match="no rows of `nothing`"):
         evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), "pcs-table1", lab)
