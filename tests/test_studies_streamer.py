@@ -142,10 +142,10 @@ def test_a_point_of_two_groups_is_replayed_once() -> None:
 def test_arrays_lie_where_the_study_has_them() -> None:
     pool = Replay(Series("1b", CXL, "socket 0").point(2))
     assert "--access d_rw" in " ".join(pool.arguments)
-    assert pool.cell.placement == "heap=dram0 file:*fencepost-stream*=expander0"
+    assert dict(pool.cell.axes)["placement"] == "heap=dram0 file:*fencepost-stream*=expander0"
     plain = Replay(Series("2a", REMOTE, "socket 0").point(2))
     assert "--access" not in plain.arguments
-    assert plain.cell.placement == "heap=dram1"
+    assert dict(plain.cell.axes)["placement"] == "heap=dram1"
 
 
 def test_the_null_model_sees_set_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,8 @@ class Replay:
         cores = ",".join(map(str, self.point.cores))
         variant = " ".join(self.arguments) + ON + cores
         sets = (*self._caches(series.machine), *self.sets)
-        return Cell("stream", variant, VOLATILE, series.machine, sets, placement=place)
+        axes = (("placement", place),)
+        return Cell("stream", variant, VOLATILE, series.machine, sets, axes=axes)
 
     def rates(self, runs: Cells) -> dict[str, Value]:
         """GB/s by kernel, counted as STREAM does; None where the replay failed."""

@@ -12,7 +12,7 @@ from fencepost import _core, recordings
 from fencepost.measure.stream import program
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
-from fencepost.runs.experiment import options, resolved
+from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
 
@@ -37,9 +37,9 @@ class StreamerSources:
         machine: dict[str, Any] = self._machine(cell.machine, cell.sets)
         return machine
 
-    def options(self, cell: Cell) -> dict[str, Any]:
-        """Those of a replay, with each thread on its core; STREAM persists nothing."""
-        return resolved(options([cell.scheme], [], threads=cell.variant.partition(ON)[2]))
+    def asked(self, cell: Cell) -> dict[str, Any]:
+        """Options of a replay, with each thread on its core; STREAM persists nothing."""
+        return options([cell.scheme], threads=cell.variant.partition(ON)[2])
 
     def instructions(self, cell: Cell) -> int:
         """Of the whole record."""
