@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from fencepost.bench import history, page, repeated, study
+from fencepost.bench import history, page, recording, repeated, replay, study
 from fencepost.bench.rooms import costs
 from fencepost.bench.targets import Target, targets
 from fencepost.studies.pcs import pcs
@@ -73,6 +73,24 @@ def test_every_target_reads_figures_that_the_bench_has():
     document["study"]["everything_seconds"] = 1801.0
     missed = [target.name for target in targets(document) if not target.holds]
     assert missed[-1] == "seconds of all of it, when it was made last"
+
+
+@pytest.mark.parametrize("of", [recording, replay])
+def test_programs_that_are_not_built_for_aarch64_are_skipped_with_the_reason(
+    of, tmp_path, monkeypatch, capsys
+):
+    def names():
+        listed = of.programs() if of is replay else of.programs(tmp_path)
+        return {program.name for program in listed}
+
+    monkeypatch.setattr(of, "missing", lambda _: None)
+    everything = names()
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(of, "missing", lambda _: "no compiler")
+    left = names()
+    assert len(left) == len(everything) - 1
+    assert all("aarch64" in name for name in everything - left)
+    assert "rbt_aarch64: skipped, no compiler" in capsys.readouterr().out
 
 
 def test_the_time_of_the_whole_study_is_that_of_this_build(tmp_path):

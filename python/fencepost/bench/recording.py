@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost.aarch64 import AARCH64_WORKLOADS, missing
 from fencepost.bench import REPETITIONS, Figures, record_info, seconds
 from fencepost.recording import LAUNCHER
 from fencepost.tree import WORKLOADS
@@ -39,14 +40,16 @@ def programs(folder: Path) -> list[Program]:
     xz = ["xz", "-T2", "--block-size=512KiB", "-kc", str(text)]
     fft = [str(WORKLOADS / "fft"), "-m16", "-p8", "--persist-level", "coarse"]
     tree = ["--set-size", "small", "--operations", "1000000", "--log", "none", "--flush", "none"]
-    rbt, rbt_aarch64 = (
-        [str(WORKLOADS / of / "rbt"), *tree] for of in ("primitives", "aarch64/primitives")
-    )
-    return [
+    rbt, rbt_aarch64 = (folder / "primitives" / "rbt" for folder in (WORKLOADS, AARCH64_WORKLOADS))
+    found = [
         Program("fft", fft, fft, SLOWDOWN_MAX),
         Program("xz", xz, xz, SLOWDOWN_MAX),
-        Program("rbt_aarch64", rbt_aarch64, rbt, SLOWDOWN_MAX_EMULATED),
     ]
+    if (reason := missing(rbt_aarch64)) is not None:
+        print(f"record rbt_aarch64: skipped, {reason}", flush=True)
+        return found
+    native, emulated = ([str(program), *tree] for program in (rbt, rbt_aarch64))
+    return [*found, Program("rbt_aarch64", emulated, native, SLOWDOWN_MAX_EMULATED)]
 
 
 def measure(program: Program, folder: Path) -> Figures:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost import documents
+from fencepost.aarch64 import AARCH64_WORKLOADS, missing
 from fencepost.bench import FENCEPOST, REPETITIONS, Figures, record_info, repeated, seconds
 from fencepost.recording import LAUNCHER
 from fencepost.tree import WORKLOADS
@@ -46,7 +47,7 @@ def programs() -> list[Program]:
     flush = ["--flush", "clflush"]
     # A line persisted for every 210 instructions; at the level `fine`, for every 70.
     rows = ["-m14", "--persist-level", "coarse", *flush]
-    return [
+    found = [
         Program("fft_1core", [fft, "-p1", *rows], 1),
         Program("fft_8core", [fft, "-p8", *rows]),
         Program("hashmap_1core", [hashmap, "-t1", "-n20000", *flush], 1),
@@ -55,6 +56,13 @@ def programs() -> list[Program]:
         Program("stream_1core", [stream, "-t1", "-r2", *flush], 1),
         Program("stream_8core", [stream, "-t8", "-r2", *flush]),
     ]
+    rbt = AARCH64_WORKLOADS / "primitives" / "rbt"
+    if (reason := missing(rbt)) is not None:
+        print(f"replay rbt_aarch64: skipped, {reason}", flush=True)
+        return found
+    # A logged tree of 0.5 MB, of which every operation persists and waits for it.
+    tree = ["--set-size", "small", "--operations", "20000", "--log", "undo", "--flush", "civac"]
+    return [*found, Program("rbt_aarch64_1core", [str(rbt), *tree], 1)]
 
 
 def measure(program: Program, folder: Path) -> Figures:
