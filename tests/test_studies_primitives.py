@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from fencepost import studies
+from fencepost import aarch64, studies
 from fencepost.rows import Lab, misses, page
 from fencepost.rows.page import Section
 from fencepost.runs.cells import Cell, Cells
@@ -38,6 +38,12 @@ def words(cell: Cell) -> dict[str, str]:
     """The options of a cell's program."""
     listed = [word for word in cell.variant.split() if word != "--study-placement"]
     return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
+@pytest.fixture(autouse=True)
+def every_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures that are made up need no cross compiler."""
+    monkeypatch.setattr(aarch64, "missing", lambda _: None)
 
 
 def topic(name: str) -> Any:
@@ -139,18 +145,104 @@ def test_the_cheapest_primitive_that_flushes_is_chosen() -> None:
         redo = 5.0 if words(cell)["--log"] == "redo" else 0.0
         return cost[words(cell)["--flush"]] + evicts + redo
 
-    headline, _ = topic("fabrics").tables(made(value), quick=False)
-    best = "- **clwb that retains, undo log** is among the best in 36 of 36, and alone in 36: "
-    assert headline.startswith(best)
-    assert headline.count("among the best") == 1
+    decision = topic("fabrics").decision(made(value), quick=False)
+    winner = "**clwb that retains**, undo log, among the best in 4 of 4 settings."
+    assert decision.count(winner) == decision.count("among the best") == 9
+    assert "The choice does not change with the fabric." in decision
 
 
 def test_what_costs_as_much_is_as_good() -> None:
     def value(cell: Cell, path: str) -> float:
         return 100.0 if words(cell)["--log"] == "undo" else 101.0
 
-    headline, _ = topic("fabrics").tables(made(value), quick=True)
-    assert headline.count("among the best") == 8 and ", and alone in 0" in headline
+    decision = topic("fabrics").decision(made(value), quick=True)
+    assert decision.count("undo or redo log") == 4 * 3
+    assert decision.count("among the best in 1 of 1 settings") == 3
+
+
+@pytest.mark.parametrize(
+    ("behind_a_switch", "said"),
+    [
+        (("clwb", "redo"), "The log to choose changes with the fabric, the primitive does not."),
+        (("clflush", "undo"), "The choice changes with the fabric."),
+    ],
+)
+def test_a_choice_that_changes_with_the_fabric_is_said_to(
+    behind_a_switch: tuple[str, str], said: str
+) -> None:
+    def value(cell: Cell, path: str) -> float:
+        wins = ("clwb", "undo") if cell.machine == "pcs-table1-0sw" else behind_a_switch
+        is_it = (words(cell)["--flush"], words(cell)["--log"]) == wins and not cell.sets
+        return 100.0 if is_it else 150.0
+
+    assert said in topic("fabrics").decision(made(value), quick=False)
+
+
+def test_a_winner_on_every_fabric_is_named() -> None:
+    def value(cell: Cell, path: str) -> float:
+        is_near = cell.machine == "pcs-table1-0sw" and words(cell)["--log"] == "undo"
+        wins = not cell.sets and words(cell)["--flush"] == "clwb"
+        return 100.0 if wins and (is_near or words(cell)["--log"] == "redo") else 150.0
+
+    decision = topic("fabrics").decision(made(value), quick=False)
+    assert "- no switch: **clwb that retains**, undo or redo log, among" in decision
+    assert "**clwb that retains**, redo log wins on every fabric; on some" in decision
+
+
+def test_programs_of_the_decision_table_fence_where_order_demands_it() -> None:
+    cells = list(topic("fabrics").cells(quick=False))
+    assert len(cells) == 360
+    assert not any("--fences-per-flush" in cell.variant for cell in cells)
+    assert not any("--study-placement" in cell.variant for cell in cells)
+
+
+def test_the_tree_that_threads_share_has_threads_in_every_part() -> None:
+    shared = [
+        words(cell)
+        for one in TOPICS
+        for cell in one.cells(quick=False)
+        if cell.program.endswith("bst_p")
+    ]
+    assert {options.get("--threads") for options in shared} == {"4"}
+    assert {options["--log"] for options in shared} == {"none", "undo", "redo"}
+
+
+def logs_value(civac_redo_light: float) -> Values:
+    """Every log costs more the more is logged, undo more than redo; but for one figure."""
+
+    def value(cell: Cell, path: str) -> float:
+        chosen = words(cell)
+        if chosen["--log"] == "none":
+            return 100.0
+        percent = float(chosen["--log-percent"])
+        if (chosen["--flush"], chosen["--log"], percent) == ("civac", "redo", 10.0):
+            return civac_redo_light
+        return 200.0 + percent + (50.0 if chosen["--log"] == "undo" else 0.0)
+
+    return value
+
+
+@pytest.mark.parametrize(("civac_redo_light", "holds"), [(210.0, True), (300.0, False)])
+def test_trends_of_aarch64_are_those_of_both_primitives(
+    civac_redo_light: float, holds: bool
+) -> None:
+    rows = topic("logs").rows(made(logs_value(civac_redo_light)), quick=False)
+    [row] = [row for row in rows if row.metric == "trends as on x86-64"]
+    assert row.holds is holds
+
+
+@pytest.mark.parametrize(("stalled", "holds"), [(60.0, True), (40.0, False)])
+def test_fences_have_to_be_more_than_half_of_the_slowdown(stalled: float, holds: bool) -> None:
+    """Of a tree with four threads, by what each of them stalls."""
+
+    def value(cell: Cell, path: str) -> float:
+        if path == "fence_stall.total_ns":
+            return stalled * float(words(cell).get("--threads", 1))
+        return 100.0 if words(cell)["--flush"] == "none" else 200.0
+
+    rows = topic("footprint").rows(made(value), quick=False)
+    [row] = [row for row in rows if row.metric.startswith("ordering of writes")]
+    assert row.holds is holds
 
 
 def test_reasons_have_the_numbers_of_the_replays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +299,23 @@ def test_the_same_options_are_the_same_cell() -> None:
     assert one.without_persists.cell(PCM) == Benchmark(X86_64, "queue").cell(PCM)
     assert "--study-placement" in one.cell(PCM).variant
     assert one.cell(PCM) != Benchmark(X86_64, "queue", "clwb", log="redo").cell(PCM)
+
+
+def test_without_a_cross_compiler_only_x86_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.undo()
+    reason = aarch64.missing(tmp_path / "rbt")
+    assert reason is not None and "gcc-aarch64-linux-gnu" in reason
+    monkeypatch.setattr(aarch64, "missing", lambda _: reason)
+    runs = made(lambda *_: 1.0)
+    for one in TOPICS:
+        assert all(cell.program.startswith(X86_64) for cell in one.cells(quick=False))
+        one.pictures(runs, quick=False)
+        rows = one.rows(runs, quick=False)
+        assert not any(row.condition.startswith(ARM64) for row in rows)
+    lab = Lab(tmp_path, lambda _: None)
+    assert f"AArch64 is left out: {reason}." in PRIMITIVES.opening((), runs, lab)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ class Section:
 
     title: str
     description: str
-    command: str  # that makes it again
+    command: str  # that makes it again; empty where there is nothing to make
     rows: list[Row]
     tables: list[str] = field(default_factory=list)
     pictures: dict[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     parts = [f"# {title}\n", introduction, f"{last_line(study, everything)}\n", counts(everything)]
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
-        parts += [f"Again: `{section.command}`\n"]
+        parts += [f"Again: `{section.command}`\n"] if section.command else []
         parts += [summary(section.rows)] if judged(section.rows) else []
         parts += [f"![{name}]({name})\n" for name in section.pictures]
         parts += [f"{text.rstrip()}\n" for text in section.tables]

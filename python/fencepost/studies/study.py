@@ -137,6 +137,10 @@ class CellStudy(Study):
         """A reason of experiments/misses.csv, with numbers of these replays in their places."""
         return reason
 
+    def opening(self, parts: Iterable[str], runs: Cells, lab: Lab) -> str:
+        """What the page begins with (Markdown), if more than the introduction."""
+        return self.introduction
+
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """The sections of a part on the page: its rows unless the study has more to show."""
         command = f"fencepost reproduce {self.name} --part {part.name}"
@@ -157,7 +161,8 @@ class CellStudy(Study):
             for section in self.sections(part, rows[part.name], kept, lab)
         ]
         runs = {cell: kept[cell] for cell in cells}
-        return CellOutcome(self, lab.quick, sections, runs, _pictures(sections))
+        opening = self.opening(asked.parts, kept, lab)
+        return CellOutcome(self, lab.quick, opening, sections, runs, _pictures(sections))
 
     def _explained(self, rows: list[Row], runs: Cells, lab: Lab) -> list[Row]:
         """With the reasons of known misses; they are about the machines as they are."""
@@ -173,6 +178,7 @@ class CellOutcome(Outcome):
 
     study: CellStudy
     is_quick: bool
+    opening: str
     sections: list[Section]
     by_cell: dict[Cell, Run]
     pictures: dict[str, str] = field(default_factory=dict)
@@ -203,7 +209,7 @@ class CellOutcome(Outcome):
     def markdown(self) -> str:
         """The page."""
         study = self.study
-        return markdown(study.name, study.title, study.introduction, self.sections)
+        return markdown(study.name, study.title, self.opening, self.sections)
 
     @property
     def runs(self) -> list[tuple[str, Run]]:

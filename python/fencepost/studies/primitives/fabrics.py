@@ -1,17 +1,19 @@
 """What the study left open: which primitive and which log to choose, by fabric and scheme.
 
-The programs flush and fence correctly here, not as the study's authors did.
+The programs flush and fence as is right here, a fence only where order demands one; the study's
+authors did not.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fencepost.figures import Value
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
-from fencepost.studies.primitives.benchmark import LOGS, X86_64, Benchmark
+from fencepost.studies.primitives.benchmark import LOGS, OPERATIONS, X86_64, Benchmark
 from fencepost.studies.primitives.topic import Topic, known, number, table
 from fencepost.studies.study import Part
 
@@ -19,6 +21,7 @@ PLACEMENT = "heap=pm0"
 STRUCTURE = "rbt"
 READS = (10, 90)
 SIZES = ("small", "large")
+QUICK_OPERATIONS = 2_000
 BUFFERED = ("nopb", "pb", "pb_rf", "pb_adaptive")
 
 
@@ -65,6 +68,7 @@ class Setting:
     fabric: Fabric
     read_percent: int
     set_size: str
+    operations: int = OPERATIONS
 
     @property
     def name(self) -> str:
@@ -77,9 +81,11 @@ class Fabrics(Topic):
 
     part = Part("fabrics", "Which primitive and which log to choose")
     description = (
-        "Nanoseconds per operation of a red-black tree in PM, every operation logged, behind no, "
-        "one and two CXL switches. Bold: the cheapest that has to flush, and what is within 2 % of "
-        "it. eADR is what is left when caches are persistent."
+        "Nanoseconds per operation of a red-black tree in PM on x86-64, every operation logged, "
+        "behind no, one and two CXL switches. A fence stands only where order demands one, as is "
+        "the programs' default: lines that need no order among them share one. Bold: the cheapest "
+        "that has to flush, and what is within 2 % of it. eADR is what is left when caches are "
+        "persistent."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -94,38 +100,59 @@ class Fabrics(Topic):
         return []
 
     def tables(self, runs: Cells, *, quick: bool) -> list[str]:
-        """The winner of each setting, then every figure."""
-        return [_headline(runs, quick), _decisions(runs, quick)]
+        """Every figure."""
+        return [_decisions(runs, quick)]
+
+    def decision(self, runs: Cells, *, quick: bool) -> str:
+        """The winners of each fabric, a line each, and whether they change with the fabric."""
+        won: dict[str, Winners] = {}
+        for setting in _settings(quick):
+            won.setdefault(setting.fabric.name, Winners()).add(_best(runs, setting))
+        lines = [f"- {fabric}: {winners.text}." for fabric, winners in won.items()]
+        change = _change([winners.choices for winners in won.values()])
+        return "\n".join(
+            [_question(quick), *lines, "", f"{change} The first table has all figures.\n"]
+        )
 
 
 def _settings(quick: bool) -> Iterator[Setting]:
+    operations = QUICK_OPERATIONS if quick else OPERATIONS
     for fabric in FABRICS[:3] if quick else FABRICS:
         for read_percent in READS[:1] if quick else READS:
             for size in SIZES[:1] if quick else SIZES:
-                yield Setting(fabric, read_percent, size)
+                yield Setting(fabric, read_percent, size, operations)
 
 
-def _cell(setting: Setting, primitive: Primitive, log: str) -> Cell:
-    benchmark = Benchmark(
+def _benchmark(setting: Setting, primitive: Primitive, log: str) -> Benchmark:
+    return Benchmark(
         X86_64,
         STRUCTURE,
         primitive.flush,
-        fences=1,
+        fences=0,
         log=log,
         read_percent=setting.read_percent,
         set_size=setting.set_size,
         is_as_studied=False,
+        operations=setting.operations,
     )
+
+
+def _cell(setting: Setting, primitive: Primitive, log: str) -> Cell:
     fabric = setting.fabric
-    return benchmark.cell(fabric.machine, fabric.scheme, PLACEMENT, primitive.sets)
+    return _benchmark(setting, primitive, log).cell(
+        fabric.machine, fabric.scheme, PLACEMENT, primitive.sets
+    )
 
 
 def _per_operation(runs: Cells, setting: Setting, primitive: Primitive, log: str) -> Value:
     took = runs.value(_cell(setting, primitive, log), "simulated_ns")
-    return None if took is None else took / Benchmark(X86_64, STRUCTURE).operations
+    return None if took is None else took / setting.operations
 
 
 Choice = tuple[Primitive, str]  # with which log
+CHOICES: tuple[Choice, ...] = tuple(
+    (primitive, log) for primitive in PRIMITIVES if primitive is not EADR for log in LOGS
+)
 
 # Ours to choose: what is this near to the best counts as good; one seed was run.
 AS_GOOD = 0.02
@@ -133,29 +160,73 @@ AS_GOOD = 0.02
 
 def _best(runs: Cells, setting: Setting) -> list[Choice]:
     """The cheapest that flush, and what is as good; none where a figure is missing."""
-    choices = [
-        (primitive, log) for primitive in PRIMITIVES if primitive is not EADR for log in LOGS
-    ]
-    took = known(_per_operation(runs, setting, *choice) for choice in choices)
+    took = known(_per_operation(runs, setting, *choice) for choice in CHOICES)
     if took is None:
         return []
     least = min(took)
-    pairs = zip(took, choices, strict=True)
+    pairs = zip(took, CHOICES, strict=True)
     return [choice for cost, choice in pairs if cost <= (1 + AS_GOOD) * least]
 
 
-def _headline(runs: Cells, quick: bool) -> str:
-    best = {setting: _best(runs, setting) for setting in _settings(quick)}
-    lines = []
-    for primitive in PRIMITIVES:
-        for log in LOGS:
-            won = [one for one in best.values() if (primitive, log) in one]
-            alone = [setting.name for setting, one in best.items() if one == [(primitive, log)]]
-            if won:
-                text = f"- **{primitive.name}, {log} log** is among the best in {len(won)} of "
-                text += f"{len(best)}, and alone in {len(alone)}"
-                lines.append(text + (f": {'; '.join(alone)}." if alone else "."))
-    return "\n".join(lines) + "\n"
+def _question(quick: bool) -> str:
+    reads = " and ".join(map(str, dict.fromkeys(one.read_percent for one in _settings(quick))))
+    sizes = " and ".join(dict.fromkeys(one.set_size for one in _settings(quick)))
+    return (
+        "Which primitive and which log should a program use for PM behind CXL switches? The "
+        f"cheapest that have to flush, for a red-black tree ({sizes} set) with {reads} % reads and "
+        "a fence only where order demands one:\n"
+    )
+
+
+@dataclass
+class Winners:
+    """How often each choice is among the best, over the settings of one fabric."""
+
+    settings: int = 0
+    times: Counter[Choice] = field(default_factory=Counter)
+
+    def add(self, best: list[Choice]) -> None:
+        """One more setting; of one without figures nothing is known."""
+        self.settings += bool(best)
+        self.times.update(best)
+
+    @property
+    def choices(self) -> list[Choice]:
+        """Those that are most often among the best."""
+        most = max(self.times.values(), default=0)
+        return [choice for choice in CHOICES if self.times[choice] == most > 0]
+
+    @property
+    def text(self) -> str:
+        """For a person."""
+        if not self.choices:
+            return "–"
+        most = self.times[self.choices[0]]
+        return f"{_names(self.choices)}, among the best in {most} of {self.settings} settings"
+
+
+def _names(choices: list[Choice]) -> str:
+    """Each primitive once, with its logs."""
+    logs: dict[str, list[str]] = {}
+    for primitive, log in choices:
+        logs.setdefault(primitive.name, []).append(log)
+    return "; ".join(f"**{name}**, {' or '.join(own)} log" for name, own in logs.items())
+
+
+def _change(by_fabric: list[list[Choice]]) -> str:
+    """Whether the winners are the same on every fabric."""
+    if not all(by_fabric):
+        return "Not every fabric was replayed."
+    first, *others = by_fabric
+    if all(other == first for other in others):
+        return "The choice does not change with the fabric."
+    always = [choice for choice in first if all(choice in other for other in others)]
+    primitives = {primitive.name for choices in by_fabric for primitive, _ in choices}
+    if always:
+        return f"{_names(always)} wins on every fabric; on some of them others are as good."
+    if len(primitives) == 1:
+        return "The log to choose changes with the fabric, the primitive does not."
+    return "The choice changes with the fabric."
 
 
 def _decisions(runs: Cells, quick: bool) -> str:

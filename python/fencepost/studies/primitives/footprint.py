@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from statistics import median
+from statistics import geometric_mean
 
 from fencepost.figures import Value, ratio
 from fencepost.rows.row import Row
@@ -56,8 +56,7 @@ class Footprint(Topic):
         if not quick:
             said = statement(X86_64, "all", "queue")
             rows.append(claim(f"{where}, queue", said, _queue(found), PCM))
-        shares = [share for one in found if (share := _share_of_fences(runs, one)) is not None]
-        is_so = median(shares) > 0.5 if shares else None
+        is_so = _mostly_fences(runs, found)
         said = statement(X86_64, "all", "all", "ordering of writes")
         return [*rows, claim(where, said, is_so, PCM)]
 
@@ -126,30 +125,36 @@ def _of_clwb(found: Slowdowns) -> list[Row]:
 
 def _queue(found: Slowdowns) -> bool | None:
     """Whether queue's slowdown is the largest for every primitive, in the mean of the sizes."""
-    means: dict[tuple[str, str], float] = {}
-    for structure in STRUCTURES:
-        for flush in FLUSHES[X86_64]:
+    for flush in FLUSHES[X86_64]:
+        means = {}
+        for structure in STRUCTURES:
+            of = (structure, flush)
             numbers = known(
-                value
-                for one, value in found.items()
-                if (one.structure, one.flush) == (structure, flush)
+                value for one, value in found.items() if (one.structure, one.flush) == of
             )
             if numbers is None:
                 return None
-            means[structure, flush] = sum(numbers) / len(numbers)
-    return all(
-        means["queue", flush] >= means[structure, flush]
-        for structure in STRUCTURES
-        for flush in FLUSHES[X86_64]
-    )
+            means[structure] = geometric_mean(numbers)
+        if any(means["queue"] <= mean for name, mean in means.items() if name != "queue"):
+            return False
+    return True
 
 
-def _share_of_fences(runs: Cells, one: Benchmark) -> Value:
-    """The stalls of fences over the time that persists add; unknown where they add none."""
-    cell = one.cell(PCM)
-    stalled = runs.value(cell, "fence_stall.total_ns")
-    usual = runs.value(one.without_persists.cell(PCM), "simulated_ns")
-    took = runs.value(cell, "simulated_ns")
-    if stalled is None or usual is None or took is None:
+def _mostly_fences(runs: Cells, found: Slowdowns) -> bool | None:
+    """Whether more than half of the mean slowdown goes where no fence stalls."""
+    numbers = known(found.values())
+    free = known(_without_stalls(runs, one) for one in found)
+    if numbers is None or free is None:
         return None
-    return stalled / (took - usual) if took > usual else None
+    return geometric_mean(free) - 1 < (geometric_mean(numbers) - 1) / 2
+
+
+def _without_stalls(runs: Cells, one: Benchmark) -> Value:
+    """The slowdown, had no fence stalled; of threads, as if each had stalled as long."""
+    cell = one.cell(PCM)
+    stalled, took = (runs.value(cell, path) for path in ("fence_stall.total_ns", "simulated_ns"))
+    if stalled is None or took is None:
+        return None
+    left = took - stalled / one.threads
+    usual = runs.value(one.without_persists.cell(PCM), "simulated_ns")
+    return ratio(left, usual) if left > 0 else None

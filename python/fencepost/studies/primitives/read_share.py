@@ -11,9 +11,9 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
     ARM64,
     FLUSHES,
-    INSTRUCTION_SETS,
     SET_SIZE,
     Benchmark,
+    instruction_sets,
 )
 from fencepost.studies.primitives.pictures import panels
 from fencepost.studies.primitives.topic import (
@@ -32,12 +32,10 @@ from fencepost.studies.study import Part
 
 READS = (10, 50, 90)
 STRUCTURES = ("bst", "bst_p", "queue", "rbt")
-THREADS = 4  # of bst_p; the study does not say
 
 
 def _benchmark(isa: str, structure: str, flush: str, read_percent: int) -> Benchmark:
-    threads = THREADS if structure == "bst_p" else 1
-    return Benchmark(isa, structure, flush, read_percent=read_percent, threads=threads)
+    return Benchmark(isa, structure, flush, read_percent=read_percent)
 
 
 class ReadShare(Topic):
@@ -46,7 +44,7 @@ class ReadShare(Topic):
     part = Part("read-share", "Influence of the share of reads")
     description = (
         "Run time over that of the same operations without flushes and fences: no log, hybrid "
-        f"modifications, two fences per flush; bst_p with {THREADS} threads."
+        "modifications, two fences per flush."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -97,6 +95,8 @@ class ReadShare(Topic):
                 expected = theirs[ARM64, f"dc {one.flush}", one.structure, column]
                 for lines, value in ((ours, slowdown(runs, one, PCM)), (published, expected)):
                     lines.setdefault(one.structure, {}).setdefault(one.flush, []).append(value)
+        if not ours:
+            return {}
         places = [str(share) for share in READS]
         return {"primitives-read-share.svg": panels(places, "% reads", ours, published)}
 
@@ -109,7 +109,7 @@ class ReadShare(Topic):
 
 
 def _all(quick: bool) -> Iterator[Benchmark]:
-    for isa in INSTRUCTION_SETS:
+    for isa in instruction_sets():
         for flush in FLUSHES[isa]:
             for structure in ("queue",) if quick else STRUCTURES:
                 for share in READS:
