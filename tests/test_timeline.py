@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from installed import FENCEPOST
+from perfetto import slices_of
 
 
 @pytest.fixture(scope="module")
@@ -18,58 +19,6 @@ def made(fft_record, tmp_path_factory):
     command = [FENCEPOST, "compare", "pcs-table1", "fft.fencepost", "--json", "fft.json", "-q"]
     subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=120)
     return folder
-
-
-def fields(message: bytes):
-    """The fields of a protocol buffer: number and value."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        elif key & 7 == 1:
-            yield key >> 3, int.from_bytes(message[at : at + 8], "little")
-            at += 8
-        else:
-            assert key & 7 == 2
-            length = varint()
-            yield key >> 3, message[at : at + length]
-            at += length
-    assert at == len(message)
-
-
-def slices_of(file: bytes):
-    """(track, begin, end) in nanoseconds of every slice, in the order of their begins."""
-    tracks, open_slices, slices = {}, {}, []
-    for number, packet in fields(file):
-        assert number == 1
-        parts = dict(fields(packet))
-        if 60 in parts:
-            descriptor = dict(fields(parts[60]))
-            parent = tracks.get(descriptor.get(5))
-            name = descriptor[2].decode()
-            tracks[descriptor[1]] = f"{parent}/{name}" if parent else name
-        if 11 in parts:
-            event = dict(fields(parts[11]))
-            if event[9] == 1:
-                assert event[11] not in open_slices
-                open_slices[event[11]] = parts[8]
-            elif event[9] == 2:
-                slices.append((tracks[event[11]], open_slices.pop(event[11]), parts[8]))
-    assert not open_slices
-    return sorted(slices, key=lambda slice: slice[1])
 
 
 def test_one_persist_goes_from_the_core_to_the_medium_and_back(made, fencepost, tmp_path):
