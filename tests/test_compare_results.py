@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from compare_results import speed
+from compare_results import runs, speed
 from compare_results.documents import MISSING, Difference, differences
+from compare_results.versions import OURS
 from installed import ROOT
 
 RUN = {
@@ -64,6 +65,20 @@ def test_lists_are_compared_in_order():
     assert len(found(lambda run: run["persist"]["cdf"].reverse())) == 4
     [difference] = found(lambda run: run["persist"]["cdf"].append([3.0, 1.0]))
     assert str(difference) == "runs[0].persist.cdf: 2 entries | 3 entries"
+
+
+def test_runs_are_left_out_of_a_base_only_if_it_does_not_know_them():
+    every = {"aarch64", "placed", "reproduce", "sockets", "validate-clx", "validate-flits"}
+    assert every <= runs.runs_of(OURS).keys() >= runs.RUNS.keys()
+    assert runs.is_known(OURS, ("run", "spr-cxl", "r", "--place", "heap=dram1"))
+    for unknown in (
+        ("run", "spr-cxl-2", "r"),
+        ("run", "spr-cxl", "r", "--plac", "heap=dram1"),
+        ("rerun", "spr-cxl", "r"),
+        ("validate", "clxx"),
+        ("reproduce", "pc"),
+    ):
+        assert not runs.is_known(OURS, unknown), unknown
 
 
 def test_what_is_no_commit_is_refused():

@@ -38,12 +38,14 @@ def main() -> int:
 def _compared(base: Version) -> int:
     """Runs everything by both versions and prints what differs."""
     runs = runs_of(base)
+    if unknown := [name for name in runs_of(OURS) if name not in runs]:
+        _say(f"not known to the base: {', '.join(unknown)}")
     differing: dict[str, int] = {}
     shown = 0
     for name, arguments in runs.items():
         _say(f"{name}: fencepost {' '.join(arguments)}")
-        documents = [result(version, name, arguments) for version in (base, OURS)]
-        found = list(differences(*documents))
+        ours = result(OURS, name, arguments)
+        found = list(differences(result(base, name, arguments), ours))
         if found:
             differing[name] = len(found)
         for difference in found[: SHOWN_MAX - shown]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# How long a replay took, which is another time each time.
-IGNORED = {"host_seconds", "mips"}
+# How long a replay, or a part of a study, took: another time each time.
+IGNORED = {"host_seconds", "mips", "elapsed"}
 
 MISSING = "(missing)"
 SHOWN_CHARACTERS = 60
