@@ -109,6 +109,12 @@ def test_a_row_is_slower_only_if_its_whole_interval_is():
     assert speed.verdict(rounds(2.5, 2.0)) == "slower"
 
 
+def test_a_row_that_is_undecided_is_no_success():
+    assert speed.status(["ok", "ok"]) == 0
+    assert speed.status(["ok", "undecided"]) == speed.NOT_COMPARED == 2
+    assert speed.status(["undecided", "slower", "ok"]) == speed.SLOWER == 1
+
+
 def test_the_rows_whose_speed_is_compared_are_those_of_the_benchmark():
     """All in the history but what recording costs: of the base only the simulator is built."""
     with (ROOT / "docs" / "bench-history.csv").open(encoding="utf-8") as file:

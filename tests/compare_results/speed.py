@@ -4,7 +4,8 @@
 
 BASE and HEAD are built alike. Each round measures a row with both, in alternating order, over the
 same records; the row's ratio is the mean over the rounds of HEAD's time over BASE's, with its 95 %
-confidence interval. A row is slower if the whole interval lies above 1.03.
+confidence interval. A row is slower if the whole interval lies above 1.03, and undecided if the
+interval stays wider than ±0.03: then nothing is said of it, and the exit status is no success.
 
 What recording costs is no row: of BASE only the simulator is built. Nor is the time of a study,
 which is made of replays and recordings.
@@ -60,7 +61,7 @@ print(time.process_time() - start)
 
 
 def main() -> int:
-    """0 if no row is slower, 1 if one is, 2 if it cannot be compared."""
+    """0 if no row is slower, 1 if one is, 2 if that cannot be told."""
     parser = argparse.ArgumentParser(prog="python -m tests.compare_results.speed")
     parser.add_argument("base", metavar="BASE", help="a commit")
     try:
@@ -83,7 +84,14 @@ def _compared(base: Version, head: Version) -> int:
         print(f"{shown}{'' if verdicts[-1] == 'ok' else f'  {verdicts[-1]}'}", flush=True)
     slower, undecided = verdicts.count("slower"), verdicts.count("undecided")
     print(f"compare-speed: {slower} of {len(verdicts)} rows are slower, {undecided} undecided")
-    return SLOWER if slower else 0
+    return status(verdicts)
+
+
+def status(verdicts: Sequence[str]) -> int:
+    """The exit status that these verdicts on rows call for."""
+    if "slower" in verdicts:
+        return SLOWER
+    return NOT_COMPARED if "undecided" in verdicts else 0
 
 
 def _ratio(timer: Timer, base: Version, head: Version, number: int) -> float:
