@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from rooms import picture
 from rooms.imports import HOUSES, ROOT, House, PythonHouse, arrows, circles
 
 INCLUDE = re.compile(r'^#include (?:"(.*?)"|<(.*?)>)', re.MULTILINE)
+# `folder/` or `path/file.rs`
+NAMED = re.compile(r"`([\w./-]+(?:/|\.(?:rs|py|pyi|c|h|toml|md|csv|j2)))`")
+MADE = {"out/", "build/"}  # by commands
 ENGINES = re.compile(r"dr_|dr(mgr|reg|util|wrap|syms|vector)\b|qemu")
 
 
@@ -86,6 +90,25 @@ def test_the_picture_in_the_architecture_is_that_of_the_imports() -> None:
     page = picture.PAGE.read_text()
     again = ".venv/bin/python -m tests.rooms --write"
     assert picture.renewed(page) == page, f"renew it: {again}"
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    """Files and folders as the page names them: by the end of their path."""
+    shown = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    files = [Path(line) for line in shown.stdout.splitlines()]
+    endings = set()
+    for path in files:
+        for at in range(len(path.parts)):
+            endings.add("/".join(path.parts[at:]))
+            endings.update(
+                "/".join([*path.parts[at:end], ""]) for end in range(at + 1, len(path.parts))
+            )
+    text = re.sub("```.*?```", "", picture.PAGE.read_text(), flags=re.DOTALL)
+    named = {*re.findall(NAMED, text), *re.findall(r"\]\(([^)#:]+)", text)}
+    assert len(named) > 100
+    assert sorted(named - endings - MADE) == []
 
 
 def test_an_arrow_that_others_imply_is_not_drawn() -> None:

@@ -12,23 +12,23 @@ pub enum SimulationError {
     /// The record cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Somebody asked for that.
+    /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Events follow each other and nothing comes of them; says who waits for whom.
+    /// Events follow each other without progress.
     #[error("at {time} events follow each other and nothing comes of them:\n{}", .waiting.join("\n"))]
     Livelock {
-        /// When.
+        /// Simulated time.
         time: Time,
-        /// Who waits for what.
+        /// What each stalled component waits for.
         waiting: Vec<String>,
     },
-    /// Nothing can go on any more; says who waits for whom.
+    /// No component can make progress.
     #[error("at {time} nothing can go on any more:\n{}", .waiting.join("\n"))]
     Deadlock {
-        /// When.
+        /// Simulated time.
         time: Time,
-        /// Who waits for what.
+        /// What each stalled component waits for.
         waiting: Vec<String>,
     },
 }

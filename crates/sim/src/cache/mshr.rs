@@ -1,8 +1,8 @@
-//! Miss-status holding registers: which lines are missing, and who waits for them.
+//! Miss-status holding registers: which lines are missing, and the requests that wait for them.
 
 use crate::line::LineAddress;
 
-/// A line that is missing, with those who wait for it.
+/// A missing line, with the requests that wait for it.
 #[derive(Clone, Debug)]
 pub struct Mshr<W> {
     /// The line.
@@ -10,7 +10,7 @@ pub struct Mshr<W> {
     waiters: Waiters<W>,
 }
 
-/// Those who wait for a line, in the order they came. Most lines have one, which takes no memory of its own.
+/// The requests that wait for a line, in the order of their arrival. Most lines have one, which is stored in place.
 #[derive(Clone, Debug)]
 pub struct Waiters<W> {
     first: Option<W>,

@@ -8,10 +8,10 @@ use super::persist_buffer::DrainId;
 use crate::kernel::PortId;
 use crate::message::Tag;
 
-/// Who waits for an answer.
+/// Where an answer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requester {
-    /// Whoever is connected to an upstream port.
+    /// The component connected to an upstream port.
     Neighbour {
         /// The port the request came in by.
         port: PortId,
