@@ -119,10 +119,10 @@ slow-tests: setup
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:
-	$(BIN)/pytest tests/test_primitives.py -m slow
+	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m slow
 
 slow-python-tests:
-	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py -m slow
+	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m slow
 
 slow-rust-tests:
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
