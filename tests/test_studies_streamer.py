@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,15 @@ def test_every_line_of_the_data_is_read() -> None:
     assert first.gb_per_s == pytest.approx(8.1402)
     far = {one.point.series for one in measured() if one.point.series.computing == "socket 1"}
     assert {(one.group, one.memory) for one in far} == {("1b", CXL), ("2a", CXL)}
+
+
+@pytest.mark.parametrize("machine", ["spr-cxl", "clx-ddr4"])
+def test_the_small_caches_are_ones_that_the_machine_can_have(machine: str, tmp_path: Path) -> None:
+    one = replace(Series("2a", REMOTE, "socket 0"), machine=machine)
+    cell = Replay(one.point(1)).cell
+    caches = StreamerSources(lab(tmp_path)).machine(cell)["cache"]
+    assert (caches["l2"]["size_kib"], cell.machine) == (64, machine)
+    arrays = 3 * 8 * ELEMENTS
+    assert 4 * 1024 * caches["l3"]["size_kib"] < arrays
+    own = StreamerSources(lab(tmp_path)).machine(Cell("", "", "", machine))["cache"]
+    assert caches["l3"]["latency_cycles"] == own["l3"]["latency_cycles"]

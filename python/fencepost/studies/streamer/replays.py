@@ -12,8 +12,8 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.schemes import VOLATILE
 from fencepost.studies.streamer.series import Point
 
-# The study's 100 million over 256, in whole lines. A power of two would put the three arrays a
-# multiple of every bank's rows apart.
+# The study's 100 million over 256, in whole lines. A power of two would put plain arrays a multiple
+# of all banks' rows apart; in a pool they are that, here and in the study, by the pool's chunks.
 ELEMENTS = 390_624
 
 # Caches that these arrays exceed: the first level as it is, the others below it as small as they

@@ -28,9 +28,9 @@ class Steady(Topic):
 
     part = Part("steady", "Whether the arrays are long enough")
     description = (
-        f"The study's arrays have 100 million elements, ours {ELEMENTS:,}, with caches below the "
-        "first level that are as much smaller. Here the arrays have twice that length, with the "
-        "same caches and with caches twice as large; a bandwidth may change by "
+        f"The study's arrays have 100 million elements, ours {ELEMENTS:,}, with smaller caches. "
+        "Here the arrays have twice that length, with the same caches and with caches twice as "
+        "large; a bandwidth may change by "
         f"{100 * CHANGE_MAX:.0f} %."
     )
 

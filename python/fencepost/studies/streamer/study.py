@@ -13,7 +13,7 @@ from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
 from fencepost.studies.streamer.null_model import null_model
-from fencepost.studies.streamer.replays import ELEMENTS
+from fencepost.studies.streamer.replays import CACHES, ELEMENTS
 from fencepost.studies.streamer.series import measured, setup_2, without_data
 from fencepost.studies.streamer.sources import StreamerSources
 from fencepost.studies.streamer.steady import Steady
@@ -57,6 +57,7 @@ def _introduction() -> str:
         within=f"{100 * WITHIN:.0f} %",
         mean_error=f"{100 * MEAN_ERROR_MAX:.0f} %",
         elements=f"{ELEMENTS:,}",
+        caches=", ".join(f"`{key}` {size:,}" for key, size in CACHES.items()),
         constants=constants,
     )
 
