@@ -181,7 +181,7 @@ def test_a_value_of_an_axis_does_what_its_option_does(axis, option, pm, tmp_path
     along = compared_along(fencepost, tmp_path, *schemes, *pm, *axes)
     alone = compared_along(fencepost, tmp_path, *schemes, *pm, *option)
     [run], [expected] = along["runs"], alone["runs"]
-    options = along["provenance"]["options"] | run.pop("options", {})
+    options = along["provenance"]["options"] | run["options"]
     assert options == alone["provenance"]["options"]
     named = run.pop("axes"), expected.pop("axes")
     assert named[1] == {"scheme": "nopb", "placement": "", "threads": ""}
@@ -192,13 +192,13 @@ def test_the_default_can_be_compared_with_other_values(tmp_path, fencepost):
     axes = ["--axis", "threads=", "--axis", "threads=spread", "--axis", "placement="]
     axes += ["--axis", "placement=all=dram0", "--place", "all=pm0", "--schemes", "nopb"]
     document = compared_along(fencepost, tmp_path, *axes, "--baseline", "placement=")
-    made = [(run["axes"]["threads"], run.get("options")) for run in document["runs"]]
-    near = {"pm": [], "place": ["all=dram0"]}
+    made = [run["options"] for run in document["runs"]]
+    far, near = ({"pm": [], "place": [f"all={node}"]} for node in ("pm0", "dram0"))
     assert made == [
-        ("", None),
-        ("", near),
-        ("spread", {"threads": "spread"}),
-        ("spread", near | {"threads": "spread"}),
+        far | {"threads": "free"},
+        near | {"threads": "free"},
+        far | {"threads": "spread"},
+        near | {"threads": "spread"},
     ]
     first, second, *_ = (run["simulated_ns"] for run in document["runs"])
     assert first > second

@@ -49,6 +49,9 @@ THREADS = Axis(
 
 AXES = {axis.name: axis for axis in (SCHEME, PLACEMENT, THREADS)}
 
+# Of resolved options those in which runs can differ.
+MEMBERS = tuple(member for axis in AXES.values() for member in axis.members)
+
 # The axes of a run that have a value and change its options, with that value.
 Setting = tuple[tuple[str, str], ...]
 
@@ -104,10 +107,6 @@ class Key(NamedTuple):
     def decided(self) -> list[str]:
         """The members of options that the values decide."""
         return [member for axis, _ in self.values for member in AXES[axis].members]
-
-    def own_options(self, options: Document) -> Document:
-        """Of resolved options those that the values decide."""
-        return {member: options[member] for member in self.decided}
 
 
 def key_of(run: Document) -> Key:

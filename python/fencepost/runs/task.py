@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fencepost import _core
-from fencepost.runs.axes import Key
+from fencepost.runs.axes import MEMBERS, Key
 from fencepost.runs.simulator import simulator
 
 Document = dict[str, Any]
@@ -69,10 +69,9 @@ class Task:
         )
 
     def described(self, run: Run) -> Run:
-        """The run with the names by which it is known, and what its axes made of the options."""
-        own = self.key.own_options(self.options)
+        """The run with the names by which it is known, and the options that others may not have."""
         names = {"machine": self.key.machine, "scheme": self.key.scheme, "axes": self.key.axes}
-        return run | names | ({"options": own} if own else {})
+        return run | names | {"options": {member: self.options[member] for member in MEMBERS}}
 
     def progress(self) -> tuple[int, int, int]:
         """Simulated picoseconds, instructions, instructions in all.
