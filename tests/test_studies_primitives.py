@@ -289,8 +289,9 @@ def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:
 def test_pictures_have_published_figures_beside_ours() -> None:
     """Of AArch64: four structures, two primitives, three shares of reads."""
     [picture] = topic("read-share").pictures(made(lambda *_: 1.0), quick=False).values()
-    assert all(f">{name}</text>" in picture for name in ("bst", "bst_p", "queue", "rbt"))
-    published_marks = picture.count('<g id="PathCollection_')
+    assert "share of reads" in picture.title
+    assert all(f">{name}</text>" in picture.svg for name in ("bst", "bst_p", "queue", "rbt"))
+    published_marks = picture.svg.count('<g id="PathCollection_')
     assert published_marks == 8
 
 

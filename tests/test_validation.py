@@ -93,14 +93,15 @@ def test_the_page_shows_every_row_and_marks_misses():
         row(metric="l2_misses", ours=0.0, reason="known why", follows="a choice"),
         row(metric="ns", quality="rules"),
     ]
-    text = page.markdown([(HOST, Findings(rows, ["a table"], {"p.svg": "<svg/>"}))])
+    drawn = {"p.svg": page_of_rows.Picture("Cycles", "<svg/>")}
+    text = page.markdown([(HOST, Findings(rows, ["a table"], drawn))])
     assert last_line("validate", rows) == LAST_LINE
     assert LAST_LINE in text
     assert "| published | 1 | 3 |" in text and "| ... of these held out | 1 | 2 |" in text
     assert "| rules | 1 | 1 |" in text
     assert "| p, dram, 1 | cycles | 100 | 150 | +50.0% | 10 | **miss, unexplained** |" in text
     assert "| p, dram, 1 | l2_misses | 100 | 0 | -100.0% | 10 | **miss**, follows |" in text
-    assert "a table" in text and "![p.svg](p.svg)" in text
+    assert "a table" in text and "![Cycles](p.svg)" in text
     assert "- p, dram, 1 (l2_misses -100.0%): known why" in text
     assert "- p, dram, 1 (cycles +50.0%): **unexplained**" in text
 

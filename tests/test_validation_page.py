@@ -31,8 +31,11 @@ def assert_on_page(rows):
     ids=lambda one: one.name,
 )
 def test_the_page_has_every_row_that_is_computed(comparison, tmp_path):
-    rows = comparison.run(Lab(tmp_path, lambda _: None, quick=False)).rows
+    findings = comparison.run(Lab(tmp_path, lambda _: None, quick=False))
+    rows = findings.rows
     assert_on_page(rows)
+    for name, picture in findings.pictures.items():
+        assert f"*{picture.title}*: drawn as `out/validate/{name}`" in PAGE, AGAIN
     assert sum(f"| {row.condition} | {row.metric} |" in PAGE for row in rows) == len(rows)
 
 

@@ -75,7 +75,7 @@ def validate(
     rows = [row for _, findings in done for row in findings.rows]
     for _, findings in done:
         for name, picture in findings.pictures.items():
-            documents.write_whole(FOLDER / name, picture)
+            documents.write_whole(FOLDER / name, picture.svg)
     try:
         if json_file is not None:
             documents.write_json(json_file, {"rows": [row.entry() for row in rows]})

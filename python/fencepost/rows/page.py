@@ -20,15 +20,23 @@ _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class Picture:
+    """An SVG with the title that stands under it."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of a page: rows, and the tables (Markdown) and pictures (SVG by file) beside them."""
+    """A part of a page: rows, and the tables (Markdown) and pictures (by file) beside them."""
 
     title: str
     description: str
     command: str  # that makes it again; empty where there is nothing to make
     rows: list[Row]
     tables: list[str] = field(default_factory=list)
-    pictures: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, Picture] = field(default_factory=dict)
 
 
 def markdown(study: str, title: str, introduction: str, sections: Sequence[Section]) -> str:
@@ -39,7 +47,7 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
         parts += [f"## {section.title}\n", f"{section.description}\n"]
         parts += [f"Again: `{section.command}`\n"] if section.command else []
         parts += [summary(section.rows)] if judged(section.rows) else []
-        parts += [f"![{name}]({name})\n" for name in section.pictures]
+        parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
         parts += ["### Every point\n", table(section.rows)] if section.rows else []
         if any(row.misses for row in section.rows):

@@ -218,7 +218,7 @@ class CellOutcome(Outcome):
 
 
 def _pictures(sections: Iterable[Section]) -> dict[str, str]:
-    return {name: svg for section in sections for name, svg in section.pictures.items()}
+    return {name: one.svg for section in sections for name, one in section.pictures.items()}
 
 
 def _reasons(run: Run) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 
 
@@ -17,7 +18,7 @@ class Findings:
 
     rows: list[Row]
     tables: list[str] = field(default_factory=list)
-    pictures: dict[str, str] = field(default_factory=dict)  # SVG by file name
+    pictures: dict[str, Picture] = field(default_factory=dict)  # by file name
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from fencepost.rows import pictures
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row, near
 from fencepost.validation import Comparison, Findings, host_hardware, host_moved
 from fencepost.validation.host_programs import (
@@ -47,7 +48,10 @@ def compare(lab: Lab) -> Findings:
     points = list(measured_points(lab, programs))
     found = _all_rows(points)
     cycles = [row for row in found if row.metric == "cycles"]
-    picture = pictures.ours_against_expected(cycles, "cycles")
+    picture = Picture(
+        "Cycles, ours against those of the reference simulator",
+        pictures.ours_against_expected(cycles, "cycles"),
+    )
     tables = []
     if lab.is_whole:
         tables = [

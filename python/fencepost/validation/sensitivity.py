@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost import plots, traffic
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.traffic import Machine
 from fencepost.validation.latencies import machine, published
 
@@ -22,12 +23,16 @@ CLASSES = ("request", "request_with_data", "no_data_response", "data_response")
 MARK: dict[str, Any] = {"color": "#444", "linewidth": 0.8, "linestyle": (0, (4, 3))}
 
 
-def pictures(lab: Lab, idle: float) -> dict[str, str]:
+def pictures(lab: Lab, idle: float) -> dict[str, Picture]:
     """The pictures by file name; `idle` is the idle latency in ns."""
     return {
-        "validation-loaded-outstanding.svg": _by_outstanding(lab),
-        "validation-loaded-credits.svg": _by_credits(lab),
-        "validation-loaded-sizes.svg": _by_request_size(lab, idle),
+        "validation-loaded-outstanding.svg": Picture(
+            "By the number of lines under way", _by_outstanding(lab)
+        ),
+        "validation-loaded-credits.svg": Picture("By the credits of each class", _by_credits(lab)),
+        "validation-loaded-sizes.svg": Picture(
+            "By the size of the requests that make the load", _by_request_size(lab, idle)
+        ),
     }
 
 

@@ -3,6 +3,7 @@
 from fencepost import latency, plots
 from fencepost.latency import Document
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row, near
 from fencepost.traffic import Machine
 from fencepost.validation import Comparison, Findings
@@ -46,7 +47,15 @@ def compare(lab: Lab) -> Findings:
     if (switched := measured.get(("xconn-x8", "expander"))) and lab.wants(HOP):
         rows.append(_hop(lab, switched))
     check_parts(measured)
-    findings_pictures = {} if not lab.is_whole else {"validation-unloaded.svg": _picture(measured)}
+    findings_pictures = (
+        {}
+        if not lab.is_whole
+        else {
+            "validation-unloaded.svg": Picture(
+                "Read latency by where it is spent", _picture(measured)
+            )
+        }
+    )
     tables = [_parts_table(measured)] if measured else []
     return Findings(rows, tables, findings_pictures)
 

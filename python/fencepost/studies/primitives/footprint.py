@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from statistics import geometric_mean
 
 from fencepost.figures import Value, ratio
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
@@ -69,13 +70,15 @@ class Footprint(Topic):
             line.append(number(slowdown(runs, one, PCM)))
         return [table(["benchmark, primitive", *sizes], [[k, *v] for k, v in lines.items()])]
 
-    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, Picture]:
         """The same, drawn."""
         lines: dict[str, dict[str, list[Value]]] = {}
         for one in _all(quick):
             of_flush = lines.setdefault(one.structure, {}).setdefault(one.flush, [])
             of_flush.append(slowdown(runs, one, PCM))
-        return {"primitives-footprint.svg": panels(_sizes(quick), "set", lines, {})}
+        drawn = panels(_sizes(quick), "set", lines, {})
+        title = "Slowdown by the size of the set, x86-64"
+        return {"primitives-footprint.svg": Picture(title, drawn)}
 
 
 def _sizes(quick: bool) -> tuple[str, ...]:

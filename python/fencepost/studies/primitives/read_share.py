@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fencepost.figures import Value
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
@@ -84,7 +85,7 @@ class ReadShare(Topic):
             line.append(number(slowdown(runs, one, PCM)))
         return [table(heads, [[name, *cells] for name, cells in lines.items()])]
 
-    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, Picture]:
         """AArch64, with what was published."""
         theirs = values("slowdown_by_read_ratio")
         ours: dict[str, dict[str, list[Value]]] = {}
@@ -98,7 +99,9 @@ class ReadShare(Topic):
         if not ours:
             return {}
         places = [str(share) for share in READS]
-        return {"primitives-read-share.svg": panels(places, "% reads", ours, published)}
+        drawn = panels(places, "% reads", ours, published)
+        title = "Slowdown by the share of reads, AArch64"
+        return {"primitives-read-share.svg": Picture(title, drawn)}
 
     def _benchmarks(self, quick: bool) -> list[Benchmark]:
         return list(_all(quick))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from fencepost.figures import Value, ratio
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance, between
 from fencepost.runs.cells import Cell, Cells
@@ -49,8 +50,8 @@ class Topic(ABC):
     def tables(self, runs: Cells, *, quick: bool) -> list[str]:
         """Markdown beside the rows."""
 
-    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, str]:
-        """SVG by file name; most have none."""
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, Picture]:
+        """By file name; most have none."""
         return {}
 
 

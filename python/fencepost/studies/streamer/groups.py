@@ -8,6 +8,7 @@ from functools import cached_property
 
 from fencepost.figures import Value
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
@@ -85,7 +86,7 @@ class Group(Topic):
                 lines.append([name, role, str(len(ones)), *map(_percent, errors)])
         return [table(heads, lines)]
 
-    def pictures(self, runs: Cells, lab: Lab) -> dict[str, str]:
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
         """A curve over threads for each kernel: ours with lines, theirs with marks."""
         asked = self._asked(lab)
         found = {
@@ -99,7 +100,8 @@ class Group(Topic):
             )
             for series, ones in found.items()
         ]
-        return {f"streamer-{self.part.name}.svg": curves(drawn)}
+        title = f"{self.part.title}: GB/s over threads; lines are ours, marks were measured"
+        return {f"streamer-{self.part.name}.svg": Picture(title, curves(drawn))}
 
     def _asked(self, lab: Lab) -> list[Measured]:
         """In quick, few numbers of threads and a series for each memory."""

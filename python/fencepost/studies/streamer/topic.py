@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from fencepost.figures import Value
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.study import Part
@@ -33,8 +34,8 @@ class Topic(ABC):
         """Markdown beside the rows."""
         return []
 
-    def pictures(self, runs: Cells, lab: Lab) -> dict[str, str]:
-        """SVG by file name."""
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """By file name."""
         return {}
 
 
