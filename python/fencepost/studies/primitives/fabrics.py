@@ -107,7 +107,8 @@ class Fabrics(Topic):
         """The winners of each fabric, a line each, and whether they change with the fabric."""
         won: dict[str, Winners] = {}
         for setting in _settings(quick):
-            won.setdefault(setting.fabric.name, Winners()).add(_best(runs, setting))
+            of_fabric = won.setdefault(setting.fabric.name, Winners())
+            of_fabric.add(_costs(runs, setting))
         lines = [f"- {fabric}: {winners.text}." for fabric, winners in won.items()]
         change = _change([winners.choices for winners in won.values()])
         return "\n".join(
@@ -158,14 +159,19 @@ CHOICES: tuple[Choice, ...] = tuple(
 AS_GOOD = 0.02
 
 
-def _best(runs: Cells, setting: Setting) -> list[Choice]:
-    """The cheapest that flush, and what is as good; none where a figure is missing."""
+Costs = dict[Choice, float]  # nanoseconds per operation
+
+
+def _costs(runs: Cells, setting: Setting) -> Costs:
+    """Of all that flush; of none where a figure is missing."""
     took = known(_per_operation(runs, setting, *choice) for choice in CHOICES)
-    if took is None:
-        return []
-    least = min(took)
-    pairs = zip(took, CHOICES, strict=True)
-    return [choice for cost, choice in pairs if cost <= (1 + AS_GOOD) * least]
+    return {} if took is None else dict(zip(CHOICES, took, strict=True))
+
+
+def _best(costs: Costs) -> list[Choice]:
+    """The cheapest, and what is as good."""
+    least = min(costs.values(), default=0.0)
+    return [choice for choice, cost in costs.items() if cost <= (1 + AS_GOOD) * least]
 
 
 def _question(quick: bool) -> str:
@@ -182,13 +188,17 @@ def _question(quick: bool) -> str:
 class Winners:
     """How often each choice is among the best, over the settings of one fabric."""
 
-    settings: int = 0
     times: Counter[Choice] = field(default_factory=Counter)
+    # Of each setting, by how many percent the cheapest with a redo log is dearer than with an undo
+    # log.
+    redo_over_undo: list[float] = field(default_factory=list)
 
-    def add(self, best: list[Choice]) -> None:
+    def add(self, costs: Costs) -> None:
         """One more setting; of one without figures nothing is known."""
-        self.settings += bool(best)
-        self.times.update(best)
+        if costs:
+            self.times.update(_best(costs))
+            undo, redo = (min(costs[one] for one in costs if one[1] == log) for log in LOGS)
+            self.redo_over_undo.append(100 * (redo / undo - 1))
 
     @property
     def choices(self) -> list[Choice]:
@@ -201,8 +211,12 @@ class Winners:
         """For a person."""
         if not self.choices:
             return "–"
-        most = self.times[self.choices[0]]
-        return f"{_names(self.choices)}, among the best in {most} of {self.settings} settings"
+        times, settings = self.times[self.choices[0]], len(self.redo_over_undo)
+        low, high = (end(self.redo_over_undo) for end in (min, max))
+        return (
+            f"{_names(self.choices)}, among the best in {times} of {settings} settings; redo "
+            f"against undo log {low:+.0f} to {high:+.0f} %"
+        )
 
 
 def _names(choices: list[Choice]) -> str:
@@ -233,7 +247,7 @@ def _decisions(runs: Cells, quick: bool) -> str:
     heads = ["fabric, reads, set", *(f"{one.name}, {log}" for log in LOGS for one in PRIMITIVES)]
     lines = []
     for setting in _settings(quick):
-        best = _best(runs, setting)
+        best = _best(_costs(runs, setting))
         cells = []
         for log in LOGS:
             for primitive in PRIMITIVES:
