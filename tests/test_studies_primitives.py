@@ -190,6 +190,20 @@ def test_a_winner_on_every_fabric_is_named() -> None:
     assert "**clwb that retains**, redo log wins on every fabric; on some" in decision
 
 
+def test_a_setting_in_which_another_choice_wins_is_named() -> None:
+    def value(cell: Cell, path: str) -> float:
+        is_other = cell.scheme == "pb_adaptive" and words(cell)["--read-percent"] == "10"
+        is_other = is_other and words(cell)["--set-size"] == "large"
+        wins = "clflushopt" if is_other else "clwb"
+        is_it = (words(cell)["--flush"], words(cell)["--log"]) == (wins, "redo") and not cell.sets
+        return 100.0 if is_it else 150.0
+
+    decision = topic("fabrics").decision(made(value), quick=False)
+    other = "; with 10 % reads and the large set **clflushopt**, redo log."
+    assert decision.count(other) == decision.count("in 3 of 4 settings") == 2
+    assert "**clwb that retains**, redo log wins in most settings of every fabric" in decision
+
+
 def test_programs_of_the_decision_table_fence_where_order_demands_it() -> None:
     cells = list(topic("fabrics").cells(quick=False))
     assert len(cells) == 360

@@ -108,9 +108,9 @@ class Fabrics(Topic):
         won: dict[str, Winners] = {}
         for setting in _settings(quick):
             of_fabric = won.setdefault(setting.fabric.name, Winners())
-            of_fabric.add(_costs(runs, setting))
+            of_fabric.add(setting, _costs(runs, setting))
         lines = [f"- {fabric}: {winners.text}." for fabric, winners in won.items()]
-        change = _change([winners.choices for winners in won.values()])
+        change = _change(list(won.values()))
         return "\n".join(
             [_question(quick), *lines, "", f"{change} The first table has all figures.\n"]
         )
@@ -188,34 +188,44 @@ def _question(quick: bool) -> str:
 class Winners:
     """How often each choice is among the best, over the settings of one fabric."""
 
-    times: Counter[Choice] = field(default_factory=Counter)
+    best: dict[Setting, list[Choice]] = field(default_factory=dict)
     # Of each setting, by how many percent the cheapest with a redo log is dearer than with an undo
     # log.
     redo_over_undo: list[float] = field(default_factory=list)
 
-    def add(self, costs: Costs) -> None:
+    def add(self, setting: Setting, costs: Costs) -> None:
         """One more setting; of one without figures nothing is known."""
         if costs:
-            self.times.update(_best(costs))
+            self.best[setting] = _best(costs)
             undo, redo = (min(costs[one] for one in costs if one[1] == log) for log in LOGS)
             self.redo_over_undo.append(100 * (redo / undo - 1))
 
     @property
     def choices(self) -> list[Choice]:
         """Those that are most often among the best."""
-        most = max(self.times.values(), default=0)
-        return [choice for choice in CHOICES if self.times[choice] == most > 0]
+        times = Counter(choice for best in self.best.values() for choice in best)
+        most = max(times.values(), default=0)
+        return [choice for choice in CHOICES if times[choice] == most > 0]
+
+    @property
+    def exceptions(self) -> dict[Setting, list[Choice]]:
+        """The settings in which others are the best."""
+        won = set(self.choices)
+        return {setting: best for setting, best in self.best.items() if not won & set(best)}
 
     @property
     def text(self) -> str:
         """For a person."""
         if not self.choices:
             return "–"
-        times, settings = self.times[self.choices[0]], len(self.redo_over_undo)
+        times = sum(self.choices[0] in best for best in self.best.values())
         low, high = (end(self.redo_over_undo) for end in (min, max))
         return (
-            f"{_names(self.choices)}, among the best in {times} of {settings} settings; redo "
+            f"{_names(self.choices)}, among the best in {times} of {len(self.best)} settings; redo "
             f"against undo log {low:+.0f} to {high:+.0f} %"
+        ) + "".join(
+            f"; with {one.read_percent} % reads and the {one.set_size} set {_names(best)}"
+            for one, best in self.exceptions.items()
         )
 
 
@@ -227,15 +237,17 @@ def _names(choices: list[Choice]) -> str:
     return "; ".join(f"**{name}**, {' or '.join(own)} log" for name, own in logs.items())
 
 
-def _change(by_fabric: list[list[Choice]]) -> str:
+def _change(by_fabric: list[Winners]) -> str:
     """Whether the winners are the same on every fabric."""
-    if not all(by_fabric):
+    if not all(winners.choices for winners in by_fabric):
         return "Not every fabric was replayed."
-    first, *others = by_fabric
+    first, *others = [winners.choices for winners in by_fabric]
+    always = [choice for choice in first if all(choice in other for other in others)]
+    primitives = {primitive.name for one in by_fabric for primitive, _ in one.choices}
+    if always and any(winners.exceptions for winners in by_fabric):
+        return f"{_names(always)} wins in most settings of every fabric; the others are named."
     if all(other == first for other in others):
         return "The choice does not change with the fabric."
-    always = [choice for choice in first if all(choice in other for other in others)]
-    primitives = {primitive.name for choices in by_fabric for primitive, _ in choices}
     if always:
         return f"{_names(always)} wins on every fabric; on some of them others are as good."
     if len(primitives) == 1:
