@@ -146,6 +146,7 @@ def result(version: Version, name: str, arguments: tuple[str, ...]) -> dict[str,
 
 
 def _fencepost(version: Version, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    FOLDER.mkdir(parents=True, exist_ok=True)
     return subprocess.run(
         [*version.command, *arguments],
         cwd=FOLDER,
