@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,8 @@ class Settable(Tiny):
 
 @pytest.fixture
 def settable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settable:
+    # Its help names the studies that there are when it is imported.
+    importlib.import_module("fencepost.cli.calibrate")
     study = Settable()
     monkeypatch.setattr(studies, "STUDIES", [*studies.STUDIES, study])
     monkeypatch.setattr(evidence, "ROOT", tmp_path)
