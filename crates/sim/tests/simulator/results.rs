@@ -184,8 +184,8 @@ fn an_entry_has_the_members_of_the_page_and_no_others() {
         for with_regions in [false, true] {
             let entry = entry(scheme, with_regions);
             let mut expected = listed("`runs[]`");
-            // Whoever chose among axes adds what was chosen.
-            assert!(expected.remove("axes"));
+            // What starts the run adds what it chose.
+            assert!(expected.remove("axes") && expected.remove("options"));
             assert_eq!(members(&entry), expected);
             assert_eq!(members(&entry["explanation"]), listed("`explanation`"));
             for name in MEASURES {
