@@ -15,8 +15,8 @@
 #define TURNS 200
 
 /* One that is held back for the thread hides those behind it that are the same. */
-static const int signals[] = {SIGUSR1, SIGUSR2, SIGCHLD, SIGURG, SIGWINCH, SIGIO,  SIGPWR,
-                              SIGCONT, SIGHUP,  SIGTERM, SIGQUIT, SIGINT,  SIGPIPE};
+static const int signals[] = {SIGUSR1, SIGUSR2, SIGCHLD, SIGURG,  SIGWINCH, SIGIO,  SIGPWR,
+                              SIGCONT, SIGHUP,  SIGTERM, SIGQUIT, SIGINT,   SIGPIPE};
 #define SIGNALS (int)(sizeof signals / sizeof *signals)
 
 extern char **environ;
@@ -51,7 +51,8 @@ int main(void) {
     while (number == 0)
       usleep(100);
     for (int turn = 0;
-         turn < TURNS && syscall(SYS_tgkill, getpid(), number, signals[turn % SIGNALS]) == 0; turn++)
+         turn < TURNS && syscall(SYS_tgkill, getpid(), number, signals[turn % SIGNALS]) == 0;
+         turn++)
       for (volatile int pause = 0; pause < i; pause++)
         ;
     pthread_join(thread, NULL);
