@@ -113,7 +113,7 @@ def _above_zero(text: str) -> float:
 
 
 def usual_group(asked: Measurement) -> str:
-    """What a row belongs to where nobody says: a memory when idle, or with a mix of traffic."""
+    """What a row belongs to by default: a memory when idle, or with a mix of traffic."""
     mix = f"{asked.mix[0]}:{asked.mix[1]}"
     return f"{asked.memory or ''} {'idle' if asked.metric == measurement.IDLE else mix}".lstrip()
 

@@ -40,7 +40,7 @@ class _Reader:
     mix: tuple[int, int] | None = (1, 0)
 
     def memory(self, node: str, what: str) -> str | None:
-        """The memory of a node; None, and a word about it, where nobody said which."""
+        """The memory of a node; None, and a warning, where none was named."""
         if node not in self.memories:
             self.notes.append(f"{self.name}: {what} of node {node} is left out: {_HOW}")
         return self.memories.get(node)

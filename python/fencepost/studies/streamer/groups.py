@@ -29,7 +29,7 @@ from fencepost.studies.streamer.topic import STUDY, WITHIN, Topic, number, table
 from fencepost.studies.study import Part
 
 MEAN_ERROR_MAX = 0.10
-UNKNOWN_THREADS = (1, 4, 10, 20)  # where nobody has given a point
+UNKNOWN_THREADS = (1, 4, 10, 20)  # where no point is published
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Group(Topic):
 
 @dataclass(frozen=True)
 class Unknown(Topic):
-    """Series of which nobody has given the points: ours, with nothing expected."""
+    """Series without published points: ours, with nothing expected."""
 
     part: Part
     description: str

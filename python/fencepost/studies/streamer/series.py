@@ -161,7 +161,7 @@ def all_series(points: Iterable[Measured]) -> list[Series]:
 
 
 def without_data() -> list[Series]:
-    """Group 2b, whose points nobody has given: plain memory, with the threads of both sockets."""
+    """Group 2b, without published points: plain memory, with the threads of both sockets."""
     return [
         Series("2b", memory, BOTH, affinity)
         for memory in (REMOTE, CXL)
@@ -170,7 +170,7 @@ def without_data() -> list[Series]:
 
 
 def setup_2() -> list[Series]:
-    """What can be simulated of Setup 2, whose points nobody has given: DDR4 of two sockets."""
+    """What can be simulated of Setup 2, without published points: DDR4 of two sockets."""
     names = {"1a": LOCAL, "1b": REMOTE, "2a": REMOTE}
     return [
         replace(Series(group, memory.replace("DDR5", "DDR4"), "socket 0"), machine="clx-ddr4")
