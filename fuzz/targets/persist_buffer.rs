@@ -82,7 +82,7 @@ impl World {
             3 => self.read(line),
             4..10 => {
                 // Any classes may be without room in the output; what has been taken up goes on all the same.
-                let room = std::array::from_fn(|class| choice >> class & 1 == 0);
+                let room = std::array::from_fn(|class| choice >> (class % 8) & 1 == 0);
                 self.apply(Input::Step(OutputRoom(room)));
             }
             10..12 if !self.drains.is_empty() => {
