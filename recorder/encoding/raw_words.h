@@ -48,6 +48,10 @@ static inline bool words_are_equal(const uint64_t *one, const uint64_t *other, s
 /* Words of a record. */
 size_t raw_words_of(const uint64_t *record);
 
+/* How many instructions of the execution have been executed: fewer than its block has where it was
+ * interrupted. */
+uint32_t raw_words_executed(const uint64_t *execution, const uint64_t *to);
+
 /* Start of the last record before `to`, where one ends; NULL where there is none. */
 const uint64_t *raw_words_last_record(const uint64_t *from, const uint64_t *to);
 

@@ -111,6 +111,7 @@ static bool may_be_in_round(const uint64_t *at, int *locked) {
   case EVENT_ATTEMPT_FAILED:
   case EVENT_CALL_BEGIN:
   case EVENT_CALL_END:
+  case EVENT_INTERRUPTED: /* The thread goes on in the middle of the block. */
     return true;
   default:
     return false;
@@ -118,12 +119,13 @@ static bool may_be_in_round(const uint64_t *at, int *locked) {
 }
 
 static bool is_harmless(const struct own_range own[2], const struct block *block,
-                        const uint64_t *words) {
+                        const uint64_t *words, const uint64_t *to) {
+  uint32_t executed = raw_words_executed(words, to);
   if ((block->flags & BLOCK_HAS_MARKER) != 0)
     return false;
   if (values_are_recorded && (block->flags & BLOCK_STORES) != 0)
     return false; /* The writes of a record with values are counted. */
-  for (uint32_t i = 0; i < block->slots; i++) {
+  for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
     const struct slot *slot = &block->slot[i];
     switch (slot->kind) {
     case SLOT_LOAD:
@@ -217,9 +219,8 @@ enum path_round path_round(const struct own_range own[2], const struct path_head
     notes = NULL;
     if (is_in_call)
       continue;
-    if (was_interrupted(at + block->raw_words, to) || !is_harmless(own, block, at) ||
-        !see(&seen, block->id) || ++executions > ROUND_EXECUTIONS_MAX ||
-        at - start > ROUND_WORDS_MAX)
+    if (!is_harmless(own, block, at, to) || !see(&seen, block->id) ||
+        ++executions > ROUND_EXECUTIONS_MAX || at - start > ROUND_WORDS_MAX)
       return ROUND_LEAVES;
   }
   return ROUND_GOES_ON;
@@ -239,7 +240,6 @@ static void go_to_next_block(const uint64_t *at, const uint64_t *to, struct path
       exit->how = EXIT_INTO_WAIT;
       exit->object = varint_read(marker_fields(at));
       return;
-    case EVENT_INTERRUPTED:
     case EVENT_SIGNAL:
       exit->how = EXIT_BY_INTERRUPTION;
       return;
@@ -250,17 +250,23 @@ static void go_to_next_block(const uint64_t *at, const uint64_t *to, struct path
   exit->is_at_end = true;
 }
 
-/* Makes the block at `at` the one from which the edge leads. */
+/* Makes the block at `at` the one from which the edge leads; of one that was interrupted, what the
+ * thread went on with. */
 static void go_from(const uint64_t *at, const uint64_t *to, struct path_exit *exit) {
-  while (at < to && word_is_marker(*at))
-    at += path_step(at, to);
-  exit->how = EXIT_UNKNOWN;
-  exit->is_at_end = true;
-  if (at >= to || at + raw_words_of(at) > to)
-    return;
-  exit->from = (uint32_t)*at;
-  exit->end = at + raw_words_of(at);
-  go_to_next_block(exit->end, to, exit);
+  bool has_end = false;
+  while (!has_end) {
+    while (at < to && word_is_marker(*at))
+      at += path_step(at, to);
+    exit->how = EXIT_UNKNOWN;
+    exit->is_at_end = true;
+    if (at >= to || at + raw_words_of(at) > to)
+      return;
+    exit->from = (uint32_t)*at;
+    exit->end = at + raw_words_of(at);
+    go_to_next_block(exit->end, to, exit);
+    has_end = exit->how != EXIT_BY_BRANCH || !was_interrupted(exit->end, to);
+    at = exit->end;
+  }
 }
 
 void path_find_exit(const uint64_t *at, const uint64_t *to, struct path_exit *exit) {

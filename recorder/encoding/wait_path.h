@@ -32,7 +32,7 @@ enum path_round {
 enum path_exit_how {
   EXIT_BY_BRANCH,       /* from block `from` to block `to`, behind `end` */
   EXIT_INTO_WAIT,       /* the thread blocks at `object` */
-  EXIT_BY_INTERRUPTION, /* a signal, or the engine */
+  EXIT_BY_INTERRUPTION, /* a signal */
   EXIT_UNKNOWN,
 };
 

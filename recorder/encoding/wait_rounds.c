@@ -64,7 +64,8 @@ static bool stores_to(const uint64_t *from, const uint64_t *to, uint64_t address
     if (word_is_marker(*from))
       continue;
     const struct block *block = code_table_get((uint32_t)*from);
-    for (uint32_t i = 0; i < block->slots; i++) {
+    uint32_t executed = raw_words_executed(from, to);
+    for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
       if (block->slot[i].kind == SLOT_STORE && path_slot_value(&block->slot[i], from) == address)
         return true;
     }
@@ -77,7 +78,8 @@ bool round_reads_what_it_does_not_store(const uint64_t *from, const uint64_t *to
     if (word_is_marker(*at))
       continue;
     const struct block *block = code_table_get((uint32_t)*at);
-    for (uint32_t i = 0; i < block->slots; i++) {
+    uint32_t executed = raw_words_executed(at, to);
+    for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
       const struct slot *slot = &block->slot[i];
       if (slot->kind == SLOT_UPDATE ||
           (slot->kind == SLOT_LOAD && !stores_to(from, to, path_slot_value(slot, at))))
@@ -94,7 +96,8 @@ static bool add_accesses(struct wait_rounds *rounds, const struct own_range *own
     if (word_is_marker(*from))
       continue;
     const struct block *block = code_table_get((uint32_t)*from);
-    for (uint32_t i = 0; i < block->slots; i++) {
+    uint32_t executed = raw_words_executed(from, to);
+    for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
       const struct slot *slot = &block->slot[i];
       uint64_t address = path_slot_value(slot, from);
       if (slot->kind != SLOT_LOAD && slot->kind != SLOT_UPDATE)
@@ -119,10 +122,11 @@ static bool add_edges(struct wait_rounds *rounds, const uint64_t *from, const ui
       continue;
     if (before != 0 && !add_edge(rounds, before, (uint32_t)*from))
       return false;
-    before = (uint32_t)*from;
-    first = first == 0 ? before : first;
+    first = first == 0 ? (uint32_t)*from : first;
+    /* From an interrupted block no branch leads on. */
+    before = was_interrupted(from + raw_words_of(from), to) ? 0 : (uint32_t)*from;
   }
-  return add_edge(rounds, before, first);
+  return before == 0 || add_edge(rounds, before, first);
 }
 
 static bool has_shape(const struct wait_rounds *rounds, const struct shape *shape,
@@ -169,7 +173,7 @@ uint32_t wait_rounds_shape(struct wait_rounds *rounds, uint32_t newest, const st
     memcpy(rounds->stored + rounds->stored_words, from, raw_words_of(from) * sizeof(uint64_t));
     rounds->stored_words += (uint32_t)raw_words_of(from);
     if (!word_is_marker(*from))
-      shape->instructions += code_table_get((uint32_t)*from)->instructions;
+      shape->instructions += raw_words_executed(from, to);
   }
   shape->count = rounds->stored_words - shape->first;
   return rounds->shapes++;

@@ -71,7 +71,8 @@ void wait_slice_look(struct wait_slice *slice, const uint64_t *from, const uint6
       continue;
     }
     const struct block *block = code_table_get((uint32_t)*from);
-    for (uint32_t i = 0; i < block->slots; i++) {
+    uint32_t executed = raw_words_executed(from, to);
+    for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
       const struct slot *slot = &block->slot[i];
       uint64_t address = path_slot_value(slot, from), end = address + slot->bytes;
       if (!writes_memory(slot) || !is_own_address(slice->own, address))
@@ -218,7 +219,8 @@ static void walk(struct wait_slice *slice, struct state *state, const uint64_t *
     const struct block_flow *flow = predictor_flow(slice->predictor, (uint32_t)*from);
     slice->has_failed |= flow->is_opaque;
     uint64_t pc = block->address;
-    for (uint32_t i = 0; i < flow->instructions; i++) {
+    uint32_t executed = raw_words_executed(from, to);
+    for (uint32_t i = 0; i < flow->instructions && i < executed; i++) {
       step(slice, state, block, &flow->instruction[i], from, pc);
       pc += block->lengths[i];
     }

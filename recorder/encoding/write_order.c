@@ -138,11 +138,8 @@ void write_order_look(struct thread *thread, const uint64_t *end) {
     if (at + block->raw_words > end)
       break;
     const uint64_t *next = at + block->raw_words;
-    uint32_t executed = was_interrupted(next, end)
-                            ? (uint32_t)varint_read((const uint8_t *)(next + 1))
-                            : block->instructions;
     if (write_order_is_kept && (block->flags & BLOCK_READS_DATA) != 0)
-      look_at(thread, block, at, executed);
+      look_at(thread, block, at, raw_words_executed(at, end));
     order->writes += (block->flags & BLOCK_STORES) != 0;
     at = next;
   }
