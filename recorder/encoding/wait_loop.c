@@ -272,9 +272,10 @@ static const uint64_t *is_waiting(struct encoder *encoder, struct wait_loop *loo
   return at;
 }
 
-/* The thread has given up polling and blocks at the word: what wakes it is said by that. */
-static const uint64_t *has_slept(struct encoder *encoder, struct wait_loop *loop,
-                                 const uint64_t *at) {
+/* No store ends the wait: the thread blocks at the word, and what wakes it is said by that, or the
+ * words end. */
+static const uint64_t *is_unended(struct encoder *encoder, struct wait_loop *loop,
+                                  const uint64_t *at) {
   predictor_state(&encoder->predictor, (uint32_t)loop->head_words[0])->pass_over = 0;
   close_loop(encoder, loop, at);
   return at;
@@ -298,6 +299,9 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
   }
   if (!updates_what_it_polls(loop, origins))
     return is_work(encoder, loop, at);
+  /* The thread polls to the end of the record, or what it did next is in another one. */
+  if (exit->how == EXIT_UNKNOWN && exit->is_at_end && is_last && polled_word(loop, origins) != NULL)
+    return is_unended(encoder, loop, at);
   const struct shared_word *word = awaited_word(encoder, loop, origins);
   /* Nothing says how a loop would have gone on that was interrupted: it waits if nothing but the
    * words that it polls could end it. */
@@ -318,7 +322,7 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
   }
   if (goes_to_sleep) {
     learn(loop, loop->slice.branches);
-    return has_slept(encoder, loop, at);
+    return is_unended(encoder, loop, at);
   }
   if (word == NULL || loop->slice.has_failed || exit->how == EXIT_UNKNOWN)
     return is_work(encoder, loop, at);

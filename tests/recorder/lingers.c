@@ -9,31 +9,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LINGERERS 2
 #define PLACES 30
+#include "new_places.h"
+
+#define LINGERERS 2
 /* Of each thread between two stops: one that has not run since the last is met outside its code. */
 #define ROUNDS_BETWEEN 1000
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_over;
 static volatile uint64_t rounds[LINGERERS * 8];
-
-#define STRING_OF(text) #text
-#define STRING(macro) STRING_OF(macro)
-
-#define PLACE_BYTES 32
-void places(void *object, void *function);
-__asm__(".text\n.balign 32\nplaces:\n"
-        ".rept " STRING(PLACES) "\n.balign 32\n\t"
-                                "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd "
-                                "$8, %rsp\n\tret\n.endr\n");
-
-static void at_place(int place, void *function) {
-  void (*call)(void *, void *) =
-      (void (*)(void *, void *))((uintptr_t)places + (uintptr_t)place * PLACE_BYTES);
-  call(&mutex, NULL);
-  call(&mutex, function);
-}
 
 /* One round is one block (with --values, two); no two operands share an address. */
 static void *linger(void *argument) {
@@ -63,7 +47,7 @@ int main(int count, char **arguments) {
     if (count > 1)
       execl(arguments[1], arguments[1], (char *)NULL);
     else
-      at_place(place, (void *)(place % 2 == 0 ? pthread_mutex_lock : pthread_mutex_unlock));
+      at_place(place);
     let_run(ROUNDS_BETWEEN);
   }
   is_over = 1;

@@ -12,6 +12,8 @@
 #define WAITS 3
 #define WAIT_PLACES 4
 #define PLACES (WAITS * WAIT_PLACES)
+#include "new_places.h"
+
 #define STORERS 3
 #define RING_WORDS (1u << 16)
 #define ROUND_WORDS 4
@@ -19,29 +21,9 @@
 /* Long enough for code to be made, and for many rounds. */
 #define WAITED_NANOSECONDS 10000000
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_over, wait_reached, plain_flag, pausing_flag, testing_flag;
 static uint64_t ring[STORERS][RING_WORDS] __attribute__((aligned(4096)));
 static uint64_t rounds[STORERS];
-
-#define STRING_OF(text) #text
-#define STRING(macro) STRING_OF(macro)
-
-/* Functions of PLACE_BYTES that call what they are given, or jump behind the call where that is
- * nothing. */
-#define PLACE_BYTES 32
-void places(void *object, void *function);
-__asm__(".text\n.balign 32\nplaces:\n"
-        ".rept " STRING(PLACES) "\n.balign 32\n\t"
-                                "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd "
-                                "$8, %rsp\n\tret\n.endr\n");
-
-static void at_place(int place, void *function) {
-  void (*call)(void *, void *) =
-      (void (*)(void *, void *))((uintptr_t)places + (uintptr_t)place * PLACE_BYTES);
-  call(&mutex, NULL);
-  call(&mutex, function);
-}
 
 /* One round is one block, of 4 stores and 100 sines. */
 static void *store(void *argument) {
@@ -108,8 +90,8 @@ int main(void) {
   for (int wait = 0, place = 0; wait < WAITS; wait++) {
     until_it_waits(waiter, wait + 1);
     for (; place < (wait + 1) * WAIT_PLACES; place += 2) {
-      at_place(place, (void *)pthread_mutex_lock);
-      at_place(place + 1, (void *)pthread_mutex_unlock);
+      at_place(place);
+      at_place(place + 1);
     }
     *flags[wait] = 1;
   }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from recorder_programs import Recorder
 
 import record_format as rf
 
 BEGIN, END = bytes.fromhex("0f1f840001004350"), bytes.fromhex("0f1f840002004350")
+STOPS, PAUSES_OF_A_ROUND = 30, 1024  # of backs_off.c
 COUNTED_INSTRUCTIONS = 6  # of a round that its count ends
 
 
@@ -66,3 +68,17 @@ def test_waiting_is_left_out_and_counting_is_not(recorder: Recorder) -> None:
     # What polls and is ended by its own count is said; what ends the other loop is no word at all.
     polled = sum(event.instructions for event in record.events(0, "polling"))
     assert 0.99 * 5000 * COUNTED_INSTRUCTIONS <= polled < 100000
+
+
+@pytest.mark.parametrize("arguments", [(), ("/nowhere",), ("/nowhere", "leave")])
+def test_a_wait_goes_on_where_the_thread_was_stopped(
+    recorder: Recorder, arguments: tuple[str, ...]
+) -> None:
+    """Stops come in the middle of a round, whose count alone would not say that it waits; so does
+    the end. At each stop two rounds at most are kept; the thread pauses a million times."""
+    run = recorder.record(recorder.compile("backs_off", "-O2"), *arguments)
+    assert run.returncode == 0, run.stderr
+    record = run.load()
+    assert not list(record.events(1, "polling"))
+    executions = [item for item in record.items(1) if isinstance(item, rf.Execution)]
+    assert len(executions) < STOPS * 2 * 1.1 * PAUSES_OF_A_ROUND
