@@ -236,6 +236,7 @@ def test_an_older_record_with_a_waiting_loop_is_not_reliable(
     record.write(tmp_path / "old")
     fencepost("run", "pcs-table1", "old", "--scheme", "nopb", "--json", "r.json")
     [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert run["polling_share"] is None
     assert run["reliable"] is False
     assert (
         "1 wait was for a store that the record does not name: records of its format version do "
@@ -253,4 +254,5 @@ def test_a_wait_for_a_store_that_the_recorder_did_not_see_is_said(
     record.write(tmp_path / "new")
     fencepost("run", "pcs-table1", "new", "--scheme", "nopb", "--json", "r.json")
     [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert run["polling_share"] == 0.0
     assert any("for a store that the recorder did not see" in text for text in run["warnings"])

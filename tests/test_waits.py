@@ -26,6 +26,7 @@ HELD = matching(
     [
         "barrier_pthread-gcc-O2",
         "barrier_dissemination-pause-gcc-O2",
+        "barrier_sense-backoff-gcc-O2",
         "barrier_sense-pause-gcc-O2",
         "barrier_splash-gcc-O2",
         "barrier_tree-plain-gcc-O2",

@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from recorder_programs import Recorder, Run
+from recorder_programs import Recorder
 
 import record_format as rf
 
@@ -99,14 +99,7 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
     recorder: Recorder, options: tuple[str, ...]
 ) -> None:
     """Nothing is recorded twice, and nothing is left out."""
-    program = recorder.compile("relocations", "-O1")
-    # Whether the thread that waits is among those that are taken out is a matter of chance.
-    runs = (recorder.record(program, options=options) for _ in range(5))
-    assert any(cuts_of_the_waiter(run) > 0 for run in runs)
-
-
-def cuts_of_the_waiter(run: Run) -> int:
-    """How often the waiting thread was taken out of a block, in a record that is looked through."""
+    run = recorder.record(recorder.compile("relocations", "-O1"), options=options)
     assert (run.returncode, run.stderr) == (0, "")
     printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
     record = run.load()
@@ -129,16 +122,14 @@ def cuts_of_the_waiter(run: Run) -> int:
         interrupted += len(record.events(thread, "interrupted"))
     assert sorted(storers) == list(range(STORERS))
     assert interrupted > 10
-    # A waiting thread that is taken out begins to wait anew: few of its rounds are there.
+    # A waiting thread that is taken out waits on: neither its rounds are there nor what cut them.
     (waiter,) = set(record.threads) - {0} - set(storers.values())
     items = list(record.items(waiter))
     events = [item for item in items if isinstance(item, rf.Event)]
     waits = [event for event in events if event.name == "spin_wait"]
     flags = {printed["plain"], printed["pausing"], printed["testing"]}
     assert {wait.object for wait in waits} == flags
-    cuts = sum(event.name == "interrupted" for event in events)
-    assert len(items) < 1000 + 20 * cuts
-    return cuts
+    assert len(items) < 1000
 
 
 def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:

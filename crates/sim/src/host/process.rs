@@ -183,9 +183,10 @@ impl Host {
         self.process.names_spin_waits
     }
 
-    /// Instructions in loops that read the same addresses again and again but were not recognised as waits.
-    pub fn polling_instructions(&self) -> u64 {
-        self.process.threads.iter().map(|thread| thread.polling).sum()
+    /// Instructions in loops that read the same addresses again and again but were not recognised as waits; none where
+    /// the record does not tell.
+    pub fn polling_instructions(&self) -> Option<u64> {
+        self.names_spin_waits().then(|| self.process.threads.iter().map(|thread| thread.polling).sum())
     }
 
     /// Waits at a polled word for a store that the record does not name.

@@ -88,7 +88,7 @@ impl Info {
         self.options.values && self.format_version >= u32::from(super::frame::VERSION_WITH_ORDER)
     }
 
-    /// Whether waiting loops name the stores that ended them.
+    /// Whether waiting loops name the stores that ended them, and what else polls is counted.
     #[must_use]
     pub fn names_spin_waits(&self) -> bool {
         self.format_version > u32::from(super::frame::VERSION_WITH_ORDER)

@@ -143,7 +143,8 @@ impl Summary {
             frames: record.frames(),
             blocks: record.program().blocks.len() as u64 - 1,
             instructions,
-            polling_share: (instructions > 0).then(|| counts.polling as f64 / instructions as f64),
+            polling_share: (instructions > 0 && record.info().names_spin_waits())
+                .then(|| counts.polling as f64 / instructions as f64),
             threads: counts.threads,
             persist_instructions,
             regions_of_interest,

@@ -66,8 +66,9 @@ pub struct Outcome {
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
     pub unreliable_because: Vec<String>,
-    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting.
-    pub polling_instructions: u64,
+    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting; none where
+    /// a record does not tell.
+    pub polling_instructions: Option<u64>,
     /// What else a reader of the figures has to know.
     pub warnings: Vec<String>,
 }
