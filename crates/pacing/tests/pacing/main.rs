@@ -1,0 +1,10 @@
+//! What the control law promises, one file per promise.
+
+mod bound;
+mod convergence;
+mod exploration;
+mod fairness;
+mod honesty;
+mod probing;
+mod shares;
+mod world;
