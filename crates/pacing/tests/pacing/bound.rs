@@ -12,7 +12,7 @@ fn demands() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 50..200)
 }
 
-/// Bytes by window of a channel of weight `weight` at the share `share`. With a byte counter it stops at its byte limit,
+/// Bytes by window of a channel of weight `weight` at the share `share`. With a byte counter it stops at its limit,
 /// otherwise only when its time is up.
 fn moved(demands: &[f64], weight: f64, share: f64, counts_bytes: bool) -> Vec<f64> {
     let timing = Timing::default();
