@@ -172,6 +172,23 @@ static void learn(struct wait_loop *loop, origin_set origins) {
     polled_word_add(loop->entry.address, loop->entry.pc, true);
 }
 
+/* The most rounds in turn that were the same as the one before. A program that comes to the same
+ * state again goes on for ever, unless another thread ends that. */
+static uint64_t rounds_without_change(const struct wait_loop *loop) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < loop->runs; i++) {
+    bool is_as_first = i == 0 && loop->run[i].shape == 0 && loop->known.shapes != 0;
+    uint64_t equal = loop->run[i].times - !is_as_first;
+    most = equal > most ? equal : most;
+  }
+  return most;
+}
+
+/* Whether its rounds read the same again: a walk through a tree or a list comes to new words. */
+static bool reads_the_same_again(const struct wait_loop *loop) {
+  return loop->known.widening <= 1 || 2 * (uint64_t)loop->known.widening <= loop->rounds;
+}
+
 /* Whether the loop updates nothing but what it has waited for. */
 static bool updates_what_it_polls(const struct wait_loop *loop, origin_set origins) {
   for (uint32_t at = 0; at < loop->known.updates; at++) {
@@ -191,6 +208,7 @@ static const struct shared_word *awaited_word(const struct encoder *encoder,
                                               const struct wait_loop *loop, origin_set origins) {
   const struct wait_slice *slice = &loop->slice;
   const struct shared_word *unseen = NULL;
+  uint64_t equal = rounds_without_change(loop);
   for (uint32_t i = 0; i < slice->words; i++) {
     if (!is_polled_one(loop, origins, i))
       continue;
@@ -204,7 +222,7 @@ static const struct shared_word *awaited_word(const struct encoder *encoder,
      * another thread stores there. */
     uint32_t enough = slice->word[i].is_own ? ROUNDS_AT_OWN_WORD : ROUNDS_TO_LEARN;
     if (first == NULL &&
-        (loop->rounds >= enough || polled_word_last_store(address, encoder->frame.thread) != 0))
+        (equal >= enough || polled_word_last_store(address, encoder->frame.thread) != 0))
       unseen = &slice->word[i];
   }
   return origins_vary(origins) ? NULL : unseen;
@@ -240,7 +258,8 @@ static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
   struct block_state *head = predictor_state(&encoder->predictor, (uint32_t)loop->head_words[0]);
   pass_over(head, loop->rounds);
   const struct shape *newest = &loop->known.shape[loop->run[loop->runs - 1].shape];
-  bool polls = !loop->slice.has_failed && has_foreign_word(&loop->slice, loop->slice.branches);
+  bool polls = !loop->slice.has_failed && reads_the_same_again(loop) &&
+               has_foreign_word(&loop->slice, loop->slice.branches);
   head->round_instructions = polls ? newest->instructions : 0;
   head->round_words = newest->count;
   encoder->polling_instructions += polls ? loop->instructions : 0;
@@ -290,7 +309,7 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
     return at;
   }
   slice_rounds(encoder, loop);
-  if (loop->slice.has_failed)
+  if (loop->slice.has_failed || !reads_the_same_again(loop))
     return is_work(encoder, loop, at);
   origin_set origins = loop->slice.branches;
   if (exit->how == EXIT_BY_BRANCH) {
@@ -309,7 +328,8 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
     word = polled_word(loop, origins);
   bool goes_to_sleep =
       exit->how == EXIT_INTO_WAIT && wait_rounds_have_load(&loop->known, exit->object);
-  if (word != NULL || (exit->how == EXIT_BY_BRANCH && !origins_vary(origins)))
+  bool may_have_waited = exit->how == EXIT_BY_BRANCH && rounds_without_change(loop) > 0;
+  if (word != NULL || (may_have_waited && !origins_vary(origins)))
     learn(loop, origins);
   if (word == NULL && exit->how == EXIT_BY_BRANCH) {
     struct path_sleep sleep;
@@ -355,7 +375,7 @@ static bool add_round(struct encoder *encoder, struct wait_loop *loop, const uin
 
 /* The loop may go on for long: from now on stores to the words that end it are looked at. */
 static void learn_early(struct encoder *encoder, struct wait_loop *loop) {
-  if (loop->has_learned || loop->rounds < ROUNDS_TO_LEARN)
+  if (loop->has_learned || loop->rounds < ROUNDS_TO_LEARN || !reads_the_same_again(loop))
     return;
   loop->has_learned = true;
   slice_rounds(encoder, loop);
@@ -422,7 +442,7 @@ static struct wait_loop *open_loop(struct encoder *encoder, const struct path_he
   loop->head = (struct path_head){loop->head_words, head->count, head->polled};
   loop->known.shapes = loop->runs = loop->known.stored_words = loop->known.edges =
       loop->known.loads = loop->looks = 0;
-  loop->known.updates = 0;
+  loop->known.updates = loop->known.widening = 0;
   loop->rounds = loop->instructions = 0;
   loop->has_learned = false;
   memset(loop->known.edge, 0, sizeof(loop->known.edge));

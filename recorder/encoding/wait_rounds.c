@@ -89,9 +89,11 @@ bool round_reads_what_it_does_not_store(const uint64_t *from, const uint64_t *to
   return false;
 }
 
-/* Takes in what a round of another shape reads and updates; false where that is too much. */
+/* Takes in what a round of another shape reads and updates; false where that is too much. Counts
+ * the round if it reads shared words that none before has read. */
 static bool add_accesses(struct wait_rounds *rounds, const struct own_range *own,
                          const uint64_t *from, const uint64_t *to) {
+  bool widens = false;
   for (; from < to; from += path_step(from, to)) {
     if (word_is_marker(*from))
       continue;
@@ -110,8 +112,10 @@ static bool add_accesses(struct wait_rounds *rounds, const struct own_range *own
       if (rounds->loads == LOADS_MAX)
         return false;
       rounds->load[rounds->loads++] = address;
+      widens |= rounds->shapes != 0 && !is_own_address(own, address);
     }
   }
+  rounds->widening += widens;
   return true;
 }
 

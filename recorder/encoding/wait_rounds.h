@@ -30,6 +30,7 @@ struct wait_rounds {
   uint32_t edges;
   uint64_t load[LOADS_MAX]; /* those of the first round are the words the loop may wait for */
   uint32_t loads, first_loads;
+  uint32_t widening; /* rounds that read shared words which no round before has read */
   uint64_t update[UPDATES_MAX];
   uint32_t updates;
 };

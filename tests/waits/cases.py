@@ -107,6 +107,7 @@ WORKING = tuple(
         "poll_counted",
         "poll_timed",
         "while_polling",
+        "tree_search",
     )
 )
 
