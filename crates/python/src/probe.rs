@@ -56,8 +56,10 @@ fn read_request(request: &Value, config: &MediumConfig) -> Result<ProbeRequest, 
     let number = |key: &str| request[key].as_u64().ok_or(format!("`{key}` has to be a number, not {}", request[key]));
     let line = match (&request["place"], config) {
         (Value::Null, _) => number("line")?,
-        (_, MediumConfig::Dram(dram)) if dram.channels > 1 => return Err("only one channel has places".into()),
-        (place, MediumConfig::Dram(dram)) => {
+        (_, MediumConfig::Dram(dram) | MediumConfig::BackedDram(dram)) if dram.channels > 1 => {
+            return Err("only one channel has places".into());
+        }
+        (place, MediumConfig::Dram(dram) | MediumConfig::BackedDram(dram)) => {
             let place = read_place(place, dram).ok_or(format!("{place} is no place in this DRAM"))?;
             AddressMap::new(dram).line(place)
         }
@@ -93,10 +95,8 @@ fn outcome_json(outcome: &ProbeOutcome, config: &MediumConfig, statistics: Value
             "from_queue": probed.is_from_queue,
         })
     });
-    let commands = outcome.commands.iter().filter_map(|(at, command)| match config {
-        MediumConfig::Dram(dram) => Some(command_json(*at, *command, dram)),
-        MediumConfig::Pm(_) => None,
-    });
+    let dram = config.dram();
+    let commands = outcome.commands.iter().filter_map(|(at, command)| Some(command_json(*at, *command, dram?)));
     json!({
         "requests": requests.collect::<Vec<_>>(),
         "commands": commands.collect::<Vec<_>>(),

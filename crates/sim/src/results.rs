@@ -227,11 +227,11 @@ impl Counted {
             "pi_full_stalls": with_buffer(json!(buffer("input_full_stalls"))),
             "pb_controller_busy_rate": with_buffer(json!(self.time_share(buffer("controller_busy_ps"), buffers))),
             "pb_drains": with_buffer(json!(buffer("drains"))),
-            "pm_reads": self.device_sum("pm", "reads"),
-            "pm_writes": self.device_sum("pm", "writes"),
-            "pm_write_queue_full_ns": ns(self.device_sum("pm", "write_queue_full_ps")),
+            "pm_reads": self.pm_device_sum("reads"),
+            "pm_writes": self.pm_device_sum("writes"),
+            "pm_write_queue_full_ns": ns(self.pm_device_sum("write_queue_full_ps")),
             "pm_read_wait_ns": ns(self.sum("pm.read_wait_ps")),
-            "pm_write_amplification": ratio(self.sum("pm.media_write_bytes"), self.device_sum("pm", "write_bytes")),
+            "pm_write_amplification": ratio(self.sum("pm.media_write_bytes"), self.pm_device_sum("write_bytes")),
             "pm_bank_busy_rate": self.time_share(self.sum("pm.bank_busy_ps"), banks),
             "dram_row_hit_rate": ratio(rows[0], rows.iter().sum()),
             "llc_misses": self.having("memory_border").map(|border| border.counter("llc_misses")).sum::<u64>(),
@@ -249,9 +249,10 @@ impl Counted {
             .sum()
     }
 
-    /// The sum over the devices with that kind of medium.
-    fn device_sum(&self, medium: &str, name: &str) -> u64 {
-        let devices = self.stats.children().iter().filter(|(_, component)| component.get(medium).is_some());
+    /// The sum over PM devices.
+    fn pm_device_sum(&self, name: &str) -> u64 {
+        let is_pm = |device: &StatsNode| ["pm", "dram.battery_backed"].iter().any(|path| device.get(path).is_some());
+        let devices = self.stats.children().iter().filter(|(_, component)| is_pm(component));
         devices.map(|(_, device)| device.counter(name)).sum()
     }
 

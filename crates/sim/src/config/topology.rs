@@ -238,14 +238,14 @@ impl Topology {
     }
 
     /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and
-    /// `[fabric.expander.NAME]` say.
+    /// `[fabric.expander.NAME]` say; of PM that is DRAM with a battery, `[dram]` with what `[expander]` says.
     pub fn device_config(&self, device: DeviceId) -> &MediumConfig {
         &self.device_configs[device.0 as usize]
     }
 
     /// Whether that device is persistent memory.
     pub fn is_pm(&self, device: DeviceId) -> bool {
-        matches!(self.device_config(device), MediumConfig::Pm(_))
+        self.device_config(device).is_persistent()
     }
 
     /// What that edge is like, if it is a link: `[link]` with what `[fabric.link."FROM -> TO"]` says.

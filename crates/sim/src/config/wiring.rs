@@ -17,7 +17,7 @@ use super::topology::{
 use super::tree::Node;
 use super::{persist_points, ranges, routes, rules};
 use crate::address_space::OWN_DRAM;
-use crate::device::{DramConfig, MediumConfig, PmConfig};
+use crate::device::{DramConfig, MediumConfig, PmConfig, PmMedium};
 
 /// Most hosts, switches and devices: port-based routing tells so many apart by 12 bits (CXL 3.1 specification, PBR).
 const VERTICES_MAX: usize = 1 << 12;
@@ -230,7 +230,10 @@ impl Wiring<'_> {
         for name in &fabric.devices {
             let config = self.config_of::<PmConfig>("pm", name);
             self.check_own_capacity("pm", name, config.as_ref().map(|pm| pm.capacity_mib));
-            devices.push(config.map(MediumConfig::Pm));
+            devices.push(config.and_then(|pm| match pm.medium {
+                PmMedium::Cells => Some(MediumConfig::Pm(pm)),
+                PmMedium::BatteryBackedDram => self.config_of("expander", name).map(MediumConfig::BackedDram),
+            }));
         }
         for name in &fabric.expanders {
             let config = self.config_of::<DramConfig>("expander", name);

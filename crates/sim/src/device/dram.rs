@@ -63,6 +63,8 @@ pub struct Dram {
     next_choice: Time,
     /// What a read sees: queued writes included.
     contents: LineVersions,
+    /// Whether a battery keeps the content, that of the queue included.
+    is_backed: bool,
     /// The commands issued so far, if somebody wants to see them.
     commands: Option<Vec<(Time, Command)>>,
     last_column_was_write: bool,
@@ -71,13 +73,18 @@ pub struct Dram {
 
 impl Dram {
     /// The only channel of a device like `config`, whose lines are those of one way of `interleave`.
-    pub fn new(config: &DramConfig, interleave: Interleave) -> Dram {
-        Dram::one_of_several(config, interleave, Interleave::WHOLE)
+    pub fn new(config: &DramConfig, interleave: Interleave, is_backed: bool) -> Dram {
+        Dram::one_of_several(config, interleave, Interleave::WHOLE, is_backed)
     }
 
     /// A channel of a device like `config`, whose lines are those of one way of `interleave`; this channel's are one
     /// way of `channel_interleave` of those.
-    pub fn one_of_several(config: &DramConfig, interleave: Interleave, channel_interleave: Interleave) -> Dram {
+    pub fn one_of_several(
+        config: &DramConfig,
+        interleave: Interleave,
+        channel_interleave: Interleave,
+        is_backed: bool,
+    ) -> Dram {
         let channel = Channel::new(config);
         Dram {
             interleave,
@@ -103,6 +110,7 @@ impl Dram {
             planned: None,
             next_choice: Time::ZERO,
             contents: LineVersions::default(),
+            is_backed,
             commands: None,
             last_column_was_write: false,
             stats: DramStats::default(),
@@ -163,7 +171,7 @@ impl Dram {
         } else {
             self.enqueue(line, mask, None, now);
         }
-        self.contents.overwrite(self.channel_line(line), request.version);
+        self.take_version(line, request.version);
         request.stack.charge(Stage::DeviceQueue, now);
         completions.push(Completion { answer: request.completion(), at: now, is_from_queue: true });
     }
@@ -216,10 +224,20 @@ impl Dram {
 
     /// Writes `version` of `line` before time starts.
     pub fn preload(&mut self, line: LineAddress, version: Version) {
-        self.contents.overwrite(self.channel_line(line), version);
+        self.take_version(line, version);
     }
 
-    /// Power is gone: everything is lost.
+    /// Writes of older versions replace newer ones from now on, and are counted; volatile DRAM takes them anyway.
+    pub fn take_older_writes(&mut self) {
+        self.contents.take_older_writes();
+    }
+
+    /// The version of `line` that a power cut now would leave; none without a battery.
+    pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
+        self.is_backed.then(|| self.contents.get(self.channel_line(line)))
+    }
+
+    /// Power is gone: everything is lost, but for what a battery keeps.
     pub fn power_fail(&mut self) {
         self.reads.clear();
         self.writes.clear();
@@ -227,7 +245,9 @@ impl Dram {
         self.planned = None;
         self.next_choice = Time::ZERO;
         self.refresh.power_fail();
-        self.contents.clear();
+        if !self.is_backed {
+            self.contents.clear();
+        }
         self.drain.power_fail();
         self.channel.power_fail();
         self.scheduler.rows_closed(0..self.channel.banks());
@@ -272,7 +292,26 @@ impl Dram {
     pub fn stats(&self, now: Time) -> StatsNode {
         let mut nodes = self.stats.nodes(now);
         nodes.push(("write_batches".to_owned(), StatsNode::Counter(self.drain.batches())));
+        if self.is_backed {
+            nodes.push(("battery_backed".to_owned(), StatsNode::Level(1)));
+            nodes.extend(
+                self.contents.older_writes().map(|count| ("older_writes".to_owned(), StatsNode::Counter(count))),
+            );
+        }
         StatsNode::group(nodes)
+    }
+
+    /// Takes what a write brings. Of what a battery keeps hosts keep account, so there an older version is a bug.
+    fn take_version(&mut self, line: LineAddress, version: Version) {
+        let channel_line = self.channel_line(line);
+        if !self.is_backed {
+            self.contents.overwrite(channel_line, version);
+            return;
+        }
+        if self.contents.checks_writes() {
+            self.contents.check_write(version, self.contents.get(channel_line));
+        }
+        self.contents.set(channel_line, version);
     }
 
     /// The number of `line` within this channel.

@@ -19,15 +19,30 @@ use crate::time::Time;
 pub enum MediumConfig {
     /// One or several channels of DRAM.
     Dram(DramConfig),
+    /// The same with a battery: persistent, queues included.
+    BackedDram(DramConfig),
     /// A persistent medium.
     Pm(PmConfig),
 }
 
 impl MediumConfig {
+    /// Whether its content outlives a power cut.
+    pub fn is_persistent(&self) -> bool {
+        !matches!(self, MediumConfig::Dram(_))
+    }
+
+    /// The configuration of its DRAM; none of a medium of other cells.
+    pub fn dram(&self) -> Option<&DramConfig> {
+        match self {
+            MediumConfig::Dram(config) | MediumConfig::BackedDram(config) => Some(config),
+            MediumConfig::Pm(_) => None,
+        }
+    }
+
     /// Time in the controller's pipeline, one way, in ns.
     pub fn controller_latency_ns(&self) -> f64 {
         match self {
-            MediumConfig::Dram(config) => config.controller_latency_ns,
+            MediumConfig::Dram(config) | MediumConfig::BackedDram(config) => config.controller_latency_ns,
             MediumConfig::Pm(config) => config.controller_latency_ns,
         }
     }
@@ -35,7 +50,7 @@ impl MediumConfig {
     /// The same on the way out of answers that a queue gives.
     pub fn queue_answer_ns(&self) -> f64 {
         match self {
-            MediumConfig::Dram(config) => config.queue_answer_ns,
+            MediumConfig::Dram(config) | MediumConfig::BackedDram(config) => config.queue_answer_ns,
             MediumConfig::Pm(config) => config.queue_answer_ns,
         }
     }
@@ -43,7 +58,7 @@ impl MediumConfig {
     /// Size of the memory, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let capacity_mib = match self {
-            MediumConfig::Dram(config) => config.capacity_mib,
+            MediumConfig::Dram(config) | MediumConfig::BackedDram(config) => config.capacity_mib,
             MediumConfig::Pm(config) => config.capacity_mib,
         };
         capacity_mib << 20
@@ -78,12 +93,19 @@ impl Medium {
     /// A medium like `config`, whose lines are those of one way of `interleave`.
     pub fn new(config: &MediumConfig, interleave: Interleave) -> Medium {
         match config {
-            MediumConfig::Dram(config) if config.channels == 1 => Medium::Dram(Box::new(Dram::new(config, interleave))),
-            MediumConfig::Dram(config) => Medium::DramChannels(Box::new(DramChannels::new(config, interleave))),
+            MediumConfig::Dram(config) => Medium::dram(config, interleave, false),
+            MediumConfig::BackedDram(config) => Medium::dram(config, interleave, true),
             MediumConfig::Pm(config) => match &config.block {
                 None => Medium::Pm(Box::new(Pm::new(config, interleave))),
                 Some(block) => Medium::BlockPm(Box::new(BlockPm::new(config, block, interleave))),
             },
+        }
+    }
+
+    fn dram(config: &DramConfig, interleave: Interleave, is_backed: bool) -> Medium {
+        match config.channels {
+            1 => Medium::Dram(Box::new(Dram::new(config, interleave, is_backed))),
+            _ => Medium::DramChannels(Box::new(DramChannels::new(config, interleave, is_backed))),
         }
     }
 
@@ -151,7 +173,8 @@ impl Medium {
     /// Writes of older versions replace newer ones from now on, and are counted; see `LineVersions::take_older_writes`.
     pub fn take_older_writes(&mut self) {
         match self {
-            Medium::Dram(_) | Medium::DramChannels(_) => {}
+            Medium::Dram(dram) => dram.take_older_writes(),
+            Medium::DramChannels(dram) => dram.take_older_writes(),
             Medium::Pm(pm) => pm.take_older_writes(),
             Medium::BlockPm(pm) => pm.take_older_writes(),
         }
@@ -167,7 +190,7 @@ impl Medium {
         }
     }
 
-    /// The lines of persistent memory that have been written since this was last asked; from the first time on they are
+    /// The lines of persistent cells that have been written since this was last asked; from the first time on they are
     /// taken down.
     pub fn take_written(&mut self) -> Vec<MediaWrite> {
         match self {
@@ -200,7 +223,8 @@ impl Medium {
     /// The version of `line` that a power cut now would leave; none if the medium is volatile.
     pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
         match self {
-            Medium::Dram(_) | Medium::DramChannels(_) => None,
+            Medium::Dram(dram) => dram.durable_version(line),
+            Medium::DramChannels(dram) => dram.durable_version(line),
             Medium::Pm(pm) => Some(pm.durable_version(line)),
             Medium::BlockPm(pm) => Some(pm.durable_version(line)),
         }
@@ -217,7 +241,7 @@ impl Medium {
     }
 
     /// Lines in the write queue and those being written, as long as there are some that may not stay in the queue. None
-    /// of DRAM: it keeps nothing.
+    /// of DRAM: it keeps nothing, or a battery keeps its queue with it.
     pub fn unwritten_lines(&self) -> usize {
         match self {
             Medium::Dram(_) | Medium::DramChannels(_) => 0,

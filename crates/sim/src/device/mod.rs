@@ -19,7 +19,7 @@ pub use block_pm::{BlockConfig, BlockPm};
 pub use controller::{DEVICE_PORT, Device, DeviceStats};
 pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
 pub use medium::{Completion, Medium, MediumConfig};
-pub use pm::{AckAt, Pm, PmConfig};
+pub use pm::{AckAt, Pm, PmConfig, PmMedium};
 
 #[cfg(test)]
 mod tests;

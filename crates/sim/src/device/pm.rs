@@ -19,7 +19,7 @@ pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
-pub use config::{AckAt, PmConfig};
+pub use config::{AckAt, PmConfig, PmMedium};
 pub use stats::PmStats;
 
 use super::line_versions::LineVersions;

@@ -420,7 +420,9 @@ fn bridge_port(node: &HostNode, edge: EdgeId) -> PortId {
 /// neither latency (the host bridge has that) nor a limit of bandwidth of its own (the medium has that).
 fn local_connection(medium: &MediumConfig) -> LinkConfig {
     let (reads, writes) = match medium {
-        MediumConfig::Dram(dram) => (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries),
+        MediumConfig::Dram(dram) | MediumConfig::BackedDram(dram) => {
+            (dram.channels * dram.read_queue_entries, dram.channels * dram.write_queue_entries)
+        }
         MediumConfig::Pm(pm) => (pm.read_queue_entries, pm.write_queue_entries),
     };
     LinkConfig { credits: mem::credits(reads, writes), ..LinkConfig::new(FlitFormat::Bytes68, f64::INFINITY, 0.0, 0) }

@@ -3,6 +3,7 @@
 
 mod docs;
 mod errors;
+mod expanders;
 mod fabrics;
 mod files;
 mod mutations;

@@ -24,11 +24,11 @@ pub struct DramChannels {
 
 impl DramChannels {
     /// Channels like `config`, whose lines are together those of one way of `interleave`.
-    pub fn new(config: &DramConfig, interleave: Interleave) -> DramChannels {
+    pub fn new(config: &DramConfig, interleave: Interleave, is_backed: bool) -> DramChannels {
         let channel_interleave =
             Interleave::new(0, BLOCK_BYTES, config.channels.into()).expect("a machine is checked for this");
-        let channels: Vec<Dram> =
-            (0..config.channels).map(|_| Dram::one_of_several(config, interleave, channel_interleave)).collect();
+        let channel = || Dram::one_of_several(config, interleave, channel_interleave, is_backed);
+        let channels: Vec<Dram> = (0..config.channels).map(|_| channel()).collect();
         DramChannels { interleave, channel_interleave, due: vec![Time::NEVER; channels.len()], channels }
     }
 
@@ -73,7 +73,17 @@ impl DramChannels {
         self.channels[channel].preload(line, version);
     }
 
-    /// Power is gone: everything is lost.
+    /// See [`Dram::take_older_writes`].
+    pub fn take_older_writes(&mut self) {
+        self.channels.iter_mut().for_each(Dram::take_older_writes);
+    }
+
+    /// See [`Dram::durable_version`].
+    pub fn durable_version(&self, line: LineAddress) -> Option<Version> {
+        self.channels[self.channel(line)].durable_version(line)
+    }
+
+    /// Power is gone: everything is lost, but for what a battery keeps.
     pub fn power_fail(&mut self) {
         self.channels.iter_mut().for_each(Dram::power_fail);
         self.due.fill(Time::NEVER);
@@ -121,7 +131,7 @@ mod tests {
     /// When all of `lines`, offered at the start, are answered; each is answered once.
     fn answered(channels: u16, lines: impl Iterator<Item = u64>) -> Time {
         let config = DramConfig { channels, read_queue_entries: 64, ..ddr4_2400() };
-        let mut dram = DramChannels::new(&config, Interleave::WHOLE);
+        let mut dram = DramChannels::new(&config, Interleave::WHOLE, false);
         let (mut completions, mut asked) = (Vec::new(), 0);
         for line in lines {
             assert!(dram.has_room(&read(line)));
@@ -140,7 +150,7 @@ mod tests {
 
     #[test]
     fn blocks_of_256_bytes_go_to_the_channels_in_turn_and_every_line_has_its_place() {
-        let dram = DramChannels::new(&DramConfig { channels: 4, ..ddr4_2400() }, Interleave::WHOLE);
+        let dram = DramChannels::new(&DramConfig { channels: 4, ..ddr4_2400() }, Interleave::WHOLE, false);
         let channels: Vec<usize> = (0..20).map(|line| dram.channel(LineAddress(line))).collect();
         assert_eq!(channels, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 0, 0, 0, 0]);
         let places: Vec<u64> = (16..20).map(|line| dram.channels[0].channel_line(LineAddress(line))).collect();
@@ -158,7 +168,7 @@ mod tests {
     #[test]
     fn a_full_channel_has_no_room_while_another_has() {
         let config = DramConfig { channels: 2, read_queue_entries: 4, ..ddr4_2400() };
-        let mut dram = DramChannels::new(&config, Interleave::WHOLE);
+        let mut dram = DramChannels::new(&config, Interleave::WHOLE, false);
         (0..4).for_each(|line| dram.accept(read(line), Time::ZERO, &mut Vec::new()));
         assert!(!dram.has_room(&read(8)));
         assert!(dram.has_room(&read(4)));

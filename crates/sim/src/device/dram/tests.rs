@@ -87,7 +87,7 @@ struct Bench {
 
 impl Bench {
     fn new(config: DramConfig) -> Bench {
-        let mut dram = Dram::new(&config, Interleave::none(0).unwrap());
+        let mut dram = Dram::new(&config, Interleave::none(0).unwrap(), false);
         dram.record_commands();
         Bench { dram, next: Time::NEVER, completions: Vec::new(), commands: Vec::new() }
     }
@@ -135,5 +135,25 @@ impl Bench {
             Scheduling::EachRequest => commands.sort_by_key(|(at, _)| *at),
         }
         commands.iter().map(|(at, command)| (at.as_ps() / CK.as_ps(), *command)).collect()
+    }
+}
+
+#[test]
+fn a_battery_keeps_what_is_in_the_chips_and_in_the_queue() {
+    for is_backed in [false, true] {
+        let mut dram = Dram::new(&ddr4_2400(), Interleave::none(0).unwrap(), is_backed);
+        let mut completions = Vec::new();
+        dram.accept(write(1, 5), Time::ZERO, &mut completions);
+        while !dram.is_idle() {
+            let now = dram.advance(Time::ZERO, &mut completions);
+            dram.advance(now, &mut completions);
+        }
+        dram.accept(write(2, 7), cycles(1000), &mut completions);
+        let [chips, queue, never] = [1, 2, 3].map(|line| dram.durable_version(LineAddress(line)));
+        let expected = is_backed.then_some([Version(5), Version(7), Version(0)]);
+        assert_eq!([chips, queue, never], expected.map_or([None; 3], |versions| versions.map(Some)));
+        dram.power_fail();
+        let kept = [1, 2].map(|line| dram.contents.get(line));
+        assert_eq!(kept, if is_backed { [Version(5), Version(7)] } else { [Version(0); 2] });
     }
 }

@@ -106,6 +106,10 @@ pub struct PmConfig {
     /// Where a write is complete.
     #[garde(skip)]
     pub ack_at: AckAt,
+    /// What keeps the content.
+    #[garde(skip)]
+    #[serde(default, skip_serializing_if = "PmMedium::is_cells")]
+    pub medium: PmMedium,
     /// With this table the medium is accessed in whole rows, with buffers between its banks and the bus; without it,
     /// line by line.
     #[garde(dive)]
@@ -117,6 +121,24 @@ fn not_with_blocks<T>(is_with_blocks: bool) -> impl FnOnce(&T, &()) -> garde::Re
     move |_, ()| match is_with_blocks {
         true => Err(garde::Error::new("this cannot be with [pm.block], whose buffers stand in its place")),
         false => Ok(()),
+    }
+}
+
+/// What a PM device keeps its content in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PmMedium {
+    /// Cells that need no power: all other keys of `[pm]` describe them.
+    #[default]
+    Cells,
+    /// DRAM that a battery keeps, queues included, as `[expander]` describes it: the other keys of `[pm]` have no
+    /// effect.
+    BatteryBackedDram,
+}
+
+impl PmMedium {
+    fn is_cells(&self) -> bool {
+        *self == PmMedium::Cells
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {
         handed_over_writes: 0,
         write_merging: false,
         ack_at,
+        medium: PmMedium::Cells,
         block: None,
     }
 }

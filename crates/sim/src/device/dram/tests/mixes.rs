@@ -42,7 +42,7 @@ struct Run {
 }
 
 fn run(config: &DramConfig, script: &[ProbeRequest]) -> Run {
-    let outcome = probe(&mut Medium::Dram(Dram::new(config, Interleave::WHOLE).into()), script);
+    let outcome = probe(&mut Medium::Dram(Dram::new(config, Interleave::WHOLE, false).into()), script);
     let is_column = |command: &Command| matches!(command, Command::Read { .. } | Command::Write { .. });
     let columns: Vec<Time> =
         outcome.commands.iter().filter(|(_, command)| is_column(command)).map(|(at, _)| *at).collect();
