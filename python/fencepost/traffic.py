@@ -33,6 +33,7 @@ class Stream:
     dependent: bool = False
     footprint_bytes: int = FOOTPRINT_BYTES
     shared_by: str = "stream"
+    caches: bool = False
     modifies: bool = False
     requests: int | None = None
 

@@ -37,6 +37,7 @@ fn reads_of(memory: &str) -> StreamConfig {
         inject_jitter_ns: 0.0,
         dependent: false,
         shared_by: SharedBy::Stream,
+        caches: false,
         modifies: false,
         requests: Some(READS),
     }

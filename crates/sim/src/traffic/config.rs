@@ -50,6 +50,10 @@ pub struct StreamConfig {
     /// key at a time, and the others wait until its persist is complete.
     #[serde(default)]
     pub shared_by: SharedBy,
+    /// Whether the host's caches keep the lines that it got or put, so that a get finds them there, whatever another
+    /// host has put since; for streams that share their lines, and whose footprint the caches hold.
+    #[serde(default)]
+    pub caches: bool,
     /// Whether a write is preceded by a read of the same place, as when a program changes what it finds; the read is
     /// counted besides.
     #[serde(default)]
@@ -124,6 +128,11 @@ impl StreamConfig {
             if !(0.0..=1e9).contains(&ns) {
                 return Err(format!("an inject {what} of {ns} ns cannot be: 0 to 10^9 can"));
             }
+        }
+        if self.caches && self.shared_by == SharedBy::Stream {
+            return Err("a stream with lines of its own has no copies to lose track of: `caches` is for \
+                        `shared_by` host or hosts"
+                .to_owned());
         }
         if self.footprint_bytes < u64::from(self.request_bytes) {
             return Err(format!(

@@ -1,5 +1,7 @@
 //! The component: all streams of one host, at port 0 of its host bridge.
 
+use rustc_hash::FxHashMap;
+
 use super::config::StreamConfig;
 use super::footprint::Footprint;
 use super::keys::Keys;
@@ -30,7 +32,7 @@ impl Generator {
         };
         Generator {
             streams: streams.iter().enumerate().map(stream).collect(),
-            shared: Shared { cache_latency, version: Version(0) },
+            shared: Shared { cache_latency, version: Version(0), copies: FxHashMap::default() },
             keys: Keys::default(),
             events: 0,
         }
@@ -68,9 +70,10 @@ impl Generator {
                 let (stream, request) = named_by(message.tag);
                 self.streams[stream].line_answered(request, &message, shared, keys, context);
             }
-            Event::Wake { token } => match stream::granted_by(token) {
-                Some((stream, request)) => self.streams[stream].granted(request, shared, keys, context),
-                None => self.streams[token as usize].wake(shared, keys, context),
+            Event::Wake { token } => match (stream::granted_by(token), stream::copied_by(token)) {
+                (Some((stream, request)), _) => self.streams[stream].granted(request, shared, keys, context),
+                (None, Some(stream)) => self.streams[stream].copy_answers(shared, keys, context),
+                (None, None) => self.streams[token as usize].wake(shared, keys, context),
             },
             Event::Credit { .. } => unreachable!("the port to the host bridge has no credits"),
         }

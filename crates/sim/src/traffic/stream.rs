@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use super::config::{Pattern, SharedBy, StreamConfig};
 use super::footprint::Footprint;
 use super::keys::{Client, Keys, Member, Put, StaleRead};
@@ -22,6 +24,9 @@ const REQUEST_BITS: u32 = 16;
 /// Marks the wake of a request that waited for its key; below it stands the tag.
 const GRANTED: u64 = 1 << 32;
 
+/// Marks the wake at which a line comes from a copy that the host's caches have; below it stands the stream.
+const COPIED: u64 = 1 << 33;
+
 /// What all streams of a host share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
@@ -29,6 +34,16 @@ pub(super) struct Shared {
     pub cache_latency: Duration,
     /// The version of the latest write: versions of a line only grow.
     pub version: Version,
+    /// What the host's caches have of lines that several hosts share: nobody takes a copy away.
+    pub copies: FxHashMap<LineAddress, Version>,
+}
+
+impl Shared {
+    /// The host got, or put, `version` of a line; within the host caches are coherent, so a copy is its newest.
+    fn keep_copy(&mut self, line: LineAddress, version: Version) {
+        let copy = self.copies.entry(line).or_default();
+        *copy = version.max(*copy);
+    }
 }
 
 /// A stream at work.
@@ -38,6 +53,9 @@ pub(super) struct Stream {
     footprint: Footprint,
     choice: Choice,
     is_shared: bool,
+    caches: bool,
+    /// Lines of gets that will come from copies, in the order of time.
+    copied: VecDeque<(u16, LineAddress, Version)>,
     lines_per_request: u32,
     store: Store,
     mix: Mix,
@@ -157,6 +175,8 @@ impl Stream {
                 Pattern::Latest => Choice::Latest(Zipf::new(places, footprint.line(0).0)),
             },
             is_shared: config.shared_by != SharedBy::Stream,
+            caches: config.caches,
+            copied: VecDeque::new(),
             lines_per_request,
             store: Store { first: footprint.line(0), places },
             mix,
@@ -204,6 +224,16 @@ impl Stream {
         self.go_on(shared, keys, context);
     }
 
+    /// A copy answers the line whose turn it is.
+    pub fn copy_answers(&mut self, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
+        // Power may be gone since it was looked up.
+        let Some((number, line, version)) = self.copied.pop_front() else { return };
+        let request = &self.requests[usize::from(number)];
+        let mut message = Message::read(line, self.tag(number), Cause::DemandRead, request.start);
+        message.stack.charge(Stage::Cache, context.now());
+        self.line_answered(number, &message.answer(version), shared, keys, context);
+    }
+
     /// A line of request `number` has its answer.
     pub fn line_answered(
         &mut self,
@@ -226,6 +256,9 @@ impl Stream {
                 answered: context.now(),
                 seen: answer.version,
             });
+        }
+        if self.caches {
+            shared.keep_copy(answer.line, answer.version);
         }
         self.stats.line_answered(request.is_write);
         if request.lines_unanswered == 0 {
@@ -354,6 +387,20 @@ impl Stream {
         let request = &mut self.requests[usize::from(number)];
         let line = self.footprint.line(request.next_line);
         let departure = context.now() + shared.cache_latency;
+        request.next_line += 1;
+        request.lines_to_send -= 1;
+        if request.lines_to_send == 0 {
+            self.leaving = None;
+        }
+        self.lines_in_flight += 1;
+        if self.caches
+            && !request.is_write
+            && let Some(version) = shared.copies.get(&line)
+        {
+            self.copied.push_back((number, line, *version));
+            context.wake_at(departure, COPIED | u64::from(self.number));
+            return;
+        }
         let mut message = if request.is_write {
             let version = if self.is_shared {
                 request.version
@@ -368,12 +415,6 @@ impl Stream {
         message.stack.charge(Stage::Core, request.granted);
         message.stack.charge(Stage::Cache, departure);
         context.send(BRIDGE, message, departure);
-        request.next_line += 1;
-        request.lines_to_send -= 1;
-        if request.lines_to_send == 0 {
-            self.leaving = None;
-        }
-        self.lines_in_flight += 1;
     }
 
     /// Lines that were sent, and those that were answered besides.
@@ -393,6 +434,7 @@ impl Stream {
         self.lines_in_flight = 0;
         self.leaving = None;
         self.granted.clear();
+        self.copied.clear();
         self.is_armed = false;
     }
 
@@ -424,6 +466,11 @@ impl Default for Request {
 /// The stream and the request that a tag names.
 pub(super) fn named_by(tag: Tag) -> (usize, u16) {
     ((tag.0 >> REQUEST_BITS) as usize, tag.0 as u16)
+}
+
+/// The stream that a copy answers, if that is what a wake says.
+pub(super) fn copied_by(token: u64) -> Option<usize> {
+    (token & COPIED != 0).then_some(token as u32 as usize)
 }
 
 /// The stream and the request whose key has come, if that is what a wake says.

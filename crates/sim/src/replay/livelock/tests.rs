@@ -42,6 +42,7 @@ fn experiment() -> Experiment {
         inject_jitter_ns: 0.0,
         dependent: false,
         shared_by: SharedBy::Stream,
+        caches: false,
         modifies: false,
         requests: None,
     };

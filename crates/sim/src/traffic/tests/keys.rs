@@ -93,6 +93,19 @@ fn the_oracle_finds_what_the_first_switch_acknowledged_unsafely() {
 }
 
 #[test]
+fn copies_that_nobody_takes_away_are_stale_once_another_host_has_put() {
+    let caching = |shared_by| StreamConfig { caches: true, ..client(shared_by) };
+    for (shared_by, is_stale) in [(SharedBy::Hosts, true), (SharedBy::Host, false)] {
+        let experiment = Experiment { streams: vec![vec![caching(shared_by); 4]], ..experiment(shared_by) };
+        let measurement = experiment.run(&tree(&[]), Scheme::Nopb).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(stale_reads(&measurement) > 0, is_stale, "{shared_by:?}");
+        assert!(measurement.to_json()["overwritten"] == 0, "puts go to the device, one after the other");
+        let least = |path: &str| measurement.to_json()["hosts"][0]["streams"][0]["reads"]["latency_ns"][path].clone();
+        assert!(least("mean").as_f64() < Some(100.0), "most gets find a copy: {}", least("mean"));
+    }
+}
+
+#[test]
 fn a_put_waits_until_the_one_before_it_is_persistent() {
     let one_key = StreamConfig { footprint_bytes: 128, reads: 0, inject_jitter_ns: 0.0, ..client(SharedBy::Hosts) };
     let puts = |clients: usize| {

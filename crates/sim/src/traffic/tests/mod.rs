@@ -22,6 +22,7 @@ fn reads() -> StreamConfig {
         inject_jitter_ns: 0.0,
         dependent: false,
         shared_by: SharedBy::Stream,
+        caches: false,
         modifies: false,
         requests: None,
     }
