@@ -10,6 +10,7 @@ from fencepost.rows.lab import Lab
 from fencepost.rows.page import Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.streamer.beyond.durable import Durable
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
 from fencepost.studies.streamer.null_model import null_model
@@ -43,6 +44,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Claims(),
     Steady(),
+    Durable(),
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 

@@ -1,0 +1,89 @@
+"""What goes beyond the STREAM study: rows, roofs by hand, and a small replay of each part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.evidence import Lab
+from fencepost.figures import member
+from fencepost.runs.cells import Cell, Cells
+from fencepost.runs.progress import unwatched
+from fencepost.studies.streamer.beyond import durable
+from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
+from fencepost.studies.streamer.beyond.runs import Elsewhere
+from fencepost.studies.streamer.sources import StreamerSources
+from fencepost.studies.streamer.topic import Topic
+
+LENGTH = 8_192
+
+
+class Made:
+    """Runs in which every kernel takes 100 us, and so many lines are moved."""
+
+    def __getitem__(self, cell: Cell) -> dict[str, Any]:
+        counts = {"reads": 30_000, "writes": 10_000}
+        return {
+            "regions": [{"simulated_ns": 1e5}] * 4,
+            "simulated_ns": 4e5,
+            "statistics": {"expander0": counts},
+            "persist": {"latency_ns": {"mean": 250.0 if cell.scheme == "nopb" else 125.0}},
+        }
+
+
+def lab(tmp_path: Path, **more: Any) -> Lab:
+    return Lab(tmp_path, lambda _: None, **more)
+
+
+def replayed(own: Lab, *cells: Cell) -> Cells:
+    runs = Cells(own.store, StreamerSources(own), 2)
+    runs.run(cells, unwatched)
+    return runs
+
+
+TOPICS: tuple[Topic, ...] = (durable.Durable(),)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.part.name)
+def test_a_part_has_rows_tables_and_machines_that_can_be_built(
+    topic: Topic, tmp_path: Path
+) -> None:
+    own, made = lab(tmp_path), Made()
+    runs: Any = made
+    rows = topic.rows(runs, own)
+    assert len({row.key for row in rows}) == len(rows) > 10
+    assert all(row.ours is not None and not row.misses for row in rows)
+    assert "–" not in "".join(topic.tables(runs, own)).replace("| – | ", "")
+    sources = StreamerSources(own)
+    assert all(sources.machine(cell) for cell in topic.cells(own))
+    one = rows[0].condition
+    few = list(topic.cells(lab(tmp_path, conditions=frozenset([one]))))
+    assert len(set(few)) == 1 and few[0] in topic.cells(own)
+    quick = lab(tmp_path, quick=True)
+    assert 0 < len(list(topic.cells(quick))) < len(list(topic.cells(own)))
+
+
+def test_a_battery_costs_no_time_and_a_switch_does(tmp_path: Path) -> None:
+    def run(fabric: Any, mode: str) -> Elsewhere:
+        return replace(durable.replay(fabric, mode, 2), elements=LENGTH)
+
+    buffered = BUFFERED[0]
+    each = [(PLAIN, "none"), (ALONE, "none")]
+    each += [(one, "kernel") for one in (ALONE, VOLATILE_SWITCH, buffered)]
+    wanted = {(one, mode): run(one, mode) for one, mode in each}
+    runs = replayed(lab(tmp_path), *(one.cell for one in wanted.values()))
+    means = {key: one.mean(runs) for key, one in wanted.items()}
+    assert means[ALONE, "none"] == pytest.approx(means[PLAIN, "none"], rel=durable.ALIKE)
+    for one in (ALONE, VOLATILE_SWITCH, buffered):
+        assert (member(runs[wanted[one, "kernel"].cell], "persist.count") or 0) > LENGTH / 8
+    assert not member(runs[wanted[ALONE, "none"].cell], "persist.count")
+    alone, behind = (
+        durable.persist_ns(runs, wanted[one, "kernel"]) for one in (ALONE, VOLATILE_SWITCH)
+    )
+    assert alone is not None and behind is not None and behind > alone
+    assert durable.persist_ns(runs, wanted[PLAIN, "none"]) is None
+    drains = member(runs[wanted[buffered, "kernel"].cell], "persist_buffer.drains")
+    assert drains is not None and drains > LENGTH / 8
