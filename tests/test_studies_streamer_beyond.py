@@ -12,7 +12,7 @@ from fencepost.evidence import Lab
 from fencepost.figures import member
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer.beyond import durable
+from fencepost.studies.streamer.beyond import durable, forward
 from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
 from fencepost.studies.streamer.beyond.runs import Elsewhere
 from fencepost.studies.streamer.sources import StreamerSources
@@ -44,7 +44,10 @@ def replayed(own: Lab, *cells: Cell) -> Cells:
     return runs
 
 
-TOPICS: tuple[Topic, ...] = (durable.Durable(),)
+TOPICS: tuple[Topic, ...] = (
+    durable.Durable(),
+    forward.Forward(),
+)
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.part.name)
@@ -87,3 +90,40 @@ def test_a_battery_costs_no_time_and_a_switch_does(tmp_path: Path) -> None:
     assert durable.persist_ns(runs, wanted[PLAIN, "none"]) is None
     drains = member(runs[wanted[buffered, "kernel"].cell], "persist_buffer.drains")
     assert drains is not None and drains > LENGTH / 8
+
+
+def test_roofs_are_those_of_the_machine(tmp_path: Path) -> None:
+    own = lab(tmp_path)
+    machine = own.resolved("spr-cxl")
+    assert forward.dimm_roof(machine) == pytest.approx(64 / 3.0)
+    # A line takes four slots and half a slot of header; a flit has four slots and 68 bytes.
+    reads_alone = 64 * 63.0 / (68 * 4.5 / 4)
+    assert forward.link_roof(machine, 1000, 0) == pytest.approx(reads_alone)
+    # Written lines travel the other way: the same reads leave room for them.
+    assert forward.link_roof(machine, 1000, 500) == pytest.approx(1.5 * reads_alone, rel=0.15)
+    assert forward.link_roof(machine, 0, 0) is None
+    runs: Any = Made()
+    spots = {spot.name: spot for spot in forward.spots(runs, own)}
+    assert spots[forward.PROTOTYPE].moved == pytest.approx(64 * 40_000 / 4e5)
+    assert spots["four channels"].dimm == pytest.approx(4 * 64 / 3.0)
+    assert spots["DDR5-5600"].dimm == pytest.approx(2 * 64 / 2.856)
+    own_link, asic_link = spots[forward.PROTOTYPE].link, spots["ASIC, its x8 port"].link
+    assert own_link and asic_link and asic_link == pytest.approx(own_link / 2)
+    [picture] = forward.Forward().pictures(runs, own).values()
+    assert all(name in picture.svg for name in spots)
+
+
+def test_ways_forward_change_what_they_name(tmp_path: Path) -> None:
+    own = lab(tmp_path)
+    machines = {
+        way.name: own.resolved("spr-cxl", *way.sets)["expander"] for way in forward.ways(own)
+    }
+    prototype = machines[forward.PROTOTYPE]
+    assert machines["64 reads in flight"] == prototype | {"read_queue_entries": 64}
+    assert machines["four channels"] == prototype | {"channels": 4}
+    own_dimm = own.resolved("spr-cxl")["dram"]
+    assert machines["DDR5-5600"]["channel_bits"] == own_dimm["channel_bits"]
+    assert machines["DDR5-5600"]["read_queue_entries"] == prototype["read_queue_entries"]
+    other = own.resolved("asic-expander")
+    device = other["dram"] | other["expander"]
+    assert machines["ASIC, its x8 port"] == device

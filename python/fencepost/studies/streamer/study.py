@@ -11,6 +11,7 @@ from fencepost.rows.page import Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.streamer.beyond.durable import Durable
+from fencepost.studies.streamer.beyond.forward import Forward
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
 from fencepost.studies.streamer.null_model import null_model
@@ -45,6 +46,7 @@ TOPICS: tuple[Topic, ...] = (
     Claims(),
     Steady(),
     Durable(),
+    Forward(),
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
