@@ -12,9 +12,11 @@ from fencepost.evidence import Lab
 from fencepost.figures import member
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer.beyond import durable, forward
+from fencepost.studies.streamer.beyond import durable, forward, interleaved
 from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
 from fencepost.studies.streamer.beyond.runs import Elsewhere
+from fencepost.studies.streamer.replays import Replay
+from fencepost.studies.streamer.series import CXL, Series
 from fencepost.studies.streamer.sources import StreamerSources
 from fencepost.studies.streamer.topic import Topic
 
@@ -47,6 +49,7 @@ def replayed(own: Lab, *cells: Cell) -> Cells:
 TOPICS: tuple[Topic, ...] = (
     durable.Durable(),
     forward.Forward(),
+    interleaved.Interleaved(),
 )
 
 
@@ -67,6 +70,13 @@ def test_a_part_has_rows_tables_and_machines_that_can_be_built(
     assert len(set(few)) == 1 and few[0] in topic.cells(own)
     quick = lab(tmp_path, quick=True)
     assert 0 < len(list(topic.cells(quick))) < len(list(topic.cells(own)))
+
+
+def test_one_expander_is_replayed_once_for_all_parts() -> None:
+    plain = Series("2a", CXL, "socket 0").point(4)
+    prototype = forward.replay(forward.Way(forward.PROTOTYPE), 4)
+    alone = interleaved.MIXES[0].replay(4)
+    assert prototype.cell == alone.cell == Replay(plain).cell
 
 
 def test_a_battery_costs_no_time_and_a_switch_does(tmp_path: Path) -> None:
@@ -127,3 +137,16 @@ def test_ways_forward_change_what_they_name(tmp_path: Path) -> None:
     other = own.resolved("asic-expander")
     device = other["dram"] | other["expander"]
     assert machines["ASIC, its x8 port"] == device
+
+
+def test_pages_lie_on_expanders_by_their_weights(tmp_path: Path) -> None:
+    mix = interleaved.Mix(0, (3, 1))
+    assert mix.where == "expander0/expander1:interleave=3/1"
+    assert interleaved.Mix(2, (1, 1)).where == "dram0/expander0/expander1:interleave=2/1/1"
+    assert (interleaved.Mix(1, ()).where, interleaved.Mix(0, (1,)).where) == ("dram0", "expander0")
+    one = replace(mix.replay(2), elements=LENGTH)
+    runs = replayed(lab(tmp_path), one.cell)
+    pages = {entry["node"]: entry["pages"] for entry in runs[one.cell]["placement"]}
+    assert pages["expander0"] / pages["expander1"] == pytest.approx(3, rel=0.05)
+    rates = [rate for rate in one.rates(runs).values() if rate is not None]
+    assert len(rates) == 4 and min(rates) > 0
