@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from fencepost.cli import main
 from fencepost.evidence import Lab
 from fencepost.figures import member
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer.beyond import durable, forward, interleaved
+from fencepost.studies.streamer.beyond import durable, forward, interleaved, sharing
 from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
 from fencepost.studies.streamer.beyond.runs import Elsewhere
 from fencepost.studies.streamer.replays import Replay
@@ -150,3 +151,24 @@ def test_pages_lie_on_expanders_by_their_weights(tmp_path: Path) -> None:
     assert pages["expander0"] / pages["expander1"] == pytest.approx(3, rel=0.05)
     rates = [rate for rate in one.rates(runs).values() if rate is not None]
     assert len(rates) == 4 and min(rates) > 0
+
+
+def test_gets_are_stale_where_nobody_takes_copies_away(tmp_path: Path) -> None:
+    own = lab(tmp_path)
+    runs: Any = Made()
+    rows = {row.condition: row for row in sharing.Sharing().rows(runs, own)}
+    assert len(rows) == len(sharing.WAYS) and all(row.holds for row in rows.values())
+    assert {row.ours == 0 for row in rows.values()} == {True, False}
+    [text] = sharing.Sharing().tables(runs, own)
+    assert f"| {sharing.UNSAFE.name} | no | " in text
+    assert f"| {sharing.PAST_CACHES.name} | yes | 0 | " in text
+
+
+def test_the_hazard_of_copies_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "hazard.json"
+    assert main(["hazard", "--copies", "--json", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "its caches have a copy, which nobody has taken away" in told
+    assert "Lines dropped first: 0 of " in told
+    assert file.exists()
+    assert main(["hazard", "--copies", "--hosts", "4"]) == 2

@@ -12,6 +12,7 @@ from fencepost.cli.application import app
 from fencepost.studies.pcs import hazard as live
 from fencepost.studies.pcs.adaptive import SIZED
 from fencepost.studies.pcs.key_values import HOSTS
+from fencepost.studies.streamer.beyond import sharing
 
 HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 
@@ -21,6 +22,12 @@ def hazard(
     hosts: Annotated[int, typer.Option(metavar="N", help=f"Hosts: {HOST_NUMBERS}.")] = 2,
     scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other random numbers.")] = 0,
+    copies: Annotated[
+        bool,
+        typer.Option(
+            "--copies", help="Of a copy in a cache: two hosts map one expander, without coherence."
+        ),
+    ] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the story and the counts.")
     ] = None,
@@ -37,7 +44,20 @@ def hazard(
     if scheme not in SIZED:
         raise InputError(f'"{scheme}" has no persist buffer; there are {", ".join(SIZED)}')
     outputs.check({"--json": json_file})
+    if copies:
+        _show_copies(hosts, seed, json_file)
+        return
     found = live.run(hosts, scheme, seed)
+    if json_file is not None:
+        documents.write_json(json_file, found.document)
+    for line in found.told():
+        print(line)
+
+
+def _show_copies(hosts: int, seed: int, json_file: Path | None) -> None:
+    if hosts != len(sharing.HOSTS):
+        raise InputError(f"--hosts {hosts}: with --copies there are {len(sharing.HOSTS)}")
+    found = sharing.Hazard.run(seed)
     if json_file is not None:
         documents.write_json(json_file, found.document)
     for line in found.told():
