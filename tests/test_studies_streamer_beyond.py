@@ -13,7 +13,7 @@ from fencepost.evidence import Lab
 from fencepost.figures import member
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer.beyond import durable, forward, interleaved, sharing
+from fencepost.studies.streamer.beyond import durable, forward, interleaved, sharing, solver
 from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
 from fencepost.studies.streamer.beyond.runs import Elsewhere
 from fencepost.studies.streamer.replays import Replay
@@ -51,6 +51,7 @@ TOPICS: tuple[Topic, ...] = (
     durable.Durable(),
     forward.Forward(),
     interleaved.Interleaved(),
+    solver.Solver(),
 )
 
 
@@ -172,3 +173,27 @@ def test_the_hazard_of_copies_is_told(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "Lines dropped first: 0 of " in told
     assert file.exists()
     assert main(["hazard", "--copies", "--hosts", "4"]) == 2
+
+
+def test_a_solver_keeps_its_state_where_it_is_placed(tmp_path: Path) -> None:
+    local, *_, apart, behind = solver.PLACEMENTS
+    wanted = [
+        solver.Run(place, mode, 2, points=48)
+        for place, mode in (
+            (local, "none"),
+            (local, "checkpoint"),
+            (apart, "checkpoint"),
+            (behind, "iteration"),
+        )
+    ]
+    runs = replayed(lab(tmp_path), *(one.cell for one in wanted))
+    times = [one.iteration_us(runs) for one in wanted]
+    assert None not in times
+    none, checkpoint, far, _ = (time or 0.0 for time in times)
+    assert none < checkpoint < far
+    for one in wanted:
+        pages = {entry["node"]: entry["pages"] for entry in runs[one.cell]["placement"]}
+        slots = 2 * 3 * 48 * 48 * 8 / 4096
+        assert (pages.get("pm0", 0) >= slots) == (one.placement != local)
+    kept = runs[wanted[3].cell]
+    assert member(kept, "persist.count") and kept["scheme"] == "pb_rf"

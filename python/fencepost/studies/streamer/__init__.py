@@ -2,7 +2,7 @@
 
 `series` reads what was measured and names the points, `replays` says how each is simulated and
 `sources` records it; `null_model` is what a simulator has to beat; `points`, `steady` and `claims`
-are the parts; `study` puts them together.
+are the parts, and `beyond` has those of what the study did not measure; `study` puts them together.
 """
 
 from fencepost.studies.streamer.study import STREAMER

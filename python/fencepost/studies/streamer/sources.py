@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from fencepost import _core, recordings
+from fencepost._core import InputError
 from fencepost.measure.stream import program
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
+from fencepost.tree import BUILD
 
 # A search evaluates rows of one record side by side.
 _RECORDING = Lock()
 
 
+STREAM, CG = "stream", "cg"  # of a cell
+CG_POOL = "cg.pool"
+
+
 class StreamerSources:
-    """Records STREAM once with each command line, whatever it is replayed on."""
+    """Records STREAM, and the solver, once with each command line, whatever it is replayed on."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -30,7 +37,7 @@ class StreamerSources:
 
     def record(self, cell: Cell) -> _core.Record:
         """What the program did; made where the folder has none of exactly this command."""
-        return self._record(cell.variant.partition(ON)[0])
+        return self._record(cell.program, cell.variant.partition(ON)[0])
 
     def machine(self, cell: Cell) -> dict[str, Any]:
         """Resolved."""
@@ -38,7 +45,7 @@ class StreamerSources:
         return machine
 
     def asked(self, cell: Cell) -> dict[str, Any]:
-        """Options of a replay, with each thread on its core; STREAM persists nothing."""
+        """Options of a replay, with each thread on its core; persisted is what programs flush."""
         return options([cell.scheme], threads=cell.variant.partition(ON)[2])
 
     def instructions(self, cell: Cell) -> int:
@@ -46,11 +53,23 @@ class StreamerSources:
         counted: int = json.loads(self.record(cell).provenance())["instructions"]
         return counted
 
-    def _recorded(self, arguments: str) -> _core.Record:
-        program.check_built()
+    def _recorded(self, name: str, arguments: str) -> _core.Record:
         # A folder keeps one record of each program.
-        lab = replace(self.lab, folder=self.lab.folder / "records" / named("stream", arguments))
+        lab = replace(self.lab, folder=self.lab.folder / "records" / named(name, arguments))
         lab.folder.mkdir(parents=True, exist_ok=True)
         with _RECORDING:
-            path = recordings.recorded(lab, program.PROGRAM, arguments.split())
+            # A solver that finds a pool goes on from there.
+            for left in lab.folder.rglob(CG_POOL):
+                left.unlink()
+            path = recordings.recorded(lab, _binary(name), arguments.split())
         return _core.Record(str(path), False)
+
+
+def _binary(name: str) -> Path:
+    if name == STREAM:
+        program.check_built()
+        return program.PROGRAM
+    path = BUILD / "workloads" / name
+    if not path.exists():
+        raise InputError(f"{path} is missing; type: make setup")
+    return path

@@ -14,6 +14,7 @@ from fencepost.studies.streamer.beyond.durable import Durable
 from fencepost.studies.streamer.beyond.forward import Forward
 from fencepost.studies.streamer.beyond.interleaved import Interleaved
 from fencepost.studies.streamer.beyond.sharing import Sharing
+from fencepost.studies.streamer.beyond.solver import Solver
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
 from fencepost.studies.streamer.null_model import null_model
@@ -51,6 +52,7 @@ TOPICS: tuple[Topic, ...] = (
     Forward(),
     Interleaved(),
     Sharing(),
+    Solver(),
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
