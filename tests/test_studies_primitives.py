@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,15 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
 from fencepost.studies.primitives import reasons
 from fencepost.studies.primitives import topic as topic_module
-from fencepost.studies.primitives.benchmark import ARM64, X86_64, Benchmark
+from fencepost.studies.primitives.benchmark import (
+    ARM64,
+    FLUSHES,
+    LOG_SHARES,
+    SET_SIZES,
+    STRUCTURES,
+    X86_64,
+    Benchmark,
+)
 from fencepost.studies.primitives.study import PRIMITIVES, TOPICS
 from fencepost.studies.primitives.topic import PCM, change, published, slowdown
 from fencepost.studies.study import Asked
@@ -308,6 +317,33 @@ def test_pictures_have_published_figures_beside_ours() -> None:
     assert all(f">{name}</text>" in picture.svg for name in ("bst", "bst_p", "queue", "rbt"))
     published_marks = picture.svg.count('<g id="PathCollection_')
     assert published_marks == 8
+
+
+def shown(svg: str) -> set[str]:
+    """The words in a picture."""
+    return set(re.findall(r">([^<>]+)</text>", svg))
+
+
+def test_overhead_is_drawn_by_benchmark_and_by_size() -> None:
+    """Of each value a bar, and of each benchmark and primitive a line."""
+    by_name = topic("footprint").pictures(made(lambda *_: 2.0), quick=False)
+    of_benchmarks, of_sizes = (
+        by_name[f"primitives-{name}.svg"].svg for name in ("overhead", "footprint")
+    )
+    for picture in (of_benchmarks, of_sizes):
+        assert shown(picture) >= {*STRUCTURES, *SET_SIZES, *FLUSHES[X86_64], "slowdown"}
+    colours = ("#d55e00", "#0072b2", "#009e73")
+    bars = [of_benchmarks.count(f'style="fill: {colour}"') for colour in colours]
+    # One more of each in the legend.
+    assert bars == [len(STRUCTURES) * len(SET_SIZES) + 1] * len(FLUSHES[X86_64])
+
+
+def test_logs_are_drawn_for_each_instruction_set() -> None:
+    by_name = topic("logs").pictures(made(lambda *_: 2.0), quick=False)
+    for isa, flushes in FLUSHES.items():
+        words_of = shown(by_name[f"primitives-logs-{isa}.svg"].svg)
+        assert words_of >= {"undo log", "redo log", *LOG_SHARES, *flushes}
+    assert len(by_name) == len(FLUSHES)
 
 
 def test_the_same_options_are_the_same_cell() -> None:

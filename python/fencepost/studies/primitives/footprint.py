@@ -16,7 +16,7 @@ from fencepost.studies.primitives.benchmark import (
     X86_64,
     Benchmark,
 )
-from fencepost.studies.primitives.pictures import panels
+from fencepost.studies.primitives.pictures import bars, panels
 from fencepost.studies.primitives.topic import (
     PCM,
     Topic,
@@ -71,22 +71,35 @@ class Footprint(Topic):
         return [table(["benchmark, primitive", *sizes], [[k, *v] for k, v in lines.items()])]
 
     def pictures(self, runs: Cells, *, quick: bool) -> dict[str, Picture]:
-        """The same, drawn."""
-        lines: dict[str, dict[str, list[Value]]] = {}
+        """The same, drawn by benchmark and by the size of the set."""
+        by_size: dict[str, dict[str, list[Value]]] = {}
+        by_structure: dict[str, dict[str, list[Value]]] = {}
         for one in _all(quick):
-            of_flush = lines.setdefault(one.structure, {}).setdefault(one.flush, [])
-            of_flush.append(slowdown(runs, one, PCM))
-        drawn = panels(_sizes(quick), "set", lines, {})
-        title = "Slowdown by the size of the set, x86-64"
-        return {"primitives-footprint.svg": Picture(title, drawn)}
+            ours = slowdown(runs, one, PCM)
+            for panel, name in ((by_size, one.set_size), (by_structure, one.structure)):
+                panel.setdefault(name, {}).setdefault(one.flush, []).append(ours)
+        return {
+            "primitives-overhead.svg": Picture(
+                "Slowdown by benchmark, for each size of the set, x86-64",
+                bars(_structures(quick), "benchmark", by_size),
+            ),
+            "primitives-footprint.svg": Picture(
+                "Slowdown by the size of the set, for each benchmark, x86-64",
+                panels(_sizes(quick), "set", by_structure, {}),
+            ),
+        }
 
 
 def _sizes(quick: bool) -> tuple[str, ...]:
     return ("tiny", "small") if quick else SET_SIZES
 
 
+def _structures(quick: bool) -> tuple[str, ...]:
+    return ("queue",) if quick else STRUCTURES
+
+
 def _all(quick: bool) -> Iterator[Benchmark]:
-    for structure in ("queue",) if quick else STRUCTURES:
+    for structure in _structures(quick):
         for flush in FLUSHES[X86_64]:
             for size in _sizes(quick):
                 yield Benchmark(X86_64, structure, flush, set_size=size)

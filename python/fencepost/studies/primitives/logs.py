@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import geometric_mean
 
 from fencepost.figures import Value, ratio
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.primitives.benchmark import (
@@ -20,6 +21,7 @@ from fencepost.studies.primitives.benchmark import (
     Benchmark,
     instruction_sets,
 )
+from fencepost.studies.primitives.pictures import panels
 from fencepost.studies.primitives.topic import (
     NVM,
     PCM,
@@ -96,6 +98,22 @@ class Logs(Topic):
             ]
             found.append(table(heads, lines))
         return [*found, _misses(runs, quick)]
+
+    def pictures(self, runs: Cells, *, quick: bool) -> dict[str, Picture]:
+        """The geometric means, drawn for each instruction set."""
+        drawn = {}
+        for isa in _instruction_sets(quick):
+            ours = {
+                f"{kind} log": {
+                    flush: [_mean(runs, isa, kind, flush, share, quick) for share in LOG_SHARES]
+                    for flush in FLUSHES[isa]
+                }
+                for kind in LOGS
+            }
+            title = f"Slowdown of logging, mean of all benchmarks, {isa}"
+            picture = Picture(title, panels(tuple(LOG_SHARES), "logging", ours, {}))
+            drawn[f"primitives-logs-{isa}.svg"] = picture
+        return drawn
 
 
 def _instruction_sets(quick: bool) -> tuple[str, ...]:
