@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -296,6 +297,22 @@ def test_known_misses_are_of_rows_and_have_numbers_from_the_replays(
     for miss in known.values():
         told = reasons.filled(miss.reason, runs)
         assert told != miss.reason and "–" not in told and "{" not in told
+
+
+def test_misses_are_counted_by_cause() -> None:
+    """By what their reasons begin with; of what holds, and of other misses, none."""
+    [row, *_] = topic("read-share").rows(made(lambda *_: 1.0), quick=False)
+    said = {"a": "**Reads persist nothing.** So", "b": "**Reads persist nothing.** And", "c": "Why"}
+    rows = [replace(row, condition=name, reason=reason) for name, reason in said.items()]
+    rows.append(replace(row, ours=row.expected, reason="**Reads persist nothing.** So"))
+    assert page.causes(rows) == "- Reads persist nothing: 2 of 3 (slowdown)\n"
+    assert page.causes(rows) in page.markdown("s", "", "", [Section("t", "", "", rows)])
+    assert page.causes(rows[2:]) == ""
+
+
+def test_every_known_miss_has_a_cause() -> None:
+    known = [miss for key, miss in misses.known_misses().items() if key[0] == "primitives"]
+    assert known and all(miss.reason.startswith("**") for miss in known)
 
 
 def test_a_program_beside_others_is_slowed_down_by_them_too() -> None:

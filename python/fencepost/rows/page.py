@@ -16,6 +16,8 @@ MANY = 4  # rows of one metric, from which on a list of them says what they have
 
 # Pictures are built, not committed, but for those that README shows.
 COMMITTED = frozenset({"pcs-fig5.svg", "streamer-roofline.svg"})
+# What a reason may begin with, so that misses are counted by it.
+_CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 
 
@@ -43,6 +45,8 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     """A page of sections. The pictures lie beside it."""
     everything = [row for section in sections for row in section.rows]
     parts = [f"# {title}\n", introduction, f"{last_line(study, everything)}\n", counts(everything)]
+    if text := causes(everything):
+        parts += ["Misses by cause; the reasons below have the counters:\n", text]
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
         parts += [f"Again: `{section.command}`\n"] if section.command else []
@@ -113,6 +117,20 @@ def reasons(rows: Sequence[Row]) -> str:
         points = _points([row for row in misses if row.reason == reason])
         lines.append(f"- {points}: {reason or '**unexplained**'}\n")
     return "\n".join(lines)
+
+
+def causes(rows: Sequence[Row]) -> str:
+    """How many miss for each cause, the most first; nothing if no reason names one."""
+    misses = [row for row in rows if row.misses]
+    of_cause: dict[str, list[Row]] = {}
+    for row in misses:
+        if cause := _CAUSE.match(row.reason):
+            of_cause.setdefault(cause[1], []).append(row)
+    lines = []
+    for cause, own in sorted(of_cause.items(), key=lambda item: -len(item[1])):
+        metrics = "; ".join(dict.fromkeys(row.metric for row in own))
+        lines.append(f"- {cause}: {len(own)} of {len(misses)} ({metrics})\n")
+    return "".join(lines)
 
 
 def _points(rows: Sequence[Row]) -> str:
