@@ -58,3 +58,39 @@ def test_the_example_with_a_program_of_the_system_is_reliable_and_ends_within_a_
     command, _, _ = line.partition(" -- ")
     _, machine, *options = shlex.split(command)
     fencepost("run", machine, "xz.fencepost", *options, "--scheme", "nopb", check=True)
+
+
+# What README calls the places of its table of logs, and what docs/primitives.md calls them.
+FABRICS_OF_LOGS = {
+    "PM without a switch": "no switch",
+    "behind one volatile switch": "1 switch, nopb",
+    "behind two": "2 switches, nopb",
+    "behind one persistent switch (`pb_rf`)": "1 switch, pb_rf",
+}
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip(" *") for cell in line.strip("|").split("|")]
+
+
+def test_the_table_of_logs_is_that_of_its_page():
+    text = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "primitives.md").read_text()
+    [head] = re.findall(r"^\| fabric, reads, set \|.*$", page, re.MULTILINE)
+    places = [cells(head).index(f"clwb that retains, {log}") for log in ("undo", "redo")]
+    places.append(cells(head).index("eADR, undo"))
+    table = text.partition("| | undo log | redo log | eADR, undo log |\n")[2].partition("\n\n")[0]
+    rows = [cells(line) for line in table.splitlines()[1:]]
+    assert [name for name, *_ in rows] == list(FABRICS_OF_LOGS)
+    cheaper = []
+    for name, *numbers in rows:
+        own = re.escape(f"{FABRICS_OF_LOGS[name]}, 10 % reads, small")
+        [line] = re.findall(rf"^\| {own} \|.*$", page, re.MULTILINE)
+        assert [number.replace(",", "") for number in numbers] == [
+            cells(line)[place] for place in places
+        ], name
+        undo, redo, _ = (int(number.replace(",", "")) for number in numbers)
+        cheaper.append(f"{100 * (1 - redo / undo):.0f} %")
+    without, one, two, _ = cheaper
+    said = f"The redo log is {without} cheaper without a switch, {one} behind one and {two} behind"
+    assert said in text
