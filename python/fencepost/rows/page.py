@@ -124,8 +124,8 @@ def causes(rows: Sequence[Row]) -> str:
     misses = [row for row in rows if row.misses]
     of_cause: dict[str, list[Row]] = {}
     for row in misses:
-        if cause := _CAUSE.match(row.reason):
-            of_cause.setdefault(cause[1], []).append(row)
+        if named := _CAUSE.match(row.reason):
+            of_cause.setdefault(named[1], []).append(row)
     lines = []
     for cause, own in sorted(of_cause.items(), key=lambda item: -len(item[1])):
         metrics = "; ".join(dict.fromkeys(row.metric for row in own))
