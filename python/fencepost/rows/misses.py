@@ -3,7 +3,8 @@
 Each line names one row and the differences that its reason explains, in percent of what the row is
 compared with (absolute where that is zero); of a row in words there are none. A row that misses by
 more or less than that is unexplained, and so is a row that set a parameter; a line that no row
-needs is a fault of the file.
+needs is a fault of the file. A reason may begin with a cause in bold (`**Cause.** …`), by which the
+page counts misses.
 """
 
 import csv
