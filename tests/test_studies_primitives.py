@@ -221,15 +221,15 @@ def test_programs_of_the_decision_table_fence_where_order_demands_it() -> None:
     assert not any("--study-placement" in cell.variant for cell in cells)
 
 
-def test_the_tree_that_threads_share_has_threads_in_every_part_but_that_of_logs() -> None:
+def test_the_tree_that_threads_share_has_threads_in_every_part() -> None:
     shared = [
-        (one.part.name, words(cell))
+        words(cell)
         for one in TOPICS
         for cell in one.cells(quick=False)
         if cell.program.endswith("bst_p")
     ]
-    assert {options.get("--threads") for _, options in shared} == {"4"}
-    assert {part for part, _ in shared} == {"footprint", "read-share"}
+    assert {options.get("--threads") for options in shared} == {"4"}
+    assert {options["--log"] for options in shared} == {"none", "undo", "redo"}
 
 
 def logs_value(civac_redo_light: float) -> Values:

@@ -38,11 +38,6 @@ from fencepost.studies.primitives.topic import (
 )
 from fencepost.studies.study import Part
 
-# Replays of its redo log are not reliable: they wait where the program did not (docs/waiting.md).
-# Without it here the two logs are compared over the same benchmarks.
-NOT_RELIABLE = "bst_p"
-LOGGED = tuple(structure for structure in STRUCTURES if structure != NOT_RELIABLE)
-
 # A geometric mean by instruction set, log, primitive and share.
 Mean = Callable[[str, str, str, str], Value]
 
@@ -69,9 +64,7 @@ class Logs(Topic):
     description = (
         "Operations in transactions, as the study's authors flush and fence them (`--study-"
         "placement`; their redo log could not be recovered: see workloads/primitives). 10 % "
-        "reads; heavy, medium and light logging: 90, 50 and 10 % of the operations. Without bst_p: "
-        "the recorder takes its searches with a redo log for polling of what other threads store "
-        "(docs/waiting.md), and replays that wait there are not reliable."
+        "reads; heavy, medium and light logging: 90, 50 and 10 % of the operations."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -128,7 +121,7 @@ def _instruction_sets(quick: bool) -> tuple[str, ...]:
 
 
 def _structures(quick: bool) -> tuple[str, ...]:
-    return ("queue",) if quick else LOGGED
+    return ("queue",) if quick else STRUCTURES
 
 
 def _logged(isa: str, structure: str, kind: str, flush: str, share: str) -> Benchmark:
@@ -286,13 +279,13 @@ def _mostly_faster(runs: Cells, kind: str, share: str) -> bool | None:
     """Whether cvac is faster than civac in more than half of the structures."""
     found = known(
         nanoseconds(runs, _logged(ARM64, structure, kind, flush, share), PCM)
-        for structure in LOGGED
+        for structure in STRUCTURES
         for flush in ("cvac", "civac")
     )
     if found is None:
         return None
     faster = sum(cvac < civac for cvac, civac in zip(found[::2], found[1::2], strict=True))
-    return 2 * faster > len(LOGGED)
+    return 2 * faster > len(STRUCTURES)
 
 
 def _same_trends(mean: Mean) -> bool | None:
