@@ -76,6 +76,11 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_distance: u8,
+    /// Whether a first level's prefetcher goes on into the next page, if its translation is known or the walker has the
+    /// entry in its cache. Without effect below.
+    #[serde(default)]
+    #[garde(skip)]
+    pub prefetch_next_page: bool,
 }
 
 fn default_prefetch_entries() -> u16 {

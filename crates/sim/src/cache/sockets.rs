@@ -6,7 +6,7 @@
 use super::array::State;
 use super::hierarchy::{Hierarchy, HierarchyConfig, Request, Want};
 use crate::address_map::is_pm;
-use crate::home_agent::{AgentId, Agents, Holders, HomeAgent};
+use crate::home_agent::{AgentId, Agents, Holders, HomeAgent, MemoryDirectory};
 use crate::isa::micro_op::Flush;
 use crate::line::{LineAddress, Version};
 use crate::message::Cause;
@@ -38,15 +38,20 @@ impl Homes {
 
 impl Caches {
     /// Cold caches of as many sockets as `ends` says where the memory of a socket ends; the cores of `config` are those
-    /// of all sockets together.
-    pub fn new(config: &HierarchyConfig, ends: &[LineAddress]) -> Caches {
+    /// of all sockets together. With `memory_directory` memory keeps beside its lines which other sockets may have.
+    pub fn new(config: &HierarchyConfig, ends: &[LineAddress], memory_directory: bool) -> Caches {
         let sockets = ends.len().max(1);
         let cores_each = config.cores / sockets;
         let hierarchy = |socket: usize| {
             let own_cores = socket * cores_each..(socket + 1) * cores_each;
             Hierarchy::new(&HierarchyConfig { own_cores, is_one_of_several: sockets > 1, ..config.clone() })
         };
-        let homes = || Box::new(Homes { agents: vec![HomeAgent::default(); sockets], ends: ends.to_vec() });
+        let home = |socket: usize| match ends.last().filter(|_| memory_directory) {
+            // What lies behind the memory of all sockets is no socket's own, and has no such bits.
+            Some(end) => HomeAgent::with_memory_directory(MemoryDirectory::new(AgentId(socket as u8), *end)),
+            None => HomeAgent::default(),
+        };
+        let homes = || Box::new(Homes { agents: (0..sockets).map(home).collect(), ends: ends.to_vec() });
         Caches { hierarchies: (0..sockets).map(hierarchy).collect(), cores_each, homes: (sockets > 1).then(homes) }
     }
 

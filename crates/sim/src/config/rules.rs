@@ -26,7 +26,7 @@ pub(super) fn check_sockets(
     sockets: Option<SocketsConfig>,
     faults: &mut Faults,
 ) {
-    let Some(SocketsConfig { count }) = sockets else { return };
+    let Some(SocketsConfig { count, .. }) = sockets else { return };
     let origin = machine.origin_of(&["sockets", "count"]);
     if let Some(cores) = core.map(|core| core.count).filter(|cores| cores % count != 0) {
         let message = format!("{count} sockets cannot have as many cores each: core.count is {cores}");

@@ -183,6 +183,23 @@ impl Core {
             self.stats.dropped_prefetches += 1;
             return;
         };
+        self.fetch_ahead(physical, cycle, env);
+    }
+
+    /// A line of the page behind the one that a prefetcher follows: a walk whose entry is at hand is part of it.
+    fn prefetch_next_page(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
+        let near = self.tlb.translate_if_near(address, env.table);
+        let is_being_read =
+            |physical: u64| self.loads.walks.iter().any(|walk| walk.physical >> PAGE_SHIFT == physical >> PAGE_SHIFT);
+        match near.filter(|(physical, _)| !is_being_read(*physical)) {
+            Some((physical, Translation::Walk)) => self.fetch_ahead(physical, cycle + self.timing.walk, env),
+            Some((physical, _)) => self.fetch_ahead(physical, cycle, env),
+            None => self.stats.dropped_prefetches += 1,
+        }
+    }
+
+    /// Fetches the line at `physical` at `cycle`, if it is neither there nor on its way and there is room.
+    fn fetch_ahead(&mut self, physical: u64, cycle: u64, env: &mut Environment<'_>) {
         let line = LineAddress::containing(physical);
         if env.l1d.find(line).is_some() || self.mshrs.find(line).is_some() || self.mshrs.room(cycle) != Room::Now {
             return;
@@ -280,7 +297,8 @@ impl Core {
         self.train_prefetcher(instruction, address, cycle, env);
     }
 
-    /// A load or store of `instruction` has looked into l1d: what is worth having next, within its page, is fetched.
+    /// A load or store of `instruction` has looked into l1d: what is worth having next is fetched, within its page or,
+    /// where the prefetcher does that, in the next one.
     #[inline]
     pub(super) fn train_prefetcher(&mut self, instruction: u32, address: u64, cycle: u64, env: &mut Environment<'_>) {
         let Some(prefetcher) = &mut self.prefetcher else { return };
@@ -288,6 +306,9 @@ impl Core {
             if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
                 self.stats.prefetches += 1;
                 self.prefetch(ahead, cycle, env);
+            } else if self.prefetches_next_page && ahead >> PAGE_SHIFT == (address >> PAGE_SHIFT) + 1 {
+                self.stats.prefetches += 1;
+                self.prefetch_next_page(ahead, cycle, env);
             }
         }
     }

@@ -59,6 +59,7 @@ pub struct Core {
     pub(super) effects: Effects,
     pub(super) mshrs: MshrFile<Waiter>,
     pub(super) prefetcher: Option<Prefetcher>,
+    pub(super) prefetches_next_page: bool,
     pub(super) tlb: Tlb,
     /// The next dispatch.
     pub(super) next_dispatch: Slot,
@@ -113,6 +114,7 @@ impl Core {
             effects: Effects::default(),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
             prefetcher: Prefetcher::of(l1d),
+            prefetches_next_page: l1d.prefetch_next_page,
             tlb: Tlb::new(tlb),
             next_dispatch: Slot::default(),
             last_commit: Slot::default(),

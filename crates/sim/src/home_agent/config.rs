@@ -16,6 +16,12 @@ pub struct SocketsConfig {
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub count: u16,
+    /// Whether home agents keep beside each line of a socket's DRAM, in memory, that another socket may have it. Then
+    /// the first copy that another socket gets of a line, and the first one after each time that the line was written
+    /// back, is followed by a write of memory, which carries nothing else.
+    #[garde(skip)]
+    #[serde(default)]
+    pub memory_directory: bool,
 }
 
 /// The link between any two sockets of a host, both directions alike. Its messages are packed as those of CXL are into

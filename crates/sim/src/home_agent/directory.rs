@@ -1,6 +1,6 @@
 //! Which agents may have copies of a line.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::line::LineAddress;
 
@@ -95,5 +95,41 @@ impl Directory {
     /// Forgets everything: power is gone.
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+/// What memory itself keeps beside each line, as servers do in spare bits of the error code (Intel's home agents; Loughlin
+/// et al., ISCA 2022): whether another socket than that of the memory may have the line. To change it memory is written.
+#[derive(Clone, Debug)]
+pub struct MemoryDirectory {
+    own: AgentId,
+    /// Where the lines end that have such bits.
+    end: LineAddress,
+    elsewhere: FxHashSet<LineAddress>,
+}
+
+impl MemoryDirectory {
+    /// Of the memory at socket `own`, below `end`.
+    pub fn new(own: AgentId, end: LineAddress) -> MemoryDirectory {
+        MemoryDirectory { own, end, elsewhere: FxHashSet::default() }
+    }
+
+    /// `holders` are those of `line` from now on; whether memory has to be written to know that.
+    pub fn given(&mut self, line: LineAddress, holders: Holders) -> bool {
+        line < self.end && !holders.agents.without(self.own).is_empty() && self.elsewhere.insert(line)
+    }
+
+    /// `line` is written while `holders` may have it, and what is kept beside it with it.
+    pub fn written(&mut self, line: LineAddress, holders: Holders) {
+        if holders.agents.without(self.own).is_empty() {
+            self.elsewhere.remove(&line);
+        } else if line < self.end {
+            self.elsewhere.insert(line);
+        }
+    }
+
+    /// Power is gone, and every cache with it.
+    pub fn clear(&mut self) {
+        self.elsewhere.clear();
     }
 }

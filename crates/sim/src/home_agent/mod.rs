@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 
 pub use config::{SocketLinkConfig, SocketsConfig};
 use directory::Directory;
-pub use directory::{AgentId, Agents, Holders};
+pub use directory::{AgentId, Agents, Holders, MemoryDirectory};
 use line_writes::LineWrites;
 
 use crate::address_map::is_pm;
@@ -55,6 +55,8 @@ pub struct HomeAgentStats {
     pub snoops_with_data: u64,
     /// Writes that were dropped because a snoop had taken what they carry.
     pub dropped_writes: u64,
+    /// Writes of memory that carried nothing but who may have the line.
+    pub directory_writes: u64,
 }
 
 impl HomeAgentStats {
@@ -66,6 +68,7 @@ impl HomeAgentStats {
             ("snoops", StatsNode::Counter(self.snoops)),
             ("snoops_with_data", StatsNode::Counter(self.snoops_with_data)),
             ("dropped_writes", StatsNode::Counter(self.dropped_writes)),
+            ("directory_writes", StatsNode::Counter(self.directory_writes)),
         ])
     }
 }
@@ -74,6 +77,8 @@ impl HomeAgentStats {
 #[derive(Clone, Debug, Default)]
 pub struct HomeAgent {
     directory: Directory,
+    /// None: memory keeps nothing beside its lines.
+    in_memory: Option<MemoryDirectory>,
     /// Lines for which a request is being served.
     blocked: FxHashMap<LineAddress, Blocked>,
     writes: LineWrites,
@@ -107,6 +112,11 @@ struct Dirty {
 }
 
 impl HomeAgent {
+    /// One whose memory keeps who may have a line.
+    pub fn with_memory_directory(in_memory: MemoryDirectory) -> HomeAgent {
+        HomeAgent { in_memory: Some(in_memory), ..HomeAgent::default() }
+    }
+
     /// Takes a request of `agent`; adds what is to be done to `actions`.
     pub fn request(&mut self, agent: AgentId, request: Message, actions: &mut Vec<Action>) {
         self.stats.requests += 1;
@@ -156,7 +166,9 @@ impl HomeAgent {
             let blocked = &self.blocked[&line];
             let (agent, owns) = (blocked.agent, blocked.shall_own);
             answer.opcode = if owns { Opcode::GrantExclusive } else { Opcode::GrantShared };
+            let granted = answer.clone();
             actions.push(Action::Send(agent, answer));
+            self.keep_in_memory(&granted, actions);
             return;
         }
         let (by, waiting) = self.writes.complete(line);
@@ -194,11 +206,17 @@ impl HomeAgent {
     /// The holders of `line` have changed without messages.
     pub fn set_functionally(&mut self, line: LineAddress, holders: Holders) {
         self.directory.set(line, holders);
+        if let Some(in_memory) = &mut self.in_memory {
+            in_memory.given(line, holders);
+        }
     }
 
     /// `line` has been written without messages.
     pub fn written_functionally(&mut self, line: LineAddress, version: Version) {
         *self.written.get_mut(line.0) = version;
+        if let Some(in_memory) = &mut self.in_memory {
+            in_memory.written(line, Holders::default());
+        }
     }
 
     /// Everything counted so far.
@@ -209,6 +227,7 @@ impl HomeAgent {
     /// Power is gone, and every cache with it.
     pub fn power_fail(&mut self) {
         self.directory.clear();
+        self.in_memory.iter_mut().for_each(MemoryDirectory::clear);
         self.blocked.clear();
         self.writes.clear();
     }
@@ -291,19 +310,33 @@ impl HomeAgent {
                 // An owner whose copy is clean may take it to be in memory, and a write may still be under way.
                 request.opcode = if owns { Opcode::GrantModified } else { Opcode::GrantShared };
                 request.version = version;
+                let granted = request.clone();
                 actions.push(Action::Send(agent, request));
+                self.keep_in_memory(&granted, actions);
             }
             None if is_upgrade => {
                 // Again, a clean copy would say that the line is in memory.
                 let is_being_written = self.writes.has(line);
                 request.opcode = if is_being_written { Opcode::GrantModified } else { Opcode::GrantUpgrade };
                 request.version = self.written.get(line.0);
+                let granted = request.clone();
                 actions.push(Action::Send(agent, request));
+                self.keep_in_memory(&granted, actions);
             }
             None => {
                 request.opcode = Opcode::MemRd;
                 actions.push(Action::AskMemory(request));
             }
+        }
+    }
+
+    /// Writes memory if it has to keep who may have the line that was `granted`: what it has of the line stays.
+    fn keep_in_memory(&mut self, granted: &Message, actions: &mut Vec<Action>) {
+        let line = granted.line;
+        let holders = self.directory.holders(line);
+        if self.in_memory.as_mut().is_some_and(|in_memory| in_memory.given(line, holders)) {
+            self.stats.directory_writes += 1;
+            self.write_snooped(line, self.written.get(line.0), granted, actions);
         }
     }
 
@@ -363,7 +396,7 @@ impl HomeAgent {
         self.free(line, actions);
     }
 
-    /// Writes what a snoop has brought on behalf of `request`.
+    /// Writes what a snoop has brought, or what memory has already, on behalf of `request`.
     fn write_snooped(&mut self, line: LineAddress, version: Version, request: &Message, actions: &mut Vec<Action>) {
         let now = request.stack.charged_until();
         let write = Message::write(line, request.tag, Cause::Writeback, version, ByteMask::FULL, now);
@@ -375,6 +408,9 @@ impl HomeAgent {
         message.opcode = if message.mask.is_full() { Opcode::MemWr } else { Opcode::MemWrPtl };
         self.writes.begin(message.line, by);
         *self.written.get_mut(message.line.0) = message.version;
+        if let Some(in_memory) = &mut self.in_memory {
+            in_memory.written(message.line, self.directory.holders(message.line));
+        }
         actions.push(Action::AskMemory(message));
     }
 

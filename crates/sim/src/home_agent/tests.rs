@@ -345,14 +345,42 @@ impl World {
     }
 }
 
+/// Of the memory at agent 0.
+fn with_memory_directory() -> HomeAgent {
+    HomeAgent::with_memory_directory(MemoryDirectory::new(AgentId(0), LineAddress(PM_BASE_LINE.0 + LINES)))
+}
+
+#[test]
+fn memory_is_written_when_another_socket_gets_a_line_first_and_after_each_write_back() {
+    let mut world = World { home: with_memory_directory(), ..World::default() };
+    let directory_writes = |world: &mut World, steps: &[Step]| {
+        steps.iter().for_each(|&step| world.step(step));
+        world.settle();
+        world.home.counters().directory_writes
+    };
+    let line = 0;
+    let read_by = |agent| Step::Read { agent, line };
+    assert_eq!(directory_writes(&mut world, &[read_by(0)]), 0, "its own socket's");
+    assert_eq!(directory_writes(&mut world, &[read_by(1)]), 1);
+    assert_eq!(directory_writes(&mut world, &[read_by(2), Step::Own { agent: 1, line }]), 1, "memory knows of others");
+    assert_eq!(directory_writes(&mut world, &[Step::Store { agent: 1, line }, Step::Evict { agent: 1, line }]), 1);
+    assert_eq!(directory_writes(&mut world, &[Step::Own { agent: 2, line }]), 2, "what was written back says nobody");
+    assert_eq!(directory_writes(&mut world, &[Step::Own { agent: 1, line }]), 2);
+    assert_eq!(HomeAgent::default().counters().directory_writes, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_agents_do_and_in_whatever_order_messages_come_all_see_the_newest_version(
         steps in vec(step(), 1..300),
+        memory_directory: bool,
     ) {
         let mut world = World::default();
+        if memory_directory {
+            world.home = with_memory_directory();
+        }
         for step in steps {
             world.step(step);
         }

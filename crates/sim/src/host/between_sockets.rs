@@ -20,6 +20,8 @@ use crate::time::Time;
 pub struct SeveralSockets {
     /// Where the memory of each socket ends; what lies behind all belongs to the first socket.
     pub memory_ends: Vec<LineAddress>,
+    /// Whether memory keeps beside its lines that another socket may have them.
+    pub memory_directory: bool,
     /// The link between any two of them.
     pub link: LinkConfig,
 }

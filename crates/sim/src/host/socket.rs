@@ -71,7 +71,10 @@ impl Socket {
         Socket {
             cores: (0..cores).map(|_| core()).collect(),
             states: vec![CoreState::default(); cores],
-            caches: Caches::new(&levels, sockets.map_or(&[], |sockets| &sockets.memory_ends)),
+            caches: match sockets {
+                Some(sockets) => Caches::new(&levels, &sockets.memory_ends, sockets.memory_directory),
+                None => Caches::new(&levels, &[], false),
+            },
             between: sockets.map(|sockets| Box::new(BetweenSockets::new(sockets))),
             requests: RequestSlots::default(),
             busy_cycles: 0,

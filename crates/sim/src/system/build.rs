@@ -136,7 +136,8 @@ fn host_config(machine: &Machine, host: &HostNode) -> HostConfig {
 fn several_sockets(machine: &Machine, host: &HostNode) -> Option<SeveralSockets> {
     let link = machine.socket_link.filter(|_| machine.sockets() > 1)?.link();
     let memory_ends = host.drams.iter().map(|dram| LineAddress::containing(dram.addresses.end)).collect();
-    Some(SeveralSockets { memory_ends, link })
+    let memory_directory = machine.sockets.is_some_and(|sockets| sockets.memory_directory);
+    Some(SeveralSockets { memory_ends, memory_directory, link })
 }
 
 /// A system in the making.

@@ -93,7 +93,7 @@ def _rates(
     times: Sequence[float] = [region["simulated_ns"] for region in run["regions"]]
     touched = [2, 2, ARRAYS, ARRAYS]
     return {
-        kernel: count * ELEMENT_BYTES * elements / min(times[len(KERNELS) + number :: len(KERNELS)])
+        kernel: count * ELEMENT_BYTES * elements / min(times[number :: len(KERNELS)])
         for number, (kernel, count) in enumerate(zip(KERNELS, touched, strict=True))
     }
 

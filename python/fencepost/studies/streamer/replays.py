@@ -12,18 +12,19 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.schemes import VOLATILE
 from fencepost.studies.streamer.series import Point
 
-# The study's 100 million over 256, in whole lines. A power of two would put plain arrays a multiple
+# The study's 100 million over 512, in whole lines. A power of two would put plain arrays a multiple
 # of all banks' rows apart; in a pool they are that, here and in the study, by the pool's chunks.
-ELEMENTS = 390_624
+ELEMENTS = 195_312
 
-# Caches that these arrays exceed: the first level as it is, the others below it as small as they
-# can be without holding up what is prefetched. Their latencies stay. (`steady` shows what it does.)
+# Caches that these arrays exceed: the first level as it is, the others as small as they can be
+# without holding up what is prefetched, so that even with 20 threads no kernel finds what the one
+# before has left. Their latencies stay. (`steady` shows what it does.)
 CACHES = {
-    "cache.l2.size_kib": 64,
-    "cache.l3.size_kib": 960,
+    "cache.l2.size_kib": 32,
+    "cache.l3.size_kib": 120,
     "cache.l3.snoop_filter.entries": 16_384,
 }
-WAYS = {"clx-ddr4": {"cache.l3.size_kib": 704, "cache.l3.snoop_filter.entries": 12_288}}
+WAYS = {"clx-ddr4": {"cache.l3.size_kib": 88, "cache.l3.snoop_filter.entries": 12_288}}
 
 NODES = {"socket 0": "dram0", "socket 1": "dram1", "CXL": "expander0"}
 
@@ -34,7 +35,7 @@ ON = " on cores "  # between the program's arguments and its threads' cores in a
 
 @dataclass(frozen=True)
 class Replay:
-    """A run of STREAM on a machine; one pass over each kernel."""
+    """A run of STREAM on a machine: the second pass over each kernel."""
 
     point: Point
     elements: int = ELEMENTS
@@ -43,8 +44,8 @@ class Replay:
 
     @property
     def arguments(self) -> list[str]:
-        """The program's: what it fills the arrays with before is what warms the caches."""
-        words = ["--elements", self.elements, "--repetitions", 1, "--first-touch", "on"]
+        """The program's: its first repetition, which is not timed, leaves the caches as STREAM does."""
+        words = ["--elements", self.elements, "--repetitions", 2, "--first-touch", "on"]
         words += ["--threads", self.point.threads]
         if self.point.series.is_pool:
             words += ["--pool-in-memory", "--access", "d_rw"]

@@ -99,3 +99,21 @@ fn s1007_a_stream_is_fetched_until_it_is_far_enough_ahead() {
     assert_eq!(with.sent().len(), 5 + 3, "and three ahead at most");
     assert_eq!(misses(&with), 3, "those that it learns from");
 }
+
+#[test]
+fn s1008_a_first_level_goes_on_into_the_next_page_if_it_is_told_to_and_the_page_is_in_use() {
+    // The last lines of a page, and the first one of the next, which has been touched or has not.
+    let missed = |next_page: &str, behind: &[u64]| {
+        let last = (58..64).chain(behind.iter().copied());
+        misses(&chain(&[STRIDE[0], "cache.l1d.prefetch_degree=2", next_page], last.map(|line| DRAM + 64 * line)))
+    };
+    let touched_before = [64, 58, 59, 60, 61, 62, 63, 65];
+    let count = |next_page: &str| {
+        let lines = touched_before.map(|line| DRAM + 64 * line);
+        let bench = chain(&[STRIDE[0], "cache.l1d.prefetch_degree=3", next_page], lines.into_iter());
+        misses(&bench)
+    };
+    let (within, beyond) = ("cache.l1d.prefetch_next_page=false", "cache.l1d.prefetch_next_page=true");
+    assert_eq!(count(beyond) + 1, count(within), "line 65 is there");
+    assert_eq!(missed(beyond, &[64]), missed(within, &[64]), "a page that nobody has touched has no place yet");
+}

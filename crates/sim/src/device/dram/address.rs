@@ -15,6 +15,8 @@ pub struct AddressMap {
     columns: u64,
     /// The same four numbers, to divide by.
     divisors: [Divisor; 4],
+    /// How many bits of the row at a time are XORed with the number of the bank in its rank; 0: none are.
+    hashed_bits: u32,
 }
 
 /// Where a line lies: each number is counted within the one before.
@@ -44,7 +46,20 @@ impl AddressMap {
             banks_per_group,
             columns,
             divisors: [ranks, bank_groups, banks_per_group, columns].map(Divisor::new),
+            hashed_bits: if config.bank_hash { (bank_groups * banks_per_group).ilog2() } else { 0 },
         }
+    }
+
+    /// What the number of a bank in its rank is XORed with for `row`: its bits folded to as many (after Zhang, Zhu and
+    /// Zhang, MICRO 2000, and Pessl et al., USENIX Security 2016, whose controllers XOR several row bits for each).
+    #[inline]
+    fn hash(&self, row: u64) -> u64 {
+        let (mut rest, mut hash) = (row, 0);
+        while rest != 0 && self.hashed_bits != 0 {
+            hash ^= rest & ((1 << self.hashed_bits) - 1);
+            rest >>= self.hashed_bits;
+        }
+        hash
     }
 
     /// The bank and the row of line `device_line` of the device.
@@ -77,13 +92,16 @@ impl AddressMap {
                 rank = take(ranks);
             }
         }
-        let bank = (rank * self.bank_groups + group) * self.banks_per_group + bank;
+        let in_rank = (group * self.banks_per_group + bank) ^ self.hash(rest);
+        let bank = rank * self.bank_groups * self.banks_per_group + in_rank;
         (BankId(bank as u16), rest)
     }
 
     /// The line of the device in `column` (counted in lines) of `row` in a bank: what [`Self::locate`] finds there.
     pub fn line(&self, place: Place) -> u64 {
         let Place { rank, bank_group: group, bank, row, column } = place;
+        let in_rank = (group * self.banks_per_group + bank) ^ self.hash(row);
+        let (group, bank) = (in_rank / self.banks_per_group, in_rank % self.banks_per_group);
         // Each with how many there are, from the least significant one.
         let column = (column, self.columns);
         let (group, bank, rank) = ((group, self.bank_groups), (bank, self.banks_per_group), (rank, self.ranks));
@@ -100,7 +118,7 @@ impl AddressMap {
 mod tests {
     use super::*;
     use crate::device::dram::tests::ddr4_2400;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn map(mapping: AddressMapping) -> AddressMap {
         AddressMap::new(&DramConfig { address_mapping: mapping, ranks: 2, ..ddr4_2400() })
@@ -117,16 +135,34 @@ mod tests {
         assert_eq!(map(AddressMapping::RoRaBaCoBg).locate(512), (BankId(1), 0));
     }
 
+    fn hashed(mapping: AddressMapping) -> AddressMap {
+        AddressMap::new(&DramConfig { address_mapping: mapping, ranks: 2, bank_hash: true, ..ddr4_2400() })
+    }
+
+    #[test]
+    fn rows_that_a_power_of_two_separates_lie_in_one_bank_unless_it_is_hashed() {
+        // 32 banks of 128 lines: 16 consecutive rows of one bank, and 16 rows 16 apart.
+        for step in [1, 16, 256] {
+            let banks = |map: AddressMap| -> Vec<_> {
+                (0..16).map(|row| map.locate(row * step * 32 * 128).0.0).collect::<BTreeSet<_>>().into_iter().collect()
+            };
+            assert_eq!(banks(map(AddressMapping::RoRaBaBgCo)), [0]);
+            assert_eq!(banks(hashed(AddressMapping::RoRaBaBgCo)), (0..16).collect::<Vec<_>>(), "{step}");
+        }
+        assert_eq!(hashed(AddressMapping::RoRaBaBgCo).locate(0x35 * 32 * 128), (BankId(0x3 ^ 0x5), 0x35));
+    }
+
     #[test]
     fn a_place_is_found_where_it_was_made() {
-        for mapping in [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg] {
+        let mappings = [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg];
+        for (mapping, map) in mappings.iter().flat_map(|&mapping| [(mapping, map(mapping)), (mapping, hashed(mapping))]) {
             let mut lines = BTreeMap::new();
             for rank in 0..2 {
                 for (bank_group, bank) in [(0, 0), (1, 3), (3, 1)] {
                     for (row, column) in [(0, 0), (7, 127), (9, 1)] {
-                        let line = map(mapping).line(Place { rank, bank_group, bank, row, column });
+                        let line = map.line(Place { rank, bank_group, bank, row, column });
                         assert_eq!(
-                            map(mapping).locate(line),
+                            map.locate(line),
                             (BankId((rank * 16 + bank_group * 4 + bank) as u16), row)
                         );
                         lines.insert(line, column);
@@ -139,8 +175,8 @@ mod tests {
 
     #[test]
     fn every_row_of_every_bank_gets_its_number_of_lines() {
-        for mapping in [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg] {
-            let map = map(mapping);
+        let mappings = [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg];
+        for (mapping, map) in mappings.iter().flat_map(|&mapping| [(mapping, map(mapping)), (mapping, hashed(mapping))]) {
             let mut lines = BTreeMap::new();
             for line in 0..32 * 128 * 3 {
                 *lines.entry(map.locate(line)).or_insert(0) += 1;

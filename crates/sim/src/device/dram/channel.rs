@@ -299,7 +299,7 @@ impl Channel {
         let data_end = at + timing.cwl + timing.burst;
         raise(&mut bank.precharge, data_end + timing.wr);
         let group = &mut groups[bank.group];
-        raise(&mut group.write, at + timing.ccd_l);
+        raise(&mut group.write, at + timing.ccd_l_wr);
         raise(&mut group.read, data_end + timing.wtr_l);
         for (index, rank) in ranks.iter_mut().enumerate() {
             if index == bank.rank {

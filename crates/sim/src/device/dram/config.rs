@@ -84,6 +84,11 @@ pub struct DramConfig {
     /// Which address bits choose row, rank, bank and column.
     #[garde(skip)]
     pub address_mapping: AddressMapping,
+    /// Whether the bits that choose bank group and bank are XORed with those of the row, folded to as many, so that rows
+    /// a multiple of all banks apart lie in different banks. Wants powers of two of both.
+    #[garde(custom(hashes_powers_of_two(self.bank_groups, self.banks_per_group)))]
+    #[serde(default)]
+    pub bank_hash: bool,
 
     /// Width of the data bus, in bits. Together with `burst_length` one burst must be one line of 64 bytes.
     #[garde(custom(one_burst_is_one_line(self.burst_length)))]
@@ -142,6 +147,12 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub t_ccd_l_ns: f64,
+    /// tCCD_L_WR: between two WR in one bank group, in ns; tCCD_L where that is longer, as in memories that have no such
+    /// parameter. DDR5 has it, because a chip that writes less than a word of its own error code reads the word first.
+    #[garde(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    #[serde(default)]
+    pub t_ccd_l_wr_ns: f64,
     /// tRRD_S: between two ACT in different bank groups of a rank, in ns.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
@@ -195,7 +206,8 @@ impl DramConfig {
     pub fn refresh_interval_ns_min(&self) -> f64 {
         let clock = self.t_ck_ns * f64::from(self.burst_length);
         let row = self.t_rcd_ns + self.t_rp_ns + self.t_ras_ns + self.t_faw_ns + self.t_rrd_s_ns + self.t_rrd_l_ns;
-        let column = self.t_cl_ns + self.t_cwl_ns + self.t_ccd_s_ns + self.t_ccd_l_ns + self.t_rtp_ns + self.t_wr_ns;
+        let ccd = self.t_ccd_s_ns + self.t_ccd_l_ns.max(self.t_ccd_l_wr_ns);
+        let column = self.t_cl_ns + self.t_cwl_ns + ccd + self.t_rtp_ns + self.t_wr_ns;
         let turnaround = self.t_wtr_s_ns + self.t_wtr_l_ns + self.t_rtw_ns + self.t_cs_ns;
         2.0 * (clock + row + column + turnaround + self.t_rfc_ns)
     }
@@ -264,6 +276,15 @@ fn power_of_two_up_to_16(channels: &u16, (): &()) -> garde::Result {
         Ok(())
     } else {
         Err(garde::Error::new(format!("{channels} channels cannot be: 1, 2, 4, 8 or 16 can")))
+    }
+}
+
+fn hashes_powers_of_two(bank_groups: u16, banks_per_group: u16) -> impl FnOnce(&bool, &()) -> garde::Result {
+    move |bank_hash, ()| {
+        if !bank_hash || (bank_groups.is_power_of_two() && banks_per_group.is_power_of_two()) {
+            return Ok(());
+        }
+        Err(garde::Error::new(format!("{bank_groups} bank groups of {banks_per_group} banks are no powers of two")))
     }
 }
 

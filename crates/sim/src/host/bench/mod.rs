@@ -165,6 +165,7 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         simulation: machine.simulation.clone(),
         bus_round_trip: crate::time::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
         sockets: machine.socket_link.map(|link| SeveralSockets {
+            memory_directory: machine.sockets.is_some_and(|sockets| sockets.memory_directory),
             memory_ends: (0..machine.sockets()).map(|socket| memory_end(u64::from(socket))).collect(),
             link: link.link(),
         }),

@@ -70,12 +70,16 @@ impl Standard {
             (PrechargeAll { .. }, Activate { .. } | Refresh { .. }) if is_same_rank => self.cycles(config.t_rp_ns),
             (Precharge { .. }, Refresh { .. }) if is_same_rank => self.cycles(config.t_rp_ns),
             (Refresh { .. }, Activate { .. } | Refresh { .. }) if is_same_rank => self.cycles(config.t_rfc_ns),
-            (Read { bank: one, .. }, Read { bank, .. }) | (Write { bank: one, .. }, Write { bank, .. }) => {
-                match is_same_rank {
-                    true => pick(is_same_group(one, bank), config.t_ccd_l_ns, config.t_ccd_s_ns),
-                    false => burst + rest,
+            (Read { bank: one, .. }, Read { bank, .. }) => match is_same_rank {
+                true => pick(is_same_group(one, bank), config.t_ccd_l_ns, config.t_ccd_s_ns),
+                false => burst + rest,
+            },
+            (Write { bank: one, .. }, Write { bank, .. }) => match is_same_rank {
+                true => {
+                    pick(is_same_group(one, bank), config.t_ccd_l_ns.max(config.t_ccd_l_wr_ns), config.t_ccd_s_ns)
                 }
-            }
+                false => burst + rest,
+            },
             (Write { bank: one, .. }, Read { bank, .. }) => match is_same_rank {
                 true => cwl + burst + pick(is_same_group(one, bank), config.t_wtr_l_ns, config.t_wtr_s_ns),
                 false => cwl + burst + rest - cl,
@@ -200,11 +204,14 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     let gap = prop_oneof![8 => 0u64..4, 4 => 0u64..60, 1 => 0u64..20_000];
     let line = prop_oneof![0u64..64, 0u64..100_000];
     let requests = prop::collection::vec((gap, line, prop::bool::weighted(0.4)), 1..400);
-    (mapping, policy, turns, 1u16..=2, (scheduling, caps), requests).prop_map(
-        |(address_mapping, page_policy, turns, ranks, (scheduling, caps), requests)| {
+    let ddr5 = (prop::bool::ANY, prop_oneof![Just(0.0), Just(20.0)]);
+    ((mapping, ddr5), policy, turns, 1u16..=2, (scheduling, caps), requests).prop_map(
+        |((address_mapping, (bank_hash, t_ccd_l_wr_ns)), page_policy, turns, ranks, (scheduling, caps), requests)| {
             let ((write_turns, write_idle_watermark), (row_hit_cap, row_accesses)) = (turns, caps);
             let config = DramConfig {
                 address_mapping,
+                bank_hash,
+                t_ccd_l_wr_ns,
                 page_policy,
                 ranks,
                 scheduling,
