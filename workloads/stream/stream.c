@@ -97,8 +97,8 @@ static void kernel_part(unsigned thread, unsigned kernel, size_t begin, size_t e
   }
 }
 
-// STREAM leaves out the first repetition, which finds the caches as filling the arrays leaves them; so
-// does a replay, unless it is the only one.
+// STREAM leaves out the first repetition, which finds the caches as filling the arrays leaves them;
+// so does a replay, unless it is the only one.
 static bool is_of_interest(unsigned repetition) {
   return repetition != 0 || stream.settings.repetitions == 1;
 }

@@ -44,7 +44,7 @@ class Replay:
 
     @property
     def arguments(self) -> list[str]:
-        """The program's: its first repetition, which is not timed, leaves the caches as STREAM does."""
+        """The program's; what is not timed, the first repetition, warms the caches."""
         words = ["--elements", self.elements, "--repetitions", 2, "--first-touch", "on"]
         words += ["--threads", self.point.threads]
         if self.point.series.is_pool:

@@ -108,12 +108,11 @@ fn s1008_a_first_level_goes_on_into_the_next_page_if_it_is_told_to_and_the_page_
         misses(&chain(&[STRIDE[0], "cache.l1d.prefetch_degree=2", next_page], last.map(|line| DRAM + 64 * line)))
     };
     let touched_before = [64, 58, 59, 60, 61, 62, 63, 65];
-    let count = |next_page: &str| {
+    let end = |next_page: &str| {
         let lines = touched_before.map(|line| DRAM + 64 * line);
-        let bench = chain(&[STRIDE[0], "cache.l1d.prefetch_degree=3", next_page], lines.into_iter());
-        misses(&bench)
+        chain(&[STRIDE[0], "cache.l1d.prefetch_degree=3", next_page], lines.into_iter()).end()
     };
     let (within, beyond) = ("cache.l1d.prefetch_next_page=false", "cache.l1d.prefetch_next_page=true");
-    assert_eq!(count(beyond) + 1, count(within), "line 65 is there");
+    assert!(end(beyond) < end(within), "line 65 is on its way");
     assert_eq!(missed(beyond, &[64]), missed(within, &[64]), "a page that nobody has touched has no place yet");
 }

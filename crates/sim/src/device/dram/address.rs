@@ -139,6 +139,11 @@ mod tests {
         AddressMap::new(&DramConfig { address_mapping: mapping, ranks: 2, bank_hash: true, ..ddr4_2400() })
     }
 
+    fn maps() -> impl Iterator<Item = (AddressMapping, AddressMap)> {
+        let mappings = [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg];
+        mappings.into_iter().flat_map(|mapping| [(mapping, map(mapping)), (mapping, hashed(mapping))])
+    }
+
     #[test]
     fn rows_that_a_power_of_two_separates_lie_in_one_bank_unless_it_is_hashed() {
         // 32 banks of 128 lines: 16 consecutive rows of one bank, and 16 rows 16 apart.
@@ -154,17 +159,13 @@ mod tests {
 
     #[test]
     fn a_place_is_found_where_it_was_made() {
-        let mappings = [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg];
-        for (mapping, map) in mappings.iter().flat_map(|&mapping| [(mapping, map(mapping)), (mapping, hashed(mapping))]) {
+        for (mapping, map) in maps() {
             let mut lines = BTreeMap::new();
             for rank in 0..2 {
                 for (bank_group, bank) in [(0, 0), (1, 3), (3, 1)] {
                     for (row, column) in [(0, 0), (7, 127), (9, 1)] {
                         let line = map.line(Place { rank, bank_group, bank, row, column });
-                        assert_eq!(
-                            map.locate(line),
-                            (BankId((rank * 16 + bank_group * 4 + bank) as u16), row)
-                        );
+                        assert_eq!(map.locate(line), (BankId((rank * 16 + bank_group * 4 + bank) as u16), row));
                         lines.insert(line, column);
                     }
                 }
@@ -175,8 +176,7 @@ mod tests {
 
     #[test]
     fn every_row_of_every_bank_gets_its_number_of_lines() {
-        let mappings = [AddressMapping::RoRaBaBgCo, AddressMapping::RoCoRaBaBg, AddressMapping::RoRaBaCoBg];
-        for (mapping, map) in mappings.iter().flat_map(|&mapping| [(mapping, map(mapping)), (mapping, hashed(mapping))]) {
+        for (mapping, map) in maps() {
             let mut lines = BTreeMap::new();
             for line in 0..32 * 128 * 3 {
                 *lines.entry(map.locate(line)).or_insert(0) += 1;

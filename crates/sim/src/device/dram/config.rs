@@ -147,8 +147,7 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub t_ccd_l_ns: f64,
-    /// tCCD_L_WR: between two WR in one bank group, in ns; tCCD_L where that is longer, as in memories that have no such
-    /// parameter. DDR5 has it, because a chip that writes less than a word of its own error code reads the word first.
+    /// tCCD_L_WR: between two WR in one bank group, in ns; tCCD_L where that is longer, as in memories without it. DDR5 has it, because a chip that writes less than a word of its own error code reads the word first.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     #[serde(default)]

@@ -75,9 +75,7 @@ impl Standard {
                 false => burst + rest,
             },
             (Write { bank: one, .. }, Write { bank, .. }) => match is_same_rank {
-                true => {
-                    pick(is_same_group(one, bank), config.t_ccd_l_ns.max(config.t_ccd_l_wr_ns), config.t_ccd_s_ns)
-                }
+                true => pick(is_same_group(one, bank), config.t_ccd_l_ns.max(config.t_ccd_l_wr_ns), config.t_ccd_s_ns),
                 false => burst + rest,
             },
             (Write { bank: one, .. }, Read { bank, .. }) => match is_same_rank {
