@@ -98,8 +98,8 @@ impl Directory {
     }
 }
 
-/// What memory itself keeps beside each line, as servers do in spare bits of the error code: whether another socket than
-/// that of the memory may have the line. To change it memory is written (McCalpin, "Memory directories in Intel
+/// What memory itself keeps beside each line, as servers do in spare bits of the error code: whether another socket
+/// than that of the memory may have the line. To change it memory is written (McCalpin, "Memory directories in Intel
 /// processors", 2023; Loughlin et al., ISCA 2022).
 #[derive(Clone, Debug)]
 pub struct MemoryDirectory {

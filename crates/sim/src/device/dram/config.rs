@@ -84,8 +84,8 @@ pub struct DramConfig {
     /// Which address bits choose row, rank, bank and column.
     #[garde(skip)]
     pub address_mapping: AddressMapping,
-    /// Whether the bits that choose bank group and bank are XORed with those of the row, folded to as many, so that rows
-    /// a multiple of all banks apart lie in different banks. Wants powers of two of both.
+    /// Whether the bits that choose bank group and bank are XORed with those of the row, folded to as many, so that
+    /// rows a multiple of all banks apart lie in different banks. Wants powers of two of both.
     #[garde(custom(hashes_powers_of_two(self.bank_groups, self.banks_per_group)))]
     #[serde(default)]
     pub bank_hash: bool,
@@ -147,7 +147,8 @@ pub struct DramConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub t_ccd_l_ns: f64,
-    /// tCCD_L_WR: between two WR in one bank group, in ns; tCCD_L where that is longer, as in memories without it. DDR5 has it, because a chip that writes less than a word of its own error code reads the word first.
+    /// tCCD_L_WR: between two WR in one bank group, in ns; tCCD_L where that is longer, as in memories without it. DDR5
+    /// has it, because a chip that writes less than a word of its own error code reads the word first.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     #[serde(default)]
