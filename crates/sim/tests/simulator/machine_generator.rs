@@ -226,6 +226,8 @@ fn keep_rules(machine: &mut Json, random: &mut Random) {
     }
     let dram = &mut machine["dram"];
     dram["channels"] = json!(power_of_two(whole(&dram["channels"])));
+    let are_powers = ["bank_groups", "banks_per_group"].iter().all(|key| whole(&dram[*key]).is_power_of_two());
+    dram["bank_hash"] = json!(dram["bank_hash"] == json!(true) && are_powers);
     let burst_length = random.pick(&[8, 8, 8, 4, 16, 64]);
     dram["burst_length"] = json!(burst_length);
     dram["channel_bits"] = json!(512 / burst_length);

@@ -64,7 +64,8 @@ impl Streams {
         let room = self.distance - (first - line) * direction + 1;
         let left = room.clamp(0, i64::from(self.degree));
         stream.next = first + left * direction;
-        Ahead { next: first as u64 * LINE_BYTES, step: direction * LINE_BYTES as i64, left: left as u8 }
+        // Below the first line of all there is none: that wraps to a page that is not this one.
+        Ahead { next: (first as u64).wrapping_mul(LINE_BYTES), step: direction * LINE_BYTES as i64, left: left as u8 }
     }
 }
 
