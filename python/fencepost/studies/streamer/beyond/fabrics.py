@@ -103,15 +103,15 @@ DDR5_5600 = _timing(
 # What else a DDR5 DIMM has that is not the prototype's, as that of the host.
 _DIMM = (
     *("channels", "channel_bits", "burst_length", "ranks", "bank_groups", "banks_per_group"),
-    *("row_bytes", "t_ras_ns", "t_ccd_l_ns", "t_rrd_l_ns", "t_wr_ns", "t_wtr_s_ns", "t_wtr_l_ns"),
-    *("t_rtp_ns", "t_rfc_ns", "t_refi_ns"),
+    *("row_bytes", "t_ras_ns", "t_ccd_l_ns", "t_ccd_l_wr_ns", "t_rrd_l_ns", "t_wr_ns"),
+    *("t_wtr_s_ns", "t_wtr_l_ns", "t_rtp_ns", "t_rfc_ns", "t_refi_ns"),
 )
 
 
 def ddr5_5600(lab: Lab) -> Sets:
     """The host's DIMM at another clock."""
     own = lab.resolved(MACHINE)["dram"]
-    return (*(f"expander.{key}={own[key]}" for key in _DIMM), *DDR5_5600)
+    return (*(f"expander.{key}={json.dumps(own[key])}" for key in _DIMM), *DDR5_5600)
 
 
 def asic(lab: Lab) -> Sets:
@@ -120,4 +120,4 @@ def asic(lab: Lab) -> Sets:
     # [expander] has what differs from [dram], which is another one here.
     device = other["dram"] | other["expander"]
     link = f"link.bandwidth_gb_per_s={other['link']['bandwidth_gb_per_s']}"
-    return (*(f"expander.{key}={value}" for key, value in device.items()), link)
+    return (*(f"expander.{key}={json.dumps(value)}" for key, value in device.items()), link)
