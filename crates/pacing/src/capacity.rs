@@ -41,6 +41,17 @@ impl Capacity {
         Capacity { probing, estimate: probing.capacity_max, load: 0.0 }
     }
 
+    /// Begins anew with `estimate`, within what the device can carry.
+    pub fn assume(&mut self, estimate: Bandwidth) {
+        self.estimate = estimate;
+        self.limit();
+    }
+
+    /// The most that the device can carry.
+    pub fn max(&self) -> Bandwidth {
+        self.probing.capacity_max
+    }
+
     /// The estimate.
     pub fn estimate(&self) -> Bandwidth {
         self.estimate
@@ -54,7 +65,7 @@ impl Capacity {
     /// An interval has passed in which `used` went through the device, and the part `congested` (0 to 1) of its answers
     /// said that it was loaded beyond the optimum.
     pub fn interval(&mut self, used: Bandwidth, congested: f64, elapsed: Duration) {
-        let Probing { capacity_max, capacity_min_share, load_weight, load_limit, rise_per_second } = self.probing;
+        let Probing { capacity_max, load_weight, load_limit, rise_per_second, .. } = self.probing;
         let congested = if congested.is_nan() { 0.0 } else { congested.clamp(0.0, 1.0) };
         self.load += load_weight * (congested - self.load);
         if self.load <= load_limit {
@@ -65,6 +76,11 @@ impl Capacity {
             let excess = (self.load - load_limit) / (1.0 - load_limit);
             self.estimate = self.estimate.times(1.0 - excess / 2.0);
         }
-        self.estimate = self.estimate.min(capacity_max).max(capacity_max.times(capacity_min_share));
+        self.limit();
+    }
+
+    fn limit(&mut self) {
+        let most = self.probing.capacity_max;
+        self.estimate = self.estimate.min(most).max(most.times(self.probing.capacity_min_share));
     }
 }

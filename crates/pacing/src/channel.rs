@@ -11,15 +11,22 @@ pub struct Timing {
     pub window: Duration,
     /// The owner's interval and the time constant of averages, `K`.
     pub interval: Duration,
-    /// After so many windows without a new grant the owner counts as silent.
-    pub grant_windows_max: u32,
+    /// After so long without a new grant the owner counts as silent.
+    pub grant_lifetime: Duration,
+    /// After so long without a window a channel counts as dead, and its share has gone to others.
+    pub silence_max: Duration,
 }
 
 impl Default for Timing {
-    /// The published window of 100 µs. The study does not publish `K`: it is 1 ms here, and an owner may be silent for
-    /// 100 ms.
+    /// The published window of 100 µs. The study does not publish `K`: it is 1 ms here. An owner may be silent for 100
+    /// ms, and a channel for 10 ms.
     fn default() -> Timing {
-        Timing { window: Duration::from_micros(100), interval: Duration::from_millis(1), grant_windows_max: 1000 }
+        Timing {
+            window: Duration::from_micros(100),
+            interval: Duration::from_millis(1),
+            grant_lifetime: Duration::from_millis(100),
+            silence_max: Duration::from_millis(10),
+        }
     }
 }
 
@@ -28,8 +35,10 @@ impl Default for Timing {
 pub struct Used {
     /// Bytes that it moved.
     pub bytes: u64,
-    /// For how long it ran, at most the window.
+    /// For how long it ran.
     pub ran: Duration,
+    /// How long the window was: timers fire late, and threads block.
+    pub elapsed: Duration,
 }
 
 /// What a channel may do in a window: it is paused for the rest once either is used up.
@@ -52,7 +61,7 @@ pub struct Channel {
     demand_latest: Option<Bandwidth>,
     debt: Debt,
     grant: Option<Grant>,
-    windows_without_grant: u32,
+    grant_age: Duration,
     /// The first grant that is sure to count this channel.
     counted_from: u64,
 }
@@ -70,8 +79,8 @@ impl Channel {
             demand_latest: None,
             debt: Debt::default(),
             grant: found,
-            windows_without_grant: 0,
-            counted_from: found.map_or(0, |grant| grant.number + 2),
+            grant_age: Duration::ZERO,
+            counted_from: found.map_or(0, counting_after),
         }
     }
 
@@ -83,17 +92,16 @@ impl Channel {
 
     /// Ends a window: what the channel did in it, and the least grant on its path. Returns what it may do in the next.
     pub fn end_window(&mut self, used: Used, grant: Option<Grant>) -> Slice {
-        let window = self.timing.window;
-        self.rate.add(Bandwidth::of(used.bytes, window).bytes_per_second(), window);
+        self.rate.add(Bandwidth::of(used.bytes, used.elapsed).bytes_per_second(), used.elapsed);
         if !used.ran.is_zero() {
             let demand = Bandwidth::of(used.bytes, used.ran);
-            self.demand.add(demand.bytes_per_second(), window);
+            self.demand.add(demand.bytes_per_second(), used.elapsed);
             self.demand_latest = Some(demand);
         }
         if let Some(allowed) = self.allowed() {
-            self.debt.pass(allowed, window, used.bytes);
+            self.debt.pass(allowed, used.elapsed, used.bytes);
         }
-        self.receive(grant);
+        self.receive(grant, used.elapsed);
         self.slice()
     }
 
@@ -116,7 +124,7 @@ impl Channel {
         let grant = self.grant?;
         let share = if grant.number < self.counted_from {
             grant.share.min(grant.share_for_all(self.weight))
-        } else if self.windows_without_grant > self.timing.grant_windows_max {
+        } else if self.grant_age > self.timing.grant_lifetime {
             grant.share.min(grant.share_for_all(0.0))
         } else {
             grant.share
@@ -124,9 +132,19 @@ impl Channel {
         Some(share.times(self.weight))
     }
 
-    fn receive(&mut self, grant: Option<Grant>) {
-        let is_new = grant.is_some_and(|grant| self.grant.is_none_or(|old| old.number != grant.number));
-        self.windows_without_grant = if is_new { 0 } else { self.windows_without_grant.saturating_add(1) };
-        self.grant = grant.or(self.grant);
+    fn receive(&mut self, grant: Option<Grant>, elapsed: Duration) {
+        self.grant_age += elapsed;
+        if let Some(new) = grant.filter(|new| self.grant.is_none_or(|old| new.is_newer_than(&old))) {
+            self.grant = Some(new);
+            self.grant_age = Duration::ZERO;
+        }
+        if elapsed > self.timing.silence_max {
+            self.counted_from = self.grant.map_or(0, counting_after);
+        }
     }
+}
+
+/// The first grant that is sure to count a channel whose row appears when `found` is the latest.
+fn counting_after(found: Grant) -> u64 {
+    found.number.saturating_add(2)
 }

@@ -5,7 +5,9 @@ use crate::Bandwidth;
 /// The share that the owner of a device grants, and what a channel needs to fall back to when the owner is silent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// The interval in which it was made; each is one more than the last.
+    /// The owner's term: a new owner has a greater one, and what an older one still publishes does not count.
+    pub epoch: u64,
+    /// The interval in which it was made; each is one more than the last, also from owner to owner.
     pub number: u64,
     /// Per unit of weight.
     pub share: Bandwidth,
@@ -16,6 +18,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// Whether it was made after `other`.
+    pub fn is_newer_than(&self, other: &Grant) -> bool {
+        (self.epoch, self.number) > (other.epoch, other.number)
+    }
+
     /// The share per unit of weight at which all channels fit, whatever they demand, with `more` weight than counted.
     pub fn share_for_all(&self, more: f64) -> Bandwidth {
         let weight = self.weight + more;

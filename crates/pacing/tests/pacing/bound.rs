@@ -16,16 +16,16 @@ fn demands() -> impl Strategy<Value = Vec<f64>> {
 /// otherwise only when its time is up.
 fn moved(demands: &[f64], weight: f64, share: f64, counts_bytes: bool) -> Vec<f64> {
     let timing = Timing::default();
-    let grant = Some(Grant { number: 9, share: bandwidth(share), capacity: bandwidth(LINK), weight });
+    let grant = Some(Grant { epoch: 1, number: 9, share: bandwidth(share), capacity: bandwidth(LINK), weight });
     let mut channel = Channel::new(timing, weight, bandwidth(LINK), None);
-    let mut slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO }, grant);
+    let mut slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO, elapsed: timing.window }, grant);
     let mut windows = Vec::new();
     for part in demands {
         let wanted = part * LINK * slice.time.as_secs_f64();
         let bytes = if counts_bytes { wanted.min(slice.bytes) } else { wanted }.floor();
         let ran = if wanted > 0.0 { slice.time.mul_f64(bytes / wanted) } else { slice.time };
         windows.push(bytes);
-        slice = channel.end_window(Used { bytes: bytes as u64, ran }, grant);
+        slice = channel.end_window(Used { bytes: bytes as u64, ran, elapsed: timing.window }, grant);
     }
     windows
 }

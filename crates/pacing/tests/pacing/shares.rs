@@ -13,7 +13,7 @@ use crate::world::{LINK, bandwidth, claim};
 const WINDOW: Duration = Duration::from_micros(100);
 
 fn grant(number: u64, share: f64, capacity: f64, weight: f64) -> Grant {
-    Grant { number, share: bandwidth(share), capacity: bandwidth(capacity), weight }
+    Grant { epoch: 1, number, share: bandwidth(share), capacity: bandwidth(capacity), weight }
 }
 
 /// A channel that the grant with this number counts, and that has demanded `demand` in each window since.
@@ -21,7 +21,7 @@ fn running(weight: f64, demand: f64) -> Channel {
     let mut channel = Channel::new(Timing::default(), weight, bandwidth(LINK), Some(grant(0, 1e12, 1e12, weight)));
     for number in 1..20 {
         let bytes = (demand * WINDOW.as_secs_f64()) as u64;
-        channel.end_window(Used { bytes, ran: WINDOW }, Some(grant(number, 1e12, 1e12, weight)));
+        channel.end_window(Used { bytes, ran: WINDOW, elapsed: WINDOW }, Some(grant(number, 1e12, 1e12, weight)));
     }
     channel
 }
@@ -41,11 +41,11 @@ fn the_running_time_is_the_published_one() {
     let mut channel = running(2.0, 10e9);
     let bytes = (10e9 * WINDOW.as_secs_f64()) as u64;
     // A share of 2 GB/s for each unit of weight: 4 of 10 GB/s, so 40 % of the window.
-    let slice = channel.end_window(Used { bytes, ran: WINDOW }, Some(grant(20, 2e9, 16e9, 8.0)));
+    let slice = channel.end_window(Used { bytes, ran: WINDOW, elapsed: WINDOW }, Some(grant(20, 2e9, 16e9, 8.0)));
     assert!((slice.time.as_secs_f64() / WINDOW.as_secs_f64() - 0.4).abs() < 1e-3, "{slice:?}");
     assert!((slice.bytes - 4e9 * WINDOW.as_secs_f64()).abs() < 1.0, "{slice:?}");
     // More than it demands: all of it.
-    let used = Used { bytes: slice.bytes as u64, ran: slice.time };
+    let used = Used { bytes: slice.bytes as u64, ran: slice.time, elapsed: WINDOW };
     assert_eq!(channel.end_window(used, Some(grant(21, 6e9, 16e9, 8.0))).time, WINDOW);
 }
 
@@ -54,14 +54,14 @@ fn overuse_is_repaid_by_pausing() {
     let mut channel = running(1.0, 1e9);
     let granted = Some(grant(20, 1e9, 16e9, 8.0));
     let fair = (1e9 * WINDOW.as_secs_f64()) as u64;
-    channel.end_window(Used { bytes: fair, ran: WINDOW }, granted);
+    channel.end_window(Used { bytes: fair, ran: WINDOW, elapsed: WINDOW }, granted);
     // Ten windows' worth at once: nothing in the nine that follow.
-    let mut slice = channel.end_window(Used { bytes: 10 * fair, ran: WINDOW }, granted);
+    let mut slice = channel.end_window(Used { bytes: 10 * fair, ran: WINDOW, elapsed: WINDOW }, granted);
     for _ in 0..8 {
         assert_eq!((slice.time, slice.bytes), (Duration::ZERO, 0.0));
-        slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO }, granted);
+        slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO, elapsed: WINDOW }, granted);
     }
-    slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO }, granted);
+    slice = channel.end_window(Used { bytes: 0, ran: Duration::ZERO, elapsed: WINDOW }, granted);
     assert!(slice.bytes > 0.9 * fair as f64, "{slice:?}");
 }
 
@@ -77,7 +77,7 @@ fn a_newcomer_takes_no_more_than_fits_until_it_is_counted() {
     assert_eq!(channel.allowed(), Some(bandwidth(4e9)));
     // Its demand is unknown, so it may be all of the link.
     assert_eq!(channel.slice().time, WINDOW.mul_f64(4e9 / LINK));
-    let idle = Used { bytes: 0, ran: Duration::ZERO };
+    let idle = Used { bytes: 0, ran: Duration::ZERO, elapsed: WINDOW };
     channel.end_window(idle, Some(grant(6, 8e9, 16e9, 3.0)));
     assert_eq!(channel.allowed(), Some(bandwidth(4e9)));
     channel.end_window(idle, Some(grant(7, 8e9, 16e9, 4.0)));
@@ -86,10 +86,10 @@ fn a_newcomer_takes_no_more_than_fits_until_it_is_counted() {
 
 #[test]
 fn a_silent_owner_leaves_the_share_that_fits_all() {
-    let timing = Timing { grant_windows_max: 3, ..Timing::default() };
+    let timing = Timing { grant_lifetime: 3 * WINDOW, ..Timing::default() };
     let mut channel = Channel::new(timing, 2.0, bandwidth(LINK), None);
     let last = Some(grant(9, 6e9, 16e9, 8.0));
-    let idle = Used { bytes: 0, ran: Duration::ZERO };
+    let idle = Used { bytes: 0, ran: Duration::ZERO, elapsed: WINDOW };
     for _ in 0..4 {
         channel.end_window(idle, last);
         assert_eq!(channel.allowed(), Some(bandwidth(12e9)));
@@ -171,12 +171,12 @@ proptest! {
         claims in prop::collection::vec(any_claim(), 0..5), congested in any::<f64>(), law in prop::bool::ANY,
     ) {
         let law = if law { Law::Iterative } else { Law::WaterFilling };
-        let mut owner = Owner::new(law, Probing::new(bandwidth(16e9)), 0);
+        let mut owner = Owner::new(law, Probing::new(bandwidth(16e9)), None);
         for _ in 0..3 {
             let grant = owner.interval(&claims, congested, Duration::from_millis(1));
             prop_assert!(grant.share.bytes_per_second().is_finite() && grant.capacity.bytes_per_second() > 0.0);
             let mut channel = Channel::new(Timing::default(), 1.0, bandwidth(LINK), Some(grant));
-            let slice = channel.end_window(Used { bytes: 1 << 40, ran: Duration::ZERO }, Some(grant));
+            let slice = channel.end_window(Used { bytes: 1 << 40, ran: Duration::ZERO, elapsed: WINDOW }, Some(grant));
             prop_assert!(slice.time <= WINDOW && slice.bytes >= 0.0);
         }
     }

@@ -35,6 +35,8 @@ pub struct Thread {
     pub is_alive: bool,
     /// Bytes in each window so far.
     pub windows: Vec<f64>,
+    /// When its last window ended, in windows.
+    pub ended: usize,
 }
 
 #[derive(Clone)]
@@ -47,34 +49,37 @@ pub struct World {
     pub members: Members<u64>,
     pub threads: Vec<Thread>,
     ids: u64,
+    windows: usize,
 }
 
 impl World {
     pub fn new(law: Law, capacity: f64) -> World {
-        let timing = Timing { interval: Duration::from_micros(500), grant_windows_max: 20, ..Timing::default() };
-        let owner = Some(Owner::new(law, Probing::new(bandwidth(capacity)), 0));
-        let members = Members::new(2);
-        World { timing, capacity, law, owner, grant: None, members, threads: Vec::new(), ids: 0 }
+        let interval = Duration::from_micros(500);
+        let timing = Timing { interval, grant_lifetime: 3 * interval, silence_max: 3 * interval, ..Timing::default() };
+        let owner = Some(Owner::new(law, Probing::new(bandwidth(capacity)), None));
+        let members = Members::new(1);
+        World { timing, capacity, law, owner, grant: None, members, threads: Vec::new(), ids: 0, windows: 0 }
     }
 
     pub fn start(&mut self, weight: f64, demand: f64) -> usize {
         self.ids += 1;
         let channel = Channel::new(self.timing, weight, bandwidth(LINK), self.grant);
         let slice = channel.slice();
-        let (id, reported, heartbeat, is_alive, windows) = (self.ids, 1.0, 0, true, Vec::new());
-        self.threads.push(Thread { id, channel, slice, demand, reported, heartbeat, is_alive, windows });
+        let (id, reported, heartbeat, is_alive, ended) = (self.ids, 1.0, 0, true, self.windows);
+        let windows = Vec::new();
+        self.threads.push(Thread { id, channel, slice, demand, reported, heartbeat, is_alive, windows, ended });
         self.threads.len() - 1
     }
 
     pub fn replace_owner(&mut self) {
-        let last = self.grant.map_or(0, |grant| grant.number);
-        self.owner = Some(Owner::new(self.law, Probing::new(bandwidth(self.capacity)), last));
-        self.members = Members::new(2);
+        self.owner = Some(Owner::new(self.law, Probing::new(bandwidth(self.capacity)), self.grant));
+        self.members = Members::new(1);
     }
 
     /// One window of every live thread that is not among `silent`. Each stops where the bytes that it reports
     /// are used up.
     pub fn window(&mut self, silent: &[usize]) {
+        self.windows += 1;
         for (at, thread) in self.threads.iter_mut().enumerate() {
             if !thread.is_alive || silent.contains(&at) {
                 thread.windows.push(0.0);
@@ -85,7 +90,9 @@ impl World {
             let ran = if wanted > 0.0 { thread.slice.time.mul_f64(bytes / wanted) } else { thread.slice.time };
             thread.windows.push(bytes);
             thread.heartbeat += 1;
-            let used = Used { bytes: (bytes * thread.reported) as u64, ran };
+            let elapsed = self.timing.window * (self.windows - thread.ended) as u32;
+            thread.ended = self.windows;
+            let used = Used { bytes: (bytes * thread.reported) as u64, ran, elapsed };
             thread.slice = thread.channel.end_window(used, self.grant);
         }
     }
