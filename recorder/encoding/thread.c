@@ -120,6 +120,8 @@ static void append_marker(struct thread *thread, uint8_t type, bool has_clock, u
   *out = marker;
   if (has_clock)
     out[1] = clock;
+  if (field_bytes > 0)
+    out[words - 1] = 0; /* Markers are compared word by word. */
   memcpy(out + 1 + has_clock, fields, field_bytes);
   *thread->position += words;
 }

@@ -34,6 +34,7 @@ struct run {
 
 struct wait_loop {
   bool is_open;
+  bool has_first;          /* its first round, which is encoded, is the first shape */
   const uint64_t *left_at; /* the round that has left the last one: it begins none */
   uint32_t left_filling;   /* of the buffer */
   uint64_t head_words[HEAD_WORDS_MAX];
@@ -172,16 +173,31 @@ static void learn(struct wait_loop *loop, origin_set origins) {
     polled_word_add(loop->entry.address, loop->entry.pc, true);
 }
 
-/* The most rounds in turn that were the same as the one before. A program that comes to the same
+/* The most rounds in turn that read the same as the one before. A program that comes to the same
  * state again goes on for ever, unless another thread ends that. */
 static uint64_t rounds_without_change(const struct wait_loop *loop) {
-  uint64_t most = 0;
+  uint64_t most = 0, equal = 0, before = loop->known.shape[0].reads;
+  bool has_before = loop->has_first;
   for (uint32_t i = 0; i < loop->runs; i++) {
-    bool is_as_first = i == 0 && loop->run[i].shape == 0 && loop->known.shapes != 0;
-    uint64_t equal = loop->run[i].times - !is_as_first;
+    uint64_t reads = loop->known.shape[loop->run[i].shape].reads, times = loop->run[i].times;
+    equal = has_before && reads == before ? equal + times : times - 1;
     most = equal > most ? equal : most;
+    before = reads;
+    has_before = true;
   }
   return most;
+}
+
+/* Whether another thread's word alone decides a branch of its rounds: then it polls, whatever else
+ * could end it. */
+static bool polls_steadily(struct wait_loop *loop) {
+  origin_set steady = 0;
+  for (uint32_t i = 0; i < loop->known.shapes; i++) {
+    const uint64_t *from = loop->known.stored + loop->known.shape[i].first;
+    steady |= wait_slice_steady(&loop->slice, from, from + loop->known.shape[i].count);
+  }
+  const struct shared_word *word = polled_word(loop, steady);
+  return word != NULL && !word->is_own && !loop->slice.has_failed;
 }
 
 /* Whether its rounds read the same again: a walk through a tree or a list comes to new words. */
@@ -257,11 +273,14 @@ static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
   encode_as_work(encoder, loop);
   struct block_state *head = predictor_state(&encoder->predictor, (uint32_t)loop->head_words[0]);
   pass_over(head, loop->rounds);
-  const struct shape *newest = &loop->known.shape[loop->run[loop->runs - 1].shape];
+  const struct run *longest = &loop->run[0];
+  for (uint32_t i = 1; i < loop->runs; i++)
+    longest = loop->run[i].times > longest->times ? &loop->run[i] : longest;
+  const struct shape *shape = &loop->known.shape[longest->shape];
   bool polls = !loop->slice.has_failed && reads_the_same_again(loop) &&
                has_foreign_word(&loop->slice, loop->slice.branches);
-  head->round_instructions = polls ? newest->instructions : 0;
-  head->round_words = newest->count;
+  head->round_instructions = polls ? shape->instructions : 0;
+  head->round_words = shape->count;
   encoder->polling_instructions += polls ? loop->instructions : 0;
   close_loop(encoder, loop, at);
   return at;
@@ -291,8 +310,8 @@ static const uint64_t *is_waiting(struct encoder *encoder, struct wait_loop *loo
   return at;
 }
 
-/* No store ends the wait: the thread blocks at the word, and what wakes it is said by that, or the
- * words end. */
+/* No store ends the wait so far: the thread blocks at the word, and what wakes it is said by that,
+ * or it polls to the end of the words, or goes on to. */
 static const uint64_t *is_unended(struct encoder *encoder, struct wait_loop *loop,
                                   const uint64_t *at) {
   predictor_state(&encoder->predictor, (uint32_t)loop->head_words[0])->pass_over = 0;
@@ -318,9 +337,11 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
   }
   if (!updates_what_it_polls(loop, origins))
     return is_work(encoder, loop, at);
-  /* The thread polls to the end of the record, or what it did next is in another one. */
-  if (exit->how == EXIT_UNKNOWN && exit->is_at_end && is_last && polled_word(loop, origins) != NULL)
+  bool is_at_end = exit->how == EXIT_UNKNOWN && exit->is_at_end && is_last;
+  if ((is_at_end || exit->how == EXIT_NOT_TAKEN) && polls_steadily(loop)) {
+    learn(loop, origins);
     return is_unended(encoder, loop, at);
+  }
   const struct shared_word *word = awaited_word(encoder, loop, origins);
   /* Nothing says how a loop would have gone on that was interrupted: it waits if nothing but the
    * words that it polls could end it. */
@@ -344,7 +365,8 @@ static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, co
     learn(loop, loop->slice.branches);
     return is_unended(encoder, loop, at);
   }
-  if (word == NULL || loop->slice.has_failed || exit->how == EXIT_UNKNOWN)
+  if (word == NULL || loop->slice.has_failed || exit->how == EXIT_UNKNOWN ||
+      exit->how == EXIT_NOT_TAKEN)
     return is_work(encoder, loop, at);
   return is_waiting(encoder, loop, word->address, at, to);
 }
@@ -406,6 +428,14 @@ static bool ends_the_wait(struct encoder *encoder, struct wait_loop *loop, const
   return loop->slice.has_failed || (!origins_vary(origins) && polled_word(loop, origins) != NULL);
 }
 
+static bool has_interruption(const uint64_t *from, const uint64_t *to) {
+  for (; from < to; from += raw_words_of(from)) {
+    if (was_interrupted(from, to))
+      return true;
+  }
+  return false;
+}
+
 static const uint64_t *go_round(struct encoder *encoder, struct wait_loop *loop, const uint64_t *at,
                                 const uint64_t *to, bool is_last) {
   for (;;) {
@@ -417,6 +447,10 @@ static const uint64_t *go_round(struct encoder *encoder, struct wait_loop *loop,
     if (round == ROUND_ENDS && add_round(encoder, loop, at, end)) {
       at = end;
       continue;
+    }
+    if (round == ROUND_ENDS && has_interruption(at, end)) {
+      exit.how = EXIT_NOT_TAKEN;
+      return leave(encoder, loop, at, to, is_last, &exit);
     }
     if (round == ROUND_GOES_ON && !is_last) {
       learn_early(encoder, loop);
@@ -443,6 +477,7 @@ static struct wait_loop *open_loop(struct encoder *encoder, const struct path_he
   loop->known.shapes = loop->runs = loop->known.stored_words = loop->known.edges =
       loop->known.loads = loop->looks = 0;
   loop->known.updates = loop->known.widening = 0;
+  loop->has_first = false;
   loop->rounds = loop->instructions = 0;
   loop->has_learned = false;
   memset(loop->known.edge, 0, sizeof(loop->known.edge));
@@ -481,7 +516,8 @@ const uint64_t *wait_loop_encode(struct encoder *encoder, const uint64_t *last,
       path_behind_notes(end, words) != words)
     return words;
   if (!round_reads_what_it_does_not_store(last, end)) {
-    pass_over(state, 32);
+    if (!was_interrupted(last + state->raw_words, end)) /* before it has read anything, perhaps */
+      pass_over(state, 32);
     return words;
   }
   struct wait_loop *loop = open_loop(encoder, &head);
@@ -490,6 +526,7 @@ const uint64_t *wait_loop_encode(struct encoder *encoder, const uint64_t *last,
     close_loop(encoder, loop, NULL);
     return words;
   }
+  loop->has_first = true;
   note_first_looks(loop, last, words);
   if (loop->looks == 0)
     loop->entry = last_update(encoder, loop, last);

@@ -33,6 +33,7 @@ enum path_exit_how {
   EXIT_BY_BRANCH,       /* from block `from` to block `to`, behind `end` */
   EXIT_INTO_WAIT,       /* the thread blocks at `object` */
   EXIT_BY_INTERRUPTION, /* a signal */
+  EXIT_NOT_TAKEN,       /* the loop goes on, with more interruptions than can be kept */
   EXIT_UNKNOWN,
 };
 

@@ -119,6 +119,25 @@ static bool add_accesses(struct wait_rounds *rounds, const struct own_range *own
   return true;
 }
 
+/* What differs in how long a round delays is left out: it reads nothing, or the thread's stack. */
+static uint64_t digest_of_reads(const struct own_range *own, const uint64_t *from,
+                                const uint64_t *to) {
+  uint64_t digest = 0;
+  for (; from < to; from += path_step(from, to)) {
+    if (word_is_marker(*from))
+      continue;
+    const struct block *block = code_table_get((uint32_t)*from);
+    uint32_t executed = raw_words_executed(from, to);
+    for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < executed; i++) {
+      uint64_t address = path_slot_value(&block->slot[i], from);
+      bool reads = block->slot[i].kind == SLOT_LOAD || block->slot[i].kind == SLOT_UPDATE;
+      if (reads && !is_own_address(own, address))
+        digest = (digest ^ address) * 0x9e3779b97f4a7c15ull;
+    }
+  }
+  return digest;
+}
+
 static bool add_edges(struct wait_rounds *rounds, const uint64_t *from, const uint64_t *to) {
   uint32_t before = 0, first = 0;
   for (; from < to; from += path_step(from, to)) {
@@ -170,7 +189,7 @@ uint32_t wait_rounds_shape(struct wait_rounds *rounds, uint32_t newest, const st
   if (rounds->shapes == 0)
     rounds->first_loads = rounds->loads;
   struct shape *shape = &rounds->shape[rounds->shapes];
-  *shape = (struct shape){.first = rounds->stored_words};
+  *shape = (struct shape){.first = rounds->stored_words, .reads = digest_of_reads(own, from, to)};
   for (; from < to; from += raw_words_of(from)) {
     if (path_is_note(from))
       continue;

@@ -19,6 +19,7 @@
 struct shape {
   uint32_t first, count; /* in `stored` */
   uint32_t instructions;
+  uint64_t reads; /* a digest of the shared words that it reads, in their order */
 };
 
 struct wait_rounds {

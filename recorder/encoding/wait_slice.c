@@ -24,6 +24,7 @@ struct value {
 struct state {
   struct value place[PLACES];
   origin_set last_branch, branches;
+  origin_set steady; /* of those branches that nothing which varies decides */
   bool is_written[PLACES];
 };
 
@@ -189,6 +190,8 @@ static void step(struct wait_slice *slice, struct state *state, const struct blo
   if (flow->is_branch) {
     state->last_branch = value.origins;
     state->branches |= value.origins;
+    if (!origins_vary(value.origins))
+      state->steady |= value.origins;
   }
   struct value result = value;
   if (flow->kind == FLOW_GETS_OLD)
@@ -275,11 +278,23 @@ void wait_slice_close(struct wait_slice *slice) {
   slice->branches = expand(slice, slice->branches);
 }
 
+/* Walks a path that begins as any round but the first. */
+static void walk_later(struct wait_slice *slice, struct state *state, const uint64_t *from,
+                       const uint64_t *to) {
+  memset(state, 0, sizeof(*state));
+  for (uint32_t place = 0; place < PLACES; place++)
+    state->place[place] = (struct value){slice->start[place], NO_PLACE};
+  walk(slice, state, from, to);
+}
+
 origin_set wait_slice_exit(struct wait_slice *slice, const uint64_t *from, const uint64_t *to) {
   struct state state;
-  memset(&state, 0, sizeof(state));
-  for (uint32_t place = 0; place < PLACES; place++)
-    state.place[place] = (struct value){slice->start[place], NO_PLACE};
-  walk(slice, &state, from, to);
+  walk_later(slice, &state, from, to);
   return state.last_branch;
+}
+
+origin_set wait_slice_steady(struct wait_slice *slice, const uint64_t *from, const uint64_t *to) {
+  struct state state;
+  walk_later(slice, &state, from, to);
+  return state.steady;
 }

@@ -61,6 +61,10 @@ void wait_slice_close(struct wait_slice *slice);
 /* What the last branch of the path [from, to) depends on, which begins as a round does. */
 origin_set wait_slice_exit(struct wait_slice *slice, const uint64_t *from, const uint64_t *to);
 
+/* What those branches of a whole round [from, to) depend on, together, which no count and no clock
+ * decides. */
+origin_set wait_slice_steady(struct wait_slice *slice, const uint64_t *from, const uint64_t *to);
+
 /* Whether word `index` is in the set. */
 bool origins_have_word(origin_set origins, uint32_t index);
 /* Whether it holds what counts rounds or tells the time. */

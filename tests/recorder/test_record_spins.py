@@ -82,3 +82,14 @@ def test_a_wait_goes_on_where_the_thread_was_stopped(
     assert not list(record.events(1, "polling"))
     executions = [item for item in record.items(1) if isinstance(item, rf.Execution)]
     assert len(executions) < STOPS * 2 * 1.1 * PAUSES_OF_A_ROUND
+
+
+@pytest.mark.parametrize("arguments", [(), ("delay",)])
+def test_a_thread_that_computes_to_the_end_has_worked(
+    recorder: Recorder, arguments: tuple[str, ...]
+) -> None:
+    run = recorder.record(recorder.compile("unended", "-O0"), *arguments)
+    assert run.returncode == 0, run.stderr
+    executions = [item for item in run.load().items(1) if isinstance(item, rf.Execution)]
+    # In 20 ms it makes many more rounds, even recorded.
+    assert len(executions) > 20_000
