@@ -7,9 +7,11 @@ use super::store_queue::Forwarding;
 use super::thread::{Extra, Thread};
 use super::translation::Translation;
 use crate::address_space::page_table::{PAGE_SHIFT, lines_of_access};
+use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::{Served, Side, Want};
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
+use crate::cache::prefetcher::Prefetcher;
 use crate::isa::micro_op::{DecodedBlock, MicroOp, Operation, Register};
 use crate::line::{LINE_BYTES, LineAddress};
 use crate::message::Cause;
@@ -23,6 +25,21 @@ pub enum Waiter {
     Stores,
     /// Nothing: it is prefetched.
     Nobody,
+}
+
+/// The prefetcher of the first-level data cache.
+#[derive(Clone, Debug)]
+pub struct DataPrefetcher {
+    pub(super) kind: Prefetcher,
+    /// Whether it goes on in the next page.
+    crosses_pages: bool,
+}
+
+impl DataPrefetcher {
+    /// The one that the cache's configuration asks for, if any.
+    pub fn of(l1d: &CacheConfig) -> Option<DataPrefetcher> {
+        Some(DataPrefetcher { kind: Prefetcher::of(l1d)?, crosses_pages: l1d.prefetch_next_page })
+    }
 }
 
 /// The load queue: a load holds its entry from dispatch to commit.
@@ -302,11 +319,12 @@ impl Core {
     #[inline]
     pub(super) fn train_prefetcher(&mut self, instruction: u32, address: u64, cycle: u64, env: &mut Environment<'_>) {
         let Some(prefetcher) = &mut self.prefetcher else { return };
-        for ahead in prefetcher.observe(instruction, address) {
+        let crosses_pages = prefetcher.crosses_pages;
+        for ahead in prefetcher.kind.observe(instruction, address) {
             if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
                 self.stats.prefetches += 1;
                 self.prefetch(ahead, cycle, env);
-            } else if self.prefetches_next_page && ahead >> PAGE_SHIFT == (address >> PAGE_SHIFT) + 1 {
+            } else if crosses_pages && ahead >> PAGE_SHIFT == (address >> PAGE_SHIFT) + 1 {
                 self.stats.prefetches += 1;
                 self.prefetch_next_page(ahead, cycle, env);
             }

@@ -6,7 +6,7 @@ use super::environment::Environment;
 use super::execution::{Timing, Wakeup};
 use super::front_end::FrontEnd;
 use super::issue::IssueCalendar;
-use super::memory::{LoadQueue, Waiter};
+use super::memory::{DataPrefetcher, LoadQueue, Waiter};
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
@@ -17,7 +17,6 @@ use super::warm::Warming;
 use super::watched::Watched;
 use crate::cache::config::CacheConfig;
 use crate::cache::mshr::MshrFile;
-use crate::cache::prefetcher::Prefetcher;
 use crate::isa::micro_op::Operation;
 use crate::record::RecordError;
 use crate::stats::StatsNode;
@@ -58,8 +57,7 @@ pub struct Core {
     pub(super) combining: WriteCombining,
     pub(super) effects: Effects,
     pub(super) mshrs: MshrFile<Waiter>,
-    pub(super) prefetcher: Option<Prefetcher>,
-    pub(super) prefetches_next_page: bool,
+    pub(super) prefetcher: Option<DataPrefetcher>,
     pub(super) tlb: Tlb,
     /// The next dispatch.
     pub(super) next_dispatch: Slot,
@@ -113,8 +111,7 @@ impl Core {
             combining: WriteCombining::new(config),
             effects: Effects::default(),
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
-            prefetcher: Prefetcher::of(l1d),
-            prefetches_next_page: l1d.prefetch_next_page,
+            prefetcher: DataPrefetcher::of(l1d),
             tlb: Tlb::new(tlb),
             next_dispatch: Slot::default(),
             last_commit: Slot::default(),

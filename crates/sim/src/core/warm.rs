@@ -423,7 +423,7 @@ impl Core {
     #[inline]
     fn warm_prefetcher(&mut self, address: u64, micro_op: u32, env: &mut WarmEnvironment<'_>) {
         let Some(prefetcher) = self.prefetcher.as_mut().filter(|_| env.sampled.is_some()) else { return };
-        for ahead in prefetcher.observe((env.thread.block << 6) ^ micro_op, address) {
+        for ahead in prefetcher.kind.observe((env.thread.block << 6) ^ micro_op, address) {
             if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
                 self.warm_prefetch(ahead, env);
             }
