@@ -55,7 +55,7 @@ pub struct World {
 impl World {
     pub fn new(law: Law, capacity: f64) -> World {
         let interval = Duration::from_micros(500);
-        let timing = Timing { interval, grant_lifetime: 3 * interval, silence_max: 3 * interval, ..Timing::default() };
+        let timing = Timing { interval, grant_lifetime: 3 * interval, silence_max: interval, ..Timing::default() };
         let owner = Some(Owner::new(law, Probing::new(bandwidth(capacity)), None));
         let members = Members::new(1);
         World { timing, capacity, law, owner, grant: None, members, threads: Vec::new(), ids: 0, windows: 0 }
@@ -85,12 +85,18 @@ impl World {
                 thread.windows.push(0.0);
                 continue;
             }
+            let slept = self.timing.window * (self.windows - 1 - thread.ended) as u32;
+            if !slept.is_zero() {
+                // The window that it slept through ends when it wakes.
+                let used = Used { bytes: 0, ran: Duration::ZERO, elapsed: slept };
+                thread.slice = thread.channel.end_window(used, self.grant);
+            }
             let wanted = thread.demand * thread.slice.time.as_secs_f64();
             let bytes = wanted.min(thread.slice.bytes / thread.reported).floor();
             let ran = if wanted > 0.0 { thread.slice.time.mul_f64(bytes / wanted) } else { thread.slice.time };
             thread.windows.push(bytes);
             thread.heartbeat += 1;
-            let elapsed = self.timing.window * (self.windows - thread.ended) as u32;
+            let elapsed = self.timing.window;
             thread.ended = self.windows;
             let used = Used { bytes: (bytes * thread.reported) as u64, ran, elapsed };
             thread.slice = thread.channel.end_window(used, self.grant);
