@@ -6,9 +6,9 @@ use fencepost_pacing::Law;
 use crate::world::{World, ideal};
 
 const CAPACITY: f64 = 16e9;
-/// Of the capacity, what all get together at most: one that comes back is allowed `w / (W + w)` of it until the owner
-/// counts it (here 2 / 3), while the others still have all.
-const EXCESS_MAX: f64 = 1.0 + 2.0 / 3.0 + 0.01;
+/// Of the capacity, what all get together at most: each that comes back is allowed `w / (W + w)` of it until the owner
+/// counts it, where `W` is the weight of those that are counted; two that come back to nobody take it twice.
+const EXCESS_MAX: f64 = 2.01;
 const THREADS: [(f64, f64); 2] = [(1.0, 30e9), (2.0, 30e9)];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
