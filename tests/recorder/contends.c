@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads store to one line of the heap as fast as they can, so that with --values one is nearly
  * always at its store and the others wait for their turn. Meanwhile the engine stops all of them,
- * again and again, to make code anew (relocations.c). */
+ * again and again, to make code anew (new_places.h). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,27 +9,10 @@
 
 #define STORERS 3
 #define PLACES 40
+#include "new_places.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_over;
 static volatile uint64_t *line;
-
-#define STRING_OF(text) #text
-#define STRING(macro) STRING_OF(macro)
-
-#define PLACE_BYTES 32
-void places(void *object, void *function);
-__asm__(".text\n.balign 32\nplaces:\n"
-        ".rept " STRING(PLACES) "\n.balign 32\n\t"
-                                "sub $8, %rsp\n\ttest %rsi, %rsi\n\tje 1f\n\tcall *%rsi\n1:\tadd "
-                                "$8, %rsp\n\tret\n.endr\n");
-
-static void at_place(int place, void *function) {
-  void (*call)(void *, void *) =
-      (void (*)(void *, void *))((uintptr_t)places + (uintptr_t)place * PLACE_BYTES);
-  call(&mutex, NULL);
-  call(&mutex, function);
-}
 
 static void *store(void *argument) {
   uintptr_t thread = (uintptr_t)argument;
@@ -49,8 +32,8 @@ int main(void) {
     while (line[i] == 0)
       usleep(1000);
   for (int place = 0; place < PLACES; place += 2) {
-    at_place(place, (void *)pthread_mutex_lock);
-    at_place(place + 1, (void *)pthread_mutex_unlock);
+    at_place(place);
+    at_place(place + 1);
   }
   is_over = 1;
   for (int i = 0; i < STORERS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads linger in loops in which the recorder has code behind each slow instruction, in front of
  * the next one: interrupts arrive when the slow one ends, right in that code. Meanwhile the engine
- * makes code anew and takes them out of theirs, again and again (relocations.c). With the name of a
+ * makes code anew and takes them out of theirs, again and again (new_places.h). With the name of a
  * file that cannot be executed it tries to, which stops the others where they are. Prints where
  * each thread counts its rounds, and how many there were. */
 #include <pthread.h>
