@@ -1,7 +1,8 @@
 //! What the private levels behind the first fetch ahead for themselves.
 //!
 //! A line that a level fetches ahead takes one of its MSHRs, and is dropped if there is none. It comes into that level
-//! and those below, but no higher.
+//! and those below, but no higher. It is dropped as well where it would take a core a line that this core has been
+//! granted and has not got yet: the core would ask again, its prefetcher learn from that, and so for ever.
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::mshr::Room;
@@ -50,15 +51,15 @@ impl Hierarchy {
         let mut worthwhile = std::mem::take(&mut self.worthwhile);
         for ahead in worthwhile.drain(..) {
             let Worthwhile { core, level, line, cycle } = ahead;
-            let private = &mut self.private[level];
-            if private.arrays[core].find(line).is_some() || self.between.is_missing(level, core, line) {
+            if self.private[level].arrays[core].find(line).is_some() || self.between.is_missing(level, core, line) {
                 continue;
             }
-            if self.between.room(level, core, cycle) != Room::Now {
+            if self.between.room(level, core, cycle) != Room::Now || self.displaces_awaited(line, cycle) {
+                let private = &mut self.private[level];
                 private.stats.dropped_prefetches += 1;
                 continue;
             }
-            private.stats.prefetches += 1;
+            self.private[level].stats.prefetches += 1;
             let request = ahead.request();
             self.between.claim(level, &request, cycle);
             // Nobody waits for the outcome: the line is entered here, or when memory has answered.
@@ -67,7 +68,20 @@ impl Hierarchy {
         self.worthwhile = worthwhile;
     }
 
-    /// The same at once and without time. Where there are several sockets nothing is: it would take asking their home
+    /// Whether `line` would take the place of one that is still on its way to a core at `cycle`.
+    fn displaces_awaited(&self, line: LineAddress, cycle: u64) -> bool {
+        let directory = &self.shared[self.shared.len() - 1].array;
+        if directory.find(line).is_some() {
+            return false;
+        }
+        let place = directory.place_for(line);
+        let Some(victim) = place.victim else { return false };
+        let sharers = directory.line(place.index).sharers;
+        let mut copies = (0..self.l1d.len()).filter(|core| sharers & (1 << core) != 0);
+        copies.any(|core| self.l1d[core].get(victim).is_some_and(|copy| copy.ready > cycle))
+    }
+
+    /// Fetches at once and without time. Where there are several sockets nothing is: it would take asking their home
     /// agents, and what is warmed there is no sample, whose intervals begin with what was prefetched.
     pub(super) fn prefetch_functionally(&mut self) {
         let mut worthwhile = std::mem::take(&mut self.worthwhile);

@@ -160,3 +160,21 @@ fn c709_without_time_the_same_is_fetched() {
         assert!(lines_of(&timed).len() > 3 * lines.len(), "{kind:?} has fetched something");
     }
 }
+
+#[test]
+fn c710_what_a_core_is_about_to_get_is_not_taken_for_what_its_prefetcher_wants() {
+    let second = CacheConfig {
+        prefetcher: PrefetcherKind::NextLine,
+        prefetch_entries: 4,
+        prefetch_degree: 1,
+        prefetch_distance: 16,
+        ..cache(4, 4, MIDDLE as u16, false, true)
+    };
+    // Lines 0, 16, 32 and 48 share the one entry of a set of the filter; what leaves that stays in the last level.
+    let snoop_filter = Some(SnoopFilterConfig { entries: 16, ways: 1 });
+    let last = CacheConfig { snoop_filter, ..cache(4, 4, L2 as u16, true, false) };
+    let mut bench = Bench::new(&hierarchy(1, &[second, last]));
+    read_all(&mut bench, &[0, 16, 32]);
+    let Outcome::Ready(..) = bench.request(0, pm(0), Want::Own, Side::Data, 10_000) else { panic!("it is here") };
+    assert_eq!(bench.state(0, pm(0)), Some(State::Exclusive), "16 would have taken its entry before it came");
+}
