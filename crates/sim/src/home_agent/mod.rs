@@ -181,6 +181,11 @@ impl HomeAgent {
         }
     }
 
+    /// The agent whose request for `line` is being served.
+    pub fn served(&self, line: LineAddress) -> Option<AgentId> {
+        self.blocked.get(&line).map(|blocked| blocked.agent)
+    }
+
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.blocked.is_empty() && self.writes.is_empty()

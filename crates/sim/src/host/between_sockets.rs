@@ -13,7 +13,7 @@ use crate::kernel::{Context, PortId};
 use crate::line::LineAddress;
 use crate::message::{Message, MessageClass, Opcode, Stage};
 use crate::stats::StatsNode;
-use crate::time::Time;
+use crate::time::{Duration, Time};
 
 /// The sockets of a host that has several.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct SeveralSockets {
     pub memory_ends: Vec<LineAddress>,
     /// Whether memory keeps beside its lines that another socket may have them.
     pub memory_directory: bool,
+    /// How much later than that of its own socket another socket's read leaves for what lies behind the memory of all.
+    pub remote_port: Duration,
     /// The link between any two of them.
     pub link: LinkConfig,
 }
@@ -32,6 +34,8 @@ pub(super) struct BetweenSockets {
     /// What each socket holds back behind its writes.
     order: Vec<WriteOrder>,
     ends: Vec<LinkEnd>,
+    /// Where what lies behind the memory of all sockets begins, and how much later another socket's reads leave for it.
+    ports: (LineAddress, Duration),
     /// Empty between events; kept to reuse its memory.
     actions: Vec<Action>,
 }
@@ -66,6 +70,7 @@ impl BetweenSockets {
         BetweenSockets {
             order: vec![WriteOrder::default(); sockets],
             ends: (1 + 2 * sockets as u16..).zip(both_ways).map(end).collect(),
+            ports: (*config.memory_ends.last().expect("there are sockets"), config.remote_port),
             actions: Vec::new(),
         }
     }
@@ -211,8 +216,9 @@ impl Host {
         for action in actions.drain(..) {
             match action {
                 Action::AskMemory(mut message) => {
-                    message.stack.charge(Stage::HostBridge, now);
-                    context.send(BRIDGE, message, now);
+                    let departs = now + self.way_to_memory(socket, &message);
+                    message.stack.charge(Stage::HostBridge, departs);
+                    context.send(BRIDGE, message, departs);
                 }
                 Action::Send(agent, mut message) => {
                     message.stack.charge(Stage::HostBridge, now);
@@ -226,6 +232,17 @@ impl Host {
             }
         }
         self.between().actions = actions;
+    }
+
+    /// How long a home agent's message takes before it leaves for memory. Writes of a line go on while another request
+    /// for it is served, so only reads, behind which the line is blocked, may take longer than others.
+    fn way_to_memory(&mut self, socket: usize, message: &Message) -> Duration {
+        let (begin, remote) = self.between().ports;
+        if message.is_write() || message.line < begin || remote == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        let served = self.socket.caches.home(socket).served(message.line);
+        if served == Some(AgentId(socket as u8)) { Duration::ZERO } else { remote }
     }
 
     /// A home agent's message arrives at the caches of a socket.

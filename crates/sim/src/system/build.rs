@@ -136,8 +136,9 @@ fn host_config(machine: &Machine, host: &HostNode) -> HostConfig {
 fn several_sockets(machine: &Machine, host: &HostNode) -> Option<SeveralSockets> {
     let link = machine.socket_link.filter(|_| machine.sockets() > 1)?.link();
     let memory_ends = host.drams.iter().map(|dram| LineAddress::containing(dram.addresses.end)).collect();
-    let memory_directory = machine.sockets.is_some_and(|sockets| sockets.memory_directory);
-    Some(SeveralSockets { memory_ends, memory_directory, link })
+    let sockets = machine.sockets?;
+    let (memory_directory, remote_port) = (sockets.memory_directory, Duration::from_ns(sockets.remote_port_ns));
+    Some(SeveralSockets { memory_ends, memory_directory, remote_port, link })
 }
 
 /// A system in the making.

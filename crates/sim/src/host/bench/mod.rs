@@ -29,7 +29,7 @@ use crate::message::{Cause, Opcode};
 use crate::record::Program;
 use crate::stats::StatsNode;
 use crate::system::persist_policy;
-use crate::time::Time;
+use crate::time::{Duration, Time};
 
 /// Cycles from a miss's lookup in L1 to its departure from the last level: L1 1, L2 10.
 pub const WAY_OUT: u64 = 11;
@@ -163,9 +163,10 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         l1d: levels.l1d.clone(),
         levels: levels.lower.iter().map(|(name, level)| ((*name).to_owned(), (*level).clone())).collect(),
         simulation: machine.simulation.clone(),
-        bus_round_trip: crate::time::Duration::from_ns(machine.host_bridge.latency_ns) * 2,
+        bus_round_trip: Duration::from_ns(machine.host_bridge.latency_ns) * 2,
         sockets: machine.socket_link.map(|link| SeveralSockets {
             memory_directory: machine.sockets.is_some_and(|sockets| sockets.memory_directory),
+            remote_port: Duration::from_ns(machine.sockets.map_or(0.0, |sockets| sockets.remote_port_ns)),
             memory_ends: (0..machine.sockets()).map(|socket| memory_end(u64::from(socket))).collect(),
             link: link.link(),
         }),

@@ -63,6 +63,25 @@ fn h1202_a_read_of_another_socket_s_memory_crosses_the_link_twice() {
 }
 
 #[test]
+fn h1209_what_lies_behind_the_ports_is_farther_from_another_socket_by_what_the_machine_says() {
+    // The pages that are touched first are the second socket's.
+    const PAGES: u64 = 4;
+    let latency = |socket: u32, remote_port: &str| {
+        let sets = SOCKETS.into_iter().chain([remote_port]).collect::<Vec<_>>();
+        let mut script = threads(1);
+        (0..PAGES).for_each(|page| script.run(1 - socket, &[load(RAX, RBX, of_second(64 * page))]));
+        is_busy(&mut script, socket, 10_000);
+        script.run(socket, &[load(RAX, RBX, of_second(64 * PAGES))]);
+        let mut bench = Setup::machine(&sets).pins(&[0, 1]).run(script);
+        bench.end();
+        read_of_pm(&bench, socket as usize)
+    };
+    let [near, far] = [0, 1].map(|socket| latency(socket, "sockets.remote_port_ns=0"));
+    assert_eq!((near, far), (READ, REQUEST + READ + LINE));
+    assert_eq!([0, 1].map(|socket| latency(socket, "sockets.remote_port_ns=25")), [near, far + 100]);
+}
+
+#[test]
 fn h1203_a_line_that_is_dirty_at_its_home_comes_from_there_without_memory() {
     let mut script = threads(1);
     script.run(1, &[store(RBX, RAX, of_second(0))]);
