@@ -9,7 +9,7 @@ use crate::message::{Credits, coherence};
 
 /// The sockets of each host. They divide its cores; each has caches like those of `[cache]` and DRAM like that of
 /// `[dram]`. Links and local connections of the fabric start at the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct SocketsConfig {
     /// How many each host has.
@@ -22,12 +22,6 @@ pub struct SocketsConfig {
     #[garde(skip)]
     #[serde(default)]
     pub memory_directory: bool,
-    /// What a home agent takes longer, in ns, to begin a read of another socket whose line lies behind a link or local
-    /// connection of the fabric: the way from the socket link to the ports is longer than that to DRAM. 0 if not given.
-    #[garde(range(min = 0.0, max = 100_000.0))]
-    #[schemars(range(min = 0.0, max = 100_000.0))]
-    #[serde(default)]
-    pub remote_port_ns: f64,
 }
 
 /// The link between any two sockets of a host, both directions alike. Its messages are packed as those of CXL are into
@@ -48,6 +42,12 @@ pub struct SocketLinkConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub credits: u16,
+    /// What a home agent takes longer, in ns, to begin a read of another socket whose line lies behind a link or local
+    /// connection of the fabric: the way from the socket link to the ports is longer than that to DRAM. 0 if not given.
+    #[garde(range(min = 0.0, max = 100_000.0))]
+    #[schemars(range(min = 0.0, max = 100_000.0))]
+    #[serde(default)]
+    pub to_ports_ns: f64,
 }
 
 impl SocketLinkConfig {

@@ -23,7 +23,7 @@ pub struct SeveralSockets {
     /// Whether memory keeps beside its lines that another socket may have them.
     pub memory_directory: bool,
     /// How much later than that of its own socket another socket's read leaves for what lies behind the memory of all.
-    pub remote_port: Duration,
+    pub to_ports: Duration,
     /// The link between any two of them.
     pub link: LinkConfig,
 }
@@ -70,7 +70,7 @@ impl BetweenSockets {
         BetweenSockets {
             order: vec![WriteOrder::default(); sockets],
             ends: (1 + 2 * sockets as u16..).zip(both_ways).map(end).collect(),
-            ports: (*config.memory_ends.last().expect("there are sockets"), config.remote_port),
+            ports: (*config.memory_ends.last().expect("there are sockets"), config.to_ports),
             actions: Vec::new(),
         }
     }
@@ -237,12 +237,12 @@ impl Host {
     /// How long a home agent's message takes before it leaves for memory. Writes of a line go on while another request
     /// for it is served, so only reads, behind which the line is blocked, may take longer than others.
     fn way_to_memory(&mut self, socket: usize, message: &Message) -> Duration {
-        let (begin, remote) = self.between().ports;
-        if message.is_write() || message.line < begin || remote == Duration::ZERO {
+        let (begin, later) = self.between().ports;
+        if message.is_write() || message.line < begin || later == Duration::ZERO {
             return Duration::ZERO;
         }
         let served = self.socket.caches.home(socket).served(message.line);
-        if served == Some(AgentId(socket as u8)) { Duration::ZERO } else { remote }
+        if served == Some(AgentId(socket as u8)) { Duration::ZERO } else { later }
     }
 
     /// A home agent's message arrives at the caches of a socket.

@@ -134,11 +134,15 @@ fn host_config(machine: &Machine, host: &HostNode) -> HostConfig {
 
 /// The sockets of a host, if it has several.
 fn several_sockets(machine: &Machine, host: &HostNode) -> Option<SeveralSockets> {
-    let link = machine.socket_link.filter(|_| machine.sockets() > 1)?.link();
+    let link = machine.socket_link.filter(|_| machine.sockets() > 1)?;
     let memory_ends = host.drams.iter().map(|dram| LineAddress::containing(dram.addresses.end)).collect();
-    let sockets = machine.sockets?;
-    let (memory_directory, remote_port) = (sockets.memory_directory, Duration::from_ns(sockets.remote_port_ns));
-    Some(SeveralSockets { memory_ends, memory_directory, remote_port, link })
+    let memory_directory = machine.sockets.is_some_and(|sockets| sockets.memory_directory);
+    Some(SeveralSockets {
+        memory_ends,
+        memory_directory,
+        to_ports: Duration::from_ns(link.to_ports_ns),
+        link: link.link(),
+    })
 }
 
 /// A system in the making.

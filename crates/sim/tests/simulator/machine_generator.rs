@@ -179,15 +179,12 @@ fn vary_caches(caches: &mut Json, cores: u64, turns: u64, random: &mut Random) {
 fn add_sockets(machine: &mut Json, random: &mut Random) {
     let sockets = random.pick(&[2, 2, 3]);
     machine["core"]["count"] = json!(sockets * random.between(1, 2));
-    machine["sockets"] = json!({
-        "count": sockets,
-        "memory_directory": random.pick(&[false, true]),
-        "remote_port_ns": random.pick(&[0.0, 0.0, 7.0, 300.0]),
-    });
+    machine["sockets"] = json!({"count": sockets, "memory_directory": random.pick(&[false, true])});
     machine["socket_link"] = json!({
         "bandwidth_gb_per_s": random.pick(&[1.0, 20.0, 200.0]),
         "latency_ns": random.pick(&[0.0, 3.3, 40.0, 500.0]),
         "credits": random.pick(&[1, 2, 16]),
+        "to_ports_ns": random.pick(&[0.0, 0.0, 7.0, 300.0]),
     });
 }
 

@@ -166,7 +166,7 @@ pub fn host_config(machine: &Machine) -> HostConfig {
         bus_round_trip: Duration::from_ns(machine.host_bridge.latency_ns) * 2,
         sockets: machine.socket_link.map(|link| SeveralSockets {
             memory_directory: machine.sockets.is_some_and(|sockets| sockets.memory_directory),
-            remote_port: Duration::from_ns(machine.sockets.map_or(0.0, |sockets| sockets.remote_port_ns)),
+            to_ports: Duration::from_ns(link.to_ports_ns),
             memory_ends: (0..machine.sockets()).map(|socket| memory_end(u64::from(socket))).collect(),
             link: link.link(),
         }),

@@ -66,8 +66,8 @@ fn h1202_a_read_of_another_socket_s_memory_crosses_the_link_twice() {
 fn h1209_what_lies_behind_the_ports_is_farther_from_another_socket_by_what_the_machine_says() {
     // The pages that are touched first are the second socket's.
     const PAGES: u64 = 4;
-    let latency = |socket: u32, remote_port: &str| {
-        let sets = SOCKETS.into_iter().chain([remote_port]).collect::<Vec<_>>();
+    let latency = |socket: u32, to_ports: &str| {
+        let sets = SOCKETS.into_iter().chain([to_ports]).collect::<Vec<_>>();
         let mut script = threads(1);
         (0..PAGES).for_each(|page| script.run(1 - socket, &[load(RAX, RBX, of_second(64 * page))]));
         is_busy(&mut script, socket, 10_000);
@@ -76,9 +76,9 @@ fn h1209_what_lies_behind_the_ports_is_farther_from_another_socket_by_what_the_m
         bench.end();
         read_of_pm(&bench, socket as usize)
     };
-    let [near, far] = [0, 1].map(|socket| latency(socket, "sockets.remote_port_ns=0"));
+    let [near, far] = [0, 1].map(|socket| latency(socket, "socket_link.to_ports_ns=0"));
     assert_eq!((near, far), (READ, REQUEST + READ + LINE));
-    assert_eq!([0, 1].map(|socket| latency(socket, "sockets.remote_port_ns=25")), [near, far + 100]);
+    assert_eq!([0, 1].map(|socket| latency(socket, "socket_link.to_ports_ns=25")), [near, far + 100]);
 }
 
 #[test]
