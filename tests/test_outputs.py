@@ -29,6 +29,11 @@ def test_links_and_other_spellings_are_the_same_file(tmp_path, monkeypatch):
     outputs.check({"-o": tmp_path / "b", "--json": None}, [record])
 
 
+def test_a_dash_is_no_file():
+    with pytest.raises(InputError, match=r"--json -: .*name a file"):
+        outputs.check({"--json": Path("-")})
+
+
 def test_two_outputs_in_one_file_are_refused_before_it_exists(tmp_path):
     with pytest.raises(InputError, match=r"--report .*x: --json .*x is the same file"):
         outputs.check({"--json": tmp_path / "x", "--report": tmp_path / "." / "x"})

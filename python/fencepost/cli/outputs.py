@@ -61,6 +61,11 @@ def executable(program: list[str]) -> list[Path]:
 def _try(option: str, path: Path) -> None:
     """Refuses what `documents.write_whole` could not write, by making such a file as it does in the
     folder that is there already: folders that are missing it makes itself."""
+    if str(path) == "-":
+        raise InputError(
+            f"{option} -: standard output has what you read already, and a file is written whole"
+            " or not at all; name a file"
+        )
     try:
         if path.is_dir():
             raise InputError(f"{option} {path}: cannot be written: it is a folder")
