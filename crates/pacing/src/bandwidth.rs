@@ -15,7 +15,8 @@ impl Bandwidth {
     /// `bytes_per_second`, or the nearest bandwidth that there is: negative values become zero, infinite ones the
     /// largest finite one, and what is no number becomes zero. What another process publishes may be any bit pattern.
     pub fn new(bytes_per_second: f64) -> Bandwidth {
-        Bandwidth(if bytes_per_second.is_nan() { 0.0 } else { bytes_per_second.clamp(0.0, f64::MAX) })
+        // Adding zero makes a negative zero, by which a quotient would be negative, a positive one.
+        Bandwidth(if bytes_per_second.is_nan() { 0.0 } else { bytes_per_second.clamp(0.0, f64::MAX) + 0.0 })
     }
 
     /// So many bytes in so much time; zero if no time has passed.

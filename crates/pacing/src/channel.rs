@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{Average, Bandwidth, Claim, Debt, Grant};
+use crate::received::Received;
+use crate::{Average, Bandwidth, Claim, Debt, Grant, Weight};
 
 /// The time constants of channels.
 #[derive(Clone, Copy, Debug)]
@@ -15,17 +16,24 @@ pub struct Timing {
     pub grant_lifetime: Duration,
     /// After so long without a window a channel counts as dead, and its share has gone to others.
     pub silence_max: Duration,
+    /// A channel that was paused for so long gets a window's share whatever it owes: its thread may hold a lock.
+    pub pause_max: Duration,
+    /// A debt is never more than so much time repays. A runtime that stops threads late by `t` needs the time that
+    /// repays what the link carries in `t`, or the channel gets more than its share.
+    pub debt_max: Duration,
 }
 
 impl Default for Timing {
     /// The published window of 100 µs. The study does not publish `K`: it is 1 ms here. An owner may be silent for 100
-    /// ms, and a channel for 10 ms.
+    /// ms, and a channel for 10 ms; a pause is at most 10 ms, and a debt what `K` repays.
     fn default() -> Timing {
         Timing {
             window: Duration::from_micros(100),
             interval: Duration::from_millis(1),
             grant_lifetime: Duration::from_millis(100),
             silence_max: Duration::from_millis(10),
+            pause_max: Duration::from_millis(10),
+            debt_max: Duration::from_millis(1),
         }
     }
 }
@@ -51,57 +59,71 @@ pub struct Slice {
 }
 
 /// The state of one thread's channel to one device in one direction.
+///
+/// On its path lie one or more devices that divide their capacity: the adapter's port, links of the switch, the memory
+/// device. Each has an owner; the channel keeps to the least of their shares.
 #[derive(Clone, Debug)]
 pub struct Channel {
     timing: Timing,
-    weight: f64,
+    weight: Weight,
     link: Bandwidth,
-    rate: Average,
     demand: Average,
     demand_latest: Option<Bandwidth>,
     debt: Debt,
-    grant: Option<Grant>,
-    grant_age: Duration,
-    /// The first grant that is sure to count this channel.
-    counted_from: u64,
+    paused: Duration,
+    path: Vec<Received>,
 }
 
 impl Channel {
-    /// A channel of `weight` (above zero) over a link that carries `link` at most. `found` is the device's grant at the
-    /// time: the next one may have been computed before the channel's row was there, the one after it was not.
-    pub fn new(timing: Timing, weight: f64, link: Bandwidth, found: Option<Grant>) -> Channel {
+    /// A channel over a link that carries `link` at most. `found` has an entry for each device on the path: its grant
+    /// as it was read after the channel's row was published there.
+    pub fn new(timing: Timing, weight: Weight, link: Bandwidth, found: &[Option<Grant>]) -> Channel {
         Channel {
             timing,
             weight,
             link,
-            rate: Average::new(timing.interval),
             demand: Average::new(timing.interval),
             demand_latest: None,
-            debt: Debt::default(),
-            grant: found,
-            grant_age: Duration::ZERO,
-            counted_from: found.map_or(0, counting_after),
+            debt: Debt::new(timing.debt_max),
+            paused: Duration::ZERO,
+            path: found.iter().map(|&found| Received::new(found, timing.interval)).collect(),
         }
     }
 
-    /// Its claim, for the owners of the devices on its path.
-    pub fn claim(&self) -> Claim {
-        let bandwidth = |average: &Average| Bandwidth::new(average.value().unwrap_or(0.0));
-        Claim { weight: self.weight, rate: bandwidth(&self.rate), demand: bandwidth(&self.demand) }
+    /// Its claim for the owner of a device, by its place on the path.
+    ///
+    /// What another device holds the channel to is all that it demands of this one: the rest is for others.
+    pub fn claim(&self, device: usize) -> Claim {
+        let rate = self.path.get(device).map_or(Bandwidth::ZERO, Received::rate);
+        let demand = Bandwidth::new(self.demand.value().unwrap_or(0.0));
+        Claim { weight: self.weight, rate, demand: self.without(device, demand) }
     }
 
-    /// Ends a window: what the channel did in it, and the least grant on its path. Returns what it may do in the next.
-    pub fn end_window(&mut self, used: Used, grant: Option<Grant>) -> Slice {
-        self.rate.add(Bandwidth::of(used.bytes, used.elapsed).bytes_per_second(), used.elapsed);
+    /// Ends a window: what the channel did in it, and the grants of the devices on its path, in the order of the path.
+    /// Returns what it may do in the next.
+    ///
+    /// A thread that has blocked ends the window that it blocked in, before it uses the device again, where the caller
+    /// can see that it wakes. Where it cannot, what is left of that window's slice is used at the share from before.
+    pub fn end_window(&mut self, used: Used, grants: &[Option<Grant>]) -> Slice {
+        let was_paused = self.slice().time.is_zero();
+        self.paused = if was_paused { self.paused.saturating_add(used.elapsed) } else { Duration::ZERO };
         if !used.ran.is_zero() {
             let demand = Bandwidth::of(used.bytes, used.ran);
             self.demand.add(demand.bytes_per_second(), used.elapsed);
             self.demand_latest = Some(demand);
         }
+        let rate = Bandwidth::of(used.bytes, used.elapsed);
+        for device in 0..self.path.len() {
+            let unpaused = self.without(device, self.demand_latest.unwrap_or_default());
+            self.path[device].measure(rate, unpaused, self.weight, self.timing.grant_lifetime, used.elapsed);
+        }
         if let Some(allowed) = self.allowed() {
             self.debt.pass(allowed, used.elapsed, used.bytes);
         }
-        self.receive(grant, used.elapsed);
+        let has_expired = used.elapsed > self.timing.silence_max;
+        for (at, received) in self.path.iter_mut().enumerate() {
+            received.receive(grants.get(at).copied().flatten(), used.elapsed, has_expired);
+        }
         self.slice()
     }
 
@@ -112,8 +134,10 @@ impl Channel {
     pub fn slice(&self) -> Slice {
         let window = self.timing.window;
         let Some(allowed) = self.allowed() else { return Slice { time: window, bytes: f64::INFINITY } };
-        let bytes = (allowed.bytes_in(window) - self.debt.bytes()).max(0.0);
-        let measured = self.demand_latest.map(|latest| latest.max(self.claim().demand));
+        let owed = if self.paused >= self.timing.pause_max { 0.0 } else { self.debt.bytes() };
+        let bytes = (allowed.bytes_in(window) - owed).max(0.0);
+        let average = self.demand.value().map(Bandwidth::new);
+        let measured = self.demand_latest.map(|latest| latest.max(average.unwrap_or_default()));
         let wanted = measured.unwrap_or(self.link).bytes_in(window);
         let time = if wanted <= bytes { window } else { window.mul_f64(bytes / wanted) };
         Slice { time, bytes }
@@ -121,30 +145,22 @@ impl Channel {
 
     /// The bandwidth that it may use; `None` without a grant.
     pub fn allowed(&self) -> Option<Bandwidth> {
-        let grant = self.grant?;
-        let share = if grant.number < self.counted_from {
-            grant.share.min(grant.share_for_all(self.weight))
-        } else if self.grant_age > self.timing.grant_lifetime {
-            grant.share.min(grant.share_for_all(0.0))
-        } else {
-            grant.share
-        };
-        Some(share.times(self.weight))
+        self.least_share(|_| true).map(|share| share.times(self.weight.get()))
     }
 
-    fn receive(&mut self, grant: Option<Grant>, elapsed: Duration) {
-        self.grant_age += elapsed;
-        if let Some(new) = grant.filter(|new| self.grant.is_none_or(|old| new.is_newer_than(&old))) {
-            self.grant = Some(new);
-            self.grant_age = Duration::ZERO;
-        }
-        if elapsed > self.timing.silence_max {
-            self.counted_from = self.grant.map_or(0, counting_after);
-        }
+    /// What it has used beyond that.
+    pub fn debt(&self) -> &Debt {
+        &self.debt
     }
-}
 
-/// The first grant that is sure to count a channel whose row appears when `found` is the latest.
-fn counting_after(found: Grant) -> u64 {
-    found.number.saturating_add(2)
+    /// Of `demand`, what the other devices on the path let through.
+    fn without(&self, device: usize, demand: Bandwidth) -> Bandwidth {
+        let elsewhere = self.least_share(|other| other != device);
+        elsewhere.map_or(demand, |share| demand.min(share.times(self.weight.get())))
+    }
+
+    fn least_share(&self, counts: impl Fn(usize) -> bool) -> Option<Bandwidth> {
+        let of_those = self.path.iter().enumerate().filter(|(at, _)| counts(*at));
+        of_those.filter_map(|(_, one)| one.share(self.weight, self.timing.grant_lifetime)).reduce(Bandwidth::min)
+    }
 }

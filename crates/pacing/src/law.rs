@@ -1,28 +1,32 @@
 //! Computes the fair share from claims and capacity.
 
-use crate::Bandwidth;
+use crate::{Bandwidth, Weight};
 
 /// What a channel tells the owner of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// Its part relative to others', above zero.
-    pub weight: f64,
-    /// What it got, over all of the time.
+    /// Its part relative to others'.
+    pub weight: Weight,
+    /// What it got, over all of the time; while it kept to less than the published share, what it would have got at that.
     pub rate: Bandwidth,
-    /// What it would take if it were never paused.
+    /// What it would take if this device never paused it.
     pub demand: Bandwidth,
 }
 
 impl Claim {
-    /// The share per unit of weight that satisfies it. A channel that gets more than it says it demands demands what it
-    /// gets.
-    pub fn demand_by_weight(&self) -> Bandwidth {
-        self.demand.max(self.rate).times(1.0 / self.weight)
+    /// What would satisfy it. A channel that gets more than it says it demands demands what it gets.
+    pub fn wanted(&self) -> Bandwidth {
+        self.demand.max(self.rate)
+    }
+
+    /// The share per unit of weight that would satisfy it.
+    pub fn wanted_by_weight(&self) -> Bandwidth {
+        self.wanted().times(1.0 / self.weight.get())
     }
 
     /// What it gets of `share` per unit of weight.
     pub fn granted(&self, share: Bandwidth) -> Bandwidth {
-        share.times(self.weight).min(self.demand.max(self.rate))
+        share.times(self.weight.get()).min(self.wanted())
     }
 }
 
@@ -45,38 +49,45 @@ pub enum Law {
 impl Law {
     /// The share per unit of weight for the next interval, `before` being that of the last one.
     ///
-    /// It is at least the capacity over all weights, which always fits, and otherwise at most what satisfies everybody.
+    /// It is at least the capacity over all weights, which always fits. At most it is what satisfies everybody, and an
+    /// equal part of what is then left: channels that other devices on their paths hold back claim only what those let
+    /// through, so a share that stopped at the greatest claim could not rise at two devices that wait for each other.
     /// Without claims it is the capacity.
     pub fn share(self, before: Option<Bandwidth>, capacity: Bandwidth, claims: &[Claim]) -> Bandwidth {
-        let weight: f64 = claims.iter().map(|claim| claim.weight).sum();
-        let Some(most) = claims.iter().map(Claim::demand_by_weight).reduce(Bandwidth::max) else { return capacity };
+        let weight: f64 = claims.iter().map(|claim| claim.weight.get()).sum();
+        let Some(satisfies_all) = claims.iter().map(Claim::wanted_by_weight).reduce(Bandwidth::max) else {
+            return capacity;
+        };
         let least = capacity.times(1.0 / weight);
+        let left = capacity - claims.iter().map(Claim::wanted).sum();
+        let most = satisfies_all + left.times(1.0 / weight);
         let share = match self {
             Law::Iterative => {
                 let got = claims.iter().map(|claim| claim.rate).sum::<Bandwidth>();
                 // An idle device holds nobody back.
                 capacity.over(got).map_or(most, |factor| before.unwrap_or(least).times(factor))
             }
-            Law::WaterFilling => water_level(capacity, weight, claims),
+            Law::WaterFilling => water_level(capacity, weight, claims).unwrap_or(most),
         };
         share.min(most).max(least)
     }
 }
 
-/// The level at which all that is below it is `capacity`; what satisfies everybody if that is less.
-fn water_level(capacity: Bandwidth, weight: f64, claims: &[Claim]) -> Bandwidth {
+/// The level at which all that is below it is `capacity`; none if all are satisfied with less.
+fn water_level(capacity: Bandwidth, weight: f64, claims: &[Claim]) -> Option<Bandwidth> {
     let mut by_demand: Vec<&Claim> = claims.iter().collect();
     by_demand.sort_by(|one, other| {
-        one.demand_by_weight().bytes_per_second().total_cmp(&other.demand_by_weight().bytes_per_second())
+        one.wanted_by_weight().bytes_per_second().total_cmp(&other.wanted_by_weight().bytes_per_second())
     });
     let (mut left, mut weight_left) = (capacity, weight);
     for claim in by_demand {
-        let level = left.times(1.0 / weight_left);
-        if claim.demand_by_weight() >= level {
-            return level;
+        // Differences of weights round, but never below the weight at hand.
+        let level = left.times(1.0 / weight_left.max(claim.weight.get()));
+        if claim.wanted_by_weight() >= level {
+            return Some(level);
         }
-        left = left - claim.demand_by_weight().times(claim.weight);
-        weight_left -= claim.weight;
+        left = left - claim.wanted();
+        weight_left -= claim.weight.get();
     }
-    claims.iter().map(Claim::demand_by_weight).fold(Bandwidth::ZERO, Bandwidth::max)
+    None
 }

@@ -8,13 +8,14 @@ use crate::Claim;
 
 /// A channel's row as the owner reads it.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<Id> {
-    /// Identifies the channel; a row that is reused gets a new one.
+pub struct Row<Id, C = Claim> {
+    /// Identifies the channel: its slot, and which of the slot's channels it is. A participant that restarts takes its
+    /// old slot, so that the row of the one that died is gone at once and is not counted beside the new one's.
     pub id: Id,
     /// A live channel changes it at least once per interval.
     pub heartbeat: u64,
-    /// What the channel claims.
-    pub claim: Claim,
+    /// What the channel claims (with its group, where there are groups); its weight as the configuration has it, whatever its process has written.
+    pub claim: C,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ impl<Id: Copy + Eq + Hash> Members<Id> {
     }
 
     /// The claims of the live channels among `rows`, in the order of the rows. Call it once per interval.
-    pub fn live(&mut self, rows: &[Row<Id>]) -> Vec<Claim> {
+    pub fn live<C: Copy>(&mut self, rows: &[Row<Id, C>]) -> Vec<C> {
         self.members.values_mut().for_each(|member| member.is_present = false);
         for row in rows {
             let heartbeat = row.heartbeat;

@@ -26,14 +26,14 @@ fn pass(capacity: &mut Capacity, real: f64, intervals: usize) -> (f64, f64) {
 
 #[test]
 fn an_idle_device_is_thought_able_to_carry_all() {
-    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST)));
+    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST))).unwrap();
     pass(&mut capacity, MOST, 100);
     assert_eq!((capacity.estimate(), capacity.load()), (bandwidth(MOST), 0.0));
 }
 
 #[test]
 fn it_falls_where_the_device_carries_less_and_rises_again() {
-    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST)));
+    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST))).unwrap();
     let real = 20e9;
     let (low, high) = pass(&mut capacity, real, 4000);
     assert!(low > 0.5 * real && high < 1.5 * real, "{low} to {high}");
@@ -43,7 +43,7 @@ fn it_falls_where_the_device_carries_less_and_rises_again() {
 
 #[test]
 fn it_never_falls_so_far_that_it_cannot_rise() {
-    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST)));
+    let mut capacity = Capacity::new(Probing::new(bandwidth(MOST))).unwrap();
     for _ in 0..10_000 {
         capacity.interval(bandwidth(0.0), 1.0, INTERVAL);
     }
