@@ -221,5 +221,5 @@ fn restarting_in_new_slots_costs_the_others_what_the_rows_left_behind_claim() {
         current = world.start(1.0, 30e9);
     });
     assert!(restarted <= CAPACITY / 2.0, "{restarted}");
-    assert!(victim >= CAPACITY / 4.0 && victim < CAPACITY / 2.0, "{victim}");
+    assert!((CAPACITY / 4.0..CAPACITY / 2.0).contains(&victim), "{victim}");
 }

@@ -7,6 +7,7 @@ mod fairness;
 mod groups;
 mod honesty;
 mod paths;
+mod pool;
 mod probing;
 mod shares;
 mod world;
