@@ -13,7 +13,7 @@ const LINE_BYTES: f64 = 64.0;
 pub struct Thread {
     channel: Channel,
     slice: Slice,
-    pub demand: f64,
+    demand: f64,
     /// The part of its bytes that is counted.
     pub counted: f64,
     /// Replaces the channel's own claim, as a forged row does.
@@ -26,19 +26,18 @@ pub struct Thread {
     ran: Duration,
     bytes: f64,
     /// Since the last measurement.
-    pub moved: f64,
+    moved: f64,
 }
 
 pub struct Pool {
-    pub timing: Timing,
+    timing: Timing,
     /// What the device can really carry.
-    pub real: f64,
+    real: f64,
     owner: Owner,
     grant: Option<Grant>,
     counts: DevLoadCounts,
     pub threads: Vec<Thread>,
     ticks: usize,
-    measured_from: usize,
 }
 
 impl Pool {
@@ -47,7 +46,7 @@ impl Pool {
         let timing = Timing::default();
         let owner = Owner::new(law, Probing::new(bandwidth(most)), 1, None).unwrap();
         let counts = DevLoadCounts::default();
-        Pool { timing, real, owner, grant: None, counts, threads: Vec::new(), ticks: 0, measured_from: 0 }
+        Pool { timing, real, owner, grant: None, counts, threads: Vec::new(), ticks: 0 }
     }
 
     pub fn start(&mut self, value: f64, demand: f64) -> usize {
@@ -115,14 +114,6 @@ impl Pool {
         self.threads.iter_mut().for_each(|thread| thread.moved = 0.0);
         self.pass(time);
         self.threads.iter().map(|thread| thread.moved / time.as_secs_f64()).collect()
-    }
-
-    pub fn estimate(&self) -> f64 {
-        self.owner.capacity().estimate().bytes_per_second()
-    }
-
-    pub fn load(&self) -> f64 {
-        self.owner.capacity().load()
     }
 }
 
