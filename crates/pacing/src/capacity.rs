@@ -54,12 +54,12 @@ impl std::fmt::Display for ProbingError {
 impl std::error::Error for ProbingError {}
 
 impl Probing {
-    /// The values that studies use here: intervals of 1 ms, `g` = 1/8, `δ` = 0.75, and a rise from nothing to all within
-    /// 20 ms.
+    /// The values that studies use here: intervals of 1 ms, `g` = 1/8, `δ` = 0.75, and a rise from nothing to all
+    /// within 20 ms.
     ///
-    /// `δ` sets how much of the device is used. Threads that are paused independently do not run evenly: with 32 of
-    /// them, a device that is used to nine tenths is offered more than it can carry for two thirds of the time. A `δ` of
-    /// 0.1 leaves nearly half of the device idle, one of 0.75 the tenth that the study reports as well.
+    /// `δ` sets how much of the device is used. Threads that are paused independently do not spread their load evenly:
+    /// when 32 of them use nine tenths of a device, seven tenths of its answers say that it is loaded. A `δ` of 0.1
+    /// leaves nearly half of the device idle, one of 0.75 the tenth that is idle in the study too.
     pub fn new(capacity_max: Bandwidth) -> Probing {
         Probing {
             capacity_max,

@@ -7,7 +7,8 @@ use crate::{Bandwidth, Weight};
 pub struct Claim {
     /// Its part relative to others'.
     pub weight: Weight,
-    /// What it got, over all of the time; while it kept to less than the published share, what it would have got at that.
+    /// What it got, over all of the time; while it kept to less than the published share, what it would have got at
+    /// that.
     pub rate: Bandwidth,
     /// What it would take if this device never paused it.
     pub demand: Bandwidth,

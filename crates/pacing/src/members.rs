@@ -14,7 +14,8 @@ pub struct Row<Id, C = Claim> {
     pub id: Id,
     /// A live channel changes it at least once per interval.
     pub heartbeat: u64,
-    /// What the channel claims (with its group, where there are groups); its weight as the configuration has it, whatever its process has written.
+    /// What the channel claims (with its group, where there are groups); its weight is the configuration's, whatever
+    /// the channel's process has written.
     pub claim: C,
 }
 

@@ -154,7 +154,8 @@ fn turn_level(can: f64, mut offered: Vec<f64>) -> f64 {
 const LAWS: [Law; 2] = [Law::Iterative, Law::WaterFilling];
 const REAL: f64 = 22e9;
 
-/// `count` threads of weights 1 and 2 in turn on a device of 22 GB/s that is thought to carry 32, when they have settled.
+/// `count` threads of weights 1 and 2 in turn on a device of 22 GB/s that is thought to carry 32, once they have
+/// settled.
 fn busy(law: Law, count: u32, demand: f64) -> Pool {
     let mut pool = Pool::new(law, 32e9, REAL);
     (0..count).for_each(|i| {
@@ -222,8 +223,8 @@ fn as_many_newcomers_at_once_as_there_are_threads_are_settled_within_a_tenth_of_
     }
 }
 
-/// What the law cannot do: a thread that alone offers more than the device carries congests it whenever it runs, so that
-/// probing takes the device for slower than it is.
+/// What the law cannot do: a thread that alone offers more than the device carries congests it whenever it runs, so
+/// that probing takes the device for slower than it is.
 #[test]
 fn a_device_that_one_thread_overloads_alone_is_thought_slower_than_it_is() {
     for law in LAWS {
