@@ -68,27 +68,28 @@ impl Law {
                 // An idle device holds nobody back.
                 capacity.over(got).map_or(most, |factor| before.unwrap_or(least).times(factor))
             }
-            Law::WaterFilling => water_level(capacity, weight, claims).unwrap_or(most),
+            Law::WaterFilling => water_level(capacity, claims).unwrap_or(most),
         };
         share.min(most).max(least)
     }
 }
 
 /// The level at which all that is below it is `capacity`; none if all are satisfied with less.
-fn water_level(capacity: Bandwidth, weight: f64, claims: &[Claim]) -> Option<Bandwidth> {
+fn water_level(capacity: Bandwidth, claims: &[Claim]) -> Option<Bandwidth> {
     let mut by_demand: Vec<&Claim> = claims.iter().collect();
     by_demand.sort_by(|one, other| {
         one.wanted_by_weight().bytes_per_second().total_cmp(&other.wanted_by_weight().bytes_per_second())
     });
-    let (mut left, mut weight_left) = (capacity, weight);
-    for claim in by_demand {
-        // Differences of weights round, but never below the weight at hand.
-        let level = left.times(1.0 / weight_left.max(claim.weight.get()));
+    // Of each claim and those behind it. Differences would lose a small weight that stands behind large ones.
+    let mut weights: Vec<f64> = by_demand.iter().map(|claim| claim.weight.get()).collect();
+    (0..weights.len().saturating_sub(1)).rev().for_each(|at| weights[at] += weights[at + 1]);
+    let mut left = capacity;
+    for (claim, weight) in by_demand.into_iter().zip(weights) {
+        let level = left.times(1.0 / weight);
         if claim.wanted_by_weight() >= level {
             return Some(level);
         }
         left = left - claim.wanted();
-        weight_left -= claim.weight.get();
     }
     None
 }

@@ -21,7 +21,7 @@
 //! | source | what is not counted | `u` at most |
 //! |---|---|---|
 //! | counter or cache monitoring, with writes | nothing; cache monitoring charges other memory too | 1 |
-//! | counter or cache monitoring, of reads | write-backs (`u` = 2 if all that is read is written), other stores | none |
+//! | counter or cache monitoring, of reads | write-backs (2 if all that is read is written), other stores | none |
 //! | self-reported | whatever the program keeps to itself | none |
 //! | charged by CPU time | nothing: a program cannot move bytes without running | link / charge |
 //!
@@ -29,8 +29,9 @@
 //!   channels beside one with `u` then get `C / (n + u)` each, and the liar `u` times as much.
 //! - A channel that reports more than it moves only loses: it gets `1 / f` of its share.
 //! - A forged row cannot push another channel below `w C / W`, `W` being the weight of all claims: no share is below
-//!   that. Weights come from the configuration, not from rows. A row that hides its rate lets the device be
-//!   overcommitted by the rate that it hides.
+//!   that. Weights come from the configuration, not from rows. A row that claims a higher rate than it has makes the
+//!   device look used to its capacity, so that the estimate no longer falls: the device stays congested, although
+//!   everybody keeps its part of it.
 
 mod average;
 mod bandwidth;

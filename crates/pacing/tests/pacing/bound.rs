@@ -45,7 +45,7 @@ fn story(late_max: f64) -> impl Strategy<Value = Story> {
     let part = || prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64];
     let window = (part(), part(), part(), part());
     let window = window.prop_map(|(demand, late, delay, place)| Window { demand, late, delay, place });
-    let windows = prop::collection::vec(window, 40..80);
+    let windows = prop::collection::vec(window, 30..60);
     (1u32..8, 0.0..10.0f64, any::<bool>(), windows).prop_map(move |(weight, offset, counts_bytes, windows)| Story {
         weight: f64::from(weight),
         offset,
@@ -134,6 +134,8 @@ fn worst_of(timing: &Timing, shares: &[f64], story: &Story) -> f64 {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn the_bound_holds_while_the_share_varies(shares in shares(), story in story(0.0)) {
         prop_assert!(worst_of(&unlimited(), &shares, &story) <= 1.0);
@@ -154,7 +156,7 @@ proptest! {
 
     #[test]
     fn channels_with_unsynchronised_windows_together_keep_the_sum_of_their_bounds(
-        shares in shares(), stories in prop::collection::vec(story(1.0), 2..5),
+        shares in shares(), stories in prop::collection::vec(story(1.0), 2..4),
     ) {
         let timing = unlimited();
         let channels: Vec<_> = stories.iter().map(|story| (story, play(timing, &shares, story))).collect();

@@ -82,6 +82,36 @@ fn tenants_and_hosts_get_their_parts_and_what_others_leave() {
     }
 }
 
+/// Bytes of all threads in each of 60 intervals, in parts of the device.
+fn totals(world: &mut World) -> Vec<f64> {
+    let windows = world.windows_per_interval();
+    let mut total = |_| {
+        world.interval(&[]);
+        (0..world.threads.len()).map(|thread| world.rate(thread, windows)).sum::<f64>() / CAPACITY
+    };
+    (0..60).map(&mut total).collect()
+}
+
+/// With `α ← α C / F` on each level, shares of groups four levels deep never come to rest.
+#[test]
+fn groups_in_groups_do_not_oscillate() {
+    // On each level a group beside the one that the next level is in.
+    let pair = |level: usize| [node(level.checked_sub(1).map(|above| 2 * above), 1.0); 2];
+    let groups = Hierarchy::new((0..4).flat_map(pair).collect()).unwrap();
+    for law in [Law::Iterative, Law::WaterFilling] {
+        let mut world = World::of(law, &[CAPACITY], groups.clone(), Duration::from_micros(500));
+        for group in [6, 6, 7, 7, 1, 1] {
+            world.start_on(1.0, 30e9, &[0], Some(group));
+        }
+        (0..100).for_each(|_| world.interval(&[]));
+        (0..2).for_each(|thread| world.threads[thread].demand = 0.02 * CAPACITY);
+        let totals = totals(&mut world);
+        let most = totals.iter().copied().fold(0.0, f64::max);
+        let last_off = totals.iter().rposition(|total| (total - 1.0).abs() > 0.01).unwrap();
+        assert!(most < 1.1 && last_off < 10, "{law:?}: {totals:.3?}");
+    }
+}
+
 /// Without its owner each group keeps to the part that it always gets.
 #[test]
 fn groups_without_their_owner_fit_together() {

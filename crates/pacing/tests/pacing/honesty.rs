@@ -49,8 +49,8 @@ fn beside_honest(law: Law, demand: f64, counted: f64, forged: Option<fn(Claim) -
         pool.start(1.0, 3e9);
     });
     (pool.threads[0].counted, pool.threads[0].forged) = (counted, forged);
-    pool.pass(Duration::from_millis(200));
-    let rates = pool.measure(Duration::from_millis(300));
+    pool.pass(Duration::from_millis(80));
+    let rates = pool.measure(Duration::from_millis(120));
     (rates[0], rates[1..].iter().copied().fold(f64::MAX, f64::min))
 }
 

@@ -38,6 +38,8 @@ pub struct Pool {
     counts: DevLoadCounts,
     pub threads: Vec<Thread>,
     ticks: usize,
+    /// Of how late timers fire.
+    pub seed: u32,
 }
 
 impl Pool {
@@ -46,7 +48,7 @@ impl Pool {
         let timing = Timing::default();
         let owner = Owner::new(law, Probing::new(bandwidth(most)), 1, None).unwrap();
         let counts = DevLoadCounts::default();
-        Pool { timing, real, owner, grant: None, counts, threads: Vec::new(), ticks: 0 }
+        Pool { timing, real, owner, grant: None, counts, threads: Vec::new(), ticks: 0, seed: 0 }
     }
 
     pub fn start(&mut self, value: f64, demand: f64) -> usize {
@@ -59,7 +61,7 @@ impl Pool {
             forged: None,
             ends: self.ticks + 1 + self.threads.len() * 7 % TICKS_PER_WINDOW,
             began: self.ticks,
-            random: self.threads.len() as u32 + 1,
+            random: self.threads.len() as u32 + 1 + 1000 * self.seed,
             ran: Duration::ZERO,
             bytes: 0.0,
             moved: 0.0,
@@ -69,11 +71,13 @@ impl Pool {
 
     fn tick(&mut self) {
         let tick = self.timing.window / TICKS_PER_WINDOW as u32;
-        let offered: Vec<(Duration, f64)> = self.threads.iter().map(|thread| thread.offers(tick)).collect();
-        let all: f64 = offered.iter().map(|(_, bytes)| bytes).sum();
+        let offers = |(at, thread): (usize, &Thread)| Some((at, thread.offers(tick)?));
+        let offered: Vec<(usize, (Duration, f64))> = self.threads.iter().enumerate().filter_map(offers).collect();
+        let all: f64 = offered.iter().map(|(_, (_, bytes))| bytes).sum();
         let can = self.real * tick.as_secs_f64();
-        let level = turn_level(can, offered.iter().map(|(_, bytes)| *bytes).collect());
-        for (thread, (ran, bytes)) in self.threads.iter_mut().zip(offered) {
+        let level = turn_level(can, offered.iter().map(|(_, (_, bytes))| *bytes).collect());
+        for (at, (ran, bytes)) in offered {
+            let thread = &mut self.threads[at];
             let served = bytes.min(level);
             thread.ran += ran;
             thread.bytes += served;
@@ -117,12 +121,18 @@ impl Pool {
     }
 }
 
+impl Pool {
+    fn load(&self) -> f64 {
+        self.owner.capacity().load()
+    }
+}
+
 impl Thread {
     /// For how long it runs in the next tick, and what it would move meanwhile.
-    fn offers(&self, tick: Duration) -> (Duration, f64) {
-        let left = self.slice.bytes / self.counted - self.bytes;
+    fn offers(&self, tick: Duration) -> Option<(Duration, f64)> {
         let ran = self.slice.time.saturating_sub(self.ran).min(tick);
-        if left <= 0.0 { (Duration::ZERO, 0.0) } else { (ran, (self.demand * ran.as_secs_f64()).min(left)) }
+        let left = self.slice.bytes / self.counted - self.bytes;
+        (!ran.is_zero() && left > 0.0).then(|| (ran, (self.demand * ran.as_secs_f64()).min(left)))
     }
 
     fn end_window(&mut self, tick: Duration, grant: Option<Grant>) {
@@ -156,12 +166,13 @@ const REAL: f64 = 22e9;
 
 /// `count` threads of weights 1 and 2 in turn on a device of 22 GB/s that is thought to carry 32, once they have
 /// settled.
-fn busy(law: Law, count: u32, demand: f64) -> Pool {
+fn busy(law: Law, count: u32, demand: f64, seed: u32) -> Pool {
     let mut pool = Pool::new(law, 32e9, REAL);
+    pool.seed = seed;
     (0..count).for_each(|i| {
         pool.start(1.0 + f64::from(i % 2), demand);
     });
-    pool.pass(Duration::from_millis(200));
+    pool.pass(Duration::from_millis(100));
     pool
 }
 
@@ -169,13 +180,16 @@ fn sum(rates: &[f64]) -> f64 {
     rates.iter().sum()
 }
 
-/// Until what all move in 20 ms stays within 15 % of what they settle to, how long it takes; and that.
-fn settles(pool: &mut Pool) -> (Duration, f64) {
-    let step = Duration::from_millis(20);
-    let moved: Vec<f64> = (0..20).map(|_| sum(&pool.measure(step))).collect();
-    let last = sum(&moved[10..]) / 10.0;
-    let off = moved.iter().rposition(|one| (one / last - 1.0).abs() > 0.15);
-    (off.map_or(Duration::ZERO, |at| step * (at as u32 + 1)), last)
+/// How long it takes until what all move in 10 ms comes within 15 % of what they settle to and the device is no more
+/// loaded than it is meant to be, in steps of 10 ms; what they settle to, and the least of any 10 ms from then on.
+fn settles(pool: &mut Pool) -> (Duration, f64, f64) {
+    let step = Duration::from_millis(10);
+    let measured: Vec<(f64, f64)> = (0..25).map(|_| (sum(&pool.measure(step)), pool.load())).collect();
+    let last = measured[10..].iter().map(|one| one.0).sum::<f64>() / 15.0;
+    let load_limit = Probing::new(bandwidth(REAL)).load_limit;
+    let has_settled = |(moved, load): &(f64, f64)| (moved / last - 1.0).abs() <= 0.15 && *load <= load_limit + 0.05;
+    let settled = measured.iter().position(has_settled).unwrap();
+    (step * (settled as u32 + 1), last, measured[settled..].iter().map(|one| one.0).fold(f64::MAX, f64::min))
 }
 
 /// Threads that are paused independently sometimes run together. The fewer they are and the larger a part of the device
@@ -183,43 +197,47 @@ fn settles(pool: &mut Pool) -> (Duration, f64) {
 #[test]
 fn the_closed_loop_uses_most_of_a_device_and_keeps_weights() {
     for law in LAWS {
-        for (count, demand, utilisation) in [(32, 3e9, 0.88), (16, 4e9, 0.86), (8, 8e9, 0.8)] {
-            let mut pool = busy(law, count, demand);
+        for (count, demand, utilisation) in [(32, 3e9, 0.9), (16, 4e9, 0.88), (8, 8e9, 0.82)] {
+            let mut pool = busy(law, count, demand, 0);
             let rates = pool.measure(Duration::from_millis(400));
             let used = sum(&rates) / REAL;
             assert!(used > utilisation && used <= 1.0, "{law:?}, {count} threads: {used}");
             let every_second = |first| rates.iter().skip(first).step_by(2).sum::<f64>();
             let ratio = every_second(1) / every_second(0);
-            assert!((ratio / 2.0 - 1.0).abs() < 0.05, "{law:?}, {count} threads: {ratio}");
+            assert!((ratio / 2.0 - 1.0).abs() < 0.03, "{law:?}, {count} threads: {ratio}");
         }
     }
 }
 
 #[test]
-fn a_step_of_the_capacity_is_followed_within_a_tenth_of_a_second() {
-    for law in LAWS {
-        let mut pool = busy(law, 32, 3e9);
-        for real in [REAL / 2.0, REAL] {
-            pool.real = real;
-            let (time, rate) = settles(&mut pool);
-            assert!(time <= Duration::from_millis(100), "{law:?}, to {real}: {time:?}");
-            assert!(rate > 0.82 * real, "{law:?}, to {real}: {rate}");
+fn a_step_of_the_capacity_is_followed_within_a_tenth_of_a_second_or_sooner() {
+    for (law, longest_ms) in [(Law::Iterative, 100), (Law::WaterFilling, 40)] {
+        for seed in 0..3 {
+            let mut pool = busy(law, 32, 3e9, seed);
+            for real in [REAL / 2.0, REAL] {
+                pool.real = real;
+                let (time, rate, least) = settles(&mut pool);
+                assert!(time <= Duration::from_millis(longest_ms), "{law:?}, seed {seed}, to {real}: {time:?}");
+                assert!(rate > 0.82 * real, "{law:?}, seed {seed}, to {real}: {rate}");
+                assert!(least > 0.5 * rate, "{law:?}, seed {seed}, to {real}: {least}");
+            }
         }
     }
 }
 
 #[test]
-fn as_many_newcomers_at_once_as_there_are_threads_are_settled_within_a_tenth_of_a_second() {
+fn as_many_newcomers_at_once_as_there_are_threads_are_settled_within_a_twentieth_of_a_second() {
     for law in LAWS {
-        let mut pool = busy(law, 16, 3e9);
-        (0..16).for_each(|i| {
-            pool.start(1.0 + f64::from(i % 2), 3e9);
-        });
-        let (time, _) = settles(&mut pool);
-        assert!(time <= Duration::from_millis(100), "{law:?}: {time:?}");
-        let rates = pool.measure(Duration::from_millis(200));
-        let ratio = sum(&rates[16..]) / sum(&rates[..16]);
-        assert!((ratio - 1.0).abs() < 0.05, "{law:?}: {ratio}");
+        for seed in 0..3 {
+            let mut pool = busy(law, 16, 3e9, seed);
+            (0..16).for_each(|i| {
+                pool.start(1.0 + f64::from(i % 2), 3e9);
+            });
+            pool.pass(Duration::from_millis(50));
+            let rates = pool.measure(Duration::from_millis(100));
+            let ratio = sum(&rates[16..]) / sum(&rates[..16]);
+            assert!((ratio - 1.0).abs() < 0.05, "{law:?}, seed {seed}: {ratio}");
+        }
     }
 }
 
@@ -228,7 +246,7 @@ fn as_many_newcomers_at_once_as_there_are_threads_are_settled_within_a_tenth_of_
 #[test]
 fn a_device_that_one_thread_overloads_alone_is_thought_slower_than_it_is() {
     for law in LAWS {
-        let mut pool = busy(law, 4, 2.0 * REAL);
+        let mut pool = busy(law, 4, 2.0 * REAL, 0);
         let used = sum(&pool.measure(Duration::from_millis(200))) / REAL;
         assert!(used < 0.5, "{law:?}: {used}");
     }

@@ -154,6 +154,23 @@ fn an_owner_goes_on_from_what_it_finds_in_its_own_term() {
 }
 
 #[test]
+fn after_nobody_has_claimed_anything_a_share_begins_anew() {
+    let mut owner = Owner::new(Law::Iterative, Probing::new(bandwidth(16e9)), 1, None).unwrap();
+    let elapsed = Duration::from_millis(1);
+    assert_eq!(owner.interval(&[], 0.0, elapsed).share, bandwidth(16e9));
+    // At that share both together would get twice the capacity; they have 8 GB/s each.
+    assert_eq!(owner.interval(&[claim(1.0, 8e9, 16e9); 2], 0.0, elapsed).share, bandwidth(8e9));
+}
+
+#[test]
+fn a_small_weight_beside_a_large_one_is_not_lost() {
+    let claims = [claim(1e6, 0.0, 1e9), claim(1e-6, 0.0, 16e9)];
+    let share = Law::WaterFilling.share(None, bandwidth(10e9), &claims);
+    let got = claims[1].granted(share).bytes_per_second();
+    assert!((got - 9e9).abs() < 1.0, "{got}");
+}
+
+#[test]
 fn a_channel_keeps_to_the_least_effective_share_on_its_path() {
     let newcomer = |one, other| {
         let channel = Channel::new(Timing::default(), Weight::ONE, bandwidth(LINK), &[one, other]);
@@ -364,7 +381,7 @@ proptest! {
         };
         let exact = Law::WaterFilling.share(None, bandwidth(capacity), &at(0.0)).bytes_per_second();
         let mut share = exact * 7.0;
-        for _ in 0..20_000 {
+        for _ in 0..5_000 {
             share = Law::Iterative.share(Some(bandwidth(share)), bandwidth(capacity), &at(share)).bytes_per_second();
         }
         prop_assert!((share - exact).abs() <= 1e-3 * exact.max(1e-9), "{share}, not {exact}");
