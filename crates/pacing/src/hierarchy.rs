@@ -66,8 +66,7 @@ impl Hierarchy {
         self.nodes.len()
     }
 
-    /// Divides `capacity` among `claims`, each with the group that it belongs to (none: the device itself); claims of
-    /// groups that there are not do not count. By group, and last for the device; `before` are the shares of the last
+    /// Divides `capacity` among `claims`, each with the group that it belongs to (none: the device itself). By group, and last for the device; `before` are the shares of the last
     /// interval. A group's rate and demand are the sums of its children's, and it divides what its parent grants it.
     pub(crate) fn divide(
         &self,
@@ -79,9 +78,7 @@ impl Hierarchy {
         let device = self.count();
         let mut children: Vec<Vec<Claim>> = vec![Vec::new(); device + 1];
         for (group, claim) in claims {
-            if let Some(others) = children.get_mut(group.unwrap_or(device)) {
-                others.push(claim);
-            }
+            children[group.unwrap_or(device)].push(claim);
         }
         let mut law_of = vec![law; device + 1];
         // Children stand behind their parents: from the last to the first, each node's own are complete.

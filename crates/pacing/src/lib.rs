@@ -29,9 +29,8 @@
 //!   channels beside one with `u` then get `C / (n + u)` each, and the liar `u` times as much.
 //! - A channel that reports more than it moves only loses: it gets `1 / f` of its share.
 //! - A forged row cannot push another channel below `w C / W`, `W` being the weight of all claims: no share is below
-//!   that. Weights come from the configuration, not from rows. A row that claims a higher rate than it has makes the
-//!   device look used to its capacity, so that the estimate no longer falls: the device stays congested, although
-//!   everybody keeps its part of it.
+//!   that. Weights come from the configuration, not from rows. No rate counts as use of the device beyond its share, or
+//!   a row could keep the estimate of a congested device from falling.
 
 mod average;
 mod bandwidth;

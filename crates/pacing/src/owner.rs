@@ -66,8 +66,11 @@ impl Owner {
     ) -> Vec<Grant> {
         let most = self.capacity.max();
         let limited = |claim: &Claim| Claim { rate: claim.rate.min(most), demand: claim.demand.min(most), ..*claim };
-        let counted = || claims.iter().map(|(group, claim)| (*group, limited(claim)));
-        self.capacity.interval(counted().map(|(_, claim)| claim.rate).sum(), congested, elapsed);
+        let groups = self.groups.count();
+        let has_place = |(group, _): &&(Option<usize>, Claim)| group.is_none_or(|group| group < groups);
+        let counted = || claims.iter().filter(has_place).map(|(group, claim)| (*group, limited(claim)));
+        let used = counted().map(|(group, claim)| self.believed(group, &claim)).sum();
+        self.capacity.interval(used, congested, elapsed);
         let divided = self.groups.divide(self.law, self.capacity.estimate(), counted(), &self.shares);
         self.number = self.number.saturating_add(1);
         for (share, division) in self.shares.iter_mut().zip(&divided) {
@@ -83,6 +86,13 @@ impl Owner {
             weight: of.weight,
         };
         divided.iter().map(grant).collect()
+    }
+
+    /// What the device is taken to have carried for a claim: no more than its share. A row that says more would keep the
+    /// estimate of a congested device from falling.
+    fn believed(&self, group: Option<usize>, claim: &Claim) -> Bandwidth {
+        let share = self.shares.get(group.unwrap_or(self.groups.count())).copied().flatten();
+        share.map_or(claim.rate, |share| claim.rate.min(share.times(claim.weight.get())))
     }
 
     /// Whether a later term has published `seen`: this owner has lost its lease, and publishes nothing any more.

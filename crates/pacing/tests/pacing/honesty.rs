@@ -112,6 +112,26 @@ fn one_that_reports_more_than_it_moves_loses_and_nobody_else_does() {
     }
 }
 
+/// Or the device would stay congested at the estimate from before.
+#[test]
+fn a_forged_rate_does_not_keep_the_estimate_from_falling() {
+    for law in LAWS {
+        let mut pool = Pool::new(law, 32e9, REAL);
+        (0..=HONEST).for_each(|_| {
+            pool.start(1.0, 3e9);
+        });
+        pool.threads[0].forged = Some(|claim| Claim { rate: Bandwidth::new(f64::MAX), ..claim });
+        pool.pass(Duration::from_millis(100));
+        let loads: f64 = (0..10)
+            .map(|_| {
+                pool.pass(Duration::from_millis(5));
+                pool.load()
+            })
+            .sum();
+        assert!(loads / 10.0 < 0.85, "{law:?}: {}", loads / 10.0);
+    }
+}
+
 /// A row is written by the process that it is about, but what it says of rate and demand moves nobody below `w C / W`.
 #[test]
 fn a_forged_row_takes_nothing_from_others() {

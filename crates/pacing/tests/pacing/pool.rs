@@ -122,7 +122,7 @@ impl Pool {
 }
 
 impl Pool {
-    fn load(&self) -> f64 {
+    pub fn load(&self) -> f64 {
         self.owner.capacity().load()
     }
 }
