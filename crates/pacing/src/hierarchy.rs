@@ -66,8 +66,9 @@ impl Hierarchy {
         self.nodes.len()
     }
 
-    /// Divides `capacity` among `claims`, each with the group that it belongs to (none: the device itself). By group, and last for the device; `before` are the shares of the last
-    /// interval. A group's rate and demand are the sums of its children's, and it divides what its parent grants it.
+    /// Divides `capacity` among `claims`, each with the group that it belongs to (none: the device itself). By group,
+    /// and last for the device; `before` are the shares of the last interval. A group's rate and demand are the sums of
+    /// its children's, and it divides what its parent grants it.
     pub(crate) fn divide(
         &self,
         law: Law,

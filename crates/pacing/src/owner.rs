@@ -88,8 +88,8 @@ impl Owner {
         divided.iter().map(grant).collect()
     }
 
-    /// What the device is taken to have carried for a claim: no more than its share. A row that says more would keep the
-    /// estimate of a congested device from falling.
+    /// What the device is taken to have carried for a claim: no more than its share. A row that says more would keep
+    /// the estimate of a congested device from falling.
     fn believed(&self, group: Option<usize>, claim: &Claim) -> Bandwidth {
         let share = self.shares.get(group.unwrap_or(self.groups.count())).copied().flatten();
         share.map_or(claim.rate, |share| claim.rate.min(share.times(claim.weight.get())))
