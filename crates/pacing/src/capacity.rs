@@ -59,7 +59,7 @@ impl Probing {
     ///
     /// `δ` sets how much of the device is used. Threads that are paused independently do not spread their load evenly:
     /// when 32 of them use nine tenths of a device, seven tenths of its answers say that it is loaded. A `δ` of 0.1
-    /// leaves nearly half of the device idle, one of 0.75 the tenth that is idle in the study too.
+    /// leaves a third of the device idle and more, one of 0.75 the tenth that is idle in the study too.
     pub fn new(capacity_max: Bandwidth) -> Probing {
         Probing {
             capacity_max,

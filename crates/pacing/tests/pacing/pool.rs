@@ -45,8 +45,12 @@ pub struct Pool {
 impl Pool {
     /// Of a device that is thought to carry `most`, and carries `real`.
     pub fn new(law: Law, most: f64, real: f64) -> Pool {
+        Pool::probed(law, Probing::new(bandwidth(most)), real)
+    }
+
+    fn probed(law: Law, probing: Probing, real: f64) -> Pool {
         let timing = Timing::default();
-        let owner = Owner::new(law, Probing::new(bandwidth(most)), 1, None).unwrap();
+        let owner = Owner::new(law, probing, 1, None).unwrap();
         let counts = DevLoadCounts::default();
         Pool { timing, real, owner, grant: None, counts, threads: Vec::new(), ticks: 0, seed: 0 }
     }
@@ -169,11 +173,15 @@ const REAL: f64 = 22e9;
 fn busy(law: Law, count: u32, demand: f64, seed: u32) -> Pool {
     let mut pool = Pool::new(law, 32e9, REAL);
     pool.seed = seed;
+    fill(&mut pool, count, demand);
+    pool
+}
+
+fn fill(pool: &mut Pool, count: u32, demand: f64) {
     (0..count).for_each(|i| {
         pool.start(1.0 + f64::from(i % 2), demand);
     });
     pool.pass(Duration::from_millis(100));
-    pool
 }
 
 fn sum(rates: &[f64]) -> f64 {
@@ -206,6 +214,17 @@ fn the_closed_loop_uses_most_of_a_device_and_keeps_weights() {
             let ratio = every_second(1) / every_second(0);
             assert!((ratio / 2.0 - 1.0).abs() < 0.03, "{law:?}, {count} threads: {ratio}");
         }
+    }
+}
+
+#[test]
+fn a_low_load_limit_leaves_a_third_of_a_device_idle() {
+    for law in LAWS {
+        let probing = Probing { load_limit: 0.1, ..Probing::new(bandwidth(32e9)) };
+        let mut pool = Pool::probed(law, probing, REAL);
+        fill(&mut pool, 32, 3e9);
+        let used = sum(&pool.measure(Duration::from_millis(200))) / REAL;
+        assert!(used < 0.65, "{law:?}: {used}");
     }
 }
 
