@@ -23,7 +23,7 @@ STAMPS = build/stamps
 
 # --- setup ---------------------------------------------------------------------------------
 
-setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder workloads measure
+setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder $(STAMPS)/channel workloads measure
 
 $(STAMPS)/packages: setup/packages.txt setup/install-packages
 	@setup/install-packages
@@ -61,6 +61,14 @@ RECORDER_SOURCES = $(shell find recorder -type f)
 $(STAMPS)/recorder: $(RECORDER_SOURCES) $(STAMPS)/packages
 	@echo "setup: the recorder and its engine"
 	@recorder/build
+	@touch $@
+
+CHANNEL_SOURCES = $(shell find crates/channel crates/pacing -name '*.rs' -o -name Cargo.toml -o -name '*.h') \
+	Cargo.toml Cargo.lock
+
+$(STAMPS)/channel: $(CHANNEL_SOURCES) $(STAMPS)/packages setup/channel
+	@echo "setup: the preloaded transport (Rust, release)"
+	@setup/channel
 	@touch $@
 
 workloads: $(STAMPS)/packages

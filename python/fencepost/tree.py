@@ -6,6 +6,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "machines"
 BUILD = ROOT / "build"
 RECORDER = BUILD / "recorder"
+CHANNEL = BUILD / "channel"
 WORKLOADS = BUILD / "workloads"
 EXPERIMENTS = ROOT / "experiments"
 RECORDS = EXPERIMENTS / "records"

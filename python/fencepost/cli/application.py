@@ -22,6 +22,7 @@ COMMANDS = {
     "latency": "latency",
     "calibrate": "calibrate",
     "measure": "measure",
+    "channel": "channel",
     "machine": "machine",
     "info": "information",
     "doctor": "information",

@@ -8,7 +8,7 @@ from typer import Context
 from fencepost._core import InputError
 from fencepost.arguments import DEFAULT_SAMPLE
 
-TAKES_A_PROGRAM = ("record", "run", "compare", "explain", "whatif", "crash")
+TAKES_A_PROGRAM = ("record", "run", "compare", "explain", "whatif", "crash", "channel")
 
 # A plan, or what was meant as one: a number alone is for the option to refuse.
 PLAN_LIKE = re.compile(r"[^/]*:|\d+[kMG]?$")

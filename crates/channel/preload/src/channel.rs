@@ -1,0 +1,292 @@
+//! The channel of the calling thread.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fencepost_channel_core::pacer::{Pacer, Progress};
+use fencepost_channel_core::segment::place::{Holder, Phase};
+use fencepost_channel_core::segment::{Row, Segment, Source};
+use fencepost_channel_core::trigger::{Armed, arm, disarm};
+use fencepost_channel_core::{segment, system, system_call};
+
+use crate::signal_mask::Blocked;
+use crate::{process, rules};
+
+/// Windows between two looks at the thread's name.
+const WINDOWS_PER_NAME: u64 = 64;
+
+/// The calling thread's channel, in memory of its own: neither a handler nor the child of a fork may allocate.
+pub struct Channel {
+    segment: Segment<'static>,
+    index: usize,
+    holder: Holder,
+    row: Row,
+    pacer: Pacer,
+    armed: Armed,
+    opened: Duration,
+    reported_before: u64,
+    processor_before: Duration,
+}
+
+thread_local! {
+    /// All bytes that the thread said it used; here, as handlers interrupt whoever adds to it.
+    static REPORTED: AtomicU64 = const { AtomicU64::new(0) };
+    static CHANNEL: Cell<*mut Channel> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Why a thread has no channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The process has no segment.
+    NoSegment,
+    /// No rule is for the thread, or has that name.
+    NoRule,
+    /// All rows are taken.
+    NoRow,
+    /// The kernel has no memory.
+    NoMemory,
+    /// The thread has one already.
+    IsOpen,
+}
+
+/// Whether the calling thread has a channel.
+pub fn is_open() -> bool {
+    !CHANNEL.get().is_null()
+}
+
+/// The calling thread used so many bytes more. A handler that interrupts this reads the sum before or after.
+pub fn report(bytes: u64) {
+    REPORTED.with(|sum| sum.store(sum.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed));
+}
+
+fn reported() -> u64 {
+    REPORTED.with(|sum| sum.load(Ordering::Relaxed))
+}
+
+/// The calling thread's channel, if it has one. Outside of the handler, the trigger's signal has to be blocked while
+/// the reference lives.
+pub fn of_this_thread() -> Option<&'static mut Channel> {
+    let channel = CHANNEL.get();
+    // SAFETY: it lies in a mapping that only `close` and `forget` unmap, which forget the pointer first. Only this thread
+    // has it, and its handler does not interrupt other users of it, whose signal is blocked.
+    unsafe { channel.as_mut() }
+}
+
+/// Gives the calling thread a channel: by this rule, or else by the first one that matches.
+///
+/// The trigger's signal is blocked meanwhile, see [`signal_mask`](crate::signal_mask).
+pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
+    if is_open() {
+        return Err(Refusal::IsOpen);
+    }
+    let _blocked = Blocked::new();
+    let segment = process::segment().ok_or(Refusal::NoSegment)?;
+    let name = rules::thread_name();
+    let rule = rule.or_else(|| rules::rule_of(segment, name)).ok_or(Refusal::NoRule)?;
+    let thread = system::thread();
+    let Some((index, holder)) = take_row(segment, thread) else {
+        segment.count_unpaced_thread();
+        return Err(Refusal::NoRow);
+    };
+    let Some(place) = map_channel() else {
+        segment::Row::place(segment.row(index)).close(holder);
+        return Err(Refusal::NoMemory);
+    };
+    let process = system::process();
+    let row = Row {
+        process,
+        started_ticks: system::started_ticks(process, thread),
+        devices: segment.rule_devices(rule),
+        weight: segment.rule_weight(rule),
+        rule: rule as u32,
+        name,
+        heartbeat: 1,
+        ..Row::default()
+    };
+    let now = system::now();
+    let channel = Channel {
+        segment,
+        index,
+        holder,
+        row,
+        pacer: pacer(segment, &row, Progress { now, bytes: 0 }),
+        armed: Armed::Nothing,
+        opened: now,
+        reported_before: reported(),
+        processor_before: system::processor_time(),
+    };
+    // SAFETY: the mapping is long enough and aligned to pages.
+    unsafe { place.write(channel) };
+    // SAFETY: as above; nobody else has the pointer yet.
+    let channel = unsafe { &mut *place };
+    channel.row.publish(segment.row(index));
+    CHANNEL.set(place);
+    channel.armed = arm(thread, segment.quantum(), process::wanted_trigger());
+    Ok(())
+}
+
+/// Ends the calling thread's channel.
+pub fn close() {
+    let _blocked = Blocked::new();
+    let place = CHANNEL.replace(ptr::null_mut());
+    // SAFETY: as in `of_this_thread`.
+    let Some(channel) = (unsafe { place.as_mut() }) else { return };
+    disarm(channel.armed);
+    let progress = channel.progress(system::now(), system::processor_time());
+    channel.publish(progress);
+    Row::place(channel.segment.row(channel.index)).close(channel.holder);
+    unmap_channel(place);
+}
+
+/// The calling thread is the only one of a process that was forked: its channel is its parent's.
+pub fn forget() {
+    let place = CHANNEL.replace(ptr::null_mut());
+    if !place.is_null() {
+        // The counter's page is not inherited, timers are not either.
+        unmap_channel(place);
+    }
+}
+
+/// Frees the rows that the program had which the calling thread ran before it executed this one.
+pub fn reap_own(segment: Segment<'static>) {
+    let thread = system::thread();
+    for index in segment.own_rows() {
+        let holder = Row::place(segment.row(index)).holder();
+        if holder.phase == Phase::Live && holder.thread == thread {
+            segment.reap_row(index, holder, thread);
+        }
+    }
+}
+
+fn take_row(segment: Segment<'static>, thread: u32) -> Option<(usize, Holder)> {
+    let hint = thread as usize;
+    segment.take_row(thread, hint).or_else(|| {
+        // Threads end faster than the keeper looks.
+        for index in segment.own_rows() {
+            let holder = Row::place(segment.row(index)).holder();
+            if holder.phase == Phase::Closed {
+                segment.reap_row(index, holder, thread);
+            }
+        }
+        segment.take_row(thread, hint)
+    })
+}
+
+fn pacer(segment: Segment<'static>, row: &Row, now: Progress) -> Pacer {
+    let link = segment.path_capacity(row.devices);
+    let found = segment.path_grant(row.devices);
+    Pacer::new(segment.timing(), segment.pause_max(), row.weight, link, found, now)
+}
+
+const CHANNEL_BYTES: usize = size_of::<Channel>();
+
+fn map_channel() -> Option<*mut Channel> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping where the kernel chooses.
+    let memory = unsafe { system_call!(libc::SYS_mmap, ptr::null_mut::<u8>(), CHANNEL_BYTES, access, kind, -1, 0) };
+    let memory = memory as *mut libc::c_void;
+    (memory != libc::MAP_FAILED).then(|| memory.cast())
+}
+
+fn unmap_channel(place: *mut Channel) {
+    // SAFETY: `map_channel` made it, and nobody has the pointer any more. A channel has nothing to drop.
+    unsafe { system_call!(libc::SYS_munmap, place, CHANNEL_BYTES) };
+}
+
+impl Channel {
+    /// Its trigger.
+    pub fn armed(&self) -> &Armed {
+        &self.armed
+    }
+
+    /// Whether pacing has ended; disarms the trigger then.
+    pub fn is_stopped(&mut self) -> bool {
+        let is_stopped = self.segment.is_stopped();
+        if is_stopped {
+            disarm(std::mem::replace(&mut self.armed, Armed::Nothing));
+        }
+        is_stopped
+    }
+
+    /// What the thread has done by now.
+    pub fn progress(&mut self, now: Duration, processor: Duration) -> Progress {
+        let used = processor.saturating_sub(self.processor_before);
+        self.processor_before = processor;
+        self.row.processor_ns += nanoseconds(used);
+        let reported = reported();
+        let new = reported.wrapping_sub(self.reported_before);
+        self.reported_before = reported;
+        let source = if process::reports() { Source::Reported } else { self.segment.source() };
+        self.row.source = source as u32;
+        let bytes = match source {
+            Source::Charged => self.segment.charge().bytes_in(used) as u64,
+            Source::Reported | Source::Counter | Source::Mbm => new,
+        };
+        self.row.bytes = self.row.bytes.saturating_add(bytes);
+        Progress { now, bytes: self.row.bytes }
+    }
+
+    /// Ends the window if it is over. Returns the pause that has to follow, if there is one.
+    pub fn end_window(&mut self, progress: Progress) -> Option<Duration> {
+        if !self.pacer.is_over(progress) {
+            return None;
+        }
+        self.row.heartbeat += 1;
+        if self.row.heartbeat % WINDOWS_PER_NAME == 0 {
+            self.look_at_name(progress);
+        }
+        let grant = self.segment.path_grant(self.row.devices);
+        let pause = self.pacer.end_window(progress, grant);
+        self.publish(progress);
+        (!pause.is_zero()).then_some(pause)
+    }
+
+    /// Tells it from any other channel of the segment.
+    pub fn identity(&self) -> (usize, Holder) {
+        (self.index, self.holder)
+    }
+
+    /// The thread was paused for so long.
+    pub fn was_paused(&mut self, pause: Duration) {
+        self.pacer.was_paused(pause);
+    }
+
+    /// The handler took so much processor time.
+    pub fn spent(&mut self, time: Duration) {
+        self.row.handler_ns += nanoseconds(time);
+    }
+
+    fn look_at_name(&mut self, progress: Progress) {
+        let name = rules::thread_name();
+        if name == self.row.name {
+            return;
+        }
+        self.row.name = name;
+        let Some(rule) = rules::rule_of(self.segment, name).filter(|rule| *rule as u32 != self.row.rule) else {
+            return;
+        };
+        self.row.rule = rule as u32;
+        self.row.devices = self.segment.rule_devices(rule);
+        self.row.weight = self.segment.rule_weight(rule);
+        self.pacer = pacer(self.segment, &self.row, progress);
+    }
+
+    fn publish(&mut self, progress: Progress) {
+        let claim = self.pacer.claim();
+        self.row.rate = claim.rate.bytes_per_second();
+        self.row.demand = claim.demand.bytes_per_second();
+        self.row.allowed = self.pacer.allowed().map_or(f64::INFINITY, |allowed| allowed.bytes_per_second());
+        self.row.granted_bytes = self.pacer.granted_bytes();
+        self.row.lived_ns = nanoseconds(progress.now.saturating_sub(self.opened));
+        self.row.paused_ns = nanoseconds(self.pacer.paused());
+        self.row.trigger = self.armed.trigger() as u32;
+        self.row.publish(self.segment.row(self.index));
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,4 @@
+//! Calls that wait.
+
+/// Looks up what is replaced here.
+pub fn find() {}

@@ -1,0 +1,85 @@
+//! The C interface, as `include/mchannel.h` describes it.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::channel::Refusal;
+use crate::process::Missing;
+use crate::{channel, handler, hooks, process, rules};
+
+fn missing(missing: Missing) -> c_int {
+    match missing {
+        Missing::Unnamed => -libc::ENOENT,
+        Missing::Unreadable => -libc::EACCES,
+        Missing::Wrong => -libc::EPROTO,
+    }
+}
+
+fn refusal(refusal: Refusal) -> c_int {
+    match refusal {
+        Refusal::NoSegment => -libc::ENODEV,
+        Refusal::NoRule => -libc::ENOENT,
+        Refusal::NoRow => -libc::EAGAIN,
+        Refusal::NoMemory => -libc::ENOMEM,
+        Refusal::IsOpen => -libc::EBUSY,
+    }
+}
+
+/// # Safety
+/// `segment` is null or a C string, and no other thread changes the environment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mchannel_init(segment: *const c_char) -> c_int {
+    // SAFETY: as the caller promises.
+    let path = (!segment.is_null()).then(|| unsafe { CStr::from_ptr(segment) });
+    match process::attach(path) {
+        Ok(_) => {
+            hooks::install();
+            0
+        }
+        Err(error) => missing(error),
+    }
+}
+
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mchannel_open(name: *const c_char) -> c_int {
+    let Some(segment) = process::segment() else { return -libc::ENODEV };
+    let mut rule = None;
+    if !name.is_null() {
+        // SAFETY: as the caller promises.
+        rule = rules::rule_named(segment, unsafe { CStr::from_ptr(name) }.to_bytes());
+        if rule.is_none() {
+            return -libc::ENOENT;
+        }
+        // A thread that is preloaded has one already, by the first rule that matched.
+        channel::close();
+    }
+    channel::open(rule).map_or_else(refusal, |()| 0)
+}
+
+/// Ends the calling thread's channel.
+#[unsafe(no_mangle)]
+pub extern "C" fn mchannel_close() -> c_int {
+    if !channel::is_open() {
+        return -libc::ENODEV;
+    }
+    channel::close();
+    0
+}
+
+/// Ends the calling thread's window if it is over; returns for how many nanoseconds it was paused.
+#[unsafe(no_mangle)]
+pub extern "C" fn mchannel_sched() -> i64 {
+    handler::schedule().map_or(-i64::from(libc::ENODEV), |pause| pause.as_nanos() as i64)
+}
+
+/// The calling thread used so many bytes more.
+#[unsafe(no_mangle)]
+pub extern "C" fn mchannel_account(bytes: u64) -> c_int {
+    if !channel::is_open() {
+        return -libc::ENODEV;
+    }
+    process::set_reports();
+    channel::report(bytes);
+    0
+}

@@ -1,0 +1,103 @@
+//! The owner of all devices of a segment, or the one that would be next.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fencepost_pacing::{Grant, Members, Owner, Probing, Row as MemberRow};
+
+use crate::segment::place::{Holder, Phase};
+use crate::segment::{Candidate, Row, Segment};
+
+/// A silent owner is followed after so many intervals.
+const SILENT_INTERVALS_MAX: u32 = 5;
+
+/// A row by its place, and who has it.
+type RowId = (usize, u32);
+
+/// One candidate.
+pub struct Owners<'a> {
+    segment: Segment<'a>,
+    /// Which candidate.
+    me: usize,
+    owned: Option<Owned>,
+    members: Members<RowId>,
+    /// What the first device's owner granted last, and since how many intervals that is so.
+    seen: (Option<(u64, u64)>, u32),
+}
+
+/// What the owner knows.
+struct Owned {
+    epoch: u64,
+    number: u64,
+    devices: Vec<Owner>,
+}
+
+impl<'a> Owners<'a> {
+    /// The candidate `me` of a segment.
+    pub fn new(segment: Segment<'a>, me: usize) -> Owners<'a> {
+        let timing = segment.timing();
+        let intervals = timing.silence_max.as_secs_f64() / timing.interval.as_secs_f64();
+        Owners { segment, me, owned: None, members: Members::new(intervals.ceil() as u32), seen: (None, 0) }
+    }
+
+    /// Whether this candidate is the owner.
+    pub fn is_owner(&self) -> bool {
+        self.owned.is_some()
+    }
+
+    /// An interval is over, which took `elapsed`.
+    pub fn interval(&mut self, elapsed: Duration) {
+        let newest = Candidate::newest(self.segment.candidates(), 0);
+        let order = newest.map(|newest| (newest.grant.epoch, newest.grant.number));
+        self.seen = if order == self.seen.0 { (order, self.seen.1.saturating_add(1)) } else { (order, 0) };
+        let epoch_seen = newest.map_or(0, |newest| newest.grant.epoch);
+        // Another one is the owner by now: nothing of this one's counts any more.
+        self.owned.take_if(|owned| owned.epoch < epoch_seen);
+        // Also while another is the owner: whoever follows knows at once who is silent.
+        let rows = self.live_rows();
+        if self.owned.is_none() {
+            if newest.is_some() && self.seen.1 < SILENT_INTERVALS_MAX {
+                return;
+            }
+            self.owned = Some(self.begin(epoch_seen));
+        }
+        self.publish(&rows, elapsed);
+    }
+
+    fn begin(&self, epoch_seen: u64) -> Owned {
+        let segment = self.segment;
+        let found: Vec<Option<Grant>> = (0..segment.device_count()).map(|device| segment.grant(device)).collect();
+        let number = found.iter().flatten().map(|grant| grant.number).max().unwrap_or(0);
+        let owner = |(device, found): (usize, &Option<Grant>)| {
+            Owner::new(segment.law(), Probing::new(segment.capacity(device)), *found)
+        };
+        let devices = found.iter().enumerate().map(owner).collect();
+        Owned { epoch: Candidate::next_epoch(epoch_seen, self.me, segment.candidate_count()), number, devices }
+    }
+
+    fn live_rows(&mut self) -> Vec<Row> {
+        let read = |(index, words)| {
+            let Holder { phase, generation, .. } = Row::place(words).holder();
+            let row = (phase == Phase::Live).then(|| Row::read(words)).flatten()?;
+            // Not written yet.
+            (row.devices != 0).then_some(((index, generation), row))
+        };
+        let rows: BTreeMap<RowId, Row> = self.segment.rows().enumerate().filter_map(read).collect();
+        let members: Vec<_> =
+            rows.iter().map(|(id, row)| MemberRow { id: *id, heartbeat: row.heartbeat, claim: row.claim() }).collect();
+        self.members.live(&members);
+        rows.into_iter().filter(|(id, _)| !self.members.has_expired(*id)).map(|(_, row)| row).collect()
+    }
+
+    fn publish(&mut self, rows: &[Row], elapsed: Duration) {
+        let Some(owned) = &mut self.owned else { return };
+        // One number for all devices, so that grants of a path can be compared.
+        owned.number = owned.number.saturating_add(1);
+        for (device, owner) in owned.devices.iter_mut().enumerate() {
+            let claims: Vec<_> = rows.iter().filter(|row| row.devices >> device & 1 == 1).map(Row::claim).collect();
+            let grant = owner.interval(&claims, 0.0, elapsed);
+            let grant = Grant { epoch: owned.epoch, number: owned.number, ..grant };
+            self.segment.candidate(self.me).publish(device, &grant);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The row of a paced thread.
+
+use fencepost_pacing::{Bandwidth, Claim};
+
+use super::place::Place;
+use super::sequence::Sequenced;
+use super::words::Words;
+
+const VALUES: usize = 20;
+const LINE_WORDS: usize = 8;
+
+/// What a thread says of itself. Times are nanoseconds, bandwidths bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Row {
+    /// The thread's process.
+    pub process: u32,
+    /// When the thread was started, in the kernel's ticks: its number may be another's later.
+    pub started_ticks: u64,
+    /// Which rule of the configuration it falls under.
+    pub rule: u32,
+    /// The devices on its path, as bits.
+    pub devices: u32,
+    /// Changes in every window.
+    pub heartbeat: u64,
+    /// Its part relative to others'.
+    pub weight: f64,
+    /// What it got, averaged.
+    pub rate: f64,
+    /// What it would take unpaced, averaged.
+    pub demand: f64,
+    /// What it may use; infinite without a grant.
+    pub allowed: f64,
+    /// All bytes that it used.
+    pub bytes: u64,
+    /// What it was allowed, over its life.
+    pub granted_bytes: u64,
+    /// For how long it has been paced.
+    pub lived_ns: u64,
+    /// Of that, paused.
+    pub paused_ns: u64,
+    /// Processor time of the handlers.
+    pub handler_ns: u64,
+    /// Processor time of the thread, handlers included.
+    pub processor_ns: u64,
+    /// Where the bytes come from: `Source` as a number.
+    pub source: u32,
+    /// What calls the handler: `Trigger` as a number.
+    pub trigger: u32,
+    /// The thread's name, as the kernel has it.
+    pub name: [u64; 2],
+}
+
+impl Row {
+    /// How many words a row has, with its place.
+    pub const WORDS: usize = 4 * LINE_WORDS;
+
+    /// Whose row it is.
+    pub fn place(words: Words<'_>) -> Place<'_> {
+        Place::new(words)
+    }
+
+    /// Only the thread itself may write its row.
+    pub fn publish(&self, words: Words<'_>) {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let values: [u64; VALUES] = [
+            pair(self.process, self.rule),
+            self.started_ticks,
+            pair(self.devices, self.source),
+            self.heartbeat,
+            self.weight.to_bits(),
+            self.rate.to_bits(),
+            self.demand.to_bits(),
+            self.allowed.to_bits(),
+            self.bytes,
+            self.granted_bytes,
+            self.lived_ns,
+            self.paused_ns,
+            self.handler_ns,
+            self.processor_ns,
+            u64::from(self.trigger),
+            self.name[0],
+            self.name[1],
+            0,
+            0,
+            0,
+        ];
+        record(words).write(&values);
+    }
+
+    /// The row, if it can be read.
+    pub fn read(words: Words<'_>) -> Option<Row> {
+        let values: [u64; VALUES] = record(words).read()?;
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let number = |at: usize| f64::from_bits(values[at]);
+        Some(Row {
+            process: low(values[0]),
+            rule: high(values[0]),
+            started_ticks: values[1],
+            devices: low(values[2]),
+            source: high(values[2]),
+            heartbeat: values[3],
+            weight: number(4),
+            rate: number(5),
+            demand: number(6),
+            allowed: number(7),
+            bytes: values[8],
+            granted_bytes: values[9],
+            lived_ns: values[10],
+            paused_ns: values[11],
+            handler_ns: values[12],
+            processor_ns: values[13],
+            trigger: low(values[14]),
+            name: [values[15], values[16]],
+        })
+    }
+
+    /// This row and another one of the same channel as if they were one.
+    pub fn plus(&self, other: &Row) -> Row {
+        Row {
+            rate: self.rate + other.rate,
+            demand: self.demand + other.demand,
+            allowed: self.allowed + other.allowed,
+            bytes: self.bytes.saturating_add(other.bytes),
+            granted_bytes: self.granted_bytes.saturating_add(other.granted_bytes),
+            lived_ns: self.lived_ns.saturating_add(other.lived_ns),
+            paused_ns: self.paused_ns.saturating_add(other.paused_ns),
+            handler_ns: self.handler_ns.saturating_add(other.handler_ns),
+            processor_ns: self.processor_ns.saturating_add(other.processor_ns),
+            source: self.source.max(other.source),
+            ..*other
+        }
+    }
+
+    /// What it claims of each device on its path.
+    pub fn claim(&self) -> Claim {
+        Claim { weight: self.weight, rate: Bandwidth::new(self.rate), demand: Bandwidth::new(self.demand) }
+    }
+}
+
+fn record(words: Words<'_>) -> Sequenced<'_> {
+    Sequenced::new(words.part(LINE_WORDS, Row::WORDS - LINE_WORDS))
+}

@@ -1,0 +1,157 @@
+"""Every key of channels.toml: its type, range, default and meaning, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+RULES_MAX = 63  # a segment's 64, one of which is for what no channel is for
+DEVICES_MAX = 8
+NAME_MAX = 64
+PROCESSORS_MAX = 1024
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key. `kind` is what it holds; numbers are within `least` and `most`; `choices` are all
+    texts that it may be."""
+
+    kind: str  # number, text, texts, numbers
+    meaning: str
+    default: Any = None  # none: what is not said has a meaning of its own, or the key is needed
+    least: float = 0
+    most: float = 0
+    choices: tuple[str, ...] = ()
+    is_needed: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """What would be right, in words."""
+        if self.choices:
+            return " or ".join(f'"{choice}"' for choice in self.choices)
+        span = f"from {self.least:g} to {self.most:g}"
+        return {
+            "number": f"a number {span}",
+            "integer": f"an integer {span}",
+            "text": f"a text of 1 to {NAME_MAX} bytes",
+            "texts": "a list of texts",
+            "integers": f"a list of integers {span}",
+        }[self.kind]
+
+
+TOP = {
+    "law": Key(
+        "text",
+        "How shares are computed: exact weighted water-filling, or the published iteration",
+        "waterfill",
+        choices=("waterfill", "iterative"),
+    ),
+    "source": Key(
+        "text",
+        "Where the numbers of bytes come from; `auto`: the best source that this machine has",
+        "auto",
+        choices=("auto", "counter", "mbm", "reported"),
+    ),
+    "other_weight": Key(
+        "number", "Weight of each thread that no channel is for", 1.0, least=0.001, most=1000
+    ),
+}
+
+TIMING = {
+    "window_us": Key("number", "Scheduling window, T_W", 1000.0, least=100, most=100_000),
+    "interval_ms": Key("number", "The owner's interval, K", 10.0, least=1, most=1000),
+    "pause_max_ms": Key(
+        "number",
+        "Longest pause at a time: a paused thread may hold a lock",
+        50.0,
+        least=0.1,
+        most=1000,
+    ),
+    "quantum_us": Key(
+        "number",
+        "Processor time of a thread between two looks at what it used",
+        100.0,
+        least=20,
+        most=10_000,
+    ),
+    "silence_ms": Key(
+        "number", "A thread that is silent for so long leaves its share to others", 100.0, 10, 10000
+    ),
+}
+
+DEVICE = {
+    "name": Key("text", "Its name", is_needed=True),
+    "capacity_gb_per_s": Key(
+        "number", "What it can carry, in 10^9 bytes per second", None, 0.001, 10_000, is_needed=True
+    ),
+}
+
+CHANNEL = {
+    "name": Key("text", "Its name", is_needed=True),
+    "weight": Key(
+        "number", "Part of each of its threads, relative to others'", 1.0, least=0.001, most=1000
+    ),
+    "program": Key(
+        "text",
+        "Pattern of the program's file name, with * and ? (without `thread` either: none, threads "
+        "get the channel by its name)",
+    ),
+    "thread": Key("text", "Pattern of the thread's name, with * and ?"),
+    "devices": Key("texts", "Devices on its path (default: all)"),
+    "node": Key("integer", "Memory node that its threads' memory is bound to", None, 0, 1023),
+    "processors": Key(
+        "integers", "Processors that its threads are bound to", None, 0, PROCESSORS_MAX - 1
+    ),
+}
+
+PROGRAM = {
+    "command": Key("texts", "The program and its arguments", is_needed=True),
+    "channel": Key("text", "The channel of all its threads (default: the first that matches)"),
+}
+
+TABLES: Mapping[str, Mapping[str, Key]] = {"timing": TIMING}
+LISTS: Mapping[str, Mapping[str, Key]] = {
+    "device": DEVICE,
+    "channel": CHANNEL,
+    "program": PROGRAM,
+}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of channels.toml, for editors."""
+    tables = {name: _table(keys) for name, keys in TABLES.items()}
+    lists = {name: {"type": "array", "items": _table(keys)} for name, keys in LISTS.items()}
+    lists["device"]["maxItems"] = DEVICES_MAX
+    lists["channel"]["maxItems"] = RULES_MAX
+    whole = _table(TOP)
+    whole["properties"].update(tables | lists)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole}
+
+
+def _table(keys: Mapping[str, Key]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _one(key) for name, key in keys.items()},
+        "required": [name for name, key in keys.items() if key.is_needed],
+        "additionalProperties": False,
+    }
+
+
+def _one(key: Key) -> dict[str, Any]:
+    said: dict[str, Any] = {"description": key.meaning}
+    if key.default is not None:
+        said["default"] = key.default
+    span = {"minimum": key.least, "maximum": key.most}
+    if key.choices:
+        return said | {"enum": list(key.choices)}
+    return (
+        said
+        | {
+            "number": {"type": "number", **span},
+            "integer": {"type": "integer", **span},
+            "text": {"type": "string", "minLength": 1, "maxLength": NAME_MAX},
+            "texts": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            "integers": {"type": "array", "items": {"type": "integer", **span}, "minItems": 1},
+        }[key.kind]
+    )

@@ -1,0 +1,160 @@
+"""Starts programs with the library preloaded, and waits for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost._core import InputError
+from fencepost.channel import programs
+from fencepost.channel.configuration import Program
+from fencepost.channel.segment import KEEPER, LIBRARY, Segment
+from fencepost.interruptions import held
+
+PERIOD_SECONDS = 0.02
+SIGNALLED = 128  # what shells add to the number of the signal that ended a program
+
+
+@dataclass
+class Run:
+    """What became of the programs."""
+
+    seconds: float
+    codes: list[int]
+    before: dict[str, Any]
+    state: dict[str, Any]
+    triggers: set[str] = field(default_factory=set)
+
+    @property
+    def code(self) -> int:
+        """What we end with: the first code that is not 0."""
+        return next((code for code in self.codes if code), 0)
+
+    def channels(self) -> list[dict[str, Any]]:
+        """What each channel with threads did, in its bytes per second."""
+        rows = []
+        for before, after in zip(self.before["channels"], self.state["channels"], strict=True):
+            row = _channel(before, after, self.seconds)
+            if row["threads"]:
+                rows.append(row)
+        return rows
+
+
+def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -> Run:
+    """Starts all of them at once, and waits for all; an interrupt ends them."""
+    for program in started:
+        programs.check(program.command)
+    before = segment.state()
+    keeper = _start_keeper(segment)
+    _await_grants(segment)
+    begun = time.monotonic()
+    processes: list[subprocess.Popen[bytes]] = []
+    triggers: set[str] = set()
+    try:
+        for program in started:
+            processes.append(_start(segment, program, settings))
+        while any(process.poll() is None for process in processes):
+            time.sleep(PERIOD_SECONDS)
+            if keeper.poll() is not None:
+                keeper = _start_keeper(segment)
+            if not triggers:
+                triggers |= _triggers(segment)
+    except BaseException:
+        _end(processes)
+        raise
+    seconds = time.monotonic() - begun
+    state = segment.state()
+    if before is None or state is None:
+        raise InputError(f"{segment.name}: the segment was removed while its programs ran")
+    codes = [_code(process.returncode) for process in processes]
+    return Run(seconds, codes, before, state, triggers)
+
+
+def environment(segment: Segment, program: Program, settings: Mapping[str, str]) -> dict[str, str]:
+    """What a program is started with, beside what is there already."""
+    preloaded = [str(LIBRARY), os.environ.get("LD_PRELOAD", "")]
+    ours = {
+        "LD_PRELOAD": ":".join(filter(None, preloaded)),
+        "FENCEPOST_CHANNEL_SEGMENT": str(segment.path),
+        **settings,
+    }
+    if program.channel is not None:
+        ours["FENCEPOST_CHANNEL_NAME"] = program.channel
+    return os.environ | ours
+
+
+def _start(
+    segment: Segment, program: Program, settings: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    try:
+        with held():
+            return subprocess.Popen(
+                program.command, env=environment(segment, program, settings), restore_signals=False
+            )
+    except OSError as error:
+        raise InputError(f"{program.command[0]}: cannot be started: {error.strerror}") from error
+
+
+def _start_keeper(segment: Segment) -> subprocess.Popen[bytes]:
+    """Ends at once where there are enough; it does not hear the terminal's Ctrl-C."""
+    return subprocess.Popen(
+        [KEEPER, "run", segment.path], stdin=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _await_grants(segment: Segment) -> None:
+    """What begins before there is a grant runs unpaced."""
+    for _ in range(100):
+        state = segment.state()
+        if state is not None and all(one["share"] is not None for one in state["devices"]):
+            return
+        time.sleep(PERIOD_SECONDS)
+    raise InputError(f"{segment.name}: nobody grants anything: its keepers do not run")
+
+
+def _triggers(segment: Segment) -> set[str]:
+    state = segment.state() or {"threads": []}
+    return {thread["trigger"] for thread in state["threads"] if thread["heartbeat"] > 1}
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    with held():
+        for process in processes:
+            with suppress(OSError):
+                process.terminate()
+        for process in processes:
+            process.wait()
+
+
+def _code(code: int) -> int:
+    return code if code >= 0 else SIGNALLED + abs(code)
+
+
+def _channel(before: dict[str, Any], after: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """One row of `channel run --json`."""
+
+    def grown(key: str) -> float:
+        return float(after[key] - before[key])
+
+    unpaused = grown("lived") - grown("paused")
+    demand = grown("bytes") / unpaused * grown("lived") / seconds if unpaused > 0 else 0.0
+    return {
+        "name": after["name"],
+        "weight": after["weight"],
+        "bytes": after["bytes"] - before["bytes"],
+        "seconds": seconds,
+        "rate": grown("bytes") / seconds,
+        "demand": demand,
+        "share": grown("granted_bytes") / seconds,
+        "source": after["source"],
+        "handler_cpu_seconds": grown("handler"),
+        "processor_seconds": grown("processor"),
+        "thread_seconds": grown("lived"),
+        "paused_seconds": grown("paused"),
+        "threads": int(after["threads"] + after["ended"] - before["threads"] - before["ended"]),
+    }

@@ -1,0 +1,137 @@
+"""Segments by name, and what the keeper says of them. Their layout is the keeper's alone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fencepost._core import InputError
+from fencepost.tree import CHANNEL
+
+KEEPER = CHANNEL / "fencepost-channel-keeper"
+LIBRARY = CHANNEL / "libfencepost_channel.so"
+SHARED_MEMORY = Path("/dev/shm")
+ATTEMPTS_MAX = 100
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment by its file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """As the user says it."""
+        return self.path.name.removeprefix(_prefix())
+
+    def state(self) -> dict[str, Any] | None:
+        """What it says now; None if it is gone."""
+        done = _keeper("state", self.path)
+        if done.returncode == 0:
+            return dict(json.loads(done.stdout))
+        if not self.path.exists():
+            return None
+        raise InputError(done.stderr.strip())
+
+    def stop(self) -> None:
+        """Ends pacing; the keepers remove it then."""
+        done = _keeper("stop", self.path)
+        if done.returncode != 0 and self.path.exists():
+            raise InputError(done.stderr.strip())
+
+
+def check_built() -> None:
+    """Refuses to go on without the library and the keeper."""
+    for file in (KEEPER, LIBRARY):
+        if not file.exists():
+            raise InputError(f"the transport is not built ({file} is missing); type: make setup")
+
+
+def path_of(name: str) -> Path:
+    """The file of a segment: a path as it is, a name in shared memory."""
+    if "/" in name:
+        return Path(name).absolute()
+    if not re.fullmatch(r"[\w.+-]{1,100}", name):
+        raise InputError(
+            f"--segment {name}: a name has letters, digits and .+-_; anything else has to be a "
+            "path with a /"
+        )
+    return SHARED_MEMORY / f"{_prefix()}{name}"
+
+
+def of_this_user() -> list[Segment]:
+    """All segments in shared memory that are this user's, those aside that are being made."""
+    paths = sorted(SHARED_MEMORY.glob(f"{_prefix()}*"))
+    return [Segment(path) for path in paths if path.is_file()]
+
+
+@contextmanager
+def held(path: Path, settings: str) -> Iterator[Segment]:
+    """The segment of these settings, made where it is not there yet. While it is held, nobody
+    removes it; the kernel lets go of what a killed launcher held."""
+    for _ in range(ATTEMPTS_MAX):
+        handle = _open(path, settings)
+        if handle is None:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            # It may have been removed right before, by a keeper that found it unused.
+            if not _is_at(path, handle):
+                continue
+            segment = Segment(path)
+            _check_same(segment, settings)
+            yield segment
+            return
+        finally:
+            os.close(handle)
+    raise InputError(f"{path}: it is made and removed again and again")
+
+
+def _open(path: Path, settings: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        done = _keeper("create", path, settings)
+        if done.returncode != 0 and not path.exists():
+            raise InputError(done.stderr.strip()) from None
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    with suppress(OSError):
+        named, ours = path.stat(), os.fstat(handle)
+        return (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)
+    return False
+
+
+def _check_same(segment: Segment, settings: str) -> None:
+    state = segment.state()
+    wanted = settings.rsplit("fingerprint\t", 1)[-1].strip()
+    if state is None or str(state["fingerprint"]) == wanted:
+        return
+    raise InputError(
+        f"{segment.name}: the segment is in use with another configuration; name another one by "
+        f"--segment, or type: fencepost channel stop {segment.name}"
+    )
+
+
+def _keeper(command: str, path: Path, settings: str = "") -> subprocess.CompletedProcess[str]:
+    check_built()
+    return subprocess.run(
+        [KEEPER, command, path], input=settings, capture_output=True, text=True, check=False
+    )
+
+
+def _prefix() -> str:
+    return f"fencepost-channel-{os.geteuid()}-"

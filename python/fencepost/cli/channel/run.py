@@ -1,0 +1,145 @@
+"""`fencepost channel run`: programs whose threads are paced."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fencepost import documents, terminal
+from fencepost._core import InputError
+from fencepost.channel import configuration, launch, segment, table
+from fencepost.channel.configuration import EMULATED, GB, Configuration, Program
+from fencepost.cli import console, outputs
+from fencepost.cli.channel.group import group
+from fencepost.cli.invocation import program_of
+
+CAPACITY_MAX = 10_000.0
+TRIGGERS = ("perf-task-clock", "thread-timer", "timer")
+
+
+@group.command("run", options_metavar="[OPTIONS] [-- PROGRAM ARGS…]")
+def run(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="A channels.toml.")
+    ] = None,
+    emulate: Annotated[
+        float | None,
+        typer.Option(
+            "--emulate",
+            metavar="GB/s",
+            min=0.001,
+            max=CAPACITY_MAX,
+            help="A pool that is not there, of this bandwidth.",
+        ),
+    ] = None,
+    charge: Annotated[
+        float | None,
+        typer.Option(
+            "--charge",
+            metavar="GB",
+            min=0.001,
+            max=CAPACITY_MAX,
+            help="Charged for a second of processor time where a program does not report "
+            "(default: what the emulated pool carries in a second).",
+        ),
+    ] = None,
+    channel: Annotated[
+        str | None, typer.Option("--channel", metavar="NAME", help="The channel of PROGRAM.")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--segment", metavar="NAME|PATH", help="Where the shared state lies."),
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option("--trigger", help=f"{', '.join(TRIGGERS)} (default: the first that works)."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write what each channel did.")
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Nothing but what the programs print.")
+    ] = False,
+) -> None:
+    """Run programs with their threads paced to fair shares of a pool.
+
+    Ends with the program's own code, or the first of several that is not 0.
+    """
+    outputs.check({"--json": json_file}, [config] if config else [])
+    read = configuration.read(config) if config else Configuration()
+    started = list(read.programs)
+    program = program_of(context)
+    if channel is not None:
+        _check_channel(channel, read, program)
+    if program is not None:
+        started.append(Program(program, channel))
+    if not started:
+        raise InputError(
+            "a program is missing; type: fencepost channel run -- PROGRAM ARGS…, or name some by "
+            "[[program]] in --config"
+        )
+    if trigger is not None and trigger not in TRIGGERS:
+        raise InputError(f"--trigger {trigger}: it has to be one of {', '.join(TRIGGERS)}")
+    read, source, charged = _source(read, emulate, charge)
+    settings = read.lines(source, charged)
+    path = segment.path_of(name or f"{read.name}-{configuration.fingerprint(settings):016x}")
+    variables = {"FENCEPOST_CHANNEL_TRIGGER": trigger} if trigger else {}
+    with segment.held(path, settings) as held:
+        done = launch.run(held, started, variables)
+    channels = done.channels()
+    if json_file is not None:
+        documents.write_json(json_file, _document(done, channels))
+    if not quiet:
+        _print(done, channels)
+    raise typer.Exit(done.code)
+
+
+def _check_channel(name: str, read: Configuration, program: list[str] | None) -> None:
+    names = [channel["name"] for channel in read.channels]
+    if program is None:
+        raise InputError("--channel is for a program behind --, and there is none")
+    if name not in names:
+        there = ", ".join(names) or "none: name a configuration by --config"
+        raise InputError(f"--channel {name}: no such channel; there are {there}")
+
+
+def _source(
+    read: Configuration, emulate: float | None, charge: float | None
+) -> tuple[Configuration, str, float]:
+    """The configuration with its devices, where bytes come from, and what is charged."""
+    if emulate is None:
+        raise InputError("no source of bandwidth: name an emulated pool by --emulate GB/s")
+    if len(read.devices) > 1:
+        raise InputError("--emulate: the configuration has several devices; one can be emulated")
+    name = read.devices[0]["name"] if read.devices else EMULATED
+    device = {"name": name, "capacity_gb_per_s": emulate}
+    whole = Configuration(read.name, read.top, read.timing, (device,), read.channels, read.programs)
+    return whole, "charged", (charge or emulate) * GB
+
+
+def _document(done: launch.Run, channels: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "channels": channels,
+        "devices": done.state["devices"],
+        "triggers": sorted(done.triggers),
+        "unpaced_threads": done.state["unpaced_threads"],
+        "unpaced_programs": done.state["unpaced_programs"],
+        "codes": done.codes,
+    }
+
+
+def _print(done: launch.Run, channels: list[dict[str, Any]]) -> None:
+    """On standard error: standard output is the programs'."""
+    messages = console.messages()
+    terminal.print_table(messages, table.of_run(channels))
+    if done.triggers:
+        terminal.print_line(messages, f"trigger: {', '.join(sorted(done.triggers))}")
+    for one in channels:
+        if one["source"]:
+            said = table.CONFIDENCE[one["source"]]
+            terminal.print_line(messages, f"{one['name']}: {one['source']}: {said}")
+    if done.state["unpaced_threads"]:
+        console.warn(f"{done.state['unpaced_threads']} threads found no row and ran unpaced")
+    if done.state["unpaced_programs"]:
+        console.warn(f"{done.state['unpaced_programs']} programs could not be paced")

@@ -1,0 +1,109 @@
+"""`fencepost channel status`, `top` and `stop`."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Group as Lines
+from rich.live import Live
+from rich.table import Table
+
+from fencepost import terminal
+from fencepost._core import InputError
+from fencepost.channel import segment, table
+from fencepost.channel.segment import Segment
+from fencepost.cli import console
+from fencepost.cli.channel.group import group
+
+Named = Annotated[str | None, typer.Argument(metavar="[SEGMENT]", help="Its name or path.")]
+ROWS = 20
+
+
+@group.command()
+def status(
+    name: Named = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")
+    ] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="One look, not a live table.")] = False,
+) -> None:
+    """What each channel gets, and how well that is known."""
+    found = _segment(name)
+    before = found.state()
+    if before is None:
+        raise _gone(found)
+
+    def look() -> Table | None:
+        nonlocal before
+        time.sleep(interval)
+        state = found.state()
+        if state is None or before is None:
+            return None
+        shown, before = table.of_channels(before, state), state
+        return shown
+
+    _show(found, look, once)
+
+
+@group.command()
+def top(
+    name: Named = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")
+    ] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="One look, not a live table.")] = False,
+) -> None:
+    """The threads that use the most."""
+    found = _segment(name)
+
+    def look() -> Table | None:
+        state = found.state()
+        if state is None:
+            return None
+        if not once:
+            time.sleep(interval)
+        return table.of_threads(state, ROWS)
+
+    _show(found, look, once)
+
+
+@group.command()
+def stop(name: Named = None) -> None:
+    """End pacing. Programs run on, unpaced."""
+    found = _segment(name)
+    found.stop()
+    console.messages().print(f"{found.name}: its programs run on unpaced", markup=False)
+
+
+def _show(found: Segment, look: Callable[[], Table | None], once: bool) -> None:
+    output = console.output()
+    first = look()
+    if first is None:
+        raise _gone(found)
+    if once or not output.is_terminal:
+        terminal.print_table(output, first)
+        return
+    with Live(Lines(found.name, first), console=output, transient=True) as live:
+        while (shown := look()) is not None:
+            live.update(Lines(found.name, shown))
+
+
+def _segment(name: str | None) -> Segment:
+    if name is not None:
+        found = Segment(segment.path_of(name))
+        if not found.path.exists():
+            raise _gone(found)
+        return found
+    all_of_them = segment.of_this_user()
+    if not all_of_them:
+        raise InputError("nothing is paced; type: fencepost channel run -- PROGRAM ARGS…")
+    if len(all_of_them) > 1:
+        names = ", ".join(one.name for one in all_of_them)
+        raise InputError(f"there are several segments; name one of {names}")
+    return all_of_them[0]
+
+
+def _gone(found: Segment) -> InputError:
+    names = ", ".join(one.name for one in segment.of_this_user()) or "none"
+    return InputError(f"{found.name}: no such segment; there are {names}")
