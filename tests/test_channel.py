@@ -27,7 +27,7 @@ weight = 1
 
 
 def build(folder: Path, name: str, *, reports: bool = False) -> Path:
-    """A program of tests/channel; one that reports is linked with the library, as pkg-config says."""
+    """A program of tests/channel; one that reports is linked with the library."""
     source = next(SOURCES.glob(f"{name}.c*"))
     compiler = "g++" if source.suffix == ".cpp" else "gcc"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]

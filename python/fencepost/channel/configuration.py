@@ -212,7 +212,7 @@ class _Reader:
 
 
 def _patterns(channel: Mapping[str, Any]) -> tuple[str, str]:
-    """Of the program and the thread. Without any, a channel is for no thread that does not name it."""
+    """Of the program and the thread. Without any, threads get the channel by its name only."""
     program, thread = channel["program"], channel["thread"]
     return (program or ("*" if thread else ""), thread or "*")
 

@@ -59,24 +59,24 @@ TOP = {
 }
 
 TIMING = {
-    "window_us": Key("number", "Scheduling window, T_W", 1000.0, least=100, most=100_000),
-    "interval_ms": Key("number", "The owner's interval, K", 10.0, least=1, most=1000),
+    "window_us": Key("number", "Scheduling window, T_W", 10_000.0, least=100, most=100_000),
+    "interval_ms": Key("number", "The owner's interval, K", 20.0, least=1, most=1000),
     "pause_max_ms": Key(
         "number",
         "Longest pause at a time: a paused thread may hold a lock",
-        50.0,
+        100.0,
         least=0.1,
         most=1000,
     ),
     "quantum_us": Key(
         "number",
         "Processor time of a thread between two looks at what it used",
-        100.0,
+        200.0,
         least=20,
         most=10_000,
     ),
     "silence_ms": Key(
-        "number", "A thread that is silent for so long leaves its share to others", 100.0, 10, 10000
+        "number", "A thread that is silent for so long leaves its share to others", 300.0, 10, 10_000
     ),
 }
 
@@ -121,7 +121,7 @@ LISTS: Mapping[str, Mapping[str, Key]] = {
 def schema() -> dict[str, Any]:
     """The JSON Schema of channels.toml, for editors."""
     tables = {name: _table(keys) for name, keys in TABLES.items()}
-    lists = {name: {"type": "array", "items": _table(keys)} for name, keys in LISTS.items()}
+    lists: dict[str, dict[str, Any]] = {name: {"type": "array", "items": _table(keys)} for name, keys in LISTS.items()}
     lists["device"]["maxItems"] = DEVICES_MAX
     lists["channel"]["maxItems"] = RULES_MAX
     whole = _table(TOP)

@@ -8,11 +8,11 @@ use std::time::Duration;
 use fencepost_channel_core::pacer::{Pacer, Progress};
 use fencepost_channel_core::segment::place::{Holder, Phase};
 use fencepost_channel_core::segment::{Row, Segment, Source};
-use fencepost_channel_core::trigger::{Armed, arm, disarm};
+use fencepost_channel_core::trigger::{Armed, Trigger, arm, disarm};
 use fencepost_channel_core::{segment, system, system_call};
 
 use crate::signal_mask::Blocked;
-use crate::{process, rules};
+use crate::{binding, process, rules};
 
 /// Windows between two looks at the thread's name.
 const WINDOWS_PER_NAME: u64 = 64;
@@ -54,6 +54,13 @@ pub enum Refusal {
 /// Whether the calling thread has a channel.
 pub fn is_open() -> bool {
     !CHANNEL.get().is_null()
+}
+
+/// What calls the calling thread's handler, if it has a channel.
+pub fn trigger() -> Option<Trigger> {
+    let channel = CHANNEL.get();
+    // SAFETY: as in `of_this_thread`, but for the handler, which may replace the trigger while this reads it: by none.
+    (!channel.is_null()).then(|| unsafe { (&raw const (*channel).armed).read_volatile() }.trigger())
 }
 
 /// The calling thread used so many bytes more. A handler that interrupts this reads the sum before or after.
@@ -122,6 +129,7 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
     // SAFETY: as above; nobody else has the pointer yet.
     let channel = unsafe { &mut *place };
     channel.row.publish(segment.row(index));
+    binding::bind(segment, rule);
     CHANNEL.set(place);
     channel.armed = arm(thread, segment.quantum(), process::wanted_trigger());
     Ok(())
@@ -268,6 +276,7 @@ impl Channel {
         let Some(rule) = rules::rule_of(self.segment, name).filter(|rule| *rule as u32 != self.row.rule) else {
             return;
         };
+        binding::bind(self.segment, rule);
         self.row.rule = rule as u32;
         self.row.devices = self.segment.rule_devices(rule);
         self.row.weight = self.segment.rule_weight(rule);

@@ -8,6 +8,7 @@
 //!
 //! Nothing is exported but what [`interface`] and the [`hooks`] define.
 
+mod binding;
 mod channel;
 mod handler;
 mod hooks;

@@ -44,7 +44,8 @@ macro_rules! next {
 
             /// # Safety
             /// What the function itself demands.
-            pub(crate) fn get() -> unsafe extern "C" fn($($argument),*) -> $result {
+            pub(crate) fn get() -> unsafe extern "C-unwind" fn($($argument),*) -> $result {
+                // Threads may be cancelled in it, which unwinds.
                 // SAFETY: the function of this name has this type in every C library.
                 unsafe { std::mem::transmute(NEXT.address()) }
             }

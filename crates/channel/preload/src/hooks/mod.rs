@@ -28,6 +28,8 @@ pub fn install() {
 extern "C" fn begin() {
     let Ok(segment) = process::attach(None) else { return };
     install();
+    // The program's mask is that of whoever started it.
+    signals::begin_thread(false);
     channel::reap_own(segment);
     let _ = channel::open(None);
 }

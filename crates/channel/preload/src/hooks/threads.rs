@@ -4,11 +4,13 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::signals;
 use crate::next::next;
 use crate::{channel, process};
 
-type StartRoutine = extern "C" fn(*mut c_void) -> *mut c_void;
-type CStartRoutine = extern "C" fn(*mut c_void) -> c_int;
+// A thread that ends by `pthread_exit`, or is cancelled, unwinds through these.
+type StartRoutine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+type CStartRoutine = extern "C-unwind" fn(*mut c_void) -> c_int;
 
 next!(
     pthread_create_next =
@@ -40,6 +42,8 @@ pub fn watch_ends() {
 struct Start<Routine> {
     routine: Routine,
     argument: *mut c_void,
+    /// Whether the creator believes that it blocks the trigger's signal.
+    is_blocked: bool,
 }
 
 impl<Routine> Start<Routine> {
@@ -51,7 +55,7 @@ impl<Routine> Start<Routine> {
             return ptr::null_mut();
         }
         // SAFETY: the mapping is long enough and aligned.
-        unsafe { memory.cast::<Self>().write(Start { routine, argument }) };
+        unsafe { memory.cast::<Self>().write(Start { routine, argument, is_blocked: signals::is_blocked() }) };
         memory.cast()
     }
 
@@ -67,7 +71,8 @@ impl<Routine> Start<Routine> {
     }
 }
 
-fn begin_thread() {
+fn begin_thread(is_blocked: bool) {
+    signals::begin_thread(is_blocked);
     let key = KEY.load(Ordering::Relaxed);
     if channel::open(None).is_ok() && key > 0 {
         // SAFETY: the key is ours; what is not null makes the C library call us at the end.
@@ -75,17 +80,17 @@ fn begin_thread() {
     }
 }
 
-extern "C" fn run(start: *mut c_void) -> *mut c_void {
+extern "C-unwind" fn run(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below handed it to this thread alone.
-    let Start { routine, argument } = unsafe { Start::<StartRoutine>::take(start) };
-    begin_thread();
+    let Start { routine, argument, is_blocked } = unsafe { Start::<StartRoutine>::take(start) };
+    begin_thread(is_blocked);
     routine(argument)
 }
 
-extern "C" fn run_c(start: *mut c_void) -> c_int {
+extern "C-unwind" fn run_c(start: *mut c_void) -> c_int {
     // SAFETY: `thrd_create` below handed it to this thread alone.
-    let Start { routine, argument } = unsafe { Start::<CStartRoutine>::take(start) };
-    begin_thread();
+    let Start { routine, argument, is_blocked } = unsafe { Start::<CStartRoutine>::take(start) };
+    begin_thread(is_blocked);
     routine(argument)
 }
 
