@@ -7,6 +7,7 @@
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 #   make test    the tests, but for those that take long
 #   make slow-tests  those
+#   make loom    every interleaving of what the processes of a transport share; part of slow-tests
 #   make lint    formatters, linters and types
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
@@ -14,7 +15,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: loom compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -132,8 +133,12 @@ slow-primitives-tests:
 slow-python-tests:
 	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m slow
 
-slow-rust-tests:
+slow-rust-tests: loom
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+
+# Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
+loom:
+	MAKEFLAGS= RUSTFLAGS='--cfg loom' cargo test --quiet --release --locked -p fencepost-channel --no-default-features --test loom --target-dir target/loom
 
 # --- lint ----------------------------------------------------------------------------------
 

@@ -18,4 +18,5 @@ pub mod pattern;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod system;
+#[cfg(not(loom))]
 pub mod trigger;

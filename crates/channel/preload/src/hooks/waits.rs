@@ -8,9 +8,9 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use fencepost_channel_core::trigger::Trigger;
 
 use super::signals::without_ours;
+use crate::channel;
 use crate::next::next;
 use crate::signal_mask::{Blocked, Mask, OURS};
-use crate::channel;
 
 fn has_to_wait() -> bool {
     channel::trigger().is_some_and(Trigger::interrupts_system_calls)
@@ -136,8 +136,10 @@ masked_waits! {
 }
 
 next!(sigwaitinfo_next = c"sigwaitinfo" as fn(*const libc::sigset_t, *mut libc::siginfo_t) -> c_int);
-next!(sigtimedwait_next = c"sigtimedwait" as
-    fn(*const libc::sigset_t, *mut libc::siginfo_t, *const libc::timespec) -> c_int);
+next!(
+    sigtimedwait_next =
+        c"sigtimedwait" as fn(*const libc::sigset_t, *mut libc::siginfo_t, *const libc::timespec) -> c_int
+);
 
 /// # Safety
 /// What `sigwaitinfo` demands.
