@@ -35,6 +35,11 @@ impl Trigger {
         Trigger::BY_WORTH.into_iter().find(|trigger| *trigger as u32 == number).unwrap_or(Trigger::None)
     }
 
+    /// By its name.
+    pub fn named(name: &str) -> Option<Trigger> {
+        Trigger::BY_WORTH.into_iter().find(|trigger| trigger.name() == name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

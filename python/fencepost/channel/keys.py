@@ -76,7 +76,11 @@ TIMING = {
         most=10_000,
     ),
     "silence_ms": Key(
-        "number", "A thread that is silent for so long leaves its share to others", 300.0, 10, 10_000
+        "number",
+        "A thread that is silent for so long leaves its share to others",
+        300.0,
+        10,
+        10_000,
     ),
 }
 
@@ -121,7 +125,9 @@ LISTS: Mapping[str, Mapping[str, Key]] = {
 def schema() -> dict[str, Any]:
     """The JSON Schema of channels.toml, for editors."""
     tables = {name: _table(keys) for name, keys in TABLES.items()}
-    lists: dict[str, dict[str, Any]] = {name: {"type": "array", "items": _table(keys)} for name, keys in LISTS.items()}
+    lists: dict[str, dict[str, Any]] = {
+        name: {"type": "array", "items": _table(keys)} for name, keys in LISTS.items()
+    }
     lists["device"]["maxItems"] = DEVICES_MAX
     lists["channel"]["maxItems"] = RULES_MAX
     whole = _table(TOP)

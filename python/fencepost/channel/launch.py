@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost._core import InputError
@@ -28,7 +28,7 @@ class Run:
     codes: list[int]
     before: dict[str, Any]
     state: dict[str, Any]
-    triggers: set[str] = field(default_factory=set)
+    trigger: str
 
     @property
     def code(self) -> int:
@@ -49,12 +49,12 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
     """Starts all of them at once, and waits for all; an interrupt ends them."""
     for program in started:
         programs.check(program.command)
+    trigger = segment.trigger(settings)
     before = segment.state()
     keeper = _start_keeper(segment)
     _await_grants(segment)
     begun = time.monotonic()
     processes: list[subprocess.Popen[bytes]] = []
-    triggers: set[str] = set()
     try:
         for program in started:
             processes.append(_start(segment, program, settings))
@@ -62,8 +62,6 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
             time.sleep(PERIOD_SECONDS)
             if keeper.poll() is not None:
                 keeper = _start_keeper(segment)
-            if not triggers:
-                triggers |= _triggers(segment)
     except BaseException:
         _end(processes)
         raise
@@ -72,7 +70,7 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
     if before is None or state is None:
         raise InputError(f"{segment.name}: the segment was removed while its programs ran")
     codes = [_code(process.returncode) for process in processes]
-    return Run(seconds, codes, before, state, triggers)
+    return Run(seconds, codes, before, state, trigger)
 
 
 def environment(segment: Segment, program: Program, settings: Mapping[str, str]) -> dict[str, str]:
@@ -115,11 +113,6 @@ def _await_grants(segment: Segment) -> None:
             return
         time.sleep(PERIOD_SECONDS)
     raise InputError(f"{segment.name}: nobody grants anything: its keepers do not run")
-
-
-def _triggers(segment: Segment) -> set[str]:
-    state = segment.state() or {"threads": []}
-    return {thread["trigger"] for thread in state["threads"] if thread["heartbeat"] > 1}
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,17 @@ class Segment:
         if not self.path.exists():
             return None
         raise InputError(done.stderr.strip())
+
+    def trigger(self, settings: Mapping[str, str]) -> str:
+        """What calls the handlers of programs that are started with these settings."""
+        done = _keeper("probe", self.path, environment=os.environ | settings)
+        if done.returncode != 0:
+            raise InputError(done.stderr.strip())
+        name = done.stdout.strip()
+        if name == "none":
+            wanted = settings.get("FENCEPOST_CHANNEL_TRIGGER", "any trigger")
+            raise InputError(f"--trigger: the kernel does not let us have {wanted} here")
+        return name
 
     def stop(self) -> None:
         """Ends pacing; the keepers remove it then."""
@@ -126,10 +137,17 @@ def _check_same(segment: Segment, settings: str) -> None:
     )
 
 
-def _keeper(command: str, path: Path, settings: str = "") -> subprocess.CompletedProcess[str]:
+def _keeper(
+    command: str, path: Path, settings: str = "", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     check_built()
     return subprocess.run(
-        [KEEPER, command, path], input=settings, capture_output=True, text=True, check=False
+        [KEEPER, command, path],
+        input=settings,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -18,8 +18,9 @@ use fencepost_channel_core::mapping;
 use fencepost_channel_core::segment::place::{Holder, Phase};
 use fencepost_channel_core::segment::{Coherence, Segment, Settings, Word};
 use fencepost_channel_core::system;
+use fencepost_channel_core::trigger::{self, Trigger};
 
-const USAGE: &str = "fencepost-channel-keeper create|run|state|stop SEGMENT";
+const USAGE: &str = "fencepost-channel-keeper create|run|state|probe|stop SEGMENT";
 const WRONG_INPUT: u8 = 2;
 /// Keepers of a host: the owner, and one that stands by.
 const KEEPERS: usize = 2;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Some("create") => create(path),
         Some("run") => run(path),
         Some("state") => state(path),
+        Some("probe") => probe(path),
         Some("stop") => open(path).map(Segment::stop),
         _ => Err(format!("usage: {USAGE}").into()),
     };
@@ -86,6 +88,19 @@ fn state(path: &Path) -> Result<()> {
     let mut text = State::read(open(path)?).json();
     text.push('\n');
     Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// Prints what calls handlers here: the trigger that the environment asks for, or else the best one; `none` where that
+/// does not work. The preloaded library decides in the same way.
+fn probe(path: &Path) -> Result<()> {
+    let wanted = match std::env::var("FENCEPOST_CHANNEL_TRIGGER") {
+        Ok(name) => Some(Trigger::named(&name).ok_or_else(|| format!("{name}: no such trigger"))?),
+        Err(_) => None,
+    };
+    let armed = trigger::arm(system::thread(), open(path)?.quantum(), wanted);
+    println!("{}", armed.trigger().name());
+    trigger::disarm(armed);
+    Ok(())
 }
 
 /// Keeps the segment until nobody needs it; returns at once where enough others do.

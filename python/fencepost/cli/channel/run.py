@@ -122,7 +122,7 @@ def _document(done: launch.Run, channels: list[dict[str, Any]]) -> dict[str, Any
     return {
         "channels": channels,
         "devices": done.state["devices"],
-        "triggers": sorted(done.triggers),
+        "trigger": done.trigger,
         "unpaced_threads": done.state["unpaced_threads"],
         "unpaced_programs": done.state["unpaced_programs"],
         "codes": done.codes,
@@ -133,8 +133,7 @@ def _print(done: launch.Run, channels: list[dict[str, Any]]) -> None:
     """On standard error: standard output is the programs'."""
     messages = console.messages()
     terminal.print_table(messages, table.of_run(channels))
-    if done.triggers:
-        terminal.print_line(messages, f"trigger: {', '.join(sorted(done.triggers))}")
+    terminal.print_line(messages, f"trigger: {done.trigger}")
     for one in channels:
         if one["source"]:
             said = table.CONFIDENCE[one["source"]]
