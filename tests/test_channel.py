@@ -4,16 +4,17 @@ Rates are compared with each other and never with a clock: a loaded machine slow
 """
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from installed import ROOT, Fencepost
+from installed import FENCEPOST, ROOT, Fencepost
 
 CHANNEL = ROOT / "build" / "channel"
 SOURCES = ROOT / "tests" / "channel"
-FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]
+FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
 
 WEIGHTS = """
 [[channel]]
@@ -30,19 +31,14 @@ def build(folder: Path, name: str, *, reports: bool = False) -> Path:
     """A program of tests/channel; one that reports is linked with the library."""
     source = next(SOURCES.glob(f"{name}.c*"))
     compiler = "g++" if source.suffix == ".cpp" else "gcc"
-    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
     linked = [f"-I{CHANNEL}/include", f"-L{CHANNEL}", "-lfencepost_channel"] if reports else []
-    subprocess.run([compiler, *flags, source, "-o", folder / name, *linked], check=True)
+    subprocess.run([compiler, *FLAGS, source, "-o", folder / name, *linked], check=True)
     return folder / name
 
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("stream"), "stream", reports=True)
-
-
-def segments() -> list[Path]:
-    return sorted(Path("/dev/shm").glob("fencepost-channel-*"))
 
 
 def test_two_processes_are_paced_by_weight(
@@ -68,3 +64,156 @@ def test_two_processes_are_paced_by_weight(
     # Never more than the pool carries, but for what was under way while each of them began alone.
     assert sum(row["rate"] for row in rows.values()) < 0.5e9 * 1.1
     assert all(row["paused_seconds"] > 0 for row in (rows["gold"], rows["silver"]))
+
+
+TRAPS = ("waits", "own_signals", "keeps_errno", "nested", "threads", "processes", "masked")
+
+
+@pytest.fixture(scope="module")
+def traps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("traps"), "traps")
+
+
+def fall_into(fencepost: Fencepost, folder: Path, program: Path, *options: object) -> None:
+    paced = ("channel", "run", "-q", "--emulate", "1", "--charge", "3", "--json", "out.json")
+    run = fencepost(*paced, *options[:-1], "--", program, *str(options[-1]).split())
+    assert run.returncode == 0, run.stderr
+    document = json.loads((folder / "out.json").read_text())
+    assert document["unpaced_threads"] == 0
+    [row] = document["channels"]
+    assert row["paused_seconds"] > 0.1
+
+
+def test_programs_behave_as_without_pacing(
+    fencepost: Fencepost, traps: Path, tmp_path: Path
+) -> None:
+    fall_into(fencepost, tmp_path, traps, " ".join(TRAPS))
+
+
+def test_a_timer_that_comes_while_a_thread_waits_is_not_seen(
+    fencepost: Fencepost, traps: Path, tmp_path: Path
+) -> None:
+    fall_into(fencepost, tmp_path, traps, "--trigger", "timer", "waits own_signals processes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trigger", ["perf-task-clock", "thread-timer", "timer"])
+@pytest.mark.parametrize("trap", TRAPS)
+def test_each_trap_with_each_trigger(
+    fencepost: Fencepost, traps: Path, tmp_path: Path, trigger: str, trap: str
+) -> None:
+    for _ in range(5):
+        done = fencepost(
+            *("channel", "run", "-q", "--trigger", trigger, "--emulate", "1", "--charge", "3"),
+            *("--", traps, trap),
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_program_ends_with_its_own_code_and_output(fencepost: Fencepost) -> None:
+    run = fencepost("channel", "run", "-q", "--emulate", "1", "--", "sh", "-c", "echo out; exit 7")
+    assert (run.returncode, run.stdout, run.stderr) == (7, "out\n", "")
+
+
+def refusal(fencepost: Fencepost, *arguments: object) -> str:
+    run = fencepost("channel", "run", "--emulate", "1", *arguments)
+    assert run.returncode == 2
+    return str(run.stderr)
+
+
+def test_programs_into_which_nothing_can_be_preloaded_are_refused_with_the_reason(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    source = tmp_path / "nothing.c"
+    source.write_text("int main(void) { return 0; }")
+    plain, static = tmp_path / "plain", tmp_path / "static"
+    subprocess.run(["gcc", source, "-o", plain], check=True)
+    subprocess.run(["gcc", "-static", source, "-o", static], check=True)
+    assert "a static program" in refusal(fencepost, "--", static)
+    code = plain.read_bytes()
+    glibc, musl = b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-musl-x86_64.so.1"
+    if glibc in code:
+        of_musl = tmp_path / "of_musl"
+        of_musl.write_bytes(code.replace(glibc, musl.ljust(len(glibc), b"\0")))
+        of_musl.chmod(0o755)
+        assert "a program of musl" in refusal(fencepost, "--", of_musl)
+    of_go = tmp_path / "of_go"
+    of_go.write_bytes(code + b"\xff Go buildinf:")
+    of_go.chmod(0o755)
+    assert "a Go program" in refusal(fencepost, "--", of_go)
+    script = tmp_path / "script"
+    script.write_text(f"#!{static}\n")
+    script.chmod(0o755)
+    assert "a static program" in refusal(fencepost, "--", script)
+    if os.geteuid() == 0:
+        os.chown(plain, 65534, -1)
+        plain.chmod(0o4755)
+        assert "a set-uid or set-gid program" in refusal(fencepost, "--", plain)
+    assert "no such program" in refusal(fencepost, "--", "./missing")
+
+
+def test_all_mistakes_of_a_configuration_are_told_with_their_lines(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    (tmp_path / "channels.toml").write_text(
+        """law = "fair"
+[timing]
+windows_us = 3
+[[channel]]
+name = "gold"
+weight = -1
+[[channel]]
+name = "gold"
+devices = ["pond"]
+[[program]]
+command = "true"
+channel = "silver"
+"""
+    )
+    told = refusal(fencepost, "--config", "channels.toml").splitlines()
+    assert told == [
+        'fencepost: channels.toml:1: law: \'fair\': it has to be "waterfill" or "iterative"',
+        "channels.toml:3: timing.windows_us: there is no such key; the nearest is `window_us`",
+        "channels.toml:6: channel.weight: -1: it has to be a number from 0.001 to 1000",
+        "channels.toml:8: channel.name: 'gold' is taken; names differ",
+        "channels.toml:9: channel.devices: 'pond' is no device; there are pool",
+        "channels.toml:11: program.command: 'true': it has to be a list of texts",
+        "channels.toml:12: program.channel: 'silver' is no channel; there are gold, gold",
+    ]
+
+
+def test_without_a_source_of_bandwidth_nothing_is_pretended(fencepost: Fencepost) -> None:
+    run = fencepost("channel", "run", "--", "true")
+    assert run.returncode == 2
+    assert "no source of bandwidth" in run.stderr
+
+
+def test_status_top_and_stop_of_a_segment(
+    fencepost: Fencepost, stream: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "channels.toml").write_text(WEIGHTS)
+    name = f"test-{os.getpid()}"
+    command = ("channel", "run", "-q", "--config", "channels.toml", "--emulate", "0.2")
+    command += ("--segment", name, "--json", "out.json")
+    run = subprocess.Popen(
+        [FENCEPOST, *command, "--", stream, "3", "1", "gold:1", "silver:1"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while fencepost("channel", "top", name, "--once").stdout.count("gold") < 1:
+        assert run.poll() is None
+    status = fencepost("channel", "status", name, "--interval", "0.5", "--once", check=True).stdout
+    assert "exact if the program is honest" in status
+    other = fencepost("channel", "run", "--emulate", "0.3", "--segment", name, "--", "true")
+    assert other.returncode == 2
+    assert "in use with another configuration" in other.stderr
+    # From now on both run as fast as they can.
+    fencepost("channel", "stop", name, check=True)
+    output, _ = run.communicate(timeout=60)
+    used = sum(int(line.split()[1]) / float(line.split()[2]) for line in output.splitlines())
+    assert run.returncode == 0
+    assert used > 0.2e9 * 1.2
+    missing = fencepost("channel", "status", name)
+    assert missing.returncode == 2
+    assert f"{name}: no such segment" in missing.stderr
