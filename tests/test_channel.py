@@ -51,18 +51,19 @@ def test_two_processes_are_paced_by_weight(
     (tmp_path / "channels.toml").write_text(WEIGHTS + programs)
     run = fencepost(
         *("channel", "run", "--config", "channels.toml"),
-        *("--emulate", "0.5", "--json", "out.json"),
+        *("--emulate", "0.05", "--json", "out.json"),
         check=True,
     )
     measured = dict(line.split()[:2] for line in run.stdout.splitlines())
     gold, silver = int(measured["gold"]), int(measured["silver"])
-    assert gold / silver == pytest.approx(3, rel=0.1)
+    # Each measures a time of its own, on a machine that may be busy; `make bench` has the strict figure.
+    assert gold / silver == pytest.approx(3, rel=0.25)
     document = json.loads((tmp_path / "out.json").read_text())
     rows = {row["name"]: row for row in document["channels"]}
     assert rows["gold"]["source"] == rows["silver"]["source"] == "reported"
     assert rows["gold"]["weight"] == 3
     # Never more than the pool carries, but for what was under way while each of them began alone.
-    assert sum(row["rate"] for row in rows.values()) < 0.5e9 * 1.1
+    assert sum(row["rate"] for row in rows.values()) < 0.05e9 * 1.1
     assert all(row["paused_seconds"] > 0 for row in (rows["gold"], rows["silver"]))
 
 
@@ -193,7 +194,7 @@ def test_status_top_and_stop_of_a_segment(
 ) -> None:
     (tmp_path / "channels.toml").write_text(WEIGHTS)
     name = f"test-{os.getpid()}"
-    command = ("channel", "run", "-q", "--config", "channels.toml", "--emulate", "0.2")
+    command = ("channel", "run", "-q", "--config", "channels.toml", "--emulate", "0.02")
     command += ("--segment", name, "--json", "out.json")
     run = subprocess.Popen(
         [FENCEPOST, *command, "--", stream, "3", "1", "gold:1", "silver:1"],
@@ -213,7 +214,7 @@ def test_status_top_and_stop_of_a_segment(
     output, _ = run.communicate(timeout=60)
     used = sum(int(line.split()[1]) / float(line.split()[2]) for line in output.splitlines())
     assert run.returncode == 0
-    assert used > 0.2e9 * 1.2
+    assert used > 0.02e9 * 1.2
     missing = fencepost("channel", "status", name)
     assert missing.returncode == 2
     assert f"{name}: no such segment" in missing.stderr

@@ -17,6 +17,7 @@ from fencepost.channel.segment import KEEPER, LIBRARY, Segment
 from fencepost.interruptions import held
 
 PERIOD_SECONDS = 0.02
+KEEPER_SECONDS = 1  # between two starts of a keeper, most of which find that there are enough
 SIGNALLED = 128  # what shells add to the number of the signal that ended a program
 
 
@@ -53,22 +54,24 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
     before = segment.state()
     keeper = _start_keeper(segment)
     _await_grants(segment)
-    begun = time.monotonic()
+    begun = looked = time.monotonic()
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for program in started:
             processes.append(_start(segment, program, settings))
         while any(process.poll() is None for process in processes):
             time.sleep(PERIOD_SECONDS)
-            if keeper.poll() is not None:
-                keeper = _start_keeper(segment)
+            if keeper.poll() is not None and time.monotonic() > looked + KEEPER_SECONDS:
+                looked = time.monotonic()
+                if not _is_stopped(segment):
+                    keeper = _start_keeper(segment)
     except BaseException:
         _end(processes)
         raise
     seconds = time.monotonic() - begun
     state = segment.state()
     if before is None or state is None:
-        raise InputError(f"{segment.name}: the segment was removed while its programs ran")
+        raise InputError(f"{segment.name}: the segment is not what it was any more")
     codes = [_code(process.returncode) for process in processes]
     return Run(seconds, codes, before, state, trigger)
 
@@ -103,6 +106,11 @@ def _start_keeper(segment: Segment) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [KEEPER, "run", segment.path], stdin=subprocess.DEVNULL, start_new_session=True
     )
+
+
+def _is_stopped(segment: Segment) -> bool:
+    state = segment.state()
+    return state is None or bool(state["is_stopped"])
 
 
 def _await_grants(segment: Segment) -> None:

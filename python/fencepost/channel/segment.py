@@ -24,9 +24,11 @@ ATTEMPTS_MAX = 100
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment by its file."""
+    """A segment by its file. `held` is the file as its launcher has it open, which is there also
+    once its name is removed."""
 
     path: Path
+    held: Path | None = None
 
     @property
     def name(self) -> str:
@@ -35,10 +37,11 @@ class Segment:
 
     def state(self) -> dict[str, Any] | None:
         """What it says now; None if it is gone."""
-        done = _keeper("state", self.path)
+        path = self.held or self.path
+        done = _keeper("state", path)
         if done.returncode == 0:
             return dict(json.loads(done.stdout))
-        if not self.path.exists():
+        if not path.exists():
             return None
         raise InputError(done.stderr.strip())
 
@@ -98,7 +101,7 @@ def held(path: Path, settings: str) -> Iterator[Segment]:
             # It may have been removed right before, by a keeper that found it unused.
             if not _is_at(path, handle):
                 continue
-            segment = Segment(path)
+            segment = Segment(path, Path(f"/proc/{os.getpid()}/fd/{handle}"))
             _check_same(segment, settings)
             yield segment
             return
