@@ -142,7 +142,7 @@ loom:
 
 # --- lint ----------------------------------------------------------------------------------
 
-C_SOURCES = $(shell find recorder workloads measure experiments/persist experiments/pcs tests/waits -name '*.c' -o -name '*.h' -o -name '*.cpp')
+C_SOURCES = $(shell find recorder workloads measure experiments/persist experiments/pcs tests/waits tests/channel crates/channel/include -name '*.c' -o -name '*.h' -o -name '*.cpp')
 
 lint: setup
 	cargo fmt --all --check

@@ -81,7 +81,10 @@ class World:
             process.wait()
         # The launcher too is killed, so that it tidies nothing up.
         sleepers = subprocess.run(
-            ["pgrep", "-P", str(self.launcher.pid), "-x", "sleep"], capture_output=True, text=True
+            ["pgrep", "-P", str(self.launcher.pid), "-x", "sleep"],
+            check=False,
+            capture_output=True,
+            text=True,
         )
         self.launcher.kill()
         self.launcher.wait()

@@ -64,15 +64,15 @@ def test_sqlite3(fencepost: Fencepost, tmp_path: Path) -> None:
 
 
 def has_its_tests() -> bool:
-    found = subprocess.run([PYTHON, "-c", "import test.test_json"], capture_output=True)
+    command = [PYTHON, "-c", "import test.test_json"]
+    found = subprocess.run(command, capture_output=True, check=False)
     return found.returncode == 0
 
 
 def run_tests_of_python(fencepost: Fencepost, *modules: str) -> None:
-    plain = subprocess.run(
-        [PYTHON, "-m", "test", "-q", *modules], capture_output=True, text=True, timeout=600
-    )
-    paced = fencepost(*PACED, "--", PYTHON, "-m", "test", "-q", *modules, timeout=1200)
+    command = [PYTHON, "-m", "test", "-q", *modules]
+    plain = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    paced = fencepost(*PACED, "--", *command, timeout=1200)
     assert plain.stdout.splitlines()[-1] == "Result: SUCCESS"
     assert paced.stdout.splitlines()[-1] == "Result: SUCCESS", paced.stdout
     assert paced.returncode == plain.returncode == 0

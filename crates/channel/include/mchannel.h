@@ -1,11 +1,13 @@
-/* The transport of pooled memory on this machine: how a program reports what it uses, and names its channels.
+/* The transport of pooled memory on this machine: how a program reports what it uses, and names its
+ * channels.
  *
- * A thread has at most one channel. It belongs to one of the configured channels (`[[channel]]` of channels.toml), whose
- * weight and devices it has. A program that is started by `fencepost channel run` has channels for all of its threads
- * before it calls anything here; it may then do without all of these calls, or only report bytes.
+ * A thread has at most one channel. It belongs to one of the configured channels (`[[channel]]` of
+ * channels.toml), whose weight and devices it has. A program that is started by `fencepost channel
+ * run` has channels for all of its threads before it calls anything here; it may then do without
+ * all of these calls, or only report bytes.
  *
- * All functions may be called by any thread, but not by a signal handler. Those that return an int return 0, or the
- * negative number of an error, as <errno.h> has it.
+ * All functions may be called by any thread, but not by a signal handler. Those that return an int
+ * return 0, or the negative number of an error, as <errno.h> has it.
  */
 #ifndef MCHANNEL_H
 #define MCHANNEL_H
@@ -16,17 +18,18 @@
 extern "C" {
 #endif
 
-/* Joins the segment at this path; NULL: the one that the launcher named in FENCEPOST_CHANNEL_SEGMENT. The launcher has
- * made it from channels.toml, with the devices and their paths. Once joined, further calls change nothing.
- * Call it before there are other threads.
+/* Joins the segment at this path; NULL: the one that the launcher named in
+ * FENCEPOST_CHANNEL_SEGMENT. The launcher has made it from channels.toml, with the devices and
+ * their paths. Once joined, further calls change nothing. Call it before there are other threads.
  *   -ENOENT  no segment is named
  *   -EACCES  the segment cannot be opened or mapped
- *   -EPROTO  it is no segment, is cut short, is of another version of Fencepost, or has no such host
+ *   -EPROTO  it is no segment, is cut short, is of another version of Fencepost, or has no such
+ * host
  */
 int mchannel_init(const char *segment);
 
-/* Gives the calling thread a channel: one of the configured channel `name`; NULL: of the first that matches the program
- * and the thread. With a name, the channel that the thread had is closed first.
+/* Gives the calling thread a channel: one of the configured channel `name`; NULL: of the first that
+ * matches the program and the thread. With a name, the channel that the thread had is closed first.
  *   -ENODEV  mchannel_init has not joined a segment
  *   -ENOENT  no configured channel has this name, or none matches
  *   -EBUSY   `name` is NULL and the thread has a channel
@@ -40,16 +43,17 @@ int mchannel_open(const char *name);
  */
 int mchannel_close(void);
 
-/* Ends the calling thread's scheduling window if it is over, and pauses the thread if it used more than its share.
- * The trigger's signal does so by itself; a program may call this where a pause hurts least, before it takes a lock.
- * Returns for how many nanoseconds the thread was paused, or -ENODEV without a channel.
+/* Ends the calling thread's scheduling window if it is over, and pauses the thread if it used more
+ * than its share. The trigger's signal does so by itself; a program may call this where a pause
+ * hurts least, before it takes a lock. Returns for how many nanoseconds the thread was paused, or
+ * -ENODEV without a channel.
  */
 int64_t mchannel_sched(void);
 
-/* The calling thread has moved so many bytes from or to the devices of its channel since the last call.
- * Once any thread of a process has called it, that process reports for itself, and nothing is charged for any of its
- * threads. It costs about as much as an addition.
- *   -ENODEV  the thread has no channel
+/* The calling thread has moved so many bytes from or to the devices of its channel since the last
+ * call. Once any thread of a process has called it, that process reports for itself, and nothing is
+ * charged for any of its threads. It costs about as much as an addition. -ENODEV  the thread has no
+ * channel
  */
 int mchannel_account(uint64_t bytes);
 

@@ -1,8 +1,8 @@
-//! Paces one thread: from what it used, and when, to how long it has to pause. Without clock, signals or allocation.
+//! Paces one thread: from what it used, and when, to how long it has to pause. Without clock and signals.
 
 use std::time::Duration;
 
-use fencepost_pacing::{Bandwidth, Channel, Claim, Debt, Grant, Timing, Used};
+use fencepost_pacing::{Average, Bandwidth, Channel, Claim, Grant, Timing, Used, Weight};
 
 /// A pause that is shorter is not worth its system call, and inexact on ordinary kernels: the debt waits.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
@@ -20,9 +20,8 @@ pub struct Progress {
 #[derive(Clone, Debug)]
 pub struct Pacer {
     timing: Timing,
-    pause_max: Duration,
     channel: Channel,
-    debt: Debt,
+    rate: Average,
     /// At the end of the last window.
     begun: Progress,
     /// Of this window, how long the thread was paused.
@@ -32,20 +31,12 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// For a thread of `weight` whose path carries `link` and has the grant `found`.
-    pub fn new(
-        timing: Timing,
-        pause_max: Duration,
-        weight: f64,
-        link: Bandwidth,
-        found: Option<Grant>,
-        now: Progress,
-    ) -> Pacer {
+    /// For a thread of `weight` whose path carries `link` and has the grants `found`. The only call that allocates.
+    pub fn new(timing: Timing, weight: Weight, link: Bandwidth, found: &[Option<Grant>], now: Progress) -> Pacer {
         Pacer {
             timing,
-            pause_max,
             channel: Channel::new(timing, weight, link, found),
-            debt: Debt::default(),
+            rate: Average::new(timing.interval),
             begun: now,
             paused: Duration::ZERO,
             paused_ever: Duration::ZERO,
@@ -59,20 +50,21 @@ impl Pacer {
         elapsed >= self.timing.window || self.pause_after(elapsed, bytes) >= PAUSE_MIN
     }
 
-    /// Ends the window; `grant` is the least one on the path. Returns the pause that has to follow now.
+    /// Ends the window; `grants` are those of the path. Returns the pause that has to follow now.
     ///
     /// The debt is settled once a window: within one, what the thread did not use at first it may use later, or each
     /// late wake-up would be lost.
-    pub fn end_window(&mut self, progress: Progress, grant: Option<Grant>) -> Duration {
+    pub fn end_window(&mut self, progress: Progress, grants: &[Option<Grant>]) -> Duration {
         let (elapsed, bytes) = self.since(progress);
         if let Some(allowed) = self.channel.allowed() {
-            self.debt.pass(allowed, elapsed, bytes);
             self.granted_bytes += allowed.bytes_in(elapsed);
         }
-        self.channel.end_window(Used { bytes, ran: elapsed.saturating_sub(self.paused), elapsed }, grant);
+        self.rate.add(Bandwidth::of(bytes, elapsed).bytes_per_second(), elapsed);
+        self.channel.end_window(Used { bytes, ran: elapsed.saturating_sub(self.paused), elapsed }, grants);
         self.begun = progress;
         self.paused = Duration::ZERO;
-        let pause = self.channel.allowed().map_or(Duration::ZERO, |now| self.debt.pause(now, self.pause_max));
+        let repay = |allowed| self.channel.debt().pause(allowed, self.timing.pause_max);
+        let pause = self.channel.allowed().map_or(Duration::ZERO, repay);
         if pause < PAUSE_MIN { Duration::ZERO } else { pause }
     }
 
@@ -82,9 +74,14 @@ impl Pacer {
         self.paused_ever += pause;
     }
 
-    /// What it claims of each device on its path.
-    pub fn claim(&self) -> Claim {
-        self.channel.claim()
+    /// What it claims of a device, by its place on the path.
+    pub fn claim(&self, place: usize) -> Claim {
+        self.channel.claim(place)
+    }
+
+    /// What it got, averaged.
+    pub fn rate(&self) -> Bandwidth {
+        Bandwidth::new(self.rate.value().unwrap_or(0.0))
     }
 
     /// What it may use; `None` without a grant.
@@ -108,8 +105,8 @@ impl Pacer {
 
     fn pause_after(&self, elapsed: Duration, bytes: u64) -> Duration {
         let Some(allowed) = self.channel.allowed() else { return Duration::ZERO };
-        let mut debt = self.debt;
+        let mut debt = *self.channel.debt();
         debt.pass(allowed, elapsed, bytes);
-        debt.pause(allowed, self.pause_max)
+        debt.pause(allowed, self.timing.pause_max)
     }
 }

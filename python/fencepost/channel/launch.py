@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost._core import InputError
-from fencepost.channel import programs
 from fencepost.channel.configuration import Program
 from fencepost.channel.segment import KEEPER, LIBRARY, Segment
 from fencepost.interruptions import held
@@ -48,8 +47,6 @@ class Run:
 
 def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -> Run:
     """Starts all of them at once, and waits for all; an interrupt ends them."""
-    for program in started:
-        programs.check(program.command)
     trigger = segment.trigger(settings)
     before = segment.state()
     keeper = _start_keeper(segment)

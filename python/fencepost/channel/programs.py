@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-import sys
 from pathlib import Path
 
 from fencepost._core import InputError
@@ -18,7 +17,7 @@ _MACHINES = {"x86_64": 62, "aarch64": 183}
 _GO_NOTE = b"Go\0\0"
 
 
-def check(command: list[str], folder: Path | None = None) -> Path:
+def check(command: list[str]) -> Path:
     """The program that a command starts; raises `InputError` where preloading has no effect."""
     name = command[0]
     found = shutil.which(name)
@@ -118,8 +117,3 @@ def _segments(data: bytes) -> list[tuple[int, int, int]]:
         kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", data, at + number * size)
         headers.append((kind, begin, length))
     return headers
-
-
-def is_supported_here() -> bool:
-    """Whether there is a library for this system at all."""
-    return sys.platform == "linux" and os.uname().machine in _MACHINES

@@ -92,6 +92,8 @@ def of_this_user() -> list[Segment]:
 def held(path: Path, settings: str) -> Iterator[Segment]:
     """The segment of these settings, made where it is not there yet. While it is held, nobody
     removes it; the kernel lets go of what a killed launcher held."""
+    for left in of_this_user():
+        _remove_if_abandoned(left.path)
     for _ in range(ATTEMPTS_MAX):
         handle = _open(path, settings)
         if handle is None:
@@ -120,6 +122,26 @@ def _open(path: Path, settings: str) -> int | None:
         return None
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    """Removes a segment that nobody uses: its launcher and its keepers were all killed at once."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, handle) and _is_abandoned(Segment(path)):
+                path.unlink()
+        finally:
+            os.close(handle)
+
+
+def _is_abandoned(segment: Segment) -> bool:
+    try:
+        state = segment.state()
+    except InputError:  # of another version
+        return True
+    return state is not None and not state["keepers"] and not state["threads"]
 
 
 def _is_at(path: Path, handle: int) -> bool:

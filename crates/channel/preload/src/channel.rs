@@ -106,7 +106,7 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
         process,
         started_ticks: system::started_ticks(process, thread),
         devices: segment.rule_devices(rule),
-        weight: segment.rule_weight(rule),
+        weight: segment.rule_weight(rule).get(),
         rule: rule as u32,
         name,
         heartbeat: 1,
@@ -184,8 +184,8 @@ fn take_row(segment: Segment<'static>, thread: u32) -> Option<(usize, Holder)> {
 
 fn pacer(segment: Segment<'static>, row: &Row, now: Progress) -> Pacer {
     let link = segment.path_capacity(row.devices);
-    let found = segment.path_grant(row.devices);
-    Pacer::new(segment.timing(), segment.pause_max(), row.weight, link, found, now)
+    let (found, count) = segment.path_grants(row.devices);
+    Pacer::new(segment.timing(), segment.rule_weight(row.rule as usize), link, &found[..count], now)
 }
 
 const CHANNEL_BYTES: usize = size_of::<Channel>();
@@ -200,8 +200,11 @@ fn map_channel() -> Option<*mut Channel> {
 }
 
 fn unmap_channel(place: *mut Channel) {
-    // SAFETY: `map_channel` made it, and nobody has the pointer any more. A channel has nothing to drop.
-    unsafe { system_call!(libc::SYS_munmap, place, CHANNEL_BYTES) };
+    // SAFETY: `map_channel` made it, `open` wrote it, and nobody has the pointer any more.
+    unsafe {
+        place.drop_in_place();
+        system_call!(libc::SYS_munmap, place, CHANNEL_BYTES);
+    }
 }
 
 impl Channel {
@@ -246,8 +249,8 @@ impl Channel {
         if self.row.heartbeat % WINDOWS_PER_NAME == 0 {
             self.look_at_name(progress);
         }
-        let grant = self.segment.path_grant(self.row.devices);
-        let pause = self.pacer.end_window(progress, grant);
+        let (grants, count) = self.segment.path_grants(self.row.devices);
+        let pause = self.pacer.end_window(progress, &grants[..count]);
         self.publish(progress);
         (!pause.is_zero()).then_some(pause)
     }
@@ -279,14 +282,19 @@ impl Channel {
         binding::bind(self.segment, rule);
         self.row.rule = rule as u32;
         self.row.devices = self.segment.rule_devices(rule);
-        self.row.weight = self.segment.rule_weight(rule);
+        self.row.weight = self.segment.rule_weight(rule).get();
         self.pacer = pacer(self.segment, &self.row, progress);
     }
 
     fn publish(&mut self, progress: Progress) {
-        let claim = self.pacer.claim();
-        self.row.rate = claim.rate.bytes_per_second();
-        self.row.demand = claim.demand.bytes_per_second();
+        self.row.rate = self.pacer.rate().bytes_per_second();
+        self.row.demand = 0.0;
+        for (place, device) in self.segment.path(self.row.devices).enumerate() {
+            let claim = self.pacer.claim(place);
+            let (rate, demand) = (claim.rate.bytes_per_second(), claim.demand.bytes_per_second());
+            self.row.claims[device] = (rate, demand);
+            self.row.demand = self.row.demand.max(demand);
+        }
         self.row.allowed = self.pacer.allowed().map_or(f64::INFINITY, |allowed| allowed.bytes_per_second());
         self.row.granted_bytes = self.pacer.granted_bytes();
         self.row.lived_ns = nanoseconds(progress.now.saturating_sub(self.opened));

@@ -51,7 +51,7 @@ pub fn attach(path: Option<&std::ffi::CStr>) -> Result<Segment<'static>, Missing
         RULE.store(rule as u32 + 1, Ordering::Relaxed);
     }
     if let Some(name) = variable(TRIGGER) {
-let wanted = name.to_str().ok().and_then(Trigger::named);
+        let wanted = name.to_str().ok().and_then(Trigger::named);
         WANTED.store(wanted.map_or(0, |trigger| trigger as u32), Ordering::Relaxed);
     }
     Ok(*PROCESS.get_or_init(|| segment))

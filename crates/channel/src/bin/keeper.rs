@@ -71,8 +71,9 @@ fn create(path: &Path) -> Result<()> {
     io::stdin().read_to_string(&mut text)?;
     let settings: Settings = text.parse()?;
     let size = Segment::words(settings.hosts) * size_of::<Word>();
-    let whole =
-        path.with_file_name(format!("{}.{}", path.file_name().unwrap_or_default().display(), system::process()));
+    // Hidden, so that nobody takes it for a segment that was left.
+    let name = path.file_name().unwrap_or_default().display();
+    let whole = path.with_file_name(format!(".{name}.{}", system::process()));
     let made = (|| -> Result<()> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&whole)?;
         file.set_len(size as u64)?;

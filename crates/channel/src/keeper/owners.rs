@@ -68,25 +68,27 @@ impl<'a> Owners<'a> {
         let segment = self.segment;
         let found: Vec<Option<Grant>> = (0..segment.device_count()).map(|device| segment.grant(device)).collect();
         let number = found.iter().flatten().map(|grant| grant.number).max().unwrap_or(0);
+        let epoch = Candidate::next_epoch(epoch_seen, self.me, segment.candidate_count());
         let owner = |(device, found): (usize, &Option<Grant>)| {
-            Owner::new(segment.law(), Probing::new(segment.capacity(device)), *found)
+            let interval = segment.timing().interval;
+            let probing = Probing { interval, ..Probing::new(segment.capacity(device)) };
+            // A segment is made with capacities above zero.
+            Owner::new(segment.law(), probing, epoch, *found).ok()
         };
-        let devices = found.iter().enumerate().map(owner).collect();
-        Owned { epoch: Candidate::next_epoch(epoch_seen, self.me, segment.candidate_count()), number, devices }
+        Owned { epoch, number, devices: found.iter().enumerate().filter_map(owner).collect() }
     }
 
     fn live_rows(&mut self) -> Vec<Row> {
         let read = |(index, words)| {
             let Holder { phase, generation, .. } = Row::place(words).holder();
             let row = (phase == Phase::Live).then(|| Row::read(words)).flatten()?;
-            // Not written yet.
-            (row.devices != 0).then_some(((index, generation), row))
+            let is_written = row.devices != 0 && (row.rule as usize) < self.segment.rule_count();
+            is_written.then_some(((index, generation), row))
         };
         let rows: BTreeMap<RowId, Row> = self.segment.rows().enumerate().filter_map(read).collect();
         let members: Vec<_> =
-            rows.iter().map(|(id, row)| MemberRow { id: *id, heartbeat: row.heartbeat, claim: row.claim() }).collect();
-        self.members.live(&members);
-        rows.into_iter().filter(|(id, _)| !self.members.has_expired(*id)).map(|(_, row)| row).collect()
+            rows.into_iter().map(|(id, row)| MemberRow { id, heartbeat: row.heartbeat, claim: row }).collect();
+        self.members.live(&members)
     }
 
     fn publish(&mut self, rows: &[Row], elapsed: Duration) {
@@ -94,7 +96,9 @@ impl<'a> Owners<'a> {
         // One number for all devices, so that grants of a path can be compared.
         owned.number = owned.number.saturating_add(1);
         for (device, owner) in owned.devices.iter_mut().enumerate() {
-            let claims: Vec<_> = rows.iter().filter(|row| row.devices >> device & 1 == 1).map(Row::claim).collect();
+            let on_path = rows.iter().filter(|row| row.devices >> device & 1 == 1);
+            let claims: Vec<_> =
+                on_path.map(|row| row.claim(device, self.segment.rule_weight(row.rule as usize))).collect();
             let grant = owner.interval(&claims, 0.0, elapsed);
             let grant = Grant { epoch: owned.epoch, number: owned.number, ..grant };
             self.segment.candidate(self.me).publish(device, &grant);

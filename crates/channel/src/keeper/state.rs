@@ -73,11 +73,11 @@ impl State {
                     count += u64::from(!is_live);
                 }
                 let [name, ..] = segment.rule_texts(rule);
-                let weight = segment.rule_weight(rule);
+                let weight = segment.rule_weight(rule).get();
                 ChannelState { name: name.to_string(), weight, sums, threads: (threads, count) }
             })
             .collect();
-        let live = rows.iter().filter(|(holder, _)| holder.phase == Phase::Live);
+        let live = rows.iter().filter(|(holder, _)| holder.phase == Phase::Live && system::exists(holder.thread));
         let threads = live.map(|(holder, row)| {
             let channel = channels.get(row.rule as usize).map_or(String::new(), |channel| channel.name.clone());
             ThreadState { channel, thread: holder.thread, row: *row }
@@ -119,7 +119,8 @@ impl State {
 
 fn keepers(segment: Segment<'_>) -> Vec<u32> {
     let holders = segment.own_candidates().map(|at| segment.candidate(at).place().holder());
-    holders.filter(|holder| holder.phase == Phase::Live).map(|holder| holder.thread).collect()
+    let alive = holders.filter(|holder| holder.phase == Phase::Live && system::exists(holder.thread));
+    alive.map(|holder| holder.thread).collect()
 }
 
 fn device_json((name, capacity, grant): &(String, f64, Option<Grant>)) -> String {

@@ -1,12 +1,14 @@
 //! The row of a paced thread.
 
-use fencepost_pacing::{Bandwidth, Claim};
+use fencepost_pacing::{Bandwidth, Claim, Weight};
 
+use super::DEVICES_MAX;
 use super::place::Place;
 use super::sequence::Sequenced;
 use super::words::Words;
 
-const VALUES: usize = 20;
+const CLAIMS_AT: usize = 17;
+const VALUES: usize = CLAIMS_AT + 2 * DEVICES_MAX;
 const LINE_WORDS: usize = 8;
 
 /// What a thread says of itself. Times are nanoseconds, bandwidths bytes per second.
@@ -48,11 +50,13 @@ pub struct Row {
     pub trigger: u32,
     /// The thread's name, as the kernel has it.
     pub name: [u64; 2],
+    /// What it claims of each device on its path, by the device's number: what it got, and what it demands.
+    pub claims: [(f64, f64); DEVICES_MAX],
 }
 
 impl Row {
     /// How many words a row has, with its place.
-    pub const WORDS: usize = 4 * LINE_WORDS;
+    pub const WORDS: usize = 6 * LINE_WORDS;
 
     /// Whose row it is.
     pub fn place(words: Words<'_>) -> Place<'_> {
@@ -62,7 +66,8 @@ impl Row {
     /// Only the thread itself may write its row.
     pub fn publish(&self, words: Words<'_>) {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let values: [u64; VALUES] = [
+        let mut values = [0; VALUES];
+        values[..CLAIMS_AT].copy_from_slice(&[
             pair(self.process, self.rule),
             self.started_ticks,
             pair(self.devices, self.source),
@@ -80,10 +85,11 @@ impl Row {
             u64::from(self.trigger),
             self.name[0],
             self.name[1],
-            0,
-            0,
-            0,
-        ];
+        ]);
+        for (device, (rate, demand)) in self.claims.into_iter().enumerate() {
+            values[CLAIMS_AT + 2 * device] = rate.to_bits();
+            values[CLAIMS_AT + 2 * device + 1] = demand.to_bits();
+        }
         record(words).write(&values);
     }
 
@@ -111,6 +117,7 @@ impl Row {
             processor_ns: values[13],
             trigger: low(values[14]),
             name: [values[15], values[16]],
+            claims: std::array::from_fn(|device| (number(CLAIMS_AT + 2 * device), number(CLAIMS_AT + 2 * device + 1))),
         })
     }
 
@@ -131,9 +138,10 @@ impl Row {
         }
     }
 
-    /// What it claims of each device on its path.
-    pub fn claim(&self) -> Claim {
-        Claim { weight: self.weight, rate: Bandwidth::new(self.rate), demand: Bandwidth::new(self.demand) }
+    /// What it claims of a device. Its weight is the configuration's, not what another process says.
+    pub fn claim(&self, device: usize, weight: Weight) -> Claim {
+        let (rate, demand) = self.claims[device];
+        Claim { weight, rate: Bandwidth::new(rate), demand: Bandwidth::new(demand) }
     }
 }
 

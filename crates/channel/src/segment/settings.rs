@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fencepost_pacing::{Bandwidth, Law};
+use fencepost_pacing::{Bandwidth, Law, Weight};
 
 use super::DEVICES_MAX;
 
@@ -212,9 +212,8 @@ impl Settings {
         if let Some(device) = self.devices.iter().find(|device| device.capacity.is_zero()) {
             return Err(format!("{}: a device carries more than nothing", device.name));
         }
-        let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;
-        if let Some(rule) = self.rules.iter().find(|rule| !is_weight(rule.weight)) {
-            return Err(format!("{}: a weight is above zero", rule.name));
+        if let Some(rule) = self.rules.iter().find(|rule| Weight::new(rule.weight).is_err()) {
+            return Err(format!("{}: a weight is from {} to {}", rule.name, Weight::LEAST, Weight::MOST));
         }
         let all = (1u32 << self.devices.len()) - 1;
         if let Some(rule) = self.rules.iter().find(|rule| rule.devices == 0 || rule.devices & !all != 0) {
@@ -287,8 +286,8 @@ mod tests {
         assert_eq!(refused("device\tpool\t-1\n"), "settings, line 1: -1: no bandwidth");
         assert_eq!(refused("device\tpool\t1\n"), "settings: 0 rules; 1 to 64 can be");
         let rule = |weight: &str, devices: &str| format!("device\tp\t1\nrule\ta\t*\t*\t{weight}\t{devices}\t-\t-\n");
-        assert_eq!(refused(&rule("0", "1")), "settings: a: a weight is above zero");
-        assert_eq!(refused(&rule("nan", "1")), "settings: a: a weight is above zero");
+        assert_eq!(refused(&rule("0", "1")), "settings: a: a weight is from 0.000001 to 1000000");
+        assert_eq!(refused(&rule("nan", "1")), "settings: a: a weight is from 0.000001 to 1000000");
         assert_eq!(refused(&rule("1", "2")), "settings: a: its path has devices that are not there, or none");
         assert_eq!(refused("color\tred\n"), "settings, line 1: color red: no such setting");
     }

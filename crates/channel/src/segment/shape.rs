@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fencepost_pacing::{Bandwidth, Grant, Law, Timing, path_minimum};
+use fencepost_pacing::{Bandwidth, Grant, Law, Timing, Weight};
 
 use super::grants::Candidate;
 use super::place::{Holder, Place};
@@ -178,6 +178,9 @@ impl<'a> Segment<'a> {
             interval: self.time(at::INTERVAL_NS),
             grant_lifetime: self.time(at::GRANT_LIFETIME_NS),
             silence_max: self.time(at::SILENCE_MAX_NS),
+            pause_max: self.pause_max(),
+            // What a pause cannot repay is not owed for longer: the thread may be stopped very late once.
+            debt_max: self.pause_max(),
         }
     }
 
@@ -259,7 +262,7 @@ impl<'a> Segment<'a> {
             name: self.text(first).to_string(),
             program: self.text(first + TEXT_WORDS).to_string(),
             thread: self.text(first + 2 * TEXT_WORDS).to_string(),
-            weight: self.rule_weight(index),
+            weight: self.rule_weight(index).get(),
             devices: self.rule_devices(index),
             node: self.rule_node(index),
             processors: self.rule_processors(index),
@@ -267,8 +270,8 @@ impl<'a> Segment<'a> {
     }
 
     /// The weight of a rule's threads.
-    pub fn rule_weight(self, index: usize) -> f64 {
-        f64::from_bits(self.rule_number(index, 0))
+    pub fn rule_weight(self, index: usize) -> Weight {
+        Weight::new(f64::from_bits(self.rule_number(index, 0))).unwrap_or(Weight::ONE)
     }
 
     /// The devices on a rule's path, as bits.
@@ -354,15 +357,25 @@ impl<'a> Segment<'a> {
         Candidate::newest(self.candidates(), device).map(|granted| granted.grant)
     }
 
-    /// The least grant of these devices, given as bits.
-    pub fn path_grant(self, devices: u32) -> Option<Grant> {
-        path_minimum((0..self.device_count()).filter(|at| devices >> at & 1 == 1).filter_map(|at| self.grant(at)))
+    /// The devices of a path that is given as bits, by their numbers.
+    pub fn path(self, devices: u32) -> impl Iterator<Item = usize> {
+        (0..self.device_count()).filter(move |at| devices >> at & 1 == 1)
+    }
+
+    /// The newest grants of the devices on a path, in its order, and how many they are.
+    pub fn path_grants(self, devices: u32) -> ([Option<Grant>; DEVICES_MAX], usize) {
+        let mut grants = [None; DEVICES_MAX];
+        let mut count = 0;
+        for device in self.path(devices) {
+            grants[count] = self.grant(device);
+            count += 1;
+        }
+        (grants, count)
     }
 
     /// What the path of these devices can carry at most.
     pub fn path_capacity(self, devices: u32) -> Bandwidth {
-        let path = (0..self.device_count()).filter(|at| devices >> at & 1 == 1);
-        path.map(|at| self.capacity(at)).reduce(Bandwidth::min).unwrap_or(Bandwidth::ZERO)
+        self.path(devices).map(|at| self.capacity(at)).reduce(Bandwidth::min).unwrap_or(Bandwidth::ZERO)
     }
 
     /// Takes a row of this host for `thread`, the first that is free from `hint` on.

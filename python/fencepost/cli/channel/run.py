@@ -7,7 +7,7 @@ import typer
 
 from fencepost import documents, terminal
 from fencepost._core import InputError
-from fencepost.channel import configuration, launch, segment, table
+from fencepost.channel import configuration, launch, programs, segment, table
 from fencepost.channel.configuration import EMULATED, GB, Configuration, Program
 from fencepost.cli import console, outputs
 from fencepost.cli.channel.group import group
@@ -81,6 +81,8 @@ def run(
         )
     if trigger is not None and trigger not in TRIGGERS:
         raise InputError(f"--trigger {trigger}: it has to be one of {', '.join(TRIGGERS)}")
+    for one in started:
+        programs.check(one.command)
     read, source, charged = _source(read, emulate, charge)
     settings = read.lines(source, charged)
     path = segment.path_of(name or f"{read.name}-{configuration.fingerprint(settings):016x}")
