@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.channel import sources
 from installed import FENCEPOST, ROOT, Fencepost
 
 CHANNEL = ROOT / "build" / "channel"
@@ -192,10 +193,65 @@ channel = "silver"
     ]
 
 
-def test_without_a_source_of_bandwidth_nothing_is_pretended(fencepost: Fencepost) -> None:
+def test_without_a_source_of_bandwidth_nothing_is_pretended(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
     run = fencepost("channel", "run", "--", "true")
     assert run.returncode == 2
-    assert "no source of bandwidth" in run.stderr
+    assert "no source of bandwidth (counter: " in run.stderr
+    (tmp_path / "channels.toml").write_text('source = "reported"\n')
+    undescribed = fencepost("channel", "run", "--config", "channels.toml", "--", "true")
+    assert undescribed.returncode == 2
+    assert "[[device]]" in undescribed.stderr
+
+
+def test_what_a_machine_lacks_to_count_is_named(tmp_path: Path) -> None:
+    def told() -> list[str]:
+        return [source.missing for source in sources.examine(tmp_path)]
+
+    assert told() == [
+        "the table of events has no processor like this one",
+        "no monitoring of bandwidth in /sys/fs/resctrl",
+    ]
+    (tmp_path / "proc").mkdir()
+    processor = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\n"
+    (tmp_path / "proc" / "cpuinfo").write_text(processor)
+    assert told()[0] == (
+        "the kernel offers no counters of this SPR; a virtual machine may hide them"
+    )
+    monitoring = tmp_path / "sys" / "fs" / "resctrl" / "info" / "L3_MON"
+    monitoring.mkdir(parents=True)
+    (monitoring / "mon_features").write_text("llc_occupancy\n")
+    assert told()[1] == "resctrl does not monitor the bytes of memory here"
+
+
+def test_a_path_of_two_devices_is_as_narrow_as_the_narrower(
+    fencepost: Fencepost, stream: Path, tmp_path: Path
+) -> None:
+    """The wide one alone carries the others' bytes, so that two threads get what it has left."""
+    (tmp_path / "channels.toml").write_text(
+        """source = "reported"
+[[device]]
+name = "port"
+capacity_gb_per_s = 0.04
+[[device]]
+name = "dimm"
+capacity_gb_per_s = 0.01
+[[channel]]
+name = "both"
+[[channel]]
+name = "port"
+devices = ["port"]
+"""
+    )
+    run = fencepost(
+        *("channel", "run", "-q", "--config", "channels.toml"),
+        *("--", stream, "2", "1", "both:1", "port:1"),
+        check=True,
+    )
+    both, port = (int(line.split()[1]) / float(line.split()[2]) for line in run.stdout.splitlines())
+    assert both == pytest.approx(0.01e9, rel=0.2)
+    assert port == pytest.approx(0.03e9, rel=0.2)
 
 
 def test_status_top_and_stop_of_a_segment(

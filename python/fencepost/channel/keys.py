@@ -49,9 +49,10 @@ TOP = {
     ),
     "source": Key(
         "text",
-        "Where the numbers of bytes come from; `auto`: the best source that this machine has",
+        "Where the numbers of bytes come from: `auto`, what this machine can count; `reported`, "
+        "the programs themselves",
         "auto",
-        choices=("auto", "counter", "mbm", "reported"),
+        choices=("auto", "reported"),
     ),
     "other_weight": Key(
         "number", "Weight of each thread that no channel is for", 1.0, least=0.001, most=1000

@@ -1,5 +1,5 @@
-//! Memory straight from the kernel. The program's own allocator may be held by the very thread that we interrupt, or, in
-//! the child of a fork, by a thread that is not there. All that is allocated here is a few words for each channel.
+//! Memory straight from the kernel. The program's own allocator may be held by the very thread that we interrupt, or,
+//! in the child of a fork, by a thread that is not there. All that is allocated here is a few words for each channel.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;

@@ -76,8 +76,8 @@ fn reported() -> u64 {
 /// the reference lives.
 pub fn of_this_thread() -> Option<&'static mut Channel> {
     let channel = CHANNEL.get();
-    // SAFETY: it lies in a mapping that only `close` and `forget` unmap, which forget the pointer first. Only this thread
-    // has it, and its handler does not interrupt other users of it, whose signal is blocked.
+    // SAFETY: it lies in a mapping that only `close` and `forget` unmap, which forget the pointer first. Only this
+    // thread has it, and its handler does not interrupt other users of it, whose signal is blocked.
     unsafe { channel.as_mut() }
 }
 

@@ -80,8 +80,8 @@ pub fn set_reports() {
 }
 
 fn variable(name: &std::ffi::CStr) -> Option<&'static std::ffi::CStr> {
-    // SAFETY: the name is a C string. The value is read before `main`, or by `mchannel_init`, whose caller promises that
-    // no thread changes the environment meanwhile.
+    // SAFETY: the name is a C string. The value is read before `main`, or by `mchannel_init`, whose caller promises
+    // that no thread changes the environment meanwhile.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     // SAFETY: what `getenv` returns is a C string, if it is not null.
     (!value.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(value) })

@@ -131,9 +131,9 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 impl Default for Settings {
-    /// Windows of 10 ms: within one, a thread may use later what it could not use at first, and a busy machine may wake it
-    /// some milliseconds late. A thread is paused within its window, too, so bursts are shorter than that. Handlers that
-    /// are called each 200 µs of processor time take about 1 % of it.
+    /// Windows of 10 ms: within one, a thread may use later what it could not use at first, and a busy machine may wake
+    /// it some milliseconds late. A thread is paused within its window, too, so bursts are shorter than that. Handlers
+    /// that are called each 200 µs of processor time take about 1 % of it.
     fn default() -> Settings {
         Settings {
             window: Duration::from_millis(10),

@@ -7,7 +7,7 @@ import typer
 
 from fencepost import documents, terminal
 from fencepost._core import InputError
-from fencepost.channel import configuration, launch, programs, segment, table
+from fencepost.channel import configuration, launch, programs, segment, sources, table
 from fencepost.channel.configuration import EMULATED, GB, Configuration, Program
 from fencepost.cli import console, outputs
 from fencepost.cli.channel.group import group
@@ -111,7 +111,15 @@ def _source(
 ) -> tuple[Configuration, str, float]:
     """The configuration with its devices, where bytes come from, and what is charged."""
     if emulate is None:
-        raise InputError("no source of bandwidth: name an emulated pool by --emulate GB/s")
+        if charge is not None:
+            raise InputError("--charge is for an emulated pool: name one by --emulate GB/s")
+        if read.top["source"] != "reported":
+            raise InputError(sources.explain(sources.examine()))
+        if not read.devices:
+            raise InputError(
+                'source = "reported": say by [[device]] what carries the bytes, and how many'
+            )
+        return read, "reported", 0.0
     if len(read.devices) > 1:
         raise InputError("--emulate: the configuration has several devices; one can be emulated")
     name = read.devices[0]["name"] if read.devices else EMULATED
