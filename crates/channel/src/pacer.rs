@@ -25,8 +25,8 @@ pub struct Pacer {
     /// At the end of the last window.
     begun: Progress,
     /// Of this window, how long the thread was paused.
+    paused_in_window: Duration,
     paused: Duration,
-    paused_ever: Duration,
     granted_bytes: f64,
 }
 
@@ -38,8 +38,8 @@ impl Pacer {
             channel: Channel::new(timing, weight, link, found),
             rate: Average::new(timing.interval),
             begun: now,
+            paused_in_window: Duration::ZERO,
             paused: Duration::ZERO,
-            paused_ever: Duration::ZERO,
             granted_bytes: 0.0,
         }
     }
@@ -60,9 +60,9 @@ impl Pacer {
             self.granted_bytes += allowed.bytes_in(elapsed);
         }
         self.rate.add(Bandwidth::of(bytes, elapsed).bytes_per_second(), elapsed);
-        self.channel.end_window(Used { bytes, ran: elapsed.saturating_sub(self.paused), elapsed }, grants);
+        self.channel.end_window(Used { bytes, ran: elapsed.saturating_sub(self.paused_in_window), elapsed }, grants);
         self.begun = progress;
-        self.paused = Duration::ZERO;
+        self.paused_in_window = Duration::ZERO;
         let repay = |allowed| self.channel.debt().pause(allowed, self.timing.pause_max);
         let pause = self.channel.allowed().map_or(Duration::ZERO, repay);
         if pause < PAUSE_MIN { Duration::ZERO } else { pause }
@@ -70,8 +70,8 @@ impl Pacer {
 
     /// The thread has been paused for so long, in the window that `end_window` began.
     pub fn was_paused(&mut self, pause: Duration) {
+        self.paused_in_window += pause;
         self.paused += pause;
-        self.paused_ever += pause;
     }
 
     /// What it claims of a device, by its place on the path.
@@ -91,7 +91,7 @@ impl Pacer {
 
     /// For how long it was paused in all.
     pub fn paused(&self) -> Duration {
-        self.paused_ever
+        self.paused
     }
 
     /// How many bytes it was allowed in all.

@@ -92,8 +92,8 @@ impl Armed {
         let code = unsafe { (*information).si_code };
         match self {
             Armed::Nothing => false,
-            // SAFETY: signals of this code have a band and a file behind the header.
             Armed::Counter { file, .. } => {
+                // SAFETY: signals of this code have a band and a file behind the header.
                 code == POLL_IN && unsafe { (*information.cast::<PollSignal>()).file == *file }
             }
             Armed::Timer(_, timer) => {

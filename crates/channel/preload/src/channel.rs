@@ -246,7 +246,7 @@ impl Channel {
             return None;
         }
         self.row.heartbeat += 1;
-        if self.row.heartbeat % WINDOWS_PER_NAME == 0 {
+        if self.row.heartbeat.is_multiple_of(WINDOWS_PER_NAME) {
             self.look_at_name(progress);
         }
         let (grants, count) = self.segment.path_grants(self.row.devices);
