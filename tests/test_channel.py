@@ -94,6 +94,12 @@ def test_programs_behave_as_without_pacing(
     fall_into(fencepost, tmp_path, traps, " ".join(BEST_TRAPS))
 
 
+def test_a_thread_that_lets_no_signal_through_is_paced(
+    fencepost: Fencepost, traps: Path, tmp_path: Path
+) -> None:
+    fall_into(fencepost, tmp_path, traps, "masked")
+
+
 def test_a_timer_that_comes_while_a_thread_waits_is_not_seen(
     fencepost: Fencepost, traps: Path, tmp_path: Path
 ) -> None:
