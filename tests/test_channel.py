@@ -199,6 +199,14 @@ channel = "silver"
     ]
 
 
+def test_the_schema_has_every_key_with_its_range(fencepost: Fencepost) -> None:
+    schema = json.loads(fencepost("channel", "schema", check=True).stdout)
+    weight = schema["properties"]["channel"]["items"]["properties"]["weight"]
+    assert (weight["minimum"], weight["maximum"], weight["default"]) == (0.001, 1000, 1.0)
+    assert schema["properties"]["program"]["items"]["required"] == ["command"]
+    assert schema["additionalProperties"] is False
+
+
 def test_without_a_source_of_bandwidth_nothing_is_pretended(
     fencepost: Fencepost, tmp_path: Path
 ) -> None:

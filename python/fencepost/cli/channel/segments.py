@@ -1,5 +1,6 @@
-"""`fencepost channel status`, `top` and `stop`."""
+"""`fencepost channel status`, `top`, `stop` and `schema`."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from fencepost import terminal
 from fencepost._core import InputError
-from fencepost.channel import segment, table
+from fencepost.channel import keys, segment, table
 from fencepost.channel.segment import Segment
 from fencepost.cli import console
 from fencepost.cli.channel.group import group
@@ -74,6 +75,12 @@ def stop(name: Named = None) -> None:
     found = _segment(name)
     found.stop()
     console.messages().print(f"{found.name}: its programs run on unpaced", markup=False)
+
+
+@group.command()
+def schema() -> None:
+    """The JSON Schema of channels.toml, for editors."""
+    print(json.dumps(keys.schema(), indent=1))
 
 
 def _show(found: Segment, look: Callable[[], Table | None], once: bool) -> None:
