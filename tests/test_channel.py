@@ -46,7 +46,7 @@ def test_two_processes_are_paced_by_weight(
     fencepost: Fencepost, stream: Path, tmp_path: Path
 ) -> None:
     programs = "".join(
-        f'[[program]]\ncommand = ["{stream}", "2", "1", "{name}:1"]\n'
+        f'[[program]]\ncommand = ["{stream}", "1.5", "0.7", "{name}:1"]\n'
         for name in ("gold", "silver")
     )
     (tmp_path / "channels.toml").write_text(WEIGHTS + programs)
@@ -79,7 +79,7 @@ def traps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fall_into(fencepost: Fencepost, folder: Path, program: Path, *options: object) -> None:
-    paced = ("channel", "run", "-q", "--emulate", "1", "--charge", "3", "--json", "out.json")
+    paced = ("channel", "run", "-q", "--emulate", "1", "--charge", "2", "--json", "out.json")
     run = fencepost(*paced, *options[:-1], "--", program, *str(options[-1]).split())
     assert run.returncode == 0, run.stderr
     document = json.loads((folder / "out.json").read_text())
@@ -260,7 +260,7 @@ devices = ["port"]
     )
     run = fencepost(
         *("channel", "run", "-q", "--config", "channels.toml"),
-        *("--", stream, "2", "1", "both:1", "port:1"),
+        *("--", stream, "1.5", "0.5", "both:1", "port:1"),
         check=True,
     )
     both, port = (int(line.split()[1]) / float(line.split()[2]) for line in run.stdout.splitlines())
@@ -276,7 +276,7 @@ def test_status_top_and_stop_of_a_segment(
     command = ("channel", "run", "-q", "--config", "channels.toml", "--emulate", "0.02")
     command += ("--segment", name, "--json", "out.json")
     run = subprocess.Popen(
-        [FENCEPOST, *command, "--", stream, "3", "1", "gold:1", "silver:1"],
+        [FENCEPOST, *command, "--", stream, "2", "1", "gold:1", "silver:1"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,

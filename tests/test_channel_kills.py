@@ -135,7 +135,7 @@ def check_all_is_well(world: World) -> None:
     total_weight = sum(CHANNELS[name] for name, _ in bytes_of(before).values())
     world.until(lambda state: state["devices"][0]["share"] * total_weight > 0.99 * CAPACITY)
     before = world.state()
-    time.sleep(2)
+    time.sleep(1.5)
     after = world.state()
     seconds = after["now"] - before["now"]
     old, new = bytes_of(before), bytes_of(after)

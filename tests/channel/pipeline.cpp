@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::uint64_t NUMBERS = 20000;
+constexpr std::uint64_t NUMBERS = 8000;
 constexpr int STAGES = 3;
 
 class Queue {

@@ -43,7 +43,7 @@ static void burn(double seconds) {
 
 /* Nothing that waits ends early, or with an error. */
 static void waits(void) {
-  enum { ROUNDS = 20 };
+  enum { ROUNDS = 10 };
   const struct timespec wait = {0, 3000000};
   const double seconds = 0.003;
   int pipes[2], epoll = epoll_create1(0);
@@ -121,7 +121,7 @@ static void count(int signal) {
 
 /* What is sent comes as often as it is sent, and not before it is unblocked. */
 static void check_signal(int signal) {
-  enum { SENT = 300 };
+  enum { SENT = 150 };
   struct sigaction action = {.sa_handler = count}, before;
   sigset_t set, old;
   CHECK(sigaction(signal, NULL, &before) == 0 && before.sa_handler == SIG_DFL);
@@ -206,7 +206,7 @@ static void nested(void) {
   CHECK(calls > 5);
   CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
   CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = jump}, NULL) == 0);
-  for (volatile int jumps = 0; jumps < 100; jumps++) {
+  for (volatile int jumps = 0; jumps < 40; jumps++) {
     if (sigsetjmp(back, 1) != 0)
       continue;
     struct itimerval once = {.it_value = {0, 1500}};
@@ -239,7 +239,7 @@ static int burn_c(void *argument) {
 
 /* Threads end in every way; their results are theirs. */
 static void threads(void) {
-  enum { ROUNDS = 100 };
+  enum { ROUNDS = 40 };
   int value = 7;
   for (int round = 0; round < ROUNDS; round++) {
     pthread_t threads[4];
@@ -283,7 +283,7 @@ static __attribute__((noinline)) pid_t vforked(void) {
 
 /* Children are forked, by threads too; they execute programs with signals under way. */
 static void processes(void) {
-  enum { ROUNDS = 30 };
+  enum { ROUNDS = 12 };
   for (int round = 0; round < ROUNDS; round++) {
     pthread_t threads[2];
     for (int at = 0; at < 2; at++)
