@@ -124,7 +124,7 @@ def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
         (["pond-8", "--memory", "pm"], "host0 reaches no PM device"),
         (["pond-8", "--mix", "2"], "--mix 2: it has to be R:W"),
         (["pond-8", "--mix", "0:0"], "--mix 0:0: it has to be R:W"),
-        (["pond-8", "--size", "96"], "a multiple of 64 up to 4096"),
+        (["pond-8", "--size", "96"], "a multiple of 64 up to 16384"),
         (["pond-8", "--outstanding", "0"], "--outstanding"),
         (["pond-8", "--pattern", "zigzag"], "it has to be random or sequential"),
         (["pond-8", "--scheme", "pbrf"], "there is no scheme `pbrf`"),

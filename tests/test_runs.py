@@ -172,6 +172,7 @@ BOTH = ["--place", "heap=dram0", "--place", "file:a b=pm0"]
         ),
         (["placement=all=pm0", "threads=0"], ["--place", "all=pm0", "--threads", "0"]),
         (["placement=", "threads="], []),
+        (["transport=waterfill"], ["--transport", "waterfill"]),
     ],
 )
 @pytest.mark.parametrize("pm", [[], ["--pm", ARENA]])
@@ -184,7 +185,7 @@ def test_a_value_of_an_axis_does_what_its_option_does(axis, option, pm, tmp_path
     options = along["provenance"]["options"] | run["options"]
     assert options == alone["provenance"]["options"]
     named = run.pop("axes"), expected.pop("axes")
-    assert named[1] == {"scheme": "nopb", "placement": "", "threads": ""}
+    assert named[1] == {"scheme": "nopb", "placement": "", "threads": "", "transport": ""}
     assert without_host_times(run) == without_host_times(expected)
 
 
@@ -193,7 +194,9 @@ def test_the_default_can_be_compared_with_other_values(tmp_path, fencepost):
     axes += ["--axis", "placement=all=dram0", "--place", "all=pm0", "--schemes", "nopb"]
     document = compared_along(fencepost, tmp_path, *axes, "--baseline", "placement=")
     made = [run["options"] for run in document["runs"]]
-    far, near = ({"pm": [], "place": [f"all={node}"]} for node in ("pm0", "dram0"))
+    far, near = (
+        {"pm": [], "place": [f"all={node}"], "transport": "none"} for node in ("pm0", "dram0")
+    )
     assert made == [
         far | {"threads": "free"},
         near | {"threads": "free"},

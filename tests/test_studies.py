@@ -66,7 +66,9 @@ def test_its_rows_can_be_evaluated_on_a_changed_machine(tmp_path):
 def test_a_study_that_is_none_is_refused(capsys):
     assert main(["reproduce", "tinny"]) == 2
     said = capsys.readouterr().err
-    assert "there is no study `tinny`; there are: pcs, primitives, streamer, tiny" in said
+    assert (
+        "there is no study `tinny`; there are: pcs, primitives, streamer, memchannel, tiny" in said
+    )
     with pytest.raises(InputError, match="no rows of `tinny`"):
         rows("tinny")
     assert main(["reproduce", "tiny", "--programs", "l.toml"]) == 2

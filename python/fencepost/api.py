@@ -225,6 +225,7 @@ def compare(
     pm: Sequence[str] | None = None,
     place: Sequence[str] = (),
     threads: str = "free",
+    transport: str = "none",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -258,7 +259,12 @@ def compare(
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
     records = _records(record)
     resolved_machines = {one.label: one.document for one in asked}
-    given = {"scheme": schemes is not None, "placement": bool(place), "threads": threads != "free"}
+    given = {
+        "scheme": schemes is not None,
+        "placement": bool(place),
+        "threads": threads != "free",
+        "transport": transport != "none",
+    }
     values = values_of(
         texts("axes", axes, '["placement=heap=dram0"]'),
         [name for name, is_given in given.items() if is_given],
@@ -269,7 +275,7 @@ def compare(
     chosen = options(
         schemes_in(keys),
         _persistent(pm),
-        **_placed(place, threads),
+        **_placed(place, threads, transport),
         persist=persist,
         seed=seed,
         limit_pm_writes=limit_pm_writes,
@@ -385,6 +391,7 @@ def explain(
     pm: Sequence[str] | None = None,
     place: Sequence[str] = (),
     threads: str = "free",
+    transport: str = "none",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -402,7 +409,7 @@ def explain(
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
         _persistent(pm),
-        **_placed(place, threads),
+        **_placed(place, threads, transport),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -429,6 +436,7 @@ def whatif(
     pm: Sequence[str] | None = None,
     place: Sequence[str] = (),
     threads: str = "free",
+    transport: str = "none",
     persist: str = "program",
     seed: int = 0,
     limit_pm_writes: int | None = None,
@@ -448,7 +456,7 @@ def whatif(
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
         _persistent(pm),
-        **_placed(place, threads),
+        **_placed(place, threads, transport),
         persist=persist,
         set=list(asked.sets),
         seed=seed,
@@ -476,10 +484,12 @@ def _persistent(pm: Sequence[str] | None) -> list[str] | None:
     return None if pm is None else texts("pm", pm, '["heap"]')
 
 
-def _placed(place: Sequence[str], threads: str) -> dict[str, Any]:
-    """Where memory and threads are put, as options hold it."""
+def _placed(place: Sequence[str], threads: str, transport: str) -> dict[str, Any]:
+    """Where memory and threads are put, and who shares the pool out, as options hold it."""
     text("threads", threads, "close")
-    return {"place": texts("place", place, '["heap=expander0"]'), "threads": threads}
+    text("transport", transport, "memchannel")
+    placed = texts("place", place, '["heap=expander0"]')
+    return {"place": placed, "threads": threads, "transport": transport}
 
 
 def _records(given: Record | str | Path | Sequence[Record | str | Path]) -> list[Record]:

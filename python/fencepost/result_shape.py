@@ -25,7 +25,7 @@ PARTS = (
 )
 
 # What `provenance.baseline` may name (fencepost.runs.axes, which imports what imports this).
-AXES = ("scheme", "placement", "threads")
+AXES = ("scheme", "placement", "threads", "transport")
 
 SHOWN_MAX = 40  # characters of a value in a message
 COUNT_MAX = 1 << 64
@@ -251,7 +251,7 @@ RUN = members(
     {
         **dict.fromkeys(("scheme", "machine", "error", "ended"), TEXT),
         "axes": map_of(TEXT),
-        "options": members({"pm": TEXTS, "place": TEXTS, "threads": TEXT}),
+        "options": members({"pm": TEXTS, "place": TEXTS, "threads": TEXT, "transport": TEXT}),
         "reliable": BOOLEAN,
         "unreliable_because": TEXTS,
         "warnings": TEXTS,
@@ -312,7 +312,7 @@ BASELINE = Shape(
 OPTIONS = members(
     {
         **dict.fromkeys(("schemes", "pm", "place", "set"), TEXTS),
-        **dict.fromkeys(("threads", "persist"), TEXT),
+        **dict.fromkeys(("threads", "transport", "persist"), TEXT),
         "seed": COUNT,
         **dict.fromkeys(("limit_pm_writes", "limit_instructions"), or_null(COUNT)),
         **dict.fromkeys(("allow_cut", "power"), BOOLEAN),

@@ -35,6 +35,9 @@ class Stream:
     shared_by: str = "stream"
     caches: bool = False
     modifies: bool = False
+    weight: float = 1.0
+    begin_ns: float = 0.0
+    end_ns: float | None = None
     requests: int | None = None
 
 
@@ -75,11 +78,18 @@ class Machine:
         measure_ns: float = MEASURE_NS,
         warm_up_ns: float = WARM_UP_NS,
         seed: int = 0,
+        holds_entries: bool = False,
+        transport: str = "none",
     ) -> Result:
         """What came of these streams of the first host; the others are idle."""
         idle: list[list[Any]] = [[] for _ in self.resolved["fabric"]["hosts"][1:]]
         return self.measure_hosts(
-            [streams, *idle], measure_ns=measure_ns, warm_up_ns=warm_up_ns, seed=seed
+            [streams, *idle],
+            measure_ns=measure_ns,
+            warm_up_ns=warm_up_ns,
+            seed=seed,
+            holds_entries=holds_entries,
+            transport=transport,
         )
 
     def measure_hosts(
@@ -89,13 +99,21 @@ class Machine:
         measure_ns: float = MEASURE_NS,
         warm_up_ns: float = WARM_UP_NS,
         seed: int = 0,
+        holds_entries: bool = False,
+        transport: str = "none",
     ) -> Result:
-        """What came of the streams of each host."""
+        """What came of the streams of each host.
+
+        With `holds_entries` each line holds one of the last level's `mshrs` until it is answered.
+        `transport` is who shares the fabric out: see docs/transport.md.
+        """
         experiment = {
             "streams": [[asdict(stream) for stream in streams] for streams in hosts],
             "warm_up_ns": warm_up_ns,
             "measure_ns": measure_ns,
             "seed": seed,
+            "holds_entries": holds_entries,
+            "transport": transport,
         }
         text = _core.traffic_measure(self.name, self.text, self.scheme, json.dumps(experiment))
         result: Result = json.loads(text)

@@ -100,6 +100,7 @@ impl CrashStates {
                 threads: options.threads,
                 seed: options.seed,
                 sample: None,
+                transport: fencepost_sim::transport::Transport::None,
             },
             persistent,
             placement,

@@ -69,6 +69,7 @@ impl Job {
                 threads: options.threads.clone(),
                 seed: options.seed,
                 sample: options.sample,
+                transport: options.transport,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &programs, options.clone()))

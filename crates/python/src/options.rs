@@ -10,6 +10,7 @@ use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::host::sample_plan::SamplePlan;
 use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
 use fencepost_sim::switch::Scheme;
+use fencepost_sim::transport::Transport;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ pub struct Options {
     pub seed: u64,
     /// Which parts are replayed in detail.
     pub sample: Option<SamplePlan>,
+    /// Who sees to it that threads share the fabric fairly.
+    pub transport: Transport,
 }
 
 /// The members of `provenance.options` that mean something here; the others are Python's.
@@ -46,6 +49,8 @@ struct Document {
     place: Vec<String>,
     #[serde(default)]
     threads: Option<String>,
+    #[serde(default)]
+    transport: Option<String>,
     persist: String,
     limit_pm_writes: Option<u64>,
     limit_instructions: Option<u64>,
@@ -77,6 +82,7 @@ pub fn options_resolve(options: &str) -> PyResult<String> {
     json["sample"] = json!(read.sample);
     json["place"] = json!(read.place.iter().map(Rule::to_string).collect::<Vec<_>>());
     json["threads"] = json!(read.threads.to_string());
+    json["transport"] = json!(read.transport.name());
     Ok(json.to_string())
 }
 
@@ -110,6 +116,7 @@ impl Options {
             pm: selectors.map_err(input)?,
             place: document.place.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(input)?,
             threads: document.threads.as_deref().map_or(Ok(ThreadPlacement::default()), str::parse).map_err(input)?,
+            transport: document.transport.as_deref().map_or(Ok(Transport::None), str::parse).map_err(input)?,
             persist: persist_of(&document.persist)?,
             limit_pm_writes: document.limit_pm_writes,
             limit_instructions: document.limit_instructions,

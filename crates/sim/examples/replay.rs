@@ -65,6 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threads: ThreadPlacement::default(),
         instructions_limit: None,
         sample,
+        transport: fencepost_sim::transport::Transport::None,
     };
     let persistent = record.memory_map()?.select(&selector);
     let program = HostProgram {

@@ -34,3 +34,4 @@ pub mod time;
 pub mod timeline;
 pub mod traffic;
 pub mod traffic_experiment;
+pub mod transport;

@@ -13,12 +13,13 @@ use crate::switch::Scheme;
 use crate::system::{LinkEnd, System};
 use crate::time::{Duration, Time};
 use crate::traffic::{Member, StaleRead, StreamConfig};
+use crate::transport::{Agent, Transport};
 
 #[cfg(doc)]
 use crate::config::topology::Topology;
 
 /// What traffic is to run, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// The streams of each host, in the order of hosts. A single list is meant for every host.
@@ -27,6 +28,12 @@ pub struct Experiment {
     pub warm_up_ns: f64,
     /// Simulated time that counts, in ns.
     pub measure_ns: f64,
+    /// Whether each line holds one of the last level's `mshrs` until it is answered, be it a hit or a miss.
+    #[serde(default)]
+    pub holds_entries: bool,
+    /// Who sees to it that they share the fabric fairly.
+    #[serde(default)]
+    pub transport: Transport,
     /// Which random numbers the streams get.
     #[serde(default)]
     pub seed: u64,
@@ -47,6 +54,8 @@ pub struct Measurement {
     pub events: u64,
     /// The first get that was stale, warm-up included.
     first_stale: Option<Value>,
+    /// What the transport did, if one ran.
+    transport: Option<Value>,
 }
 
 impl Experiment {
@@ -64,7 +73,10 @@ impl Experiment {
                 return Err(SimulationError::Impossible(message));
             }
         };
-        System::with_traffic(machine, scheme, &streams, self.seed).map_err(SimulationError::Impossible)
+        let mut system = System::with_traffic(machine, scheme, &streams, self.holds_entries, self.seed)
+            .map_err(SimulationError::Impossible)?;
+        system.begin_transport(self.transport, machine, &streams);
+        Ok(system)
     }
 
     /// Runs the traffic on `machine` under `scheme`.
@@ -90,9 +102,25 @@ impl Experiment {
             links: system.links().to_vec(),
             stats: system.stats_at(end).since(&before),
             events: system.events(),
+            transport: system.transport().map(transport_json),
             first_stale: system.keys().first_stale().map(|read| story(machine, &system, read)),
         })
     }
+}
+
+/// What owners had at the end of each interval, and what it took: `{control_bytes, resources: [{name, capacity,
+/// intervals: [[ns, share, capacity, used]]}]}`, in bytes a second.
+fn transport_json(agent: &Agent) -> Value {
+    let resources = agent.resources().map(|(resource, history)| {
+        let intervals =
+            history.iter().map(|sample| json!([sample.at.as_ns(), sample.share, sample.capacity, sample.used]));
+        json!({
+            "name": resource.name,
+            "capacity": resource.capacity,
+            "intervals": intervals.collect::<Vec<_>>(),
+        })
+    });
+    json!({"control_bytes": agent.control_bytes(), "resources": resources.collect::<Vec<_>>()})
 }
 
 /// Who put what and when, and who read what after it.
@@ -144,13 +172,17 @@ impl Measurement {
             });
             json!({"name": name, "streams": streams.collect::<Vec<_>>()})
         });
-        json!({
+        let mut document = json!({
             "interval_ns": self.interval.as_ns(),
             "hosts": hosts.collect::<Vec<_>>(),
             "first_stale_read": self.first_stale,
             "overwritten": self.stats.children().iter().map(|(_, device)| device.counter("pm.older_writes")).sum::<u64>(),
             "links": results::links(&self.links, &self.stats, self.interval),
-        })
+        });
+        if let Some(transport) = &self.transport {
+            document["transport"] = transport.clone();
+        }
+        document
     }
 
     fn direction(&self, stream: &StatsNode, name: &str) -> Value {

@@ -43,7 +43,7 @@ def latency_command(
         typer.Option(min=1, help="Requests of each under way (default: cache.l1d.mshrs)."),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="BYTES", help="Of a request: a multiple of 64 up to 4096.")
+        int, typer.Option(metavar="BYTES", help="Of a request: a multiple of 64 up to 16384.")
     ] = 64,
     pattern: Annotated[
         str, typer.Option(help="Of the load: random or sequential; latency is always random.")
@@ -60,6 +60,13 @@ def latency_command(
             min=1, max=1e6, callback=not_nan, help="Simulated time of a point, after a warm-up."
         ),
     ] = 100.0,
+    transport: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Who shares the pool out: none, credits, memchannel, waterfill or switch_wfq.",
+        ),
+    ] = "none",
     seed: Annotated[
         int, typer.Option(min=0, max=COUNT_MAX, help="Which places random requests go to.")
     ] = 0,
@@ -98,6 +105,7 @@ def latency_command(
         delays=tuple(delays) if delays else usual.delays,
         measure_ns=measure_us * 1000,
         seed=seed,
+        transport=transport,
     )
     hosts = len(latency.loaded_hosts(resolved, load.memory))
     if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:

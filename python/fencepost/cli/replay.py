@@ -57,6 +57,13 @@ Threads = Annotated[
     str,
     typer.Option(metavar="HOW", help="Threads on cores: free, close, spread, or a list as 0,2,4."),
 ]
+Transport = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Who shares the pool out: none, memchannel, waterfill or switch_wfq.",
+    ),
+]
 Persist = Annotated[
     str, typer.Option(metavar="HOW", help="What is persisted: program, sync, every:N.")
 ]
@@ -134,8 +141,9 @@ Axis = Annotated[
     typer.Option(
         "--axis",
         metavar="AXIS=VALUE",
-        help="A value of scheme, placement or threads to compare with the others; repeatable. A "
-        "placement is rules of --place with spaces between them; without a value the option holds.",
+        help="A value of scheme, placement, threads or transport to compare with the others; "
+        "repeatable. A placement is rules of --place with spaces between them; without a value "
+        "the option holds.",
     ),
 ]
 BaselineOption = Annotated[
@@ -176,6 +184,7 @@ def run(
     pm: Pm = None,
     place: Place = None,
     threads: Threads = "free",
+    transport: Transport = "none",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Json = None,
@@ -198,6 +207,7 @@ def run(
         pm,
         place=place or [],
         threads=threads,
+        transport=transport,
         persist=persist,
         set=sets or [],
         seed=seed,
@@ -228,6 +238,7 @@ def compare(
     pm: Pm = None,
     place: Place = None,
     threads: Threads = "free",
+    transport: Transport = "none",
     persist: Persist = "program",
     sets: Set = None,
     json_file: Json = None,
@@ -243,13 +254,19 @@ def compare(
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
-    given = {"scheme": schemes is not None, "placement": bool(place), "threads": threads != "free"}
+    given = {
+        "scheme": schemes is not None,
+        "placement": bool(place),
+        "threads": threads != "free",
+        "transport": transport != "none",
+    }
     values = values_of(axis or [], [name for name, is_given in given.items() if is_given])
     chosen = options(
         values.get("scheme", schemes_of(schemes)),
         pm,
         place=place or [],
         threads=threads,
+        transport=transport,
         persist=persist,
         set=sets or [],
         seed=seed,

@@ -42,6 +42,7 @@ class Load:
     delays: tuple[int, ...]
     measure_ns: float
     seed: int
+    transport: str = "none"
 
 
 def memories(machine: Machine) -> list[str]:
@@ -138,7 +139,9 @@ def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: floa
     streams: list[list[Stream]] = [[] for _ in names]
     for host in hosts:
         streams[host] = _load_of(machine, load, mix, delay, host)
-    result = machine.measure_hosts(streams, measure_ns=load.measure_ns, seed=load.seed)
+    result = machine.measure_hosts(
+        streams, measure_ns=load.measure_ns, seed=load.seed, transport=load.transport
+    )
     of_hosts = [
         {
             "name": names[host],

@@ -356,6 +356,7 @@ def _provenance(provenance: View) -> list[tuple[str, str]]:
         ("PM", ", ".join(options["pm"]) or "as placed"),
         ("placement", ", ".join(options.get("place", [])) or "none but PM"),
         ("threads on cores", options.get("threads", "free")),
+        ("transport", options.get("transport", "none")),
         ("persists", options["persist"]),
         ("machine changes", ", ".join(options["set"]) or "none"),
         ("seed", str(options["seed"])),

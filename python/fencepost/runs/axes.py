@@ -47,7 +47,14 @@ THREADS = Axis(
     "threads", "--threads", lambda options, value: options | {"threads": value}, ("threads",)
 )
 
-AXES = {axis.name: axis for axis in (SCHEME, PLACEMENT, THREADS)}
+TRANSPORT = Axis(
+    "transport",
+    "--transport",
+    lambda options, value: options | {"transport": value},
+    ("transport",),
+)
+
+AXES = {axis.name: axis for axis in (SCHEME, PLACEMENT, THREADS, TRANSPORT)}
 
 # Of resolved options those in which runs can differ.
 MEMBERS = tuple(member for axis in AXES.values() for member in axis.members)

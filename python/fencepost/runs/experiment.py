@@ -28,7 +28,13 @@ def options(chosen: list[str] | None, pm: list[str] | None = None, **changes: An
     """Options as asked for, which `resolved` makes `provenance.options` of docs/results.md of; what
     is not given is as usual."""
     usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
-    usual |= {"power": False, "place": [], "threads": "free", **dict.fromkeys(LIMITS)}
+    usual |= {
+        "power": False,
+        "place": [],
+        "threads": "free",
+        "transport": "none",
+        **dict.fromkeys(LIMITS),
+    }
     return {"schemes": chosen, "pm": pm, **usual, **changes}
 
 

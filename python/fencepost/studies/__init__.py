@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fencepost._core import InputError
 from fencepost.rows import Lab, Row
+from fencepost.studies.memchannel import MEMCHANNEL
 from fencepost.studies.pcs import PCS
 from fencepost.studies.primitives import PRIMITIVES
 from fencepost.studies.streamer import STREAMER
@@ -19,6 +20,7 @@ STUDIES: list[Study] = [
     PCS,
     PRIMITIVES,
     STREAMER,
+    MEMCHANNEL,
 ]
 
 

@@ -72,6 +72,7 @@ pub(super) fn simulation(machine: &Machine, scheme: Scheme, program: HostProgram
         seed: 0,
         instructions_limit: None,
         sample: None,
+        transport: fencepost_sim::transport::Transport::None,
     };
     let mut simulation = Simulation::new(machine, scheme, &[program], options).map_err(|error| error.to_string())?;
     simulation.log_observations();

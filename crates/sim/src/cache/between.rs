@@ -68,6 +68,12 @@ impl MshrsBetween {
         self.levels.get_mut(level).map_or(Room::Now, |files| files[core].room(cycle))
     }
 
+    /// How many registers of a private level a core has taken, at the cycle for which [`MshrsBetween::room`] was asked
+    /// last; none where it is the last level.
+    pub fn taken(&self, level: usize, core: usize) -> usize {
+        self.levels.get(level).map_or(0, |files| files[core].taken())
+    }
+
     /// The line of `request` is on its way up, and there at `ready`: its registers are free from then on.
     #[inline]
     pub fn release(&mut self, request: &Request, ready: u64) {

@@ -76,6 +76,12 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_distance: u8,
+    /// MSHRs of a level below the first from which on, taken by whatever, it drops what it would fetch ahead: as far as
+    /// it has so many.
+    #[serde(default = "default_prefetch_mshrs")]
+    #[garde(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024))]
+    pub prefetch_mshrs: u16,
     /// Whether a first level's prefetcher goes on into the next page, if its translation is known or the walker has the
     /// entry in its cache. Without effect below.
     #[serde(default)]
@@ -89,6 +95,10 @@ fn default_prefetch_entries() -> u16 {
 
 fn default_prefetch_degree() -> u8 {
     4
+}
+
+fn default_prefetch_mshrs() -> u16 {
+    1024
 }
 
 fn default_prefetch_distance() -> u8 {

@@ -121,6 +121,9 @@ pub struct Hierarchy {
     /// What left while only warming up since the last look; only where there are several sockets.
     functional_writes: Vec<(LineAddress, Version)>,
     departures: Vec<Departure>,
+    /// Lines that cores have read from memory, or written around the caches (true), since the last look; kept where a
+    /// transport counts them.
+    moved: Option<Vec<(usize, LineAddress, bool)>>,
     /// Set once a Global Persistent Flush has begun.
     global_flush: Option<global_flush::GlobalFlush>,
     /// Allocated only when logging is enabled.
@@ -148,6 +151,7 @@ impl Hierarchy {
             is_inclusive: level.inclusive,
             arrays: arrays(level),
             prefetchers: (0..config.cores).map(|_| Prefetcher::of(level)).collect(),
+            prefetch_mshrs: usize::from(level.prefetch_mshrs),
             stats: LevelStats::default(),
         });
         let (exclusive, mut directory) = Exclusive::of(config, array).unzip();
@@ -192,6 +196,7 @@ impl Hierarchy {
             warm_writes_made: 0,
             functional_writes: Vec::new(),
             departures: Vec::new(),
+            moved: None,
             global_flush: None,
             persist_log: None,
             persist_sites: None,

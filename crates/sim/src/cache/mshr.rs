@@ -147,6 +147,12 @@ impl<W> MshrFile<W> {
         }
     }
 
+    /// How many registers are taken: by pending lines, and by lines that were not there yet at the cycle for which
+    /// [`MshrFile::room`] was asked last.
+    pub fn taken(&self) -> usize {
+        self.pending.len() + self.releases.len()
+    }
+
     /// How many lines are pending.
     pub fn pending(&self) -> usize {
         self.pending.len()

@@ -25,6 +25,7 @@ use crate::host_bridge::HostBridgeConfig;
 use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
 use crate::time::Duration;
+use crate::transport::TransportConfig;
 
 /// A simulated machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +76,9 @@ pub struct Machine {
     /// What is inserted into programs that persist nothing themselves.
     #[serde(default)]
     pub persist: PersistConfig,
+    /// How a transport of the pool is set, where one runs.
+    #[serde(default)]
+    pub transport: TransportConfig,
     /// How the simulation itself is run.
     pub simulation: SimulationConfig,
     /// The fabric as a graph.
@@ -233,6 +237,7 @@ impl Machine {
         let placement =
             tree.entry("placement").and_then(|placement| typed::<PlacementConfig>(placement, "placement", faults));
         let persist = section(tree, "persist", faults);
+        let transport = section(tree, "transport", faults);
         let simulation = section(tree, "simulation", faults);
 
         rules::check_caches(tree, core.as_ref(), cache.as_ref(), faults);
@@ -266,6 +271,7 @@ impl Machine {
             fabric: fabric?,
             placement: placement.unwrap_or_default(),
             persist: persist.unwrap_or_default(),
+            transport: transport.unwrap_or_default(),
             simulation: simulation?,
             topology: topology?,
         })

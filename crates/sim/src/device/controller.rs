@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::load::{LoadReport, LoadThresholds};
 use super::medium::{Completion, Medium, MediumConfig};
 use super::port::Port;
 use crate::host_bridge::Interleave;
@@ -43,6 +44,8 @@ pub struct Device {
     armed: Time,
     /// Room for what the medium answers; empty between events.
     completions: Vec<Completion>,
+    /// What answers say of the load; all say that it is light if absent.
+    load: Option<Box<LoadReport>>,
     stats: DeviceStats,
 }
 
@@ -85,6 +88,7 @@ impl Device {
             egress: VecDeque::new(),
             armed: Time::NEVER,
             completions: Vec::new(),
+            load: None,
             stats: DeviceStats::default(),
         }
     }
@@ -97,6 +101,11 @@ impl Device {
     /// The same, to be changed: to have commands recorded, for example.
     pub fn medium_mut(&mut self) -> &mut Medium {
         &mut self.medium
+    }
+
+    /// From now on answers say how loaded the device is.
+    pub fn report_load(&mut self, thresholds: LoadThresholds) {
+        self.load = Some(Box::new(LoadReport::new(thresholds, self.ports.len())));
     }
 
     /// The version of `line` that a power cut now would leave here; none if the medium is volatile.
@@ -239,7 +248,23 @@ impl Device {
         }
         let (tag, port) = tag_outside(answer.tag, self.ports.len());
         answer.tag = tag;
+        if let Some(load) = &mut self.load {
+            answer.dev_load = load.load(port, self.medium.filled(), context.now());
+        }
         self.ports[port].transmitter.offer(answer, context);
+        self.note_egress(port, context.now());
+    }
+
+    /// Answers may wait for credits at that port now, or no longer.
+    fn note_egress(&mut self, port: usize, now: Time) {
+        if let Some(load) = &mut self.load {
+            let transmitter = &self.ports[port].transmitter;
+            load.note_egress(
+                port,
+                mem::REQUEST_CLASSES.iter().any(|(_, answer)| transmitter.waiting(*answer) > 0),
+                now,
+            );
+        }
     }
 
     /// Asks for a wake at `time`, unless one comes before that.
@@ -289,6 +314,7 @@ impl Component for Device {
                 let transmitter = &mut self.ports[usize::from(port.0)].transmitter;
                 let is_awaited = transmitter.waiting(class) > 0;
                 transmitter.credit_returned(class, context);
+                self.note_egress(usize::from(port.0), context.now());
                 // Answers that waited may have held requests back.
                 if is_awaited && self.ports.iter().flat_map(Port::heads).any(|passed| passed <= context.now()) {
                     self.service(context);

@@ -10,7 +10,7 @@ use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
 use crate::kernel::trace::MediaWrite;
 use crate::line::{LineAddress, Version};
-use crate::message::{Message, MessageClass};
+use crate::message::{Message, MessageClass, mem};
 use crate::stats::StatsNode;
 use crate::time::Time;
 
@@ -208,6 +208,13 @@ impl Medium {
             Medium::Pm(pm) => pm.gauges(),
             Medium::BlockPm(pm) => pm.gauges(),
         }
+    }
+
+    /// Which part of its fullest queue is filled.
+    pub fn filled(&self) -> f64 {
+        let part =
+            |(level, (class, _)): (u64, (MessageClass, MessageClass))| level as f64 / self.queue_entries(class) as f64;
+        self.gauges().into_iter().zip(mem::REQUEST_CLASSES).map(part).fold(0.0, f64::max)
     }
 
     /// Power is gone.

@@ -8,6 +8,7 @@ pub mod block_pm;
 pub mod controller;
 pub mod dram;
 mod line_versions;
+mod load;
 pub mod medium;
 mod occupancy;
 pub mod pm;
@@ -18,6 +19,7 @@ mod write_drain;
 pub use block_pm::{BlockConfig, BlockPm};
 pub use controller::{DEVICE_PORT, Device, DeviceStats};
 pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
+pub use load::LoadThresholds;
 pub use medium::{Completion, Medium, MediumConfig};
 pub use pm::{AckAt, Pm, PmConfig, PmMedium};
 

@@ -11,6 +11,7 @@ mod between_sockets;
 mod clock;
 mod limits;
 mod observers;
+mod pacing;
 mod process;
 mod recorded_order;
 mod regions;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use self::clock::CycleClock;
 use self::limits::Limits;
 use self::observers::Observers;
+use self::pacing::Pacing;
 use self::process::Process;
 use self::run_loop::Wake;
 use self::sampling::Sampler;
@@ -115,6 +117,8 @@ pub struct Host {
     observers: Observers,
     /// Set if only a sample is replayed in detail.
     sampler: Option<Box<Sampler>>,
+    /// What a transport does to its threads, if one runs.
+    pacing: Option<Box<Pacing>>,
     power: Power,
     /// Events handled so far.
     events: u64,
@@ -150,6 +154,7 @@ impl Host {
             limits,
             observers: Observers::default(),
             sampler: None,
+            pacing: None,
             power: Power::On,
             events: 0,
             error: None,

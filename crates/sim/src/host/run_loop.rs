@@ -229,6 +229,9 @@ impl Host {
 
     /// Memory's answer arrives at a host of one socket.
     pub(super) fn handle_message(&mut self, message: &Message, now: u64, context: &mut Context<'_>) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.answered(message);
+        }
         match message.opcode {
             Opcode::MemData => self.data_arrived(0, message, now, context),
             Opcode::Cmp => self.write_completed(0, message, now, context),

@@ -26,6 +26,8 @@ pub enum ThreadState {
     Running,
     /// It waits for another thread.
     Blocked,
+    /// A transport has paused it.
+    Paused,
     /// It is at the end of its record.
     Ended,
 }
@@ -156,6 +158,8 @@ impl Host {
         for release in &self.process.threads[thread].releases {
             self.socket.cores[core].watch_word(release.word);
         }
+        // It may have been paused while it waited for a core.
+        self.socket.states[core].is_preempting = self.pacing.as_ref().is_some_and(|pacing| pacing.pauses(thread));
         let start = self.socket.cores[core].cycle();
         self.socket.states[core].slice_start = start;
         self.socket.states[core].slice_instructions = self.process.threads[thread].instructions;
@@ -193,9 +197,13 @@ impl Host {
         let state = &mut self.socket.states[core];
         state.is_preempting = false;
         state.thread = None;
-        self.process.states[thread] = ThreadState::Ready;
         self.keep_frame(thread);
-        self.scheduler.ready.push_back(thread);
+        if self.pacing.as_ref().is_some_and(|pacing| pacing.pauses(thread)) {
+            self.process.states[thread] = ThreadState::Paused;
+        } else {
+            self.process.states[thread] = ThreadState::Ready;
+            self.scheduler.ready.push_back(thread);
+        }
         self.assign_next(core, cycle, context);
     }
 

@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod decoder;
+mod device_map;
 mod stats;
 mod tags;
 pub mod write_order;
@@ -18,12 +19,13 @@ use std::collections::VecDeque;
 
 pub use config::{HostBridgeConfig, PortDescription};
 pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
+pub use device_map::DeviceMap;
 pub use stats::{HostBridgeStats, NodeCounts};
 
 use crate::kernel::link::Transmitter;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::LineAddress;
-use crate::message::{Message, MessageClass, Opcode, Stage, mem};
+use crate::message::{Flow, Message, MessageClass, Opcode, Stage, mem};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use tags::TagTable;
@@ -36,6 +38,8 @@ pub const HOST_PORT: PortId = PortId(0);
 #[derive(Clone, Debug)]
 pub struct HostBridge {
     latency: Duration,
+    /// The host's number, which tells its flows from those of others.
+    host: u32,
     decoder: HdmDecoder,
     /// Port 1 and following.
     memory_ports: Vec<MemoryPort>,
@@ -65,12 +69,20 @@ impl HostBridge {
         };
         HostBridge {
             latency: Duration::from_ns(config.latency_ns),
+            host: 0,
             decoder,
             memory_ports: ports.iter().enumerate().map(memory_port).collect(),
             fabric: VecDeque::new(),
             write_order: WriteOrder::default(),
             stats: HostBridgeStats::default(),
         }
+    }
+
+    /// The same, of host number `host`.
+    #[must_use]
+    pub fn of_host(mut self, host: u32) -> HostBridge {
+        self.host = host;
+        self
     }
 
     /// The same, which counts by these memory nodes, in the order of their addresses.
@@ -125,6 +137,7 @@ impl HostBridge {
     /// answer.
     fn send_request(&mut self, port: PortId, mut message: Message, is_watched: bool, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
+        message.flow = Flow::of_host(self.host, message.flow.0);
         let port = self.memory_port(port);
         port.tags.rename(&mut message, is_watched);
         port.transmitter.offer(message, context);

@@ -4,8 +4,8 @@
 //! completion to a write.
 
 use super::{
-    Cause, ClassDescription, CreditPool, Credits, Direction, HeaderSlot, HeadersMax, LatencyStack, Message,
-    MessageClass, Opcode, OpcodeDescription, RequestName, Route, SlotFormat, Tag,
+    Cause, ClassDescription, CreditPool, Credits, DevLoad, Direction, Flow, HeaderSlot, HeadersMax, LatencyStack,
+    Message, MessageClass, Opcode, OpcodeDescription, RequestName, Route, SlotFormat, Tag,
 };
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::time::Time;
@@ -107,6 +107,8 @@ impl Message {
             request: RequestName::NONE,
             version: Version(0),
             mask: ByteMask::FULL,
+            flow: Flow::default(),
+            dev_load: DevLoad::Light,
             stack: LatencyStack::starting(now),
         }
     }
@@ -122,6 +124,8 @@ impl Message {
             request: RequestName::NONE,
             version,
             mask,
+            flow: Flow::default(),
+            dev_load: DevLoad::Light,
             stack: LatencyStack::starting(now),
         }
     }

@@ -22,6 +22,7 @@ use crate::line::{ByteMask, LineAddress, Version};
 
 pub use class::{ClassDescription, CreditPool, Direction, HeadersMax, MessageClass, Route};
 pub use credits::Credits;
+pub use fencepost_pacing::DevLoad;
 pub use opcode::{Opcode, OpcodeDescription};
 pub use slots::{HeaderSlot, SLOT_FORMATS, SlotFormat};
 pub use stack::{LatencyStack, Stage};
@@ -29,6 +30,18 @@ pub use stack::{LatencyStack, Stage};
 /// Names a request between two neighbours. Each sender chooses its own; a switch renames what passes through it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
+
+/// Whose request it is: a stream or a core of a host. CXL carries nothing of this; a switch that queues fairly would
+/// have to know it by other means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow(pub u32);
+
+impl Flow {
+    /// Number `number` of `host`.
+    pub fn of_host(host: u32, number: u32) -> Flow {
+        Flow(host << 16 | number & 0xffff)
+    }
+}
 
 /// Names a traced request in all its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +100,10 @@ pub struct Message {
     pub version: Version,
     /// The bytes a write carries.
     pub mask: ByteMask,
+    /// Whose it is; an answer repeats it.
+    pub flow: Flow,
+    /// In an answer, how loaded the device says it is; light in all else.
+    pub dev_load: DevLoad,
     /// Where its time went.
     pub stack: LatencyStack,
 }

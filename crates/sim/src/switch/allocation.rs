@@ -3,6 +3,10 @@
 //! Nothing here runs every cycle. A destination is visited when something may have become possible there: a head got
 //! ready, a credit came, the link or the crossbar became free, the controller finished.
 
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashMap;
+
 use super::persist_buffer::Admission;
 use super::port::{Buffered, Destination, HeadOfLine};
 use super::tags::Requester;
@@ -97,9 +101,16 @@ impl Switch {
     fn choose(&mut self, port: PortId, context: &mut Context<'_>) -> Choice {
         let now = context.now();
         let (mut first, mut first_busy, mut input_free_next) = (None, None, Time::NEVER);
+        let tags = self.tags_of_heads(port);
         let output = &mut self.ports[port.index()];
         let arbiter = &self.arbiters[port.index()];
-        let earlier = |first: Option<usize>, source| Some(first.map_or(source, |first| arbiter.earlier(first, source)));
+        // Without fair queueing there are no tags, and none is less than another.
+        let goes_first = |one: usize, other: usize| match tags.get(&one).partial_cmp(&tags.get(&other)) {
+            Some(Ordering::Less) => one,
+            Some(Ordering::Greater) => other,
+            _ => arbiter.earlier(one, other),
+        };
+        let earlier = |first: Option<usize>, source| Some(first.map_or(source, |first| goes_first(first, source)));
         for source in arbiter.asking() {
             let class = MessageClass::ALL[source % MessageClass::COUNT];
             let input = &mut self.inputs[source / MessageClass::COUNT];
@@ -116,13 +127,24 @@ impl Switch {
         let Some(source) = first else {
             return if input_free_next < Time::NEVER { Choice::InputFree(input_free_next) } else { Choice::NoCredit };
         };
-        let before = first_busy.filter(|busy| arbiter.earlier(source, *busy) == *busy);
+        let before = first_busy.filter(|busy| goes_first(source, *busy) == *busy);
         match before {
             Some(busy) if arbiter.was_passed_over(busy) => {
                 Choice::InputFree(self.inputs[busy / MessageClass::COUNT].free)
             }
             _ => Choice::Allocate { source, before },
         }
+    }
+
+    /// The tags of the heads that ask for `port`, where messages are served by flows. What the persist buffer sends has
+    /// none.
+    fn tags_of_heads(&self, port: PortId) -> FxHashMap<usize, f64> {
+        if self.fair_queueing.is_none() {
+            return FxHashMap::default();
+        }
+        let of_ports = self.ports.len() * MessageClass::COUNT;
+        let heads = self.arbiters[port.index()].asking().filter(|source| *source < of_ports);
+        heads.filter_map(|source| Some((source, self.ingress(source).head()?.fair_tag))).collect()
     }
 
     /// Allocates the head of `source` to `port`. It reaches the transmitter two stages later.
@@ -203,6 +225,9 @@ impl Switch {
         let now = context.now();
         self.arbiters[arbiter].grant(source);
         let (buffered, head_of_line) = self.ingress_mut(source).pop(now);
+        if let Some(queueing) = &mut self.fair_queueing {
+            queueing.served(&buffered.message, buffered.fair_tag);
+        }
         self.stats.head_of_line_messages += head_of_line.messages;
         self.stats.head_of_line_ps += head_of_line.wait_ps;
         let class = MessageClass::ALL[source % MessageClass::COUNT];

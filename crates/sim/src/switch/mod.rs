@@ -14,6 +14,7 @@
 mod allocation;
 mod arbitration;
 pub mod config;
+mod fair_queueing;
 pub mod persist_buffer;
 mod pipeline;
 mod port;
@@ -31,16 +32,19 @@ pub use routing::RoutingTable;
 pub use scheme::Scheme;
 pub use stats::SwitchStats;
 
+use crate::kernel::link::BackpressureAverage;
 use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::{LineAddress, Version};
-use crate::message::{Message, MessageClass, Opcode, Route, Stage};
+use crate::message::{Flow, Message, MessageClass, Opcode, Route, Stage};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use arbitration::Arbiter;
+use fair_queueing::FairQueueing;
 use persist_buffer::PersistBuffer;
 use pipeline::Pipeline;
 use port::{Buffered, Destination, Port};
+use rustc_hash::FxHashMap;
 use tags::{OutstandingRequests, Requester};
 
 /// Stages before switch allocation.
@@ -80,6 +84,8 @@ pub struct Switch {
     /// Destinations where something may have become possible.
     to_visit: Vec<usize>,
     persist_buffer: Option<Box<PersistBuffer>>,
+    /// Set if messages are served by flows, and not in turn.
+    fair_queueing: Option<Box<FairQueueing>>,
     stats: SwitchStats,
 }
 
@@ -118,6 +124,7 @@ impl Switch {
             inputs: vec![CrossbarInput { free: Time::ZERO, waiting: Arbiter::new(ports.len()) }; ports.len() + 1],
             to_visit: Vec::new(),
             persist_buffer,
+            fair_queueing: None,
             stats: SwitchStats::default(),
         }
     }
@@ -176,6 +183,21 @@ impl Switch {
         &self.ports[port.index()]
     }
 
+    /// From now on flows are served by their weights, and those that are not named by 1.
+    pub fn queue_fairly(&mut self, weights: FxHashMap<Flow, f64>) {
+        self.fair_queueing = Some(Box::new(FairQueueing::new(weights)));
+    }
+
+    /// From now on the backpressure averages of all ports are kept.
+    pub fn sample_backpressure(&mut self, average: BackpressureAverage) {
+        self.ports.iter_mut().for_each(|port| port.sample_backpressure(average));
+    }
+
+    /// The backpressure average of one of the ports, 0 to 1.
+    pub fn backpressure(&mut self, port: PortId, now: Time) -> f64 {
+        self.ports[port.index()].backpressure(now)
+    }
+
     /// A message came in: it enters the pipeline.
     fn receive(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
         let ready = context.now() + self.stage * STAGES_BEFORE_ALLOCATION;
@@ -184,7 +206,8 @@ impl Switch {
         let destination = self.destination(port, &message);
         let source = port.index() * MessageClass::COUNT + message.class().index();
         let is_head = self.ports[port.index()].ingress[message.class().index()].is_empty();
-        self.ports[port.index()].receive(Buffered { message, destination, ready });
+        let fair_tag = self.fair_queueing.as_mut().map_or(0.0, |queueing| queueing.tag(&message));
+        self.ports[port.index()].receive(Buffered { message, destination, ready, fair_tag });
         if is_head {
             self.head_changed(source, context);
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::kernel::PortId;
-use crate::kernel::link::{LinkConfig, Transmitter};
+use crate::kernel::link::{BackpressureAverage, LinkConfig, Transmitter};
 use crate::message::{Credits, Direction, Message, MessageClass};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
@@ -57,6 +57,8 @@ pub struct Buffered {
     pub destination: Destination,
     /// When it has passed decoding and routing, and may be allocated.
     pub ready: Time,
+    /// Where the switch queues fairly, its place in the order of service; 0 elsewhere.
+    pub fair_tag: f64,
 }
 
 /// The ingress buffer of one port and class: first in, first out, as many places as the link has credits for that
@@ -78,9 +80,11 @@ pub struct HeadOfLine {
 }
 
 impl IngressBuffer {
-    /// Puts a message at the end.
+    /// Puts a message at the end, or before those with greater tags. The head stays the head: it may have asked for its
+    /// destination.
     pub fn push(&mut self, buffered: Buffered) {
-        self.messages.push_back(buffered);
+        let behind = self.messages.iter().skip(1).rev().take_while(|other| other.fair_tag > buffered.fair_tag).count();
+        self.messages.insert(self.messages.len() - behind, buffered);
     }
 
     /// The message that goes on next.
@@ -158,6 +162,8 @@ pub struct Port {
     /// When this port is looked at again, if that is arranged.
     pub retry_at: Option<Time>,
     no_credit_since: [Option<Time>; MessageClass::COUNT],
+    /// Whether something waits for a credit of this port, as the switch's telemetry samples it; kept if asked for.
+    backpressure: Option<BackpressureAverage>,
     stats: PortStats,
 }
 
@@ -172,6 +178,7 @@ impl Port {
             output_free: Time::ZERO,
             retry_at: None,
             no_credit_since: [None; MessageClass::COUNT],
+            backpressure: None,
             stats: PortStats::default(),
         }
     }
@@ -201,6 +208,9 @@ impl Port {
         if since.is_none() {
             *since = Some(now);
             self.stats.credit_stalls[class.index()] += 1;
+            if let Some(backpressure) = &mut self.backpressure {
+                backpressure.set(true, now);
+            }
         }
     }
 
@@ -208,7 +218,20 @@ impl Port {
     pub fn note_credit(&mut self, class: MessageClass, now: Time) -> bool {
         let Some(since) = self.no_credit_since[class.index()].take() else { return false };
         self.stats.credit_stall_ps[class.index()] += now.since(since).as_ps();
+        if let Some(backpressure) = &mut self.backpressure {
+            backpressure.set(self.no_credit_since.iter().any(Option::is_some), now);
+        }
         true
+    }
+
+    /// From now on its backpressure average is kept.
+    pub fn sample_backpressure(&mut self, average: BackpressureAverage) {
+        self.backpressure = Some(average);
+    }
+
+    /// The backpressure average at `now`, 0 to 1; 0 if it is not kept.
+    pub fn backpressure(&mut self, now: Time) -> f64 {
+        self.backpressure.as_mut().map_or(0.0, |backpressure| backpressure.part(now))
     }
 
     /// Power is gone.
@@ -247,7 +270,22 @@ mod tests {
 
     fn buffered(destination: u16, ready: u64) -> Buffered {
         let message = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, Time::ZERO);
-        Buffered { message, destination: Destination::Port(PortId(destination)), ready: Time::from_ps(ready) }
+        Buffered {
+            message,
+            destination: Destination::Port(PortId(destination)),
+            ready: Time::from_ps(ready),
+            fair_tag: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_lesser_tag_goes_before_greater_ones_but_not_before_the_head() {
+        let mut buffer = IngressBuffer::default();
+        for (destination, fair_tag) in [(1, 9.0), (2, 3.0), (3, 5.0), (4, 3.0), (5, 1.0)] {
+            buffer.push(Buffered { fair_tag, ..buffered(destination, 0) });
+        }
+        let order: Vec<_> = (0..5).map(|_| buffer.pop(Time::ZERO).0.destination).collect();
+        assert_eq!(order, [1, 5, 2, 4, 3].map(|port| Destination::Port(PortId(port))));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::message::mem;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
 use crate::time::{Duration, Time};
 use crate::traffic::{Generator, Keys, StreamConfig, footprint};
+use crate::transport::Place;
 
 impl System {
     /// The system that `machine` describes, each host with its workload, persisting as `scheme` says.
@@ -40,7 +41,7 @@ impl System {
     }
 
     /// The same system with a traffic generator in place of each host's cores and caches. Its requests pay the latency
-    /// of the caches, but no MSHR limits them.
+    /// of the caches; MSHRs limit them only where `holds_entries` lets each line hold one of the last level's.
     ///
     /// # Errors
     /// If the fabric cannot run that scheme, or there can be no such streams on it; with the reason.
@@ -48,16 +49,19 @@ impl System {
         machine: &Machine,
         scheme: Scheme,
         streams: &[&[StreamConfig]],
+        holds_entries: bool,
         seed: u64,
     ) -> Result<System, String> {
         assert_eq!(streams.len(), machine.topology().hosts.len(), "each host has streams");
         streams.iter().flat_map(|streams| streams.iter()).try_for_each(StreamConfig::check)?;
         footprint::check_sharing(machine, streams)?;
-        let cache_latency = machine.cache_levels().miss_latency(machine.core.clock_ghz);
+        let levels = machine.cache_levels();
+        let cache_latency = levels.miss_latency(machine.core.clock_ghz);
+        let entries = levels.lower.last().map(|(_, last)| u32::from(last.mshrs)).filter(|_| holds_entries);
         let generator = |(host, streams): (u32, &&[StreamConfig])| {
             let footprints = footprint::of_streams(machine, HostId(host), streams)?;
             let streams: Vec<_> = streams.iter().cloned().zip(footprints).collect();
-            let generator = Generator::new(&streams, cache_latency, seed.wrapping_add(u64::from(host) << 32));
+            let generator = Generator::new(&streams, cache_latency, entries, seed.wrapping_add(u64::from(host) << 32));
             Ok(AnyComponent::Generator(Box::new(generator)))
         };
         let sources = (0..).zip(streams).map(generator).collect::<Result<_, String>>()?;
@@ -79,6 +83,9 @@ impl System {
             ranges: Vec::new(),
             devices: Vec::new(),
             persist_points: Vec::new(),
+            switch_egress: Vec::new(),
+            transport: None,
+            transport_due: Time::NEVER,
         }
     }
 
@@ -198,12 +205,12 @@ impl Builder<'_> {
 
     /// Adds each host: the source of its requests, its bridge and its own DRAM.
     fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
-        for (node, source) in self.topology.hosts.iter().zip(sources) {
+        for ((number, node), source) in (0..).zip(&self.topology.hosts).zip(sources) {
             let is_host = matches!(source, AnyComponent::Host(_));
             let source = self.system.add(&node.name, source);
             let list = if is_host { &mut self.system.hosts } else { &mut self.system.generators };
             list.push(source);
-            let bridge = self.host_bridge(node)?;
+            let bridge = self.host_bridge(node)?.of_host(number);
             let bridge = self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
             let drams = node.drams.iter().map(|dram| self.add_dram(node, dram)).collect::<Result<_, _>>()?;
             self.hosts.push(HostComponents { source, bridge, drams });
@@ -372,6 +379,11 @@ impl Builder<'_> {
             self.system.wires.connect(from, to);
             if let Some(link) = self.topology.link_config(id).filter(|_| edge.connection == Connection::Link) {
                 let names = [(edge.from, edge.to, from), (edge.to, edge.from, to)];
+                for (is_downstream, (sender, _, (component, port))) in [true, false].into_iter().zip(names) {
+                    if matches!(sender, Vertex::Switch(_)) {
+                        self.system.switch_egress.push((Place::Link { link: id.0, is_downstream }, (component, port)));
+                    }
+                }
                 for (sender, receiver, (component, port)) in names {
                     let name = format!("{} -> {}", self.topology.name(sender), self.topology.name(receiver));
                     let owner = &self.system.names[component.0 as usize];

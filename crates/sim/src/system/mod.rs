@@ -7,9 +7,11 @@ mod build;
 mod component;
 mod functional;
 mod hosts;
+pub(crate) mod pool;
 mod power;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 use std::ops::Range;
 
@@ -21,12 +23,14 @@ use crate::kernel::HostActivity;
 #[cfg(test)]
 use crate::kernel::broken::{Broken, Fault};
 use crate::kernel::trace::Trace;
-use crate::kernel::{ComponentId, Context, EventQueue, Wires};
+use crate::kernel::{ComponentId, Context, EventQueue, PortId, Wires};
 use crate::line::LineAddress;
 use crate::stats::StatsNode;
 use crate::switch::Switch;
 use crate::time::Time;
 use crate::traffic::{Generator, Keys};
+use crate::transport::Place;
+use transport::Carried;
 
 pub use build::persist_policy;
 pub use component::AnyComponent;
@@ -72,6 +76,11 @@ pub struct System {
     devices: Vec<ComponentId>,
     /// The switches whose persist buffers a persist passes, by host and device, in the order of the route.
     persist_points: Vec<Vec<Vec<ComponentId>>>,
+    /// The ports of switches that send in some direction of a link.
+    switch_egress: Vec<(Place, (ComponentId, PortId))>,
+    transport: Option<Box<Carried>>,
+    /// When the transport's next window or interval ends; never without one.
+    transport_due: Time,
 }
 
 impl System {
@@ -104,6 +113,10 @@ impl System {
     /// Handles the next event, if there is one.
     #[inline]
     pub fn step(&mut self) -> Stepped {
+        if self.transport_due < Time::NEVER && self.transport_is_next() {
+            self.run_transport();
+            return Stepped::InFabric;
+        }
         let Some((time, target, event)) = self.queue.pop() else { return Stepped::Nowhere };
         debug_assert!(time >= self.now, "time goes back");
         self.now = time;
@@ -151,8 +164,19 @@ impl System {
     }
 
     /// When the next event is due.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        self.queue.next_time()
+        if self.transport_due == Time::NEVER {
+            return self.queue.next_time();
+        }
+        let next = self.queue.next_time().unwrap_or(Time::NEVER).min(self.transport_wakes());
+        (next < Time::NEVER).then_some(next)
+    }
+
+    /// Whether the transport acts before the next event; of the same time it does.
+    fn transport_is_next(&self) -> bool {
+        let wakes = self.transport_wakes();
+        wakes < Time::NEVER && self.queue.next_time().is_none_or(|next| wakes <= next)
     }
 
     /// Whether every program, or every stream of traffic, has ended.

@@ -39,13 +39,16 @@ fn reads_of(memory: &str) -> StreamConfig {
         shared_by: SharedBy::Stream,
         caches: false,
         modifies: false,
+        weight: 1.0,
+        begin_ns: 0.0,
+        end_ns: None,
         requests: Some(READS),
     }
 }
 
 fn traffic(drams: u64, memories: &[&str]) -> Result<StatsNode, String> {
     let streams: Vec<_> = memories.iter().map(|memory| reads_of(memory)).collect();
-    let mut system = System::with_traffic(&machine(drams), Scheme::Nopb, &[&streams], 1)?;
+    let mut system = System::with_traffic(&machine(drams), Scheme::Nopb, &[&streams], false, 1)?;
     system.start();
     while system.step() != Stepped::Nowhere {}
     assert!(system.is_finished() && system.is_idle());
@@ -68,6 +71,7 @@ fn replay(drams: u64, rule: &str, pages: u64) -> Result<StatsNode, SimulationErr
         instructions_limit: None,
         seed: 0,
         sample: None,
+        transport: crate::transport::Transport::None,
     };
     let outcome = Simulation::new(&machine, Scheme::Nopb, &[program], options)?.run(&Progress::default())?;
     Ok(outcome.stats)

@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::line::LINE_BYTES;
 
 /// The largest request, in bytes.
-pub const REQUEST_BYTES_MAX: u32 = 4096;
+pub const REQUEST_BYTES_MAX: u32 = 16_384;
+
+/// The last-level cache as the memory of a stream.
+pub const LAST_LEVEL: &str = "llc";
 
 /// The most requests of a stream that can be under way at a time.
 pub const OUTSTANDING_MAX: u32 = 65_536;
@@ -15,7 +18,8 @@ pub const OUTSTANDING_MAX: u32 = 65_536;
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
     /// Which memory it goes to: `dram`, the host's own; `pm` or `expander`, all devices of that kind that the host
-    /// reaches; or one of them by its name, as `dram0`.
+    /// reaches; or one of them by its name, as `dram0`; or [`LAST_LEVEL`], the host's last-level cache, where its lines
+    /// stay.
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,
@@ -58,6 +62,15 @@ pub struct StreamConfig {
     /// counted besides.
     #[serde(default)]
     pub modifies: bool,
+    /// Its part relative to others', where a transport shares links and devices out.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// When it begins, in ns from the start of the simulation.
+    #[serde(default)]
+    pub begin_ns: f64,
+    /// From then on it begins no request, in ns from the start; it goes on for ever if absent.
+    #[serde(default)]
+    pub end_ns: Option<f64>,
     /// Requests after which the stream ends; it never does if absent.
     #[serde(default)]
     pub requests: Option<u64>,
@@ -91,6 +104,10 @@ pub enum SharedBy {
     Host,
     /// Those of all such streams of all hosts: of the whole memory, not of the host's part.
     Hosts,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl StreamConfig {
@@ -128,6 +145,14 @@ impl StreamConfig {
             if !(0.0..=1e9).contains(&ns) {
                 return Err(format!("an inject {what} of {ns} ns cannot be: 0 to 10^9 can"));
             }
+        }
+        if !(0.0..=1e12).contains(&self.begin_ns)
+            || self.end_ns.is_some_and(|end| !(self.begin_ns..=1e12).contains(&end))
+        {
+            return Err("a stream begins between 0 and 10^12 ns, and ends after that".to_owned());
+        }
+        if !(1e-6..=1e6).contains(&self.weight) {
+            return Err(format!("a weight of {} cannot be: 10^-6 to 10^6 can", self.weight));
         }
         if self.caches && self.shared_by == SharedBy::Stream {
             return Err("a stream with lines of its own has no copies to lose track of: `caches` is for \

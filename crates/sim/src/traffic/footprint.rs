@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::config::{SharedBy, StreamConfig};
+use super::config::{LAST_LEVEL, SharedBy, StreamConfig};
 use crate::config::topology::{DeviceId, HostId, HostNode, MemoryRange, Topology};
 use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
@@ -183,6 +183,12 @@ fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Me
         return Ok(Memory { parts: parts.collect(), part_lines: machine.dram.capacity_mib * MIB / LINE_BYTES });
     } else if name == "dram" {
         return Err(format!("{} has no DRAM of its own", host_node.name));
+    }
+    if name == LAST_LEVEL {
+        let levels = machine.cache_levels();
+        let (_, last) = levels.lower.last().ok_or("the host has one level of caches, and no last one beside it")?;
+        let part_lines = u64::from(last.size_kib) * 1024 / LINE_BYTES;
+        return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
     }
     let frames = match name {
         "expander" => frames(topology, host, false, whole),

@@ -11,9 +11,11 @@
 //! counted as stale.
 
 pub mod config;
+mod entries;
 pub mod footprint;
 mod generator;
 mod keys;
+pub mod pacing;
 mod random;
 mod stats;
 mod stream;

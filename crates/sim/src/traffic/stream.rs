@@ -2,17 +2,21 @@
 
 use std::collections::VecDeque;
 
+use fencepost_pacing::DevLoadCounts;
 use rustc_hash::FxHashMap;
 
-use super::config::{Pattern, SharedBy, StreamConfig};
+use super::config::{LAST_LEVEL, Pattern, SharedBy, StreamConfig};
+use super::entries::{Entries, Waiting};
 use super::footprint::Footprint;
 use super::keys::{Client, Keys, Member, Put, StaleRead};
+use super::pacing::Pacing;
 use super::random::Random;
 use super::stats::StreamStats;
 use super::zipf::Zipf;
+use crate::host_bridge::DeviceMap;
 use crate::kernel::{Context, PortId};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Stage, Tag};
+use crate::line::{ByteMask, LINE_BYTES, LineAddress, Version};
+use crate::message::{Cause, Flow, Message, Stage, Tag};
 use crate::time::{Duration, Time};
 
 /// The port to the host bridge.
@@ -36,6 +40,17 @@ pub(super) struct Shared {
     pub version: Version,
     /// What the host's caches have of lines that several hosts share: nobody takes a copy away.
     pub copies: FxHashMap<LineAddress, Version>,
+    /// The last level's entries; without a limit if absent.
+    pub entries: Option<Entries>,
+    /// Which device a line belongs to, and what answers of each said of its load; kept where a transport runs.
+    pub devices: Option<Box<Devices>>,
+}
+
+/// The pool's devices as a transport at the host sees them.
+#[derive(Clone, Debug)]
+pub(super) struct Devices {
+    pub map: DeviceMap,
+    pub loads: Vec<DevLoadCounts>,
 }
 
 impl Shared {
@@ -54,6 +69,8 @@ pub(super) struct Stream {
     choice: Choice,
     is_shared: bool,
     caches: bool,
+    /// Whether its lines are in the host's last-level cache.
+    hits: bool,
     /// Lines of gets that will come from copies, in the order of time.
     copied: VecDeque<(u16, LineAddress, Version)>,
     lines_per_request: u32,
@@ -66,6 +83,10 @@ pub(super) struct Stream {
     inject_delay: Duration,
     inject_jitter: Duration,
     dependent: bool,
+    /// From the start of the simulation until it begins.
+    begins_after: Duration,
+    /// From then on it begins no request.
+    ends: Time,
     /// Requests that may still begin.
     left: u64,
     /// When the next one may.
@@ -80,6 +101,8 @@ pub(super) struct Stream {
     leaving: Option<u16>,
     /// Puts that have got their key, the first one first.
     granted: VecDeque<u16>,
+    /// What a transport does to it, if there is one.
+    pub pacing: Option<Box<Pacing>>,
     pub stats: StreamStats,
 }
 
@@ -176,6 +199,7 @@ impl Stream {
             },
             is_shared: config.shared_by != SharedBy::Stream,
             caches: config.caches,
+            hits: config.memory == LAST_LEVEL,
             copied: VecDeque::new(),
             lines_per_request,
             store: Store { first: footprint.line(0), places },
@@ -186,6 +210,8 @@ impl Stream {
             inject_delay: Duration::from_ns(config.inject_delay_ns),
             inject_jitter: Duration::from_ns(config.inject_jitter_ns),
             dependent: config.dependent,
+            begins_after: Duration::from_ns(config.begin_ns),
+            ends: config.end_ns.map_or(Time::NEVER, |ns| Time::ZERO + Duration::from_ns(ns)),
             left: config.requests.unwrap_or(u64::MAX),
             next_start: Time::ZERO,
             is_armed: false,
@@ -195,6 +221,7 @@ impl Stream {
             free: (0..numbers).rev().map(|number| number as u16).collect(),
             leaving: None,
             granted: VecDeque::new(),
+            pacing: None,
             footprint,
             random,
             stats: StreamStats::default(),
@@ -205,7 +232,7 @@ impl Stream {
     /// beat as one.
     pub fn start(&mut self, context: &mut Context<'_>) {
         let offset = self.random.below((self.inject_delay + self.inject_jitter).as_ps());
-        self.next_start = context.now() + Duration::from_ps(offset);
+        self.next_start = context.now() + self.begins_after + Duration::from_ps(offset);
         self.arm(context);
     }
 
@@ -261,6 +288,12 @@ impl Stream {
             shared.keep_copy(answer.line, answer.version);
         }
         self.stats.line_answered(request.is_write);
+        if let (Some(pacing), Some(devices)) = (&mut self.pacing, &mut shared.devices)
+            && let Some(device) = devices.map.device(answer.line)
+        {
+            pacing.moved[device][usize::from(request.is_write)] += LINE_BYTES;
+            devices.loads[device].count(answer.dev_load);
+        }
         if request.lines_unanswered == 0 {
             debug_assert_eq!(answer.stack.start(), request.start, "a request's time runs from its start");
             debug_assert_eq!(answer.stack.charged_until(), context.now(), "all of a request's time is charged");
@@ -293,15 +326,29 @@ impl Stream {
     }
 
     /// Sends what may leave now, and sees to it that what may leave later does.
-    fn go_on(&mut self, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
+    pub fn go_on(&mut self, shared: &mut Shared, keys: &mut Keys, context: &mut Context<'_>) {
+        if self.pacing.as_ref().is_some_and(|pacing| pacing.runs_until <= context.now()) {
+            return;
+        }
         loop {
             self.leaving = self.leaving.or_else(|| self.granted.pop_front());
             if let Some(number) = self.leaving {
                 if self.lines_in_flight == self.lines_outstanding {
                     return;
                 }
+                if let Err(time) = self.take_credit(number, shared, context.now()) {
+                    if !self.is_armed {
+                        self.is_armed = true;
+                        context.wake_at(time, u64::from(self.number));
+                    }
+                    return;
+                }
                 self.send_line(number, shared, context);
             } else if self.may_begin() && !self.is_armed {
+                if self.next_start.max(context.now()) >= self.ends {
+                    self.left = 0;
+                    return;
+                }
                 if self.next_start > context.now() {
                     return self.arm(context);
                 }
@@ -310,6 +357,15 @@ impl Stream {
                 return;
             }
         }
+    }
+
+    /// Takes a transport's credit for the next line of request `number`; if there is not enough, says when to ask
+    /// again.
+    fn take_credit(&mut self, number: u16, shared: &Shared, now: Time) -> Result<(), Time> {
+        let (Some(pacing), Some(devices)) = (&mut self.pacing, &shared.devices) else { return Ok(()) };
+        let request = &self.requests[usize::from(number)];
+        let device = devices.map.device(self.footprint.line(request.next_line));
+        device.map_or(Ok(()), |device| pacing.take_credit(device, request.is_write, now))
     }
 
     fn may_begin(&self) -> bool {
@@ -383,21 +439,34 @@ impl Stream {
     }
 
     fn send_line(&mut self, number: u16, shared: &mut Shared, context: &mut Context<'_>) {
-        let tag = self.tag(number);
         let request = &mut self.requests[usize::from(number)];
         let line = self.footprint.line(request.next_line);
-        let departure = context.now() + shared.cache_latency;
         request.next_line += 1;
         request.lines_to_send -= 1;
         if request.lines_to_send == 0 {
             self.leaving = None;
         }
         self.lines_in_flight += 1;
-        if self.caches
-            && !request.is_write
-            && let Some(version) = shared.copies.get(&line)
-        {
-            self.copied.push_back((number, line, *version));
+        let waiting = Waiting { stream: self.number, request: number, line };
+        if shared.entries.as_mut().is_none_or(|entries| entries.take(waiting)) {
+            self.depart(number, line, shared, context);
+        }
+    }
+
+    /// The line of request `number` goes through the caches, and out of them if it is not there.
+    pub fn depart(&mut self, number: u16, line: LineAddress, shared: &mut Shared, context: &mut Context<'_>) {
+        let tag = self.tag(number);
+        let request = &self.requests[usize::from(number)];
+        let departure = context.now() + shared.cache_latency;
+        let copy = if self.hits {
+            Some(Version(0))
+        } else if self.caches && !request.is_write {
+            shared.copies.get(&line).copied()
+        } else {
+            None
+        };
+        if let Some(version) = copy {
+            self.copied.push_back((number, line, version));
             context.wake_at(departure, COPIED | u64::from(self.number));
             return;
         }
@@ -412,6 +481,7 @@ impl Stream {
         } else {
             Message::read(line, tag, Cause::DemandRead, request.start)
         };
+        message.flow = Flow(self.number);
         message.stack.charge(Stage::Core, request.granted);
         message.stack.charge(Stage::Cache, departure);
         context.send(BRIDGE, message, departure);

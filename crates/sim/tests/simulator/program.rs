@@ -264,6 +264,7 @@ pub fn options() -> Options {
         threads: ThreadPlacement::default(),
         instructions_limit: None,
         sample: None,
+        transport: fencepost_sim::transport::Transport::None,
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct PrivateLevel {
     pub arrays: Vec<CacheArray>,
     /// By core, if it has one.
     pub prefetchers: Option<Vec<Prefetcher>>,
+    /// With so many MSHRs taken it fetches nothing ahead.
+    pub prefetch_mshrs: usize,
     pub stats: LevelStats,
 }
 

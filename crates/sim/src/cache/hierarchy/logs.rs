@@ -1,4 +1,4 @@
-//! What the caches log about PM, if that is enabled: promises, and lines that were written back.
+//! What the caches log, if that is enabled: about PM promises, and lines that were written back; what cores move.
 
 use super::writes::PendingWrite;
 use super::{Hierarchy, Requester};
@@ -8,6 +8,23 @@ use crate::cache::persist_sites;
 use crate::line::{LineAddress, Version};
 
 impl Hierarchy {
+    /// From now on what cores move is noted.
+    pub fn count_moved(&mut self) {
+        self.moved = Some(Vec::new());
+    }
+
+    /// What cores have moved since the last look: core, line, and whether it was written around the caches.
+    pub fn take_moved(&mut self) -> Vec<(usize, LineAddress, bool)> {
+        self.moved.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn note_moved(&mut self, core: usize, line: LineAddress, is_write: bool) {
+        if let Some(moved) = &mut self.moved {
+            moved.push((core, line, is_write));
+        }
+    }
+
     /// Starts logging what leaves for PM and what is acknowledged.
     pub fn log_persists(&mut self) {
         self.persist_log.get_or_insert_default();

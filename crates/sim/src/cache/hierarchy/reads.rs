@@ -6,7 +6,7 @@ use crate::cache::array::State;
 use crate::cache::between::Blocked;
 use crate::cache::mshr::Room;
 use crate::line::{LineAddress, Version};
-use crate::message::{Message, Opcode, Stage, Tag};
+use crate::message::{Flow, Message, Opcode, Stage, Tag};
 
 /// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
 #[derive(Clone, Copy, Debug)]
@@ -92,9 +92,11 @@ impl Hierarchy {
             return;
         }
         self.mshrs.allocate(request.line, request);
+        self.note_moved(request.core, request.line, false);
         let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);
         let mut message = Message::read(request.line, Tag(tag as u32), request.cause, self.time_of(request.issued));
+        message.flow = Flow(request.core as u32);
         if self.is_one_of_several {
             message.opcode = match request.want {
                 Want::Read => Opcode::ReadLine,

@@ -202,6 +202,7 @@ impl Hierarchy {
     /// Sends one for which there is room.
     pub(super) fn send_around(&mut self, write: WriteAround, now: u64) {
         let WriteAround { by, line, mask, arrived } = write;
+        self.note_moved(by.core, line, true);
         let (newest, _) = self.collect(line, Some(by.core), false);
         let (before, stored) = newest.unwrap_or_else(|| (self.written.get(line.0), now));
         let mask = match newest {

@@ -52,6 +52,7 @@ fn cache(size_kib: u32, ways: u16, latency_cycles: u16, shared: bool, inclusive:
         prefetch_entries: 1,
         prefetch_degree: 1,
         prefetch_distance: 1,
+        prefetch_mshrs: 1024,
         prefetch_next_page: false,
     }
 }

@@ -201,6 +201,12 @@ pub struct DramConfig {
 }
 
 impl DramConfig {
+    /// Bytes a second of all data buses together.
+    pub fn bytes_per_second(&self) -> f64 {
+        let line_ns = f64::from(self.burst_length) / 2.0 * self.t_ck_ns;
+        f64::from(self.channels) * LINE_BYTES as f64 / line_ns * 1e9
+    }
+
     /// The shortest time between refreshes that lets requests through: a refresh, with the precharges before it and a
     /// whole access after it, takes at most the sum of all timing parameters, and as much again is left for others.
     pub fn refresh_interval_ns_min(&self) -> f64 {

@@ -5,8 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flit::FlitFormat;
+use crate::line::LINE_BYTES;
 use crate::message::Credits;
 use crate::time::Duration;
+
+/// A header and four pieces of data.
+const SLOTS_OF_LINE: u32 = 5;
 
 /// A link, both directions alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -20,6 +24,11 @@ pub struct LinkConfig {
     /// variant of those.
     #[garde(skip)]
     pub flit_format: FlitFormat,
+    /// Whether the header of a message takes a slot of its own. If not, headers share slots as the formats of CXL
+    /// allow.
+    #[garde(skip)]
+    #[serde(default)]
+    pub one_header_per_slot: bool,
     /// One way, from the transmitter's port to the receiver's buffer, both ports' logic included and serialisation
     /// excluded, in ns.
     #[garde(range(min = 0.0, max = 100_000.0))]
@@ -49,11 +58,18 @@ impl LinkConfig {
         LinkConfig {
             bandwidth_gb_per_s,
             flit_format,
+            one_header_per_slot: false,
             latency_ns,
             bit_error_rate: 0.0,
             retry_buffer_flits: retry_buffer_flits_max(),
             credits: Credits::on_every_link(credits),
         }
+    }
+
+    /// Bandwidth of lines with a header each, in bytes a second: what one direction carries at most of data alone.
+    pub fn data_bytes_per_second(&self) -> f64 {
+        let flits_per_line = f64::from(SLOTS_OF_LINE) / f64::from(self.flit_format.slots());
+        self.bandwidth_gb_per_s * 1e9 * LINE_BYTES as f64 / (flits_per_line * f64::from(self.flit_format.bytes()))
     }
 
     /// How long one flit occupies the link.

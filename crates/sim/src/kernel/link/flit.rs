@@ -41,6 +41,15 @@ impl FlitFormat {
         }
     }
 
+    /// Slots of a flit that take data, at least in some flits.
+    pub fn slots(self) -> u32 {
+        match self {
+            FlitFormat::Bytes68 => 4,
+            FlitFormat::Bytes256 => 15,
+            FlitFormat::LatencyOptimised256 => 14,
+        }
+    }
+
     /// Control flits that ask for a retry, and those that announce it. 68 bytes: five RETRY.Frame and the RETRY.Req or
     /// RETRY.Ack (CXL 3.1, 4.2.8.2; recalled). 256 bytes: a standard NAK is a field in the header of the next flit, and
     /// what is sent again follows without announcement.

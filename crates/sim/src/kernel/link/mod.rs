@@ -7,6 +7,7 @@
 //! and `packing_256.rs`, when flits go in `schedule.rs`, what an error costs in `retry.rs`. Which classes there are,
 //! and what their headers and data need, the messages say (`headers.rs` has it in the form that packing needs).
 
+mod backpressure;
 mod config;
 mod flit;
 mod headers;
@@ -21,6 +22,7 @@ mod transmitter;
 #[cfg(test)]
 mod tests;
 
+pub use backpressure::BackpressureAverage;
 pub use config::LinkConfig;
 pub use flit::FlitFormat;
 pub use transmitter::{Transmitter, TransmitterStats};

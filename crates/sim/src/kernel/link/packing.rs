@@ -26,11 +26,11 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    pub fn new(format: FlitFormat) -> Packing {
+    pub fn new(format: FlitFormat, one_header_per_slot: bool) -> Packing {
         match format {
-            FlitFormat::Bytes68 => Packing::Bytes68(Packing68::default()),
-            FlitFormat::Bytes256 => Packing::Bytes256(Packing256::new(false)),
-            FlitFormat::LatencyOptimised256 => Packing::Bytes256(Packing256::new(true)),
+            FlitFormat::Bytes68 => Packing::Bytes68(Packing68::new(one_header_per_slot)),
+            FlitFormat::Bytes256 => Packing::Bytes256(Packing256::new(false, one_header_per_slot)),
+            FlitFormat::LatencyOptimised256 => Packing::Bytes256(Packing256::new(true, one_header_per_slot)),
         }
     }
 
@@ -57,7 +57,7 @@ impl Packing {
     /// Power is gone: no flit is open.
     pub fn power_fail(&mut self) {
         *self = match self {
-            Packing::Bytes68(_) => Packing::Bytes68(Packing68::default()),
+            Packing::Bytes68(packing) => Packing::Bytes68(packing.emptied()),
             Packing::Bytes256(packing) => Packing::Bytes256(packing.emptied()),
         };
     }

@@ -28,6 +28,7 @@ const SECOND_GROUP: u8 = 8;
 /// The flits that are still being packed.
 #[derive(Clone, Debug)]
 pub(super) struct Packing256 {
+    one_header_per_slot: bool,
     is_latency_optimised: bool,
     /// The last flit.
     tail: Flit,
@@ -45,8 +46,9 @@ pub(super) struct Packing256 {
 }
 
 impl Packing256 {
-    pub fn new(is_latency_optimised: bool) -> Packing256 {
+    pub fn new(is_latency_optimised: bool, one_header_per_slot: bool) -> Packing256 {
         Packing256 {
+            one_header_per_slot,
             is_latency_optimised,
             tail: Flit::default(),
             next: SLOTS,
@@ -61,7 +63,7 @@ impl Packing256 {
 
     /// The same with no flit open.
     pub fn emptied(&self) -> Packing256 {
-        Packing256::new(self.is_latency_optimised)
+        Packing256::new(self.is_latency_optimised, self.one_header_per_slot)
     }
 
     /// The last flit, and whether it is full.
@@ -111,7 +113,8 @@ impl Packing256 {
         self.header_flit = self.tail;
         self.header_slot = slot;
         self.add_header(group(slot), class);
-        self.shared = if may_share(class) { Headers::NONE.and(class) } else { Headers::NONE };
+        self.shared =
+            if may_share(class) && !self.one_header_per_slot { Headers::NONE.and(class) } else { Headers::NONE };
         true
     }
 

@@ -23,6 +23,7 @@ const SLOTS: u8 = 4;
 /// The flits that are still being packed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packing68 {
+    one_header_per_slot: bool,
     /// The last flit.
     tail: Flit,
     /// Slots of headers and of data in it.
@@ -38,6 +39,15 @@ pub(super) struct Packing68 {
 }
 
 impl Packing68 {
+    pub fn new(one_header_per_slot: bool) -> Packing68 {
+        Packing68 { one_header_per_slot, ..Packing68::default() }
+    }
+
+    /// The same with no flit open.
+    pub fn emptied(&self) -> Packing68 {
+        Packing68::new(self.one_header_per_slot)
+    }
+
     /// The last flit, and whether it is full.
     pub fn tail(&self) -> (&Flit, bool) {
         (&self.tail, self.tail_headers + self.tail_data == SLOTS)
@@ -83,7 +93,8 @@ impl Packing68 {
         self.is_header_slot = self.tail_headers == 0;
         self.tail_headers += 1;
         self.headers = self.headers.and(class);
-        self.shared = if may_share(class) { Headers::NONE.and(class) } else { Headers::NONE };
+        self.shared =
+            if may_share(class) && !self.one_header_per_slot { Headers::NONE.and(class) } else { Headers::NONE };
         true
     }
 

@@ -48,7 +48,7 @@ impl Transmitter {
     pub fn new(port: PortId, config: &LinkConfig) -> Transmitter {
         Transmitter {
             port,
-            packing: Packing::new(config.flit_format),
+            packing: Packing::new(config.flit_format, config.one_header_per_slot),
             schedule: Schedule::new(config),
             initial_credits: config.credits,
             credits: config.credits.by_class(),

@@ -44,9 +44,18 @@ fn experiment() -> Experiment {
         shared_by: SharedBy::Stream,
         caches: false,
         modifies: false,
+        weight: 1.0,
+        begin_ns: 0.0,
+        end_ns: None,
         requests: None,
     };
-    Experiment { streams: vec![vec![stream]], warm_up_ns: 1_000.0, measure_ns: 1_000_000.0, seed: 1 }
+    Experiment {
+        streams: vec![vec![stream]],
+        warm_up_ns: 1_000.0,
+        measure_ns: 1_000_000.0,
+        seed: 1,
+        ..Experiment::default()
+    }
 }
 
 /// Stores, writes back and fences so many lines of PM, one after the other.
@@ -72,6 +81,7 @@ fn replay(machine: &Machine, scheme: Scheme, lines: &[u64]) -> Simulation {
         instructions_limit: None,
         seed: 0,
         sample: None,
+        transport: crate::transport::Transport::None,
     };
     let programs: Vec<_> = lines.iter().map(|&lines| persists(lines)).collect();
     Simulation::new(machine, scheme, &programs, options).unwrap_or_else(|error| panic!("{error}"))

@@ -25,6 +25,7 @@ use crate::switch::Scheme;
 use crate::system::{Stepped, System};
 use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
+use crate::transport::Transport;
 
 pub use self::outcome::{Ended, Interval, Outcome};
 pub use self::program::{HostProgram, Program};
@@ -49,6 +50,8 @@ pub struct Options {
     pub seed: u64,
     /// Which parts are replayed in detail; all if there is none.
     pub sample: Option<SamplePlan>,
+    /// Who sees to it that threads share the fabric fairly.
+    pub transport: Transport,
 }
 
 /// One replay. A clone is a snapshot: it goes on from the same instant in the same way.
@@ -129,6 +132,19 @@ impl Simulation {
         if let Some(plan) = options.sample {
             system.hosts_mut().for_each(|host| host.sample(plan));
         }
+        if !options.transport.paces_programs() {
+            let message = format!(
+                "transport {}: that delays single requests, which only synthetic traffic can be",
+                options.transport
+            );
+            return Err(SimulationError::Impossible(message));
+        }
+        if options.transport.has_agent() && options.sample.is_some() {
+            let message =
+                format!("--sample: not under transport {}, whose windows go on between intervals", options.transport);
+            return Err(SimulationError::Impossible(message));
+        }
+        system.begin_transport_of_programs(options.transport, machine);
         system.start();
         let region_start = (!has_regions).then(|| RegionStart::noticed_now(&mut system, Time::ZERO));
         Ok(Simulation {

@@ -21,7 +21,7 @@ fn pm_reads() -> StreamConfig {
 }
 
 fn experiment(streams: Vec<StreamConfig>) -> Experiment {
-    Experiment { streams: vec![streams], warm_up_ns: 5_000.0, measure_ns: 20_000.0, seed: 1 }
+    Experiment { streams: vec![streams], warm_up_ns: 5_000.0, measure_ns: 20_000.0, seed: 1, ..Experiment::default() }
 }
 
 fn run(machine: &Machine, experiment: &Experiment) -> Measurement {
@@ -258,8 +258,8 @@ fn traffic_that_cannot_be_is_refused_with_the_reason() {
         refused(|stream| stream.memory = "ssd".into()),
         "there is no memory \"ssd\"; there are dram, pm, expander and pm0"
     );
-    assert!(refused(|stream| stream.request_bytes = 96).contains("a multiple of 64 up to 4096"));
-    assert!(refused(|stream| stream.request_bytes = 8192).contains("a multiple of 64 up to 4096"));
+    assert!(refused(|stream| stream.request_bytes = 96).contains("a multiple of 64 up to 16384"));
+    assert!(refused(|stream| stream.request_bytes = 32_768).contains("a multiple of 64 up to 16384"));
     assert!(refused(|stream| stream.reads = 0).contains("reads or writes"));
     assert!(refused(|stream| stream.outstanding = 0).contains("1 to 65536"));
     assert!(refused(|stream| stream.lines_outstanding = Some(0)).contains("at least one line"));

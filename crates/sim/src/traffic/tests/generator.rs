@@ -41,7 +41,7 @@ impl Bench {
         let mut bench = Bench {
             queue: EventQueue::default(),
             wires,
-            generator: Generator::new(&streams, Duration::from_ps(CACHES_PS), seed),
+            generator: Generator::new(&streams, Duration::from_ps(CACHES_PS), None, seed),
             now: Time::ZERO,
             sent: Vec::new(),
             lines_max: 0,

@@ -41,7 +41,13 @@ fn client(shared_by: SharedBy) -> StreamConfig {
 }
 
 fn experiment(shared_by: SharedBy) -> Experiment {
-    Experiment { streams: vec![vec![client(shared_by); 4]], warm_up_ns: 0.0, measure_ns: 45_000.0, seed: 1 }
+    Experiment {
+        streams: vec![vec![client(shared_by); 4]],
+        warm_up_ns: 0.0,
+        measure_ns: 45_000.0,
+        seed: 1,
+        ..Experiment::default()
+    }
 }
 
 fn measured(machine: &Machine, scheme: Scheme, shared_by: SharedBy) -> Measurement {

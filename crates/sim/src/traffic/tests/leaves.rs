@@ -23,7 +23,13 @@ fn leaves(sets: &[&str]) -> Machine {
 }
 
 fn run(machine: &Machine, scheme: Scheme, streams: [Vec<StreamConfig>; 2]) -> Measurement {
-    let experiment = Experiment { streams: streams.into(), warm_up_ns: 5_000.0, measure_ns: 20_000.0, seed: 1 };
+    let experiment = Experiment {
+        streams: streams.into(),
+        warm_up_ns: 5_000.0,
+        measure_ns: 20_000.0,
+        seed: 1,
+        ..Experiment::default()
+    };
     experiment.run(machine, scheme).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -24,6 +24,9 @@ fn reads() -> StreamConfig {
         shared_by: SharedBy::Stream,
         caches: false,
         modifies: false,
+        weight: 1.0,
+        begin_ns: 0.0,
+        end_ns: None,
         requests: None,
     }
 }
