@@ -1,7 +1,7 @@
 """Programs that nobody here wrote run paced, and their own tests end as without.
 
 They are charged several times what the emulated pool carries for a second of processor time, so a
-thread that computes is paused for most of its time.
+thread that computes is paused for most of its time, also where others take half of the processor.
 """
 
 import json
@@ -18,7 +18,7 @@ import pytest
 from installed import FENCEPOST, Fencepost
 from test_channel import build
 
-PACED = ("channel", "run", "-q", "--json", "paced.json", "--emulate", "1", "--charge", "2.2")
+PACED = ("channel", "run", "-q", "--json", "paced.json", "--emulate", "1", "--charge", "5")
 PAUSED_MIN = 0.3
 PYTHON = Path(sys.base_prefix) / "bin" / "python3"
 

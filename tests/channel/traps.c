@@ -200,7 +200,7 @@ static void burn_a_little(int signal) {
 /* Handlers interrupt ours, take their time, and leave it by a jump. */
 static void nested(void) {
   CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = burn_a_little}, NULL) == 0);
-  struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+  struct itimerval often = {{0, 6000}, {0, 6000}}, never = {{0, 0}, {0, 0}};
   CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
   burn(0.3);
   CHECK(calls > 5);
