@@ -136,7 +136,7 @@ def test_each_trap_with_each_trigger(
 ) -> None:
     for _ in range(5):
         done = fencepost(
-            *("channel", "run", "-q", "--trigger", trigger, "--emulate", "1", "--charge", "3"),
+            *("channel", "run", "-q", "--trigger", trigger, "--emulate", "1", "--charge", "2"),
             *("--", traps, trap),
         )
         assert done.returncode == 0, done.stderr
