@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
+use fencepost_checker::exploration::Means;
 use fencepost_checker::protocol::bounds::Bounds;
-use fencepost_checker::protocol::explore::Means;
 use fencepost_checker::protocol::prove;
 
 fn main() {

@@ -8,6 +8,8 @@
 //!
 //! Uses `fencepost-sim`, which never imports this crate.
 
+pub mod coherence;
 pub mod crash;
+pub mod exploration;
 pub mod memory_model;
 pub mod protocol;

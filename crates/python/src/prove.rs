@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use fencepost_checker::exploration::{Means, Progress, every};
 use fencepost_checker::protocol::bounds::Bounds;
-use fencepost_checker::protocol::explore::{Means, Progress, every};
 use fencepost_checker::protocol::mutants::{self, Explored, Mutant};
 use fencepost_checker::protocol::{predicates, prove};
 use pyo3::prelude::*;

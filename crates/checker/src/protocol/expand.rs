@@ -2,48 +2,10 @@
 
 use super::action::{Action, Way, Ways};
 use super::model::Model;
-use super::packing::{Packer, Words};
+use super::packing::Packer;
 use super::predicates::{NO_DEADLOCK, PROGRESS, check_state};
-use super::visited::{StateIndex, Visited};
 use super::world::World;
-
-/// States that are handed over together to be expanded.
-#[derive(Clone, Debug, Default)]
-pub struct Block<const K: usize> {
-    /// The number of the first.
-    pub first: StateIndex,
-    /// The states, with the numbers that follow.
-    pub states: Vec<Words<K>>,
-}
-
-/// A state that was led to and is not looked up yet.
-pub struct Found<const K: usize> {
-    /// The state.
-    pub words: Words<K>,
-    /// Its [`Visited::hash`].
-    pub hash: u64,
-    /// The number of the state that led to it.
-    pub parent: StateIndex,
-}
-
-/// The last state known on the way to a broken predicate, its name, and where the action led that broke it, if it was
-/// an action.
-pub type Broken<const K: usize> = (StateIndex, &'static str, Option<Words<K>>);
-
-/// What the states of a block lead to.
-pub struct Expanded<const K: usize> {
-    /// The number after that of the last state that was expanded: of the last of the block, or of the first that breaks
-    /// something.
-    pub end: StateIndex,
-    /// The next states, in the order in which they were found.
-    pub found: Vec<Found<K>>,
-    /// How many actions were done.
-    pub transitions: u64,
-    /// Whether a next state has more bits than the words have.
-    pub is_too_wide: bool,
-    /// What is broken first.
-    pub broken: Option<Broken<K>>,
-}
+use crate::exploration::{Block, Broken, Expand, Expanded, Found, StateIndex, Visited, Words};
 
 /// States that are expanded together, each step of the work for all of them before the next step: the code of one step
 /// fits into a first-level instruction cache, that of all does not. What so many lead to fits into the second level.
@@ -64,19 +26,14 @@ pub struct Expander<'a, const B: usize, const S: usize, const I: usize> {
     packer: Packer<B, S, I>,
 }
 
-impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
-    /// Of that model.
-    pub fn new(model: &'a Model<S, I>) -> Self {
-        Expander { model, packer: Packer::new(model) }
-    }
+impl<const B: usize, const S: usize, const I: usize, const K: usize> Expand<K> for Expander<'_, B, S, I> {
+    type Scratch = Scratch<B, S, I>;
 
-    /// The state that all others come from.
-    pub fn first<const K: usize>(&self) -> Words<K> {
+    fn first(&self) -> Words<K> {
         self.packer.pack(&mut self.packer.first().clone()).expect("the first state is nearly empty")
     }
 
-    /// Expands the states of a block in order, up to one that breaks something.
-    pub fn expand<const K: usize>(&self, block: &Block<K>, scratch: &mut Scratch<B, S, I>) -> Expanded<K> {
+    fn expand(&self, block: &Block<K>, scratch: &mut Self::Scratch) -> Expanded<K> {
         let mut expanded =
             Expanded { end: block.first, found: Vec::new(), transitions: 0, is_too_wide: false, broken: None };
         for states in block.states.chunks(GROUP) {
@@ -88,9 +45,15 @@ impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
         expanded
     }
 
-    /// What a state itself breaks.
-    pub fn broken_in<const K: usize>(&self, index: StateIndex, words: &Words<K>) -> Option<Broken<K>> {
+    fn broken_in(&self, index: StateIndex, words: &Words<K>) -> Option<Broken<K>> {
         self.broken_in_world(index, &self.packer.unpack(words))
+    }
+}
+
+impl<'a, const B: usize, const S: usize, const I: usize> Expander<'a, B, S, I> {
+    /// Of that model.
+    pub fn new(model: &'a Model<S, I>) -> Self {
+        Expander { model, packer: Packer::new(model) }
     }
 
     fn broken_in_world<const K: usize>(&self, index: StateIndex, world: &World<B, S, I>) -> Option<Broken<K>> {

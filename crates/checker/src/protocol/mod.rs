@@ -5,9 +5,7 @@ pub mod action;
 pub mod bounds;
 mod canonical;
 mod controller;
-mod crew;
-mod expand;
-pub mod explore;
+pub(crate) mod expand;
 mod failure;
 mod hosts;
 mod links;
@@ -19,7 +17,6 @@ pub mod predicates;
 mod progress;
 pub mod prove;
 mod story;
-mod visited;
 pub mod world;
 
 #[cfg(test)]

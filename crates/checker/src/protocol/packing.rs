@@ -18,9 +18,7 @@ use super::world::{
     Acknowledgement, Channel, Drain, Halves, Host, InUse, OWN_WRITE, ReadPlace, Requester, WHOLE, World, WritePlace,
     drain_id, halves_of, mask_of,
 };
-
-/// A packed state.
-pub type Words<const K: usize> = [u64; K];
+use crate::exploration::Words;
 
 /// Bits of a version; the highest number stands for [`OWN_WRITE`].
 const VERSION_BITS: u32 = 4;

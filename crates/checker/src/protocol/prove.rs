@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use super::bounds::{Bounds, INPUTS, SLOTS};
-use super::explore::{EndedEarly, Exploration, Means, Progress, explore};
+use super::expand::Expander;
 use super::model::Model;
 use super::mutants::Explored;
 use super::predicates;
 use super::story::tell;
+use crate::exploration::explore::explore;
+use crate::exploration::{EndedEarly, Exploration, Means, Progress};
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +57,8 @@ fn with_words<const B: usize, const K: usize>(
     means: Means,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Option<Report> {
-    let exploration: Exploration<K> = explore::<B, SLOTS, INPUTS, K>(model, means, observe);
+    let expander: Expander<'_, B, SLOTS, INPUTS> = Expander::new(model);
+    let exploration: Exploration<K> = explore(&expander, means, observe);
     if exploration.ended_early == Some(EndedEarly::StateTooWide) {
         return None;
     }

@@ -6,10 +6,10 @@ use fencepost_sim::switch::persist_buffer::{Packet, State};
 
 use super::action::{Action, SubStep, Way, Ways};
 use super::canonical::permute_addresses;
-use super::explore::Counterexample;
 use super::model::Model;
-use super::packing::{Packer, Words};
+use super::packing::Packer;
 use super::world::{ADDRESSES_MAX, Halves, ReadPlace, Requester, WHOLE, World, WritePlace, halves_of};
+use crate::exploration::{Counterexample, Words};
 
 /// The steps of a counterexample, in words.
 pub fn tell<const B: usize, const S: usize, const I: usize, const K: usize>(

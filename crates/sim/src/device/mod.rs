@@ -14,6 +14,7 @@ mod occupancy;
 pub mod pm;
 mod port;
 pub mod probe;
+pub mod type2;
 mod write_drain;
 
 pub use block_pm::{BlockConfig, BlockPm};

@@ -1,8 +1,8 @@
 //! How many states, transitions and how much depth there are within small bounds, exactly. `fencepost prove` counts
 //! larger ones.
 
-use super::super::explore::{EndedEarly, Means};
 use super::*;
+use crate::exploration::EndedEarly;
 
 #[test]
 fn one_address_and_one_host_at_one_switch() {

@@ -1,11 +1,11 @@
 //! States that are expanded together lead to what each of them leads to alone, up to the first that breaks something.
 
 use super::super::bounds::{INPUTS, SLOTS};
-use super::super::expand::{Block, Broken, Expanded, Expander};
-use super::super::explore::explore;
+use super::super::expand::Expander;
 use super::super::mutants;
-use super::super::packing::Words;
 use super::*;
+use crate::exploration::explore::explore;
+use crate::exploration::{Block, Broken, Expand, Expanded, Exploration, Words};
 
 /// The numbers, and what was found: the state, and that which it was found from.
 type Said<const K: usize> = (u32, u64, Vec<(Words<K>, u32)>, Option<Broken<K>>);
@@ -38,9 +38,9 @@ fn one_by_one<const B: usize, const K: usize>(
 /// Whether it is an action that breaks it.
 fn agree<const B: usize, const K: usize>(name: &str, model: &Explored) -> bool {
     let means = Means { memory_max: u64::MAX, threads: 0 };
-    let exploration = explore::<B, SLOTS, INPUTS, K>(model, means, &mut |_| ControlFlow::Continue(()));
-    let way = exploration.counterexample.expect("mutants are killed").states;
     let expander: Expander<'_, B, SLOTS, INPUTS> = Expander::new(model);
+    let exploration: Exploration<K> = explore(&expander, means, &mut |_| ControlFlow::Continue(()));
+    let way = exploration.counterexample.expect("mutants are killed").states;
     let mut scratch = Default::default();
     let mut is_by_action = false;
     for before in 0..20 {

@@ -17,9 +17,9 @@ use std::ops::ControlFlow;
 use fencepost_sim::switch::Scheme;
 
 use super::bounds::{Bounds, Topology};
-use super::explore::Means;
 use super::mutants::Explored;
 use super::prove::{Report, prove, sound};
+use crate::exploration::Means;
 
 /// Explores without being told to stop.
 fn explored(model: &Explored) -> Report {

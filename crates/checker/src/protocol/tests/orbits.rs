@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use super::super::action::Ways;
 use super::super::bounds::{INPUTS, Reductions, SLOTS};
 use super::super::canonical::{permute_addresses, permute_hosts, permute_slots};
-use super::super::packing::{Packer, Words};
+use super::super::packing::Packer;
 use super::super::world::{ADDRESSES_MAX, HOSTS_MAX, World};
 use super::*;
+use crate::exploration::Words;
 
 pub(super) type State<const B: usize> = World<B, SLOTS, INPUTS>;
 

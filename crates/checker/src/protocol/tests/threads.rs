@@ -1,19 +1,22 @@
 //! The number of threads changes no state's number, and so no count and no counterexample.
 
 use super::super::bounds::{INPUTS, SLOTS};
-use super::super::explore::explore;
+use super::super::expand::Expander;
 use super::super::mutants::Mutant;
 use super::*;
+use crate::exploration::explore::explore;
+use crate::exploration::{Counterexample, Exploration};
 
 /// States, transitions, depth, and the first states that the search found in their order.
 fn explored_by(threads: usize, model: &Explored) -> Found {
     let means = Means { memory_max: u64::MAX, threads };
-    let exploration = explore::<1, SLOTS, INPUTS, 4>(model, means, &mut |_| ControlFlow::Continue(()));
+    let expander: Expander<'_, 1, SLOTS, INPUTS> = Expander::new(model);
+    let exploration: Exploration<4> = explore(&expander, means, &mut |_| ControlFlow::Continue(()));
     let progress = exploration.progress;
     ([progress.states, progress.transitions, progress.expanded, progress.depth.into()], exploration.counterexample)
 }
 
-type Found = ([u64; 4], Option<super::super::explore::Counterexample<4>>);
+type Found = ([u64; 4], Option<Counterexample<4>>);
 
 #[test]
 fn everything_is_found_in_the_same_order() {

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::crew::Crew;
-use super::expand::{Block, Broken, Expanded, Expander};
-use super::model::Model;
-use super::packing::Words;
+use super::expand::{Block, Broken, Expand, Expanded, Words};
 use super::visited::{BATCH, StateIndex, Visited};
 
 /// How far an exploration is.
@@ -74,8 +72,8 @@ pub struct Means {
 const BLOCK: usize = 256;
 
 /// What is known so far.
-struct Explorer<'a, const B: usize, const S: usize, const I: usize, const K: usize> {
-    expander: &'a Expander<'a, B, S, I>,
+struct Explorer<'a, E: Expand<K>, const K: usize> {
+    expander: &'a E,
     visited: Visited<K>,
     transitions: u64,
     /// All before this one are expanded, and what they lead to is looked up.
@@ -86,20 +84,31 @@ struct Explorer<'a, const B: usize, const S: usize, const I: usize, const K: usi
     start: Instant,
 }
 
-/// Explores everything that `model` can do. `observe` is told how far it is after each block, and may stop it.
+/// Explores everything that `expander` finds. `observe` is told how far it is after each block, and may stop it.
 ///
 /// # Panics
 /// If an action does.
-pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
-    model: &Model<S, I>,
+pub fn explore<E: Expand<K>, const K: usize>(
+    expander: &E,
     means: Means,
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Exploration<K> {
-    let expander: Expander<'_, B, S, I> = Expander::new(model);
-    let mut explorer = Explorer::new(&expander);
+    explore_and_keep(expander, means, observe).0
+}
+
+/// As [`explore`], and gives the set of states as well.
+///
+/// # Panics
+/// If an action does.
+pub fn explore_and_keep<E: Expand<K>, const K: usize>(
+    expander: &E,
+    means: Means,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> (Exploration<K>, Visited<K>) {
+    let mut explorer = Explorer::new(expander);
     let (mut given, mut broken, mut ended_early) = (0, None, None);
     std::thread::scope(|scope| {
-        let mut crew: Crew<'_, B, S, I, K> = Crew::new(scope, &expander, means.threads);
+        let mut crew: Crew<'_, E, K> = Crew::new(scope, expander, means.threads);
         loop {
             while crew.has_room() && (explorer.visited.len() >= given + BLOCK || crew.is_idle()) {
                 let block = explorer.block(given);
@@ -128,12 +137,13 @@ pub fn explore<const B: usize, const S: usize, const I: usize, const K: usize>(
             }
         }
     });
-    Exploration { progress: explorer.progress(), counterexample: explorer.counterexample(broken), ended_early }
+    let counterexample = broken.map(|broken| Counterexample::to(&explorer.visited, broken));
+    (Exploration { progress: explorer.progress(), counterexample, ended_early }, explorer.visited)
 }
 
-impl<'a, const B: usize, const S: usize, const I: usize, const K: usize> Explorer<'a, B, S, I, K> {
+impl<'a, E: Expand<K>, const K: usize> Explorer<'a, E, K> {
     /// Knows the first state.
-    fn new(expander: &'a Expander<'a, B, S, I>) -> Self {
+    fn new(expander: &'a E) -> Self {
         let words = expander.first();
         let mut visited = Visited::new();
         visited.insert(&words, Visited::hash(&words), 0);
@@ -198,19 +208,20 @@ impl<'a, const B: usize, const S: usize, const I: usize, const K: usize> Explore
             seconds: self.start.elapsed().as_secs_f64(),
         }
     }
+}
 
+impl<const K: usize> Counterexample<K> {
     /// The shortest way to what is broken.
-    fn counterexample(&self, broken: Option<Broken<K>>) -> Option<Counterexample<K>> {
-        let (mut index, predicate, last) = broken?;
+    pub fn to(visited: &Visited<K>, (mut index, predicate, last): Broken<K>) -> Self {
         let mut path = vec![index];
         while index > 0 {
-            index = self.visited.parent(index);
+            index = visited.parent(index);
             path.push(index);
         }
         path.reverse();
-        let mut states: Vec<Words<K>> = path.into_iter().map(|index| *self.visited.get(index)).collect();
+        let mut states: Vec<Words<K>> = path.into_iter().map(|index| *visited.get(index)).collect();
         states.extend(last);
-        Some(Counterexample { predicate, states })
+        Counterexample { predicate, states }
     }
 }
 

@@ -7,21 +7,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
 
-use super::expand::{Block, Expanded, Expander, Scratch};
+use super::expand::{Block, Expand, Expanded};
 
 /// Blocks under way for each thread, and one for the first: so many that none runs out of them while the first thread
 /// looks up.
 const BLOCKS_PER_THREAD: usize = 4;
 
 /// The threads, beside the one that has this.
-pub struct Crew<'env, const B: usize, const S: usize, const I: usize, const K: usize> {
-    expander: &'env Expander<'env, B, S, I>,
+pub struct Crew<'env, E: Expand<K>, const K: usize> {
+    expander: &'env E,
     threads: usize,
     shared: Arc<Shared<K>>,
     /// Blocks that were given and not taken yet.
     under_way: usize,
     /// What expanding a block oneself needs.
-    scratch: Scratch<B, S, I>,
+    scratch: E::Scratch,
 }
 
 /// What all threads see.
@@ -119,13 +119,9 @@ impl<const K: usize> Desk<K> {
     }
 }
 
-impl<'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<'env, B, S, I, K> {
+impl<'env, E: Expand<K>, const K: usize> Crew<'env, E, K> {
     /// So many threads, or as many as can be had, which end when the crew is dropped.
-    pub fn new<'scope>(
-        scope: &'scope Scope<'scope, 'env>,
-        expander: &'env Expander<'env, B, S, I>,
-        threads: usize,
-    ) -> Self {
+    pub fn new<'scope>(scope: &'scope Scope<'scope, 'env>, expander: &'env E, threads: usize) -> Self {
         let desk = Desk { jobs: VecDeque::new(), taken: 0, begun: 0, is_closed: false };
         let shared = Arc::new(Shared { desk: Mutex::new(desk), called: Condvar::new() });
         let start = || {
@@ -133,7 +129,7 @@ impl<'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<
             Builder::new().spawn_scoped(scope, move || work(expander, &shared))
         };
         let started = (0..threads).take_while(|_| start().is_ok()).count();
-        Crew { expander, threads: started, shared, under_way: 0, scratch: Scratch::default() }
+        Crew { expander, threads: started, shared, under_way: 0, scratch: E::Scratch::default() }
     }
 
     /// Whether one more block may be given.
@@ -182,7 +178,7 @@ impl<'env, const B: usize, const S: usize, const I: usize, const K: usize> Crew<
     }
 }
 
-impl<const B: usize, const S: usize, const I: usize, const K: usize> Drop for Crew<'_, B, S, I, K> {
+impl<E: Expand<K>, const K: usize> Drop for Crew<'_, E, K> {
     fn drop(&mut self) {
         let mut desk = self.shared.desk();
         desk.is_closed = true;
@@ -192,11 +188,8 @@ impl<const B: usize, const S: usize, const I: usize, const K: usize> Drop for Cr
 }
 
 /// Expands blocks until no more come.
-fn work<const B: usize, const S: usize, const I: usize, const K: usize>(
-    expander: &Expander<'_, B, S, I>,
-    shared: &Shared<K>,
-) {
-    let mut scratch = Scratch::default();
+fn work<E: Expand<K>, const K: usize>(expander: &E, shared: &Shared<K>) {
+    let mut scratch = E::Scratch::default();
     while let Some((number, block)) = shared.wait_for_block() {
         try_block(expander, shared, number, &block, &mut scratch);
     }
@@ -204,12 +197,12 @@ fn work<const B: usize, const S: usize, const I: usize, const K: usize>(
 
 /// Expands a block that was begun. If that panics, it is left to [`Desk::next`], whose turn may never come: what is
 /// before may end the exploration.
-fn try_block<const B: usize, const S: usize, const I: usize, const K: usize>(
-    expander: &Expander<'_, B, S, I>,
+fn try_block<E: Expand<K>, const K: usize>(
+    expander: &E,
     shared: &Shared<K>,
     number: usize,
     block: &Block<K>,
-    scratch: &mut Scratch<B, S, I>,
+    scratch: &mut E::Scratch,
 ) {
     if let Ok(expanded) = catch_unwind(AssertUnwindSafe(|| expander.expand(block, scratch))) {
         let _unneeded = shared.desk().finish(number, expanded);
@@ -220,11 +213,12 @@ fn try_block<const B: usize, const S: usize, const I: usize, const K: usize>(
 mod tests {
     use std::time::Duration;
 
-    use super::super::bounds::{Bounds, INPUTS, SLOTS};
-    use super::super::prove::sound;
     use super::*;
+    use crate::protocol::bounds::{Bounds, INPUTS, SLOTS};
+    use crate::protocol::expand::{Expander, Scratch};
+    use crate::protocol::prove::sound;
 
-    type TestedCrew<'a> = Crew<'a, 1, SLOTS, INPUTS, 4>;
+    type TestedCrew<'a> = Crew<'a, Expander<'a, 1, SLOTS, INPUTS>, 4>;
 
     /// Lets `check` have a crew with so many threads, and blocks of the first state with the numbers 0, 1 and 2.
     fn with_crew(threads: usize, check: impl FnOnce(&mut TestedCrew<'_>, [Block<4>; 3])) {

@@ -1,6 +1,6 @@
 //! The set of visited states: exact, in the order in which they were found, with the state that each was found from.
 
-use super::packing::Words;
+use super::expand::Words;
 
 /// The number of a state, in the order in which they were found.
 pub type StateIndex = u32;
@@ -138,6 +138,20 @@ impl<const K: usize> Visited<K> {
         Some(index)
     }
 
+    /// The number of a state.
+    pub fn find(&self, words: &Words<K>) -> Option<StateIndex> {
+        let hash = Visited::hash(words);
+        let mut place = self.place(hash);
+        while self.table[place] != 0 {
+            let index = (self.table[place] as u32).wrapping_sub(1);
+            if self.table[place] >> 32 == hash && self.get(index) == words {
+                return Some(index);
+            }
+            place = (place + 1) & (self.table.len() - 1);
+        }
+        None
+    }
+
     fn grow(&mut self) {
         let larger = vec![0; self.table.len() * 2];
         for held in std::mem::replace(&mut self.table, larger) {
@@ -182,6 +196,8 @@ mod tests {
             let words = [number * 3];
             assert_eq!(visited.insert(&words, Visited::hash(&words), 0), None);
             assert_eq!((visited.get(number as u32), visited.parent(number as u32)), (&words, number as u32 / 2));
+            assert_eq!(visited.find(&words), Some(number as u32));
+            assert_eq!(visited.find(&[number * 3 + 1]), None);
         }
     }
 }

@@ -1,0 +1,117 @@
+//! Broken variants, each breaking another rule.
+
+use fencepost_sim::device::type2::Rules;
+
+use super::bounds::Bounds;
+use super::model::Model;
+use super::predicates::{DATA_VALUE, Looks, NO_DEADLOCK, NO_LOST_WRITE, PROGRESS, SINGLE_WRITER};
+
+/// A broken variant.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutant {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does wrong.
+    pub does: &'static str,
+    /// The name of the predicate that has to find it.
+    pub predicate: &'static str,
+    /// The rules that it keeps to.
+    pub rules: Rules,
+    /// Devices and cores in the bounds in which it shows.
+    sizes: (u8, u8),
+    /// The requests that devices make there; none stands for all.
+    requests: &'static [&'static str],
+}
+
+impl Mutant {
+    /// The broken protocol, in the bounds in which it shows. Only the predicate that it was made for is looked at.
+    pub fn model(&self) -> Model {
+        let (devices, cores) = self.sizes;
+        let requests = self.requests.iter().map(|name| (*name).to_owned()).collect();
+        let bounds = Bounds { devices, cores, requests, ..Bounds::default() };
+        Model { rules: self.rules, looks: Looks::At(self.predicate), ..Model::sound(bounds) }
+    }
+
+    /// The mutant of that name.
+    pub fn named(name: &str) -> Result<&'static Mutant, String> {
+        ALL.iter().find(|mutant| mutant.name == name).ok_or_else(|| {
+            let names: Vec<&str> = ALL.iter().map(|mutant| mutant.name).collect();
+            format!("there is no mutant `{name}`; there are: all, {}", names.join(", "))
+        })
+    }
+}
+
+/// One mutant: name, predicate, what it does, devices and cores, requests if not all, and the rule that it breaks.
+macro_rules! mutant {
+    ($name:literal, $predicate:ident, $sizes:expr, $requests:expr, $rule:ident, $does:literal) => {
+        Mutant {
+            name: $name,
+            does: $does,
+            predicate: $predicate.name,
+            rules: Rules { $rule: false, ..Rules::SOUND },
+            sizes: $sizes,
+            requests: $requests,
+        }
+    };
+}
+
+const ANY: &[&str] = &[];
+
+/// All of them.
+#[rustfmt::skip]
+pub const ALL: &[Mutant] = &[
+    mutant!("snoop-passes-go", SINGLE_WRITER, (2, 0), &["RdShared", "RdOwn"], snoop_pushes_go,
+        "a snoop passes an earlier GO for the same line: M and S at once"),
+    mutant!("go-before-snoops", SINGLE_WRITER, (2, 0), ANY, go_after_snoops,
+        "the host sends GO before all snoops are answered"),
+    mutant!("keeps-bogus-data", DATA_VALUE, (2, 1), ANY, host_drops_bogus,
+        "the host keeps the data of an eviction whose line was snooped away meanwhile"),
+    mutant!("stale-eviction-unmarked", NO_LOST_WRITE, (2, 1), ANY, device_marks_bogus,
+        "a device does not say that the line which it evicts was snooped away meanwhile"),
+    mutant!("evicting-device-is-deaf", NO_DEADLOCK, (2, 0), &["RdShared", "RdOwn", "DirtyEvict"], evicting_device_answers,
+        "a device that waits to evict a line answers no snoop of it: `[Read] ‖ [Write, Evict]` blocks"),
+    mutant!("upgrading-device-is-deaf", NO_DEADLOCK, (2, 0), &["RdShared", "RdOwn"], upgrading_device_answers,
+        "a device that shares a line and waits to own it answers no snoop of it: two RdOwn from S block"),
+    mutant!("snoop-between-go-and-data", SINGLE_WRITER, (2, 0), ANY, snoop_waits_for_data,
+        "a device answers a snoop between GO and the data as if it had nothing"),
+    mutant!("snp-inv-leaves-shared", SINGLE_WRITER, (2, 0), ANY, snp_inv_invalidates,
+        "SnpInv leaves a shared copy"),
+    mutant!("snp-data-leaves-owner", SINGLE_WRITER, (2, 0), ANY, snp_data_shares,
+        "SnpData leaves a modified copy modified"),
+    mutant!("snp-cur-cleans", NO_LOST_WRITE, (2, 0), ANY, snp_cur_keeps,
+        "SnpCur makes a modified copy clean, though its data go nowhere but to the reader"),
+    mutant!("rd-curr-keeps", SINGLE_WRITER, (2, 1), ANY, rd_curr_keeps_nothing,
+        "RdCurr leaves a copy in the device's cache that the directory does not know"),
+    mutant!("snooped-data-lost", NO_LOST_WRITE, (2, 0), ANY, snooped_data_are_kept,
+        "the host does not keep what a snoop brings"),
+    mutant!("wr-cur-misses-memory", NO_LOST_WRITE, (1, 1), ANY, wr_cur_writes_on_miss,
+        "WrCur writes nothing if the host's cache does not have the line"),
+    mutant!("ito-m-wr-leaves-clean", NO_LOST_WRITE, (1, 1), ANY, ito_m_wr_leaves_dirty,
+        "ItoMWr leaves the line clean in the host's cache, which drops it"),
+    mutant!("merges-with-memory", DATA_VALUE, (1, 1), ANY, partial_writes_merge_with_cache,
+        "a partial write is merged with memory, though the host's cache has newer data"),
+    mutant!("flush-drops", NO_LOST_WRITE, (1, 1), ANY, flush_writes_back,
+        "CLFlush drops a modified line of the host's cache"),
+    mutant!("drops-dirty-eviction", NO_LOST_WRITE, (1, 1), ANY, dirty_evictions_are_pulled,
+        "the host answers DirtyEvict with GO_WritePull_Drop"),
+    mutant!("rd-any-owns-shared", SINGLE_WRITER, (2, 0), ANY, rd_any_looks_at_sharers,
+        "RdAny gives a line to own that others share"),
+    mutant!("rd-own-leaves-sharers", SINGLE_WRITER, (2, 0), ANY, rd_own_snoops_sharers,
+        "RdOwn snoops an owner, and leaves those who share the line"),
+    mutant!("writes-leave-sharers", DATA_VALUE, (2, 0), ANY, writes_snoop_sharers,
+        "a write past the caches leaves copies of those who share the line"),
+    mutant!("stores-leave-sharers", SINGLE_WRITER, (1, 1), ANY, stores_snoop_sharers,
+        "a core's store leaves copies of devices that share the line"),
+    mutant!("cache-flushed-forgets-all", SINGLE_WRITER, (2, 0), ANY, cache_flushed_is_of_one_device,
+        "CacheFlushed of one device clears all devices from the directory"),
+    mutant!("eviction-forgets-all", SINGLE_WRITER, (2, 0), ANY, evictions_are_of_one_device,
+        "an eviction clears all devices from the directory"),
+    mutant!("asks-to-retry", PROGRESS, (2, 0), ANY, host_serves_shared_lines,
+        "the host refuses RdOwn as long as others share the line, and the device asks again and again"),
+    mutant!("snoops-until-gone", PROGRESS, (2, 0), ANY, shared_is_an_answer,
+        "the host snoops again and again until nobody shares the line, though SnpData lets it be shared"),
+    mutant!("evicts-again", PROGRESS, (2, 0), ANY, stale_evictions_end,
+        "a device whose line was snooped away before it was evicted evicts it again and again"),
+    mutant!("pulls-again", PROGRESS, (2, 0), ANY, bogus_data_end_a_pull,
+        "the host pulls again and again until data come that are not bogus"),
+];
