@@ -12,6 +12,9 @@ __all__ = [
     "Job",
     "Record",
     "__version__",
+    "coherence_bounds",
+    "coherence_catalogue",
+    "coherence_mutant",
     "link_saturate",
     "link_soak",
     "litmus_examine",
@@ -113,6 +116,20 @@ def persist_buffer_cost(scheme: str, entries: int) -> str:
 
     `null` for a scheme without one. Its fields are those of crates/sim's `Cost`.
     """
+
+def coherence_bounds(
+    bounds: str, memory_max: int, threads: int, observe: Callable[[str], None]
+) -> str:
+    """Explores coherence within `bounds` (JSON) as `prove_bounds` does the persist buffer.
+
+    Gives `progress_seconds` as well; stories have no `invariants`.
+    """
+
+def coherence_mutant(name: str, observe: Callable[[str], None]) -> str:
+    """Explores a broken variant in its own bounds until its predicate breaks; gives the same."""
+
+def coherence_catalogue() -> str:
+    """`predicates`, `mutants` and the default `bounds` of the exploration, as JSON."""
 
 def prove_bounds(bounds: str, memory_max: int, threads: int, observe: Callable[[str], None]) -> str:
     """Explores the protocol within `bounds` (JSON) and so many bytes; gives a report as JSON.

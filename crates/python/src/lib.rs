@@ -18,6 +18,7 @@ mod ordinary_file;
 mod persist_buffer;
 mod probe;
 mod prove;
+mod prove_coherence;
 mod record;
 mod sampling;
 mod timeline;
@@ -46,6 +47,8 @@ mod _core {
     use super::probe::medium_probe;
     #[pymodule_export]
     use super::prove::{prove_bounds, prove_catalogue, prove_mutant};
+    #[pymodule_export]
+    use super::prove_coherence::{coherence_bounds, coherence_catalogue, coherence_mutant};
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
     #[pymodule_export]

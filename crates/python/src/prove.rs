@@ -8,6 +8,7 @@ use fencepost_checker::protocol::bounds::Bounds;
 use fencepost_checker::protocol::mutants::{self, Explored, Mutant};
 use fencepost_checker::protocol::{predicates, prove};
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::faults::{caught, input};
@@ -48,6 +49,17 @@ pub fn prove_catalogue() -> String {
 }
 
 fn run(py: Python<'_>, what: &str, model: &Explored, means: Means, observe: &Py<PyAny>) -> PyResult<String> {
+    observed(py, what, observe, |tell| prove::prove(model, means, tell))
+}
+
+/// What `explore` reports, as JSON. It is let run without the interpreter's lock, and told through `observe` how far it
+/// is, which may raise.
+pub fn observed<R: Serialize + Send>(
+    py: Python<'_>,
+    what: &str,
+    observe: &Py<PyAny>,
+    explore: impl FnOnce(&mut dyn FnMut(&Progress) -> ControlFlow<()>) -> R + Send,
+) -> PyResult<String> {
     let mut failed = None;
     let explore = || {
         let tell = |progress: &Progress| {
@@ -60,7 +72,7 @@ fn run(py: Python<'_>, what: &str, model: &Explored, means: Means, observe: &Py<
                 }
             }
         };
-        let report = py.detach(|| prove::prove(model, means, &mut every(INTERVAL, tell)));
+        let report = py.detach(|| explore(&mut every(INTERVAL, tell)));
         Ok(serde_json::to_string(&report).expect("a report is JSON"))
     };
     let report = caught(|| what.to_owned(), explore)?;

@@ -30,7 +30,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { devices: 2, cores: 1, lines: 1, transactions: 1, requests: Vec::new(), symmetry: true }
+        Bounds { devices: 2, cores: 1, lines: 1, transactions: 2, requests: Vec::new(), symmetry: true }
     }
 }
 

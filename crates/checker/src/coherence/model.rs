@@ -192,12 +192,15 @@ impl Model {
 
     /// Does an action.
     pub fn apply(&self, world: &World, action: Action) -> Step {
-        let (step, wrote) = self.applied(*world, action);
-        let Some(part) = wrote else { return step };
-        // What is written becomes the newest; all else has to be outdated first.
-        let mut outdated = *world;
-        outdated.lines[action.line].outdate(part);
-        self.applied(outdated, action).0
+        let (mut step, wrote) = self.applied(*world, action);
+        if let Some(part) = wrote {
+            // What is written becomes the newest; all else has to be outdated first.
+            let mut outdated = *world;
+            outdated.lines[action.line].outdate(part);
+            step = self.applied(outdated, action).0;
+        }
+        step.next.lines[action.line].forget_invalid();
+        step
     }
 
     fn applied(&self, mut next: World, action: Action) -> (Step, Option<Part>) {
@@ -301,7 +304,9 @@ impl Model {
         let mut send = |output: Output<Fresh>| *is_orderly &= put(devices, output);
         match what {
             What::ServeDevice(device, second) => {
-                let requester = Requester::Device(device, asked.expect("a request is that of a transaction"));
+                // Where a rule is broken, a device may have ended its transaction before its request is taken.
+                let Some(request) = asked else { return Outcome::Unexpected };
+                let requester = Requester::Device(device, request);
                 if host.refuses(rules, requester) {
                     send(Output::Response(device, Response::Go(CacheState::Invalid)));
                     return Outcome::Nothing;

@@ -60,7 +60,7 @@ const ANY: &[&str] = &[];
 /// All of them.
 #[rustfmt::skip]
 pub const ALL: &[Mutant] = &[
-    mutant!("snoop-passes-go", SINGLE_WRITER, (2, 0), &["RdShared", "RdOwn"], snoop_pushes_go,
+    mutant!("snoop-passes-go", SINGLE_WRITER, (2, 0), &["RdShared", "RdOwnNoData"], snoop_pushes_go,
         "a snoop passes an earlier GO for the same line: M and S at once"),
     mutant!("go-before-snoops", SINGLE_WRITER, (2, 0), ANY, go_after_snoops,
         "the host sends GO before all snoops are answered"),
@@ -108,10 +108,10 @@ pub const ALL: &[Mutant] = &[
         "an eviction clears all devices from the directory"),
     mutant!("asks-to-retry", PROGRESS, (2, 0), ANY, host_serves_shared_lines,
         "the host refuses RdOwn as long as others share the line, and the device asks again and again"),
-    mutant!("snoops-until-gone", PROGRESS, (2, 0), ANY, shared_is_an_answer,
-        "the host snoops again and again until nobody shares the line, though SnpData lets it be shared"),
+    mutant!("snoops-until-gone", PROGRESS, (2, 0), ANY, kept_is_an_answer,
+        "the host repeats SnpCur until the owner has nothing, though SnpCur lets it keep the line"),
     mutant!("evicts-again", PROGRESS, (2, 0), ANY, stale_evictions_end,
         "a device whose line was snooped away before it was evicted evicts it again and again"),
     mutant!("pulls-again", PROGRESS, (2, 0), ANY, bogus_data_end_a_pull,
-        "the host pulls again and again until data come that are not bogus"),
+        "both ends go on with an eviction until data are pulled that are not bogus"),
 ];

@@ -1,7 +1,7 @@
 //! A state as a few words, one for all states that only differ in which device, core or line is which.
 //!
 //! Each device, each core and the host's side of each line have a number of a fixed width. A copy that is invalid has
-//! no data: what a device sends of it is taken to be stale. Sorting the numbers of devices and those of cores, for every
+//! no data. Sorting the numbers of devices and those of cores, for every
 //! order of the lines, and taking the least gives the representative; nothing refers to a device or core by its place,
 //! because who is served is marked at its own.
 

@@ -131,6 +131,14 @@ impl Line {
         }
     }
 
+    /// What an invalid copy holds is taken to be stale.
+    pub fn forget_invalid(&mut self) {
+        let at_devices = self.devices.iter_mut().map(|device| (device.line.state, &mut device.line.data));
+        let at_cores = self.host.cores.iter_mut().map(|core| (core.state, &mut core.data));
+        let invalid = at_devices.chain(at_cores).filter(|(state, _)| *state == CacheState::Invalid);
+        invalid.for_each(|(_, data)| *data = Fresh(0));
+    }
+
     /// Whether nothing is under way: no request, no message.
     pub fn is_at_rest(&self) -> bool {
         self.host.service.is_none()

@@ -1,11 +1,13 @@
 //! Small explorations: pinned counts, every mutant, and the symmetries against their absence.
 
+mod counts;
+mod killing;
+mod symmetry;
+
 use std::ops::ControlFlow;
 
 use super::bounds::Bounds;
 use super::model::Model;
-use super::mutants;
-use super::predicates::{Looks, PROGRESS};
 use super::prove::{Report, prove, sound};
 use crate::exploration::Means;
 
@@ -13,6 +15,7 @@ fn explored(model: &Model) -> Report {
     prove(model, Means { memory_max: u64::MAX, threads: 0 }, &mut |_| ControlFlow::Continue(()))
 }
 
+/// States, transitions and depth of what holds.
 fn proved(bounds: Bounds) -> [u64; 3] {
     let report = explored(&sound(bounds.clone()).unwrap());
     assert_eq!(report.counterexample, None, "{bounds:?}");
@@ -23,18 +26,6 @@ fn of_sizes(devices: u8, cores: u8, lines: u8) -> Bounds {
     Bounds { devices, cores, lines, ..Bounds::default() }
 }
 
-#[test]
-fn counts() {
-    eprintln!("1 {:?}", proved(of_sizes(1, 0, 1)));
-    eprintln!("1 {:?}", proved(of_sizes(1, 1, 1)));
-    eprintln!("2 {:?}", proved(of_sizes(2, 0, 1)));
-    eprintln!("3 {:?}", proved(of_sizes(1, 2, 1)));
-}
-
-#[test]
-fn mutants_die() {
-    for m in mutants::ALL {
-        let r = explored(&m.model());
-        eprintln!("{} {:?} {}", m.name, r.counterexample.map(|s| (s.predicate, s.steps.len())), r.progress.states);
-    }
+fn with_requests(devices: u8, cores: u8, requests: &[&str]) -> Bounds {
+    Bounds { requests: requests.iter().map(|name| (*name).to_owned()).collect(), ..of_sizes(devices, cores, 1) }
 }

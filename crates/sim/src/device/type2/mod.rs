@@ -12,4 +12,7 @@ pub mod host_side;
 pub mod messages;
 pub mod rules;
 
+#[cfg(test)]
+mod tests;
+
 pub use rules::Rules;

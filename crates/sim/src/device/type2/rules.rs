@@ -51,11 +51,11 @@ pub struct Rules {
     pub evictions_are_of_one_device: bool,
     /// The host serves a `RdOwn` also while others share the line, and does not tell the device to ask again.
     pub host_serves_shared_lines: bool,
-    /// The host takes it that a line that was snooped by `SnpData` may be shared.
-    pub shared_is_an_answer: bool,
+    /// The host takes it that `SnpCur` leaves a line where it is.
+    pub kept_is_an_answer: bool,
     /// The device takes a stale eviction to be over once its bogus data are pulled.
     pub stale_evictions_end: bool,
-    /// The host takes a pull to be over when bogus data have come.
+    /// Both ends take an eviction to be over when its data are pulled, bogus or not.
     pub bogus_data_end_a_pull: bool,
 }
 
@@ -86,7 +86,7 @@ impl Rules {
         cache_flushed_is_of_one_device: true,
         evictions_are_of_one_device: true,
         host_serves_shared_lines: true,
-        shared_is_an_answer: true,
+        kept_is_an_answer: true,
         stale_evictions_end: true,
         bogus_data_end_a_pull: true,
     };

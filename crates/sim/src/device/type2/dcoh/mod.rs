@@ -209,7 +209,9 @@ impl<D: Payload> Line<D> {
             self.wait_for(request, Waits::All);
             return Outcome::SendAndRequest(pulled);
         }
-        self.transaction = None;
+        if !pulled.is_bogus || rules.bogus_data_end_a_pull {
+            self.transaction = None;
+        }
         Outcome::Send(pulled)
     }
 }

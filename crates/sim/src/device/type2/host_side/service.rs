@@ -44,9 +44,9 @@ impl<D: Payload, const N: usize, const M: usize> Line<D, N, M> {
             SnoopResponse::RspIHitSE | SnoopResponse::RspIFwdM | SnoopResponse::RspIHitI => *holds = Holds::Nothing,
             SnoopResponse::RspVHitV | SnoopResponse::RspVFwdV => {}
         }
-        if response == SnoopResponse::RspSHitSE && !rules.shared_is_an_answer {
+        if response == SnoopResponse::RspVHitV && !rules.kept_is_an_answer {
             *awaited = Awaited::Response;
-            send(Output::Snoop(device, Snoop::SnpData));
+            send(Output::Snoop(device, Snoop::SnpCur));
         }
         self.go_on(rules, written, send)
     }

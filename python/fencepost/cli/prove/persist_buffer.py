@@ -1,4 +1,4 @@
-"""`fencepost prove`: the persist-buffer protocol, explored exhaustively, and its mutants."""
+"""`fencepost prove` alone: the persist-buffer protocol, and its mutants."""
 
 import json
 import os
@@ -12,9 +12,11 @@ from rich.table import Column, Table
 from fencepost import _core, documents, terminal
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
-from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.numbers import not_nan
+from fencepost.cli.prove import shown
+from fencepost.cli.prove.group import group
+from fencepost.cli.prove.mutants import kill
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
@@ -26,8 +28,9 @@ def _bound(what: str, key: str) -> Any:
     return typer.Option(min=0, max=255, metavar="N", help=f"{what} (default: {BOUNDS[key]}).")
 
 
-@app.command()
+@group.callback(invoke_without_command=True)
 def prove(
+    context: typer.Context,
     entries: Annotated[int | None, _bound("Entries of a persist buffer", "entries")] = None,
     addresses: Annotated[int | None, _bound("Lines", "addresses")] = None,
     hosts: Annotated[int | None, _bound("Hosts", "hosts")] = None,
@@ -105,6 +108,9 @@ def prove(
 
     An exploration that fails by a fault of its own is named, and leaves the others whole; exit 125.
     """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
     if list_all:
         _list()
         return
@@ -139,13 +145,21 @@ def prove(
             raise InputError(
                 f"{option}: a mutant is small and explored by one thread; leave it out"
             )
-        _kill(mutant, json_file, quiet)
+        kill(mutant, CATALOGUE["mutants"], _core.prove_mutant, json_file, quiet)
         return
     schemes = schemes or [BOUNDS["scheme"]]
     _check_drain_policy(bounds, schemes)
-    memory = _free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
+    memory = shown.free_bytes() * 3 // 4 if memory_gib is None else int(memory_gib * 2**30)
     threads_beside = (jobs or os.cpu_count() or 1) - 1
     _prove(bounds, schemes, memory, threads_beside, json_file, quiet)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options before the command would do nothing."""
+    for name, value in context.params.items():
+        if value not in (None, False):
+            option = "--" + name.removesuffix("s" if name == "schemes" else "").replace("_", "-")
+            raise InputError(f"{option}: options stand behind `{context.invoked_subcommand}`")
 
 
 def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
@@ -164,13 +178,6 @@ def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
         )
 
 
-def _free_bytes() -> int:
-    """What can be had without swapping."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
 
 def _reductions(without: list[str]) -> dict[str, bool]:
     known = BOUNDS["reductions"]
@@ -179,20 +186,6 @@ def _reductions(without: list[str]) -> dict[str, bool]:
             raise InputError(f"there is no reduction `{name}`; there are: all, {', '.join(known)}")
     return {name: name not in without and "all" not in without for name in known}
 
-
-def _observer(what: str, quiet: bool) -> Any:
-    def observe(text: str) -> None:
-        if not quiet:
-            far = json.loads(text)
-            waiting = far["states"] - far["expanded"]
-            rate = far["states"] / far["seconds"]
-            console.messages().print(
-                f"{what}: {far['states']:,} states at depth {far['depth']}, {waiting:,} of them"
-                f" to be expanded; {rate:,.0f} states/s, {far['bytes'] / 2**20:,.0f} MiB",
-                markup=False,
-            )
-
-    return observe
 
 
 def _prove(
@@ -208,7 +201,7 @@ def _prove(
     for scheme in schemes:
         text = json.dumps({**bounds, "scheme": scheme})
         try:
-            observe = _observer(scheme, quiet)
+            observe = shown.observer(scheme, quiet)
             report = json.loads(_core.prove_bounds(text, memory, threads_beside, observe))
         except InternalError as error:
             faults.append({"bounds": {**bounds, "scheme": scheme}, "error": str(error)})
@@ -217,18 +210,18 @@ def _prove(
         _print_report(report)
     broken = [report for report in reports if report["counterexample"] is not None]
     cut_short = [report for report in reports if report["ended_early"] is not None]
-    total = _total(reports)
+    total = shown.total_of(reports)
     try:
         if json_file is not None:
             documents.write_json(json_file, {**total, "proofs": [*reports, *faults]})
     finally:  # a full disk costs the file, and not what was found
         for report in broken:
-            _print_story(report["counterexample"])
+            shown.print_story(report["counterexample"])
         _print_cut_short(cut_short, memory)
         for fault in faults:
             print(fault["error"])
         verb = "broken" if broken else "not proved" if cut_short or faults else "proved"
-        _print_total(verb, total)
+        shown.print_total(verb, total)
     if broken or cut_short:
         raise typer.Exit(CHECK_FAILED)
     if faults:
@@ -243,23 +236,6 @@ def _print_cut_short(reports: list[dict[str, Any]], memory: int) -> None:
         print(f"{said}, and {left} states are left to be expanded; {hint}")
 
 
-def _print_total(verb: str, total: dict[str, Any]) -> None:
-    print(
-        f"{verb}: {total['states']} states, {total['transitions']} transitions, depth"
-        f" {total['depth']}, {total['seconds']:.1f} s, {total['states_per_second']:.0f} states/s,"
-        f" {total['transitions_per_second']:.0f} transitions/s, {total['bytes'] / 2**20:.0f} MiB"
-    )
-
-
-def _total(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    counted = ("states", "transitions")
-    summed = {key: sum(report[key] for report in reports) for key in counted}
-    largest = {
-        key: max((report[key] for report in reports), default=0) for key in ("depth", "bytes")
-    }
-    seconds = sum(report["seconds"] for report in reports)
-    rates = {f"{key}_per_second": summed[key] / seconds if seconds else 0.0 for key in counted}
-    return {**summed, **largest, "seconds": seconds, **rates}
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -289,48 +265,6 @@ def _bounds_shown(bounds: dict[str, Any]) -> Iterator[str]:
     yield f"{bounds['crashes']} power cuts"
     yield "a declared failure of PM" if bounds["failures"] else "no failure of PM"
 
-
-def _print_story(story: dict[str, Any]) -> None:
-    for number, step in enumerate(story["steps"], 1):
-        print(f"{number:4}. " + step.replace("\n", "\n      "))
-    numbers = ", ".join(map(str, story["invariants"]))
-    print(f"      breaks `{story['predicate']}` [{numbers}]: {story['says']}")
-
-
-def _kill(name: str, json_file: Path | None, quiet: bool) -> None:
-    mutants = CATALOGUE["mutants"]
-    chosen = [mutant for mutant in mutants if name in (mutant["name"], "all")]
-    if not chosen:
-        _core.prove_mutant(name, None)
-    killed, reports, faults = 0, [], 0
-    for mutant in chosen:
-        observe = _observer(mutant["name"], quiet)
-        print(f"{mutant['name']}: {mutant['does']}")
-        try:
-            report = json.loads(_core.prove_mutant(mutant["name"], observe))
-        except InternalError as error:
-            faults += 1
-            reports.append({**mutant, "error": str(error)})
-            print(f"      {error}\n")
-            continue
-        story = report["counterexample"]
-        reports.append({**mutant, **report})
-        if story is None:
-            print(f"      survives in {report['states']} states: `{mutant['predicate']}` holds")
-        else:
-            killed += 1
-            _print_story(story)
-        print()
-    try:
-        if json_file is not None:
-            document = {"mutants": reports, "killed": killed, "of": len(chosen)}
-            documents.write_json(json_file, document)
-    finally:  # a full disk costs the file, and not what was found
-        print(f"killed {killed} of {len(chosen)}")
-    if killed + faults < len(chosen):
-        raise typer.Exit(CHECK_FAILED)
-    if faults:
-        raise typer.Exit(FAULT)
 
 
 def _list() -> None:

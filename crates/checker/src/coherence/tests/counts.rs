@@ -1,0 +1,31 @@
+//! How many states, transitions and how much depth there are within small bounds, exactly.
+
+use super::*;
+
+#[test]
+fn all_requests_of_one_or_two_devices() {
+    assert_eq!(proved(of_sizes(1, 0, 1)), [735, 1685, 18]);
+    assert_eq!(proved(of_sizes(1, 1, 1)), [8014, 26719, 28]);
+    assert_eq!(proved(of_sizes(2, 0, 1)), [58129, 191_710, 37]);
+}
+
+/// Two devices that block under the first published rules: `[Read] ‖ [Write, Evict]`, and two that share a line and
+/// both want to own it.
+#[test]
+fn the_published_deadlocks_are_none() {
+    assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn", "DirtyEvict"])), [1028, 2812, 37]);
+    assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn"])), [356, 902, 18]);
+}
+
+#[test]
+#[ignore = "takes long"]
+fn two_devices_and_two_cores() {
+    assert_eq!(proved(of_sizes(2, 2, 1)), [1_604_010, 8_609_959, 39]);
+}
+
+#[test]
+#[ignore = "takes long"]
+fn two_lines() {
+    let one_transaction = Bounds { transactions: 1, ..of_sizes(1, 2, 2) };
+    assert_eq!(proved(one_transaction), [19_598_201, 136_832_825, 59]);
+}

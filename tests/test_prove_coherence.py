@@ -1,0 +1,71 @@
+"""`fencepost prove coherence`: counts, mutants, stories, and what it refuses."""
+
+import json
+
+import pytest
+
+SMALL = ["--devices", 2, "--cores", 0]
+COUNTS = "58129 states, 191710 transitions, depth 37"
+
+
+def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
+    done = fencepost("prove", "coherence", *SMALL, "--json", "p.json", check=True)
+    first, last = done.stdout.splitlines()
+    shown = "2 devices with 2 transactions each, 0 cores, 1 lines of host memory, all requests"
+    assert first == f"{shown}: {COUNTS}"
+    assert last.startswith(f"proved: {COUNTS}, ")
+    document = json.loads((tmp_path / "p.json").read_text())
+    assert [document[key] for key in ("states", "transitions", "depth")] == [58129, 191710, 37]
+    assert document["counterexample"] is None and document["seconds"] > 0
+
+
+def test_the_number_of_processors_changes_no_count(fencepost):
+    for jobs in (1, 3):
+        done = fencepost("prove", "coherence", *SMALL, "--jobs", jobs, check=True)
+        assert done.stdout.splitlines()[-1].startswith(f"proved: {COUNTS}, ")
+
+
+def test_every_mutant_is_killed(fencepost, tmp_path):
+    done = fencepost("prove", "coherence", "--mutant", "all", "--json", "m.json", check=True)
+    document = json.loads((tmp_path / "m.json").read_text())
+    names = [mutant["name"] for mutant in document["mutants"]]
+    assert len(names) >= 15 and len(set(names)) == len(names)
+    assert done.stdout.splitlines()[-1] == f"killed {len(names)} of {len(names)}"
+    of_progress = [m for m in document["mutants"] if m["predicate"] == "progress"]
+    assert len(of_progress) >= 3
+    for mutant in document["mutants"]:
+        assert mutant["counterexample"]["predicate"] == mutant["predicate"]
+
+
+def test_a_story_is_told(fencepost):
+    done = fencepost("prove", "coherence", "--mutant", "snoop-passes-go", check=True)
+    assert "   1. device 0 requests RdShared\n      [device 0 I, waits: RdShared; " in done.stdout
+    assert "      breaks `single_writer`: while a device or core may write" in done.stdout
+    assert done.stdout.splitlines()[-1] == "killed 1 of 1"
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["coherence", "--devices", 9], "devices: 9 cannot be explored; it can be 1 to 3"),
+        (["coherence", "--request", "RdOwm"], "there is no request `RdOwm`; there are RdCurr, "),
+        (["coherence", "--mutant", "nil"], "there is no mutant `nil`; there are: all, "),
+        (["coherence", "--mutant", "all", "--cores", 1], "a mutant has bounds of its own"),
+        (["--entries", 1, "coherence"], "--entries: options stand behind `coherence`"),
+    ],
+)
+def test_what_is_refused_is_said(fencepost, arguments, said):
+    done = fencepost("prove", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_too_little_memory_proves_nothing(fencepost):
+    done = fencepost("prove", "coherence", "--memory-gib", 0.001)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("not proved: ")
+
+
+def test_all_is_listed(fencepost):
+    shown = fencepost("prove", "coherence", "--list", check=True).stdout
+    assert "single_writer" in shown and "snoop-passes-go" in shown
