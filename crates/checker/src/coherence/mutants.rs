@@ -60,8 +60,8 @@ const ANY: &[&str] = &[];
 /// All of them.
 #[rustfmt::skip]
 pub const ALL: &[Mutant] = &[
-    mutant!("snoop-passes-go", SINGLE_WRITER, (2, 0), &["RdShared", "RdOwnNoData"], snoop_pushes_go,
-        "a snoop passes an earlier GO for the same line: M and S at once"),
+    mutant!("snoop-passes-go", SINGLE_WRITER, (2, 0), &["RdShared", "RdOwn"], snoop_pushes_go,
+        "a snoop passes an earlier GO for the same line: an owner and a sharer at once"),
     mutant!("go-before-snoops", SINGLE_WRITER, (2, 0), ANY, go_after_snoops,
         "the host sends GO before all snoops are answered"),
     mutant!("keeps-bogus-data", DATA_VALUE, (2, 1), ANY, host_drops_bogus,

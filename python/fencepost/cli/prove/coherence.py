@@ -95,9 +95,7 @@ def prove_coherence(
     memory = shown.free_bytes() // 2 if memory_gib is None else int(memory_gib * 2**30)
     threads_beside = (jobs or os.cpu_count() or 1) - 1
     observe = shown.observer("coherence", quiet)
-    report = json.loads(
-        _core.coherence_bounds(json.dumps(bounds), memory, threads_beside, observe)
-    )
+    report = json.loads(_core.coherence_bounds(json.dumps(bounds), memory, threads_beside, observe))
     _print(report, memory, json_file)
 
 

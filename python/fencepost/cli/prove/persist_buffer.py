@@ -178,14 +178,12 @@ def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
         )
 
 
-
 def _reductions(without: list[str]) -> dict[str, bool]:
     known = BOUNDS["reductions"]
     for name in without:
         if name not in (*known, "all"):
             raise InputError(f"there is no reduction `{name}`; there are: all, {', '.join(known)}")
     return {name: name not in without and "all" not in without for name in known}
-
 
 
 def _prove(
@@ -236,8 +234,6 @@ def _print_cut_short(reports: list[dict[str, Any]], memory: int) -> None:
         print(f"{said}, and {left} states are left to be expanded; {hint}")
 
 
-
-
 def _print_report(report: dict[str, Any]) -> None:
     bounds = report["bounds"]
     print(
@@ -264,7 +260,6 @@ def _bounds_shown(bounds: dict[str, Any]) -> Iterator[str]:
         yield f"without {' and '.join(without)}"
     yield f"{bounds['crashes']} power cuts"
     yield "a declared failure of PM" if bounds["failures"] else "no failure of PM"
-
 
 
 def _list() -> None:
