@@ -6,8 +6,8 @@
 //!   formal models.
 //! - [`crash`]: the states that a power cut can leave of a recorded program's persistent memory on a simulated fabric.
 //!
-//! Beside these, [`coherence`] explores what a device that caches host memory and the host do to a line; [`exploration`]
-//! is what explores it and the protocol.
+//! Beside these, [`coherence`] explores what a device that caches host memory and the host do to a line;
+//! [`exploration`] is what explores it and the protocol.
 //!
 //! Uses `fencepost-sim`, which never imports this crate.
 

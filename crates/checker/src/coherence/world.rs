@@ -41,8 +41,8 @@ impl Payload for Fresh {
     }
 }
 
-/// The channels between the host and a device, as far as they are about one line. None ever holds more than one message,
-/// but D2H data: a line that a snoop brings, and one that was pulled.
+/// The channels between the host and a device, as far as they are about one line. None ever holds more than one
+/// message, but D2H data: a line that a snoop brings, and one that was pulled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
     /// D2H request: that of the device's transaction.

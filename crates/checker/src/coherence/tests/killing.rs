@@ -27,8 +27,8 @@ fn livelocks_are_found_by_progress_alone() {
     assert!(found.count() >= 3);
 }
 
-/// `Write ‖ Read` from all-Invalid, in as many steps as in the published model. The writer has E, and makes it M without
-/// a word.
+/// `Write ‖ Read` from all-Invalid, in as many steps as in the published model. The writer has E, and makes it M
+/// without a word.
 #[test]
 fn without_snoop_pushes_go_a_writer_and_a_reader_coexist() {
     let steps = story_of("snoop-passes-go");
