@@ -156,8 +156,9 @@ def prove(
 
 def _refuse_options(context: typer.Context) -> None:
     """Options before the command would do nothing."""
-    for name, value in context.params.items():
-        if value not in (None, False):
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
             option = "--" + name.removesuffix("s" if name == "schemes" else "").replace("_", "-")
             raise InputError(f"{option}: options stand behind `{context.invoked_subcommand}`")
 

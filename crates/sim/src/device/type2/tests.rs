@@ -1,7 +1,7 @@
 //! Both ends, message by message. That the rules suffice is the checker's to show.
 
 use super::dcoh::{Line, Outcome};
-use super::host_side::{self, Awaited, Holds, LastLevel, Output, Requester};
+use super::host_side::{self, Awaited, Holds, LastLevel, Outcome as Done, Output, Requester};
 use super::messages::{CacheState, Part, Payload, Pulled, Request, Response, Snoop, SnoopResponse};
 use super::rules::Rules;
 
@@ -64,11 +64,11 @@ fn a_message_without_a_transaction_is_unexpected() {
     assert_eq!(line.take_data(&SOUND, NEW), Outcome::Unexpected);
 }
 
-/// What the host sends while `act` runs.
-fn sent(act: impl FnOnce(&mut dyn FnMut(Output<Versions>))) -> Vec<Output<Versions>> {
+/// What the host sends while `act` runs, and what comes of it.
+fn sent<T>(act: impl FnOnce(&mut dyn FnMut(Output<Versions>)) -> T) -> (Vec<Output<Versions>>, T) {
     let mut sent = Vec::new();
-    act(&mut |output| sent.push(output));
-    sent
+    let outcome = act(&mut |output| sent.push(output));
+    (sent, outcome)
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn go_waits_for_the_data_of_a_snoop() {
     let mut host: host_side::Line<Versions, 2, 0> = host_side::Line::new(OLD);
     host.devices[1].holds = Holds::Owner;
     let request = Requester::Device(0, Request::RdOwn);
-    let snoops =
-        sent(|mut send| assert!(host.serve(&SOUND, request, false, NEW, &mut send) == host_side::Outcome::Nothing));
-    assert_eq!(snoops, [Output::Snoop(1, Snoop::SnpInv)]);
-    let nothing = sent(|mut send| drop(host.take_snoop_response(&SOUND, 1, SnoopResponse::RspIFwdM, NEW, &mut send)));
-    assert_eq!((nothing, host.devices[1].awaited), (vec![], Awaited::Data));
-    let granted = sent(|mut send| drop(host.take_snooped_data(&SOUND, 1, NEW, NEW, &mut send)));
-    assert_eq!(granted, [Output::Response(0, Response::Go(CacheState::Modified)), Output::Data(0, NEW)]);
+    let snoops = sent(|mut send| host.serve(&SOUND, request, false, NEW, &mut send));
+    assert_eq!(snoops, (vec![Output::Snoop(1, Snoop::SnpInv)], Done::Nothing));
+    let answered = sent(|mut send| host.take_snoop_response(&SOUND, 1, SnoopResponse::RspIFwdM, NEW, &mut send));
+    assert_eq!((answered, host.devices[1].awaited), ((vec![], Done::Nothing), Awaited::Data));
+    let granted = sent(|mut send| host.take_snooped_data(&SOUND, 1, NEW, NEW, &mut send));
+    let go = Output::Response(0, Response::Go(CacheState::Modified));
+    assert_eq!(granted, (vec![go, Output::Data(0, NEW)], Done::Nothing));
     assert_eq!([host.devices[0].holds, host.devices[1].holds], [Holds::Owner, Holds::Nothing]);
     assert_eq!(host.last_level, LastLevel::Nothing, "the owner has what is newer than memory");
 }
@@ -91,10 +91,12 @@ fn go_waits_for_the_data_of_a_snoop() {
 fn a_partial_write_keeps_the_bytes_that_it_does_not_carry() {
     let mut host: host_side::Line<Versions, 1, 0> = host_side::Line::new(OLD);
     host.last_level = LastLevel::Dirty([3, 3]);
-    let pull = sent(|mut send| drop(host.serve(&SOUND, Requester::Device(0, Request::WrInv), false, NEW, &mut send)));
-    assert_eq!(pull, [Output::Response(0, Response::WritePull)]);
+    let request = Requester::Device(0, Request::WrInv);
+    let pull = sent(|mut send| host.serve(&SOUND, request, false, NEW, &mut send));
+    assert_eq!(pull, (vec![Output::Response(0, Response::WritePull)], Done::Nothing));
     let pulled = Pulled { data: [4, 4], is_bogus: false };
-    let done = sent(|mut send| drop(host.take_pulled(&SOUND, 0, pulled, &mut send)));
-    assert_eq!(done, [Output::Response(0, Response::Go(CacheState::Invalid))]);
+    let done = sent(|mut send| host.take_pulled(&SOUND, 0, pulled, &mut send));
+    let go = Output::Response(0, Response::Go(CacheState::Invalid));
+    assert_eq!(done, (vec![go], Done::Wrote(Part::Some)));
     assert_eq!((host.memory, host.last_level), ([4, 3], LastLevel::Nothing));
 }
