@@ -43,6 +43,7 @@ fn is_valid(machine: &Json) -> bool {
         && table::<crate::kernel::link::LinkConfig>(&machine["link"])
         && table::<crate::switch::SwitchConfig>(&machine["switch"])
         && table::<super::FabricConfig>(&machine["fabric"])
+        && table::<crate::transport::TransportConfig>(&machine["transport"])
 }
 
 #[test]

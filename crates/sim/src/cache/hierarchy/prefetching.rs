@@ -1,9 +1,9 @@
 //! What the private levels behind the first fetch ahead for themselves.
 //!
-//! A line that a level fetches ahead takes one of its MSHRs, and is dropped if there is none, or if `prefetch_mshrs` are
-//! taken. It comes into that level and those below, but no higher. It is dropped as well where it would take a core a
-//! line that this core has been granted and has not got yet: the core would ask again, its prefetcher learn from that,
-//! and so for ever.
+//! A line that a level fetches ahead takes one of its MSHRs, and is dropped if there is none, or if `prefetch_mshrs`
+//! are taken. It comes into that level and those below, but no higher. It is dropped as well where it would take a core
+//! a line that this core has been granted and has not got yet: the core would ask again, its prefetcher learn from
+//! that, and so for ever.
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::mshr::Room;
