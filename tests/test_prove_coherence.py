@@ -11,7 +11,7 @@ COUNTS = "58129 states, 191710 transitions, depth 37"
 def test_a_proof_prints_its_counts_and_writes_them(fencepost, tmp_path):
     done = fencepost("prove", "coherence", *SMALL, "--json", "p.json", check=True)
     first, last = done.stdout.splitlines()
-    shown = "2 devices with 2 transactions each, 0 cores, 1 lines of host memory, all requests"
+    shown = "2 devices with 2 transactions each, 0 cores, 1 line of host memory, all requests"
     assert first == f"{shown}: {COUNTS}"
     assert last.startswith(f"proved: {COUNTS}, ")
     document = json.loads((tmp_path / "p.json").read_text())

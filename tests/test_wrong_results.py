@@ -171,7 +171,7 @@ def test_any_member_of_another_kind_is_refused_or_does_no_harm(
             "provenance.baseline",
             "nopb",
             'provenance.baseline is "nopb"; it has to be AXIS=VALUE with an axis of scheme, '
-            "placement, threads or null",
+            "placement, threads, transport or null",
         ),
         ("runs[1].axes.scheme", 1, "runs[1].axes.scheme is 1; it has to be a text"),
         ("runs[1].scheme", None, "runs[1].scheme is null; it has to be a text"),

@@ -16,6 +16,7 @@ from fencepost.cli.numbers import not_nan
 from fencepost.cli.prove import shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.mutants import kill
+from fencepost.plural import many
 
 CATALOGUE: dict[str, Any] = json.loads(_core.coherence_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
@@ -125,10 +126,11 @@ def _print(report: dict[str, Any], memory: int, json_file: Path | None) -> None:
 
 
 def _bounds_shown(bounds: dict[str, Any]) -> str:
+    transactions = many(bounds["transactions"], "transaction")
     parts = [
-        f"{bounds['devices']} devices with {bounds['transactions']} transactions each",
-        f"{bounds['cores']} cores",
-        f"{bounds['lines']} lines of host memory",
+        f"{many(bounds['devices'], 'device')} with {transactions} each",
+        many(bounds["cores"], "core"),
+        f"{many(bounds['lines'], 'line')} of host memory",
         "requests " + ", ".join(bounds["requests"]) if bounds["requests"] else "all requests",
     ]
     return ", ".join(parts if bounds["symmetry"] else [*parts, "without symmetry"])
