@@ -168,8 +168,9 @@ def test_who_is_killed_leaves_neither_rows_nor_shares_nor_the_segment(world: Wor
 
 
 @pytest.mark.slow
-def test_ten_thousand_are_killed(world: World) -> None:
-    for seed in range(20):
+def test_thousands_are_killed(world: World) -> None:
+    """10,000 where KILLS says so: that takes five minutes."""
+    for seed in range(int(os.environ.get("KILLS", "2000")) // 500):
         kill_at_random(world, kills=500, seed=seed)
         check_all_is_well(world)
     check_nothing_is_left(world)

@@ -69,3 +69,19 @@ def test_too_little_memory_proves_nothing(fencepost):
 def test_all_is_listed(fencepost):
     shown = fencepost("prove", "coherence", "--list", check=True).stdout
     assert "single_writer" in shown and "snoop-passes-go" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bounds", "counts"),
+    [
+        ("--devices 2 --cores 2", "1604010 states, 8609959 transitions, depth 39"),
+        (
+            "--devices 1 --cores 2 --lines 2 --transactions 1",
+            "19598201 states, 136832825 transitions, depth 59",
+        ),
+    ],
+)
+def test_larger_bounds(fencepost, bounds, counts):
+    done = fencepost("prove", "coherence", *bounds.split(), check=True, timeout=1200)
+    assert done.stdout.splitlines()[-1].startswith(f"proved: {counts}, ")

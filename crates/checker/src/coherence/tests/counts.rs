@@ -16,16 +16,3 @@ fn the_published_deadlocks_are_none() {
     assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn", "DirtyEvict"])), [1028, 2812, 37]);
     assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn"])), [356, 902, 18]);
 }
-
-#[test]
-#[ignore = "takes long"]
-fn two_devices_and_two_cores() {
-    assert_eq!(proved(of_sizes(2, 2, 1)), [1_604_010, 8_609_959, 39]);
-}
-
-#[test]
-#[ignore = "takes long"]
-fn two_lines() {
-    let one_transaction = Bounds { transactions: 1, ..of_sizes(1, 2, 2) };
-    assert_eq!(proved(one_transaction), [19_598_201, 136_832_825, 59]);
-}
