@@ -91,7 +91,7 @@ impl<const K: usize> Visited<K> {
         words.iter().fold(0x2545_F491_4F6C_DD1D, mix) >> 32
     }
 
-    /// Reads what [`Self::insert`] will read of states of these hashes, [`BATCH`] at most, so that it is near then:
+    /// Reads what [`Self::insert`] will read of states of these hashes, `BATCH` at most, so that it is near then:
     /// their places in the table, and then the states that are named there. No read of a step waits for another, so
     /// they wait for memory together.
     pub fn touch(&self, hashes: impl Iterator<Item = u64> + Clone) {
