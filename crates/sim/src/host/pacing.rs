@@ -23,7 +23,7 @@ pub(super) struct Pacing {
     /// Answers since the last look by the load that they reported, by device.
     loads: Vec<DevLoadCounts>,
     is_paused: Vec<bool>,
-    /// How often a thread was paused, and for how long in all, in cycles.
+    /// How often a thread was paused.
     pub pauses: u64,
 }
 

@@ -18,16 +18,16 @@ from fencepost.cli import console
 from fencepost.cli.channel.group import group
 
 Named = Annotated[str | None, typer.Argument(metavar="[SEGMENT]", help="Its name or path.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")]
+Once = Annotated[bool, typer.Option("--once", help="One look, not a live table.")]
 ROWS = 20
 
 
 @group.command()
 def status(
     name: Named = None,
-    interval: Annotated[
-        float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")
-    ] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="One look, not a live table.")] = False,
+    interval: Interval = 1.0,
+    once: Once = False,
 ) -> None:
     """What each channel gets, and how well that is known."""
     found = _segment(name)
@@ -50,10 +50,8 @@ def status(
 @group.command()
 def top(
     name: Named = None,
-    interval: Annotated[
-        float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")
-    ] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="One look, not a live table.")] = False,
+    interval: Interval = 1.0,
+    once: Once = False,
 ) -> None:
     """The threads that use the most."""
     found = _segment(name)

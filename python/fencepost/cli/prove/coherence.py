@@ -13,7 +13,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.numbers import not_nan
-from fencepost.cli.prove import shown
+from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.mutants import kill
 from fencepost.plural import many
@@ -44,13 +44,8 @@ def prove_coherence(
         bool,
         typer.Option("--without-symmetry", help="Devices, cores and lines keep their places."),
     ] = False,
-    mutant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|all", help="Kill a broken variant; show how. See --list."),
-    ] = None,
-    list_all: Annotated[
-        bool, typer.Option("--list", help="List predicates and mutants, and do nothing.")
-    ] = False,
+    mutant: options.Mutant = None,
+    list_all: options.ListAll = False,
     memory_gib: Annotated[
         float | None,
         typer.Option(
@@ -62,16 +57,9 @@ def prove_coherence(
             help="Memory for states (default: half of what is free).",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j", "--jobs", min=1, help="Processors to use at once (default: all); counts stay."
-        ),
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    jobs: options.Jobs = None,
+    json_file: options.JsonFile = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Explore the coherence of CXL.cache within bounds. Exit code 1 if something breaks."""
     if list_all:

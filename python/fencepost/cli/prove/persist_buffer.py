@@ -14,7 +14,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.numbers import not_nan
-from fencepost.cli.prove import shown
+from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.mutants import kill
 
@@ -75,13 +75,8 @@ def prove(
             metavar="REDUCTION", help=f"Of {', '.join(BOUNDS['reductions'])}, or all; repeatable."
         ),
     ] = None,
-    mutant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|all", help="Kill a broken variant; show how. See --list."),
-    ] = None,
-    list_all: Annotated[
-        bool, typer.Option("--list", help="List predicates and mutants, and do nothing.")
-    ] = False,
+    mutant: options.Mutant = None,
+    list_all: options.ListAll = False,
     memory_gib: Annotated[
         float | None,
         typer.Option(
@@ -93,16 +88,9 @@ def prove(
             help="Memory for states (default: three quarters of what is free).",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j", "--jobs", min=1, help="Processors to use at once (default: all); counts stay."
-        ),
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write everything found.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    jobs: options.Jobs = None,
+    json_file: options.JsonFile = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Explore every interleaving of the protocol within bounds. Exit code 1 if something breaks.
 
