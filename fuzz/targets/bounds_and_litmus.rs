@@ -6,9 +6,9 @@
 
 use std::ops::ControlFlow;
 
+use fencepost_checker::exploration::Means;
 use fencepost_checker::memory_model::{FabricTest, LitmusTest, model, published};
 use fencepost_checker::protocol::bounds::Bounds;
-use fencepost_checker::protocol::explore::Means;
 use fencepost_checker::protocol::prove::{prove, sound};
 use libfuzzer_sys::fuzz_target;
 

@@ -33,9 +33,10 @@ fuzz_target!(|input: &[u8]| {
     let _ = MappedReads::of_record(&record, "pool");
     let selector: PmSelector = "file:pool".parse().expect("it is a selector");
     let Ok(file) = PoolFile::of_record(&record, &selector) else { return };
-    let Ok(persistent) = record.memory_map().and_then(|map| Ok(map.select(&selector))) else { return };
+    let Ok(persistent) = record.memory_map().map(|map| map.select(&selector)) else { return };
     let Ok(program) = Program::new(record) else { return };
-    let coherence = if input.len() % 2 == 0 { PointOfCoherence::Volatile } else { PointOfCoherence::Persistent };
+    let coherence =
+        if input.len().is_multiple_of(2) { PointOfCoherence::Volatile } else { PointOfCoherence::Persistent };
     let Ok(recorded) = RecordedStores::read(&program, &persistent, coherence) else { return };
     for lost in 0..recorded.stores.len().min(STORES_MAX) as StoreId {
         diagnose(&recorded, lost, lost.checked_sub(1));
@@ -99,7 +100,7 @@ fn explore(mut exploration: Exploration) {
         assert!(images.images.len() <= IMAGES_MAX);
         for image in &images.images {
             assert_eq!(exploration.hash_of(&image.choice), image.hash);
-            let is_meant = |site: SiteId| site % 2 == 0;
+            let is_meant = |site: SiteId| site.is_multiple_of(2);
             let (whole, before) = exploration.without_loss(&image.choice, is_meant);
             assert!(!exploration.lost_sites(&whole).into_iter().any(is_meant), "nothing that is meant is lost");
             let is_between = |((older, between), newer)| older <= between && between <= newer;

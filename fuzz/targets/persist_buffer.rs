@@ -100,7 +100,7 @@ impl World {
                 let acknowledgement = self.done.remove(0);
                 self.apply(Input::Arrive(Packet::Acknowledgement(acknowledgement)));
             }
-            14 if choice % 4 == 0 && self.buffer.phase != Phase::Off => self.cut_power(),
+            14 if choice.is_multiple_of(4) && self.buffer.phase != Phase::Off => self.cut_power(),
             15 if self.buffer.phase == Phase::Off => self.apply(Input::PowerOn),
             _ => {}
         }
@@ -198,7 +198,7 @@ impl World {
 /// The mask of the parts whose bits are set in `parts`; of all where none is.
 fn mask_of(parts: u8) -> ByteMask {
     let bytes = 64 / PARTS;
-    let of_part = |part: usize| if parts >> part & 1 == 1 { (1 << bytes) - 1 << (part * bytes) } else { 0 };
+    let of_part = |part: usize| if parts >> part & 1 == 1 { ((1 << bytes) - 1) << (part * bytes) } else { 0 };
     match (0..PARTS).map(of_part).fold(0, std::ops::BitOr::bitor) {
         0 => ByteMask::FULL,
         mask => ByteMask(mask),
