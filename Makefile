@@ -122,19 +122,21 @@ python-tests-b:
 recorder-tests:
 	$(BIN)/pytest tests/recorder tests/recorder_aarch64
 
-# What `make test` leaves out. The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
+# What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
+SLOW = slow
 slow-tests: setup
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target slow-primitives-tests slow-python-tests slow-rust-tests
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:
-	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m slow
+	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)"
 
 slow-python-tests:
-	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m slow
+	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
 
 slow-rust-tests: loom
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+	MAKEFLAGS= PROPTEST_CASES=2000 cargo test --quiet --locked -p fencepost-sim --lib -- c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:

@@ -181,6 +181,7 @@ def test_what_the_data_cannot_tell_apart_is_said(tmp_path: Path, fencepost: Fenc
     )
 
 
+@pytest.mark.slow
 def test_a_group_that_is_left_out_is_predicted_without_it(rows: str, tmp_path: Path) -> None:
     known = [line for line in rows.splitlines() if "held_out" not in line and "GB/s" not in line]
     document = found(plan("\n".join(known), is_cross_validated=True), tmp_path)

@@ -264,7 +264,7 @@ def test_a_failed_run_is_on_standard_error(fencepost, tmp_path, result):
 GROUPS = [["machine", name] for name in ("list", "show", "schema", "keys")]
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow)])
 def test_help_cuts_neither_the_names_of_options_nor_words(columns):
     """As a terminal of that width has it."""
     main_help = on_terminal(columns, [FENCEPOST, "--help"])

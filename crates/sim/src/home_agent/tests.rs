@@ -371,8 +371,6 @@ fn memory_is_written_when_another_socket_gets_a_line_first_and_after_each_write_
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
-
     #[test]
     fn whatever_agents_do_and_in_whatever_order_messages_come_all_see_the_newest_version(
         steps in vec(step(), 1..300),

@@ -28,6 +28,7 @@ fn what_is_proved_with_reductions_is_proved_without_each_of_them_and_takes_more_
 }
 
 #[test]
+#[ignore = "takes ten seconds: make slow-tests"]
 fn every_scheme_is_proved_without_the_reductions_of_steps_too() {
     let mut all = Vec::new();
     for scheme in Scheme::ALL {

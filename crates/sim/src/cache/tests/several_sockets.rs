@@ -467,7 +467,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
     fn c601_between_sockets_no_store_is_lost_none_is_read_late_and_nothing_is_promised_too_early(
