@@ -10,6 +10,7 @@
 
 #include "block_plan.h"
 #include "interruptions.h"
+#include "poll_sites.h"
 #include "polled_word_calls.h"
 #include "polled_words.h"
 #include "recording.h"
@@ -216,6 +217,8 @@ static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,
 static dr_emit_flags_t on_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                    bool translating, void **user_data) {
   (void)tag, (void)for_trace, (void)translating;
+  if (polled_words_are_watched)
+    poll_sites_find(drcontext, block);
   *user_data = block_plan_create(drcontext, block);
   return DR_EMIT_DEFAULT;
 }
@@ -321,6 +324,7 @@ void instrument_init(void) {
   drreg_options_t options = {.struct_size = sizeof(options), .num_spill_slots = 4};
   bool is_ready = drreg_init(&options) == DRREG_SUCCESS && drutil_init();
   block_plans_init();
+  poll_sites_init();
   /* Behind the wrapping of functions, whose calls must come before a function's first block counts.
    */
   drmgr_priority_t priority = {sizeof(priority), "fencepost.trace", NULL, NULL, 1000};
@@ -335,6 +339,7 @@ void instrument_exit(void) {
   drmgr_unregister_bb_instrumentation_event(on_analysis);
   if (values_are_recorded)
     drmgr_unregister_bb_app2app_event(on_block);
+  poll_sites_exit();
   block_plans_exit();
   drutil_exit();
   drreg_exit();

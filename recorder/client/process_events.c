@@ -4,6 +4,7 @@
 #include "dr_api.h"
 
 #include "block_plan.h"
+#include "poll_sites.h"
 #include "process_image.h"
 #include "raw_system_call.h"
 #include "recording.h"
@@ -29,6 +30,7 @@ void process_events_before_childs_call(int number) {
 
 static void on_fork(void *drcontext) {
   block_plans_after_fork();
+  poll_sites_after_fork();
   if (!process_image_forks(thread_of(drcontext)))
     is_unrecorded_child = true;
 }

@@ -51,7 +51,9 @@ static struct {
   struct polled_word word[WORDS_MAX];
   uint32_t words;
   uint64_t site[SITES_MAX];
+  uint8_t site_kind[SITES_MAX]; /* enum site_kind */
   uint32_t sites;
+  uint32_t learned_sites; /* those of them that were not expected */
   uint64_t outdated[OUTDATED_MAX]; /* sites whose code is to be made anew */
   uint32_t outdated_count;
   uint8_t *filter;
@@ -74,16 +76,26 @@ static struct polled_word *find(uint64_t address) {
   }
 }
 
-uint32_t polled_words_count(void) { return table.sites; }
+uint32_t polled_words_learned(void) { return table.learned_sites; }
 
-bool polled_words_know(uint64_t pc) {
+/* Where the instruction stands in the table, or would. */
+static uint32_t site_place(uint64_t pc) {
   uint32_t at = place_of(pc, SITES_MAX);
   for (;;) {
     uint64_t found = __atomic_load_n(&table.site[at], __ATOMIC_ACQUIRE);
     if (found == pc || found == 0)
-      return found == pc;
+      return at;
     at = (at + 1) & (SITES_MAX - 1);
   }
+}
+
+bool polled_words_know(uint64_t pc) {
+  return __atomic_load_n(&table.site[site_place(pc)], __ATOMIC_ACQUIRE) == pc;
+}
+
+static uint8_t site_kind(uint64_t pc) {
+  uint32_t at = site_place(pc);
+  return __atomic_load_n(&table.site[at], __ATOMIC_ACQUIRE) == pc ? table.site_kind[at] : 0;
 }
 
 void polled_words_begin(void) {
@@ -110,14 +122,27 @@ void polled_words_after_fork(void) {
   }
 }
 
-static void add_site(uint64_t pc) {
-  uint32_t at = place_of(pc, SITES_MAX);
-  if (polled_words_know(pc) || table.sites == SITES_MAX / 2)
-    return;
-  while (table.site[at] != 0)
-    at = (at + 1) & (SITES_MAX - 1);
+/* False where it is known, or there are too many. */
+static bool add_site_of_kind(uint64_t pc, uint8_t kind) {
+  uint32_t at = site_place(pc);
+  if (table.site[at] == pc || table.sites == SITES_MAX / 2)
+    return false;
+  table.site_kind[at] = kind;
   __atomic_store_n(&table.site[at], pc, __ATOMIC_RELEASE);
   table.sites++;
+  return true;
+}
+
+void polled_words_expect(uint64_t pc, enum site_kind kind) {
+  platform_mutex_lock(table.lock);
+  add_site_of_kind(pc, (uint8_t)kind);
+  platform_mutex_unlock(table.lock);
+}
+
+static void add_site(uint64_t pc) {
+  if (!add_site_of_kind(pc, 0))
+    return;
+  table.learned_sites++;
   if (table.outdated_count < OUTDATED_MAX)
     __atomic_store_n(&table.outdated[table.outdated_count++], pc, __ATOMIC_RELEASE);
   else
@@ -384,6 +409,7 @@ void polled_words_before_update(struct thread *thread, uint32_t id, uint32_t ins
     return;
   know_site(pc);
   hold(thread, word);
+  thread->polling.takes_lock = (site_kind(pc) & SITE_TAKES_LOCK) != 0;
   thread->polling.held_bytes = slot->bytes; /* at most 8: find_store */
   thread->polling.held_value = value_of(word, slot->bytes);
 }
@@ -392,10 +418,12 @@ void polled_words_after_update(struct thread *thread, uint32_t id) {
   struct polled_word *word = thread->polling.stored;
   if (word == NULL)
     return;
-  if (value_of(word, thread->polling.held_bytes) != thread->polling.held_value)
+  if (value_of(word, thread->polling.held_bytes) != thread->polling.held_value) {
+    word->protocol.taken_by_pollers += thread->polling.takes_lock;
     announce(thread, code_table_get(id), word, true);
-  else
+  } else {
     thread->polling.looked = word;
+  }
   polled_words_end(thread);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of memory by which threads wait for each other without a call: those that a loop which
- * waited has polled. Each store to one has a place in the process clock, and each read by an
- * instruction that polls finds out which store it comes behind.
+ * waited has polled, or that an instruction has read which may wait by its code. Each store to one
+ * has a place in the process clock, and each read by an instruction that polls finds out which
+ * store it comes behind.
  *
  * A table of bytes, one for each value of an address's lower 16 bits, says quickly that a store is
  * to none of them. */
@@ -23,6 +24,7 @@ struct polling {
   struct polled_word *stored; /* a store to it, or a look, is under way: it is this thread's */
   uint64_t held_value;        /* that it had before, */
   uint32_t held_bytes;        /* of so many bytes */
+  bool takes_lock;            /* by its code the update under way takes a lock */
 };
 
 /* Whether stores are looked at: from the second thread on. */
@@ -38,8 +40,17 @@ void polled_words_after_fork(void);
  * thread updated it last before it began to wait. */
 void polled_word_add(uint64_t address, uint64_t pc, bool is_entry);
 
-/* How many instructions are known that poll, or store where others poll. */
-uint32_t polled_words_count(void);
+/* What an instruction is by its code, before anybody has waited there. */
+enum site_kind {
+  SITE_POLLS = 1,      /* a loop repeats it until the word that it reads has changed */
+  SITE_TAKES_LOCK = 2, /* likewise, and it takes a lock by changing the word */
+};
+
+/* The instruction at `pc`, which is about to be instrumented, is of this kind. */
+void polled_words_expect(uint64_t pc, enum site_kind kind);
+
+/* How many instructions have turned out to poll, or to store where others poll. */
+uint32_t polled_words_learned(void);
 
 /* The place of the word's last store, if another thread than this one has made it; else 0. */
 uint64_t polled_word_last_store(uint64_t address, uint32_t thread);

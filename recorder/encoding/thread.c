@@ -47,7 +47,7 @@ static void find_own_block(struct thread *thread) {
 
 /* How much of the buffer is used from now on, where so many words of it are kept. */
 static void resize_buffer(struct thread *thread, size_t kept_words) {
-  uint32_t learned = polled_words_count();
+  uint32_t learned = polled_words_learned();
   size_t words = (size_t)(thread->guard - thread->buffer);
   if (learned != thread->learned)
     words = BUFFER_WORDS_FIRST;
