@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds instructions by which a thread may wait, before any has: a load from an address that does
- * not change, in a loop of a few blocks that does nothing else which others could see, and which is
- * left by what the load has read. Likewise an update that is repeated until it takes a lock. */
+/* Finds instructions by which a thread may wait, and those by which it says that it will, before
+ * any has been executed. */
 #ifndef POLL_SITES_H
 #define POLL_SITES_H
 

@@ -180,7 +180,8 @@ static bool added_constant(const struct symbolic_state *state, instr_t *instr,
     *result = symbolic_address(state, instr_get_src(instr, 0));
     return true;
   }
-  bool adds = opcode == OP_add || opcode == OP_inc, subtracts = opcode == OP_sub || opcode == OP_dec;
+  bool adds = opcode == OP_add || opcode == OP_inc,
+       subtracts = opcode == OP_sub || opcode == OP_dec;
   if ((!adds && !subtracts) || !opnd_is_reg(instr_get_dst(instr, 0)))
     return false;
   *result = symbolic_register(state, opnd_get_reg(instr_get_dst(instr, 0)));

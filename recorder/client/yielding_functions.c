@@ -74,8 +74,7 @@ static bool read_module(struct linked_module *module) {
   }
   if (dynamic == NULL || !has_start)
     return false;
-  read_dynamic_section(module,
-                       (const Elf64_Dyn *)(ptr_uint_t)(dynamic->p_vaddr + module->offset));
+  read_dynamic_section(module, (const Elf64_Dyn *)(ptr_uint_t)(dynamic->p_vaddr + module->offset));
   return module->symbols != NULL && module->strings != NULL;
 }
 
@@ -95,8 +94,7 @@ static bool links_yielding_function(const struct linked_module *module, app_pc p
     for (; at < end; at++) {
       uint64_t type = ELF64_R_TYPE(at->r_info);
       if (at->r_offset == place && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT))
-        return is_yielding_name(module->strings +
-                                module->symbols[ELF64_R_SYM(at->r_info)].st_name);
+        return is_yielding_name(module->strings + module->symbols[ELF64_R_SYM(at->r_info)].st_name);
     }
   }
   return false;

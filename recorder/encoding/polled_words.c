@@ -53,7 +53,7 @@ static struct {
   uint64_t site[SITES_MAX];
   uint8_t site_kind[SITES_MAX]; /* enum site_kind */
   uint32_t sites;
-  uint32_t learned_sites; /* those of them that were not expected */
+  uint32_t learned_sites;          /* those of them that were not expected */
   uint64_t outdated[OUTDATED_MAX]; /* sites whose code is to be made anew */
   uint32_t outdated_count;
   uint8_t *filter;
@@ -133,9 +133,21 @@ static bool add_site_of_kind(uint64_t pc, uint8_t kind) {
   return true;
 }
 
-void polled_words_expect(uint64_t pc, enum site_kind kind) {
+static void make_code_anew(uint64_t pc) {
+  if (table.outdated_count < OUTDATED_MAX)
+    __atomic_store_n(&table.outdated[table.outdated_count++], pc, __ATOMIC_RELEASE);
+  else
+    platform_renew_code_later(pc);
+}
+
+void polled_words_expect(uint64_t pc, uint8_t kind, bool may_be_instrumented) {
   platform_mutex_lock(table.lock);
-  add_site_of_kind(pc, (uint8_t)kind);
+  if (add_site_of_kind(pc, kind)) {
+    if (may_be_instrumented)
+      make_code_anew(pc);
+  } else if (polled_words_know(pc)) {
+    table.site_kind[site_place(pc)] |= kind;
+  }
   platform_mutex_unlock(table.lock);
 }
 
@@ -143,10 +155,7 @@ static void add_site(uint64_t pc) {
   if (!add_site_of_kind(pc, 0))
     return;
   table.learned_sites++;
-  if (table.outdated_count < OUTDATED_MAX)
-    __atomic_store_n(&table.outdated[table.outdated_count++], pc, __ATOMIC_RELEASE);
-  else
-    platform_renew_code_later(pc);
+  make_code_anew(pc);
 }
 
 void polled_words_renew_code(void) {
@@ -266,6 +275,11 @@ static uint8_t store_kind(struct polled_word *word, struct thread *thread, uint6
   *lock = word->address;
   /* Before a thread waits for its turn, it may set up the word at which it will. */
   bool is_set_up = word->looker == thread->id + 1 && !thread->polling.has_looked;
+  if ((thread->polling.held_kind & SITE_SETS_UP) != 0 && thread->polling.held_lock != 0 &&
+      !thread->polling.has_looked) {
+    word->handed_on = thread->polling.held_lock;
+    is_set_up = true;
+  }
   if (word->handed_on != 0 && thread->polling.held_lock == word->handed_on && !is_set_up) {
     *lock = word->handed_on;
     return RELEASE_GIVES_LOCK;
@@ -385,6 +399,7 @@ void polled_words_before_store(struct thread *thread, uint32_t id, uint32_t inst
     return;
   know_site(pc);
   hold(thread, word);
+  thread->polling.held_kind = site_kind(pc);
   announce(thread, block, word, false);
   if (!is_known)
     polled_words_end(thread);
@@ -409,9 +424,18 @@ void polled_words_before_update(struct thread *thread, uint32_t id, uint32_t ins
     return;
   know_site(pc);
   hold(thread, word);
-  thread->polling.takes_lock = (site_kind(pc) & SITE_TAKES_LOCK) != 0;
+  thread->polling.held_kind = site_kind(pc);
   thread->polling.held_bytes = slot->bytes; /* at most 8: find_store */
   thread->polling.held_value = value_of(word, slot->bytes);
+}
+
+/* What the code of an update says that the word is for, where no wait has said otherwise. */
+static void expect_protocol(struct polled_word *word, uint8_t kind) {
+  struct protocol *protocol = &word->protocol;
+  bool is_open = protocol->ended_by_later == 0 && protocol->ended_by_earlier == 0;
+  protocol->taken_by_pollers += (kind & SITE_TAKES_LOCK) != 0;
+  protocol->ended_by_later += is_open && (kind & SITE_COUNTS) != 0;
+  protocol->ended_by_earlier += is_open && (kind & SITE_TAKES_TURN) != 0;
 }
 
 void polled_words_after_update(struct thread *thread, uint32_t id) {
@@ -419,7 +443,7 @@ void polled_words_after_update(struct thread *thread, uint32_t id) {
   if (word == NULL)
     return;
   if (value_of(word, thread->polling.held_bytes) != thread->polling.held_value) {
-    word->protocol.taken_by_pollers += thread->polling.takes_lock;
+    expect_protocol(word, thread->polling.held_kind);
     announce(thread, code_table_get(id), word, true);
   } else {
     thread->polling.looked = word;
@@ -457,6 +481,9 @@ void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instru
       return;
     hold(thread, word);
     uint64_t clock = word->thread == thread->id ? 0 : word->clock;
+    if ((site_kind(block_pc(block, instruction)) & SITE_AWAITS_TURN) != 0 &&
+        thread->polling.held_lock != 0 && !thread->polling.has_looked)
+      word->handed_on = thread->polling.held_lock;
     if (clock != 0)
       learn_protocol(thread, word);
     word->looker = thread->id + 1;

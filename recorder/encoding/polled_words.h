@@ -24,7 +24,7 @@ struct polling {
   struct polled_word *stored; /* a store to it, or a look, is under way: it is this thread's */
   uint64_t held_value;        /* that it had before, */
   uint32_t held_bytes;        /* of so many bytes */
-  bool takes_lock;            /* by its code the update under way takes a lock */
+  uint8_t held_kind;          /* of the instruction that stores or updates: enum site_kind */
 };
 
 /* Whether stores are looked at: from the second thread on. */
@@ -40,14 +40,19 @@ void polled_words_after_fork(void);
  * thread updated it last before it began to wait. */
 void polled_word_add(uint64_t address, uint64_t pc, bool is_entry);
 
-/* What an instruction is by its code, before anybody has waited there. */
+/* What an instruction is by its code, before anybody has waited there: a set. */
 enum site_kind {
-  SITE_POLLS = 1,      /* a loop repeats it until the word that it reads has changed */
-  SITE_TAKES_LOCK = 2, /* likewise, and it takes a lock by changing the word */
+  SITE_POLLS = 1,        /* a loop repeats it until the word that it reads has changed */
+  SITE_TAKES_LOCK = 2,   /* likewise, and it takes a lock by changing the word */
+  SITE_COUNTS = 4,       /* arrives at a counter, which says whether the thread polls next */
+  SITE_TAKES_TURN = 8,   /* takes a turn at a lock that is handed on */
+  SITE_AWAITS_TURN = 16, /* polls for that turn */
+  SITE_SETS_UP = 32,     /* stores to what the thread will poll for its turn */
 };
 
-/* The instruction at `pc`, which is about to be instrumented, is of this kind. */
-void polled_words_expect(uint64_t pc, enum site_kind kind);
+/* The instruction at `pc` is of this kind. It is about to be instrumented; where it may have been,
+ * its code is made anew. */
+void polled_words_expect(uint64_t pc, uint8_t kind, bool may_be_instrumented);
 
 /* How many instructions have turned out to poll, or to store where others poll. */
 uint32_t polled_words_learned(void);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "poll_rounds.h"
+
+/* Too large for a stack; searches come one after the other (poll_sites.c). */
+static struct {
+  struct code_walk *walk;
+  /* A path: its state before each branch, and which way it took. */
+  struct symbolic_state state[WALK_BRANCHES_MAX + 1];
+  struct walk_branch branch[WALK_BRANCHES_MAX];
+  bool takes[WALK_BRANCHES_MAX];
+  /* Another one, which begins at a branch. */
+  struct symbolic_state other_state[WALK_BRANCHES_MAX + 1];
+  app_pc other_branch[WALK_BRANCHES_MAX];
+  struct symbolic_state second, third; /* rounds on the first path */
+} search;
+
+/* A round begins in this state: where it reads. */
+static bool begin_round(const struct symbolic_state *state) {
+  opnd_t look;
+  if (!code_walk_decode(search.walk, search.walk->target) || !may_look(&search.walk->instr, &look))
+    return false;
+  search.walk->word = symbolic_address(state, look);
+  return true;
+}
+
+/* Whether a path from `pc`, whose state is that of this depth, comes back to the target. */
+static bool comes_back(uint32_t depth, app_pc pc) {
+  struct walk_branch branch;
+  switch (code_walk_go(search.walk, &search.other_state[depth], &pc, false, &branch)) {
+  case STOP_AT_TARGET:
+    return true;
+  case STOP_AT_LOOK:
+  case STOP_ELSEWHERE:
+    return false;
+  case STOP_AT_BRANCH:
+    break;
+  }
+  uint32_t passes = 0;
+  for (uint32_t i = 0; i < depth; i++)
+    passes += search.other_branch[i] == branch.pc;
+  if (depth == WALK_BRANCHES_MAX || passes == WALK_PASSES_MAX)
+    return false;
+  search.other_branch[depth] = branch.pc;
+  search.other_state[depth + 1] = search.other_state[depth];
+  if (comes_back(depth + 1, branch.taken))
+    return true;
+  search.other_state[depth + 1] = search.other_state[depth];
+  return comes_back(depth + 1, branch.not_taken);
+}
+
+/* Goes the round of so many branches again that the path has gone. Notes the flags on which the
+ * branches depend, and, where `leaves` is given, whether one that depends on the polled word alone
+ * leads out of the loop: `before` has the flags of the round before. */
+static bool go_round(struct symbolic_state *state, uint32_t branches, struct symbol *flags,
+                     const struct symbol *before, bool *leaves) {
+  app_pc pc = search.walk->target;
+  struct walk_branch branch;
+  if (!begin_round(state))
+    return false;
+  for (uint32_t i = 0; i < branches; i++) {
+    if (code_walk_go(search.walk, state, &pc, i == 0, &branch) != STOP_AT_BRANCH ||
+        branch.pc != search.branch[i].pc)
+      return false;
+    flags[i] = state->flags;
+    if (leaves != NULL && !*leaves && (flags[i].origin & FROM_LOOK) != 0 &&
+        symbols_are_equal(flags[i], before[i])) {
+      search.other_state[0] = *state;
+      *leaves = !comes_back(0, search.takes[i] ? branch.not_taken : branch.taken);
+    }
+    pc = search.takes[i] ? branch.taken : branch.not_taken;
+  }
+  return code_walk_go(search.walk, state, &pc, branches == 0, &branch) == STOP_AT_TARGET;
+}
+
+/* Whether the path of so many branches, which has come back to the target, is a round of waiting:
+ * going round changes nothing of its address, and the word decides. */
+static bool is_waiting(uint32_t branches) {
+  struct symbol flags[WALK_BRANCHES_MAX], later[WALK_BRANCHES_MAX];
+  search.second = search.state[branches];
+  if (!go_round(&search.second, branches, flags, NULL, NULL))
+    return false;
+  struct symbol word = search.walk->word;
+  search.third = search.second;
+  if (symbol_is_frame_address(word) || !go_round(&search.third, branches, later, NULL, NULL) ||
+      !symbols_are_equal(word, search.walk->word))
+    return false;
+  bool is_decided = false;
+  for (uint32_t i = 0; i < branches; i++)
+    is_decided |= (later[i].origin & FROM_LOOK) != 0 && symbols_are_equal(flags[i], later[i]);
+  if (!is_decided)
+    return false;
+  /* A round that changes nothing at all goes on until the word changes. */
+  if (symbolic_states_are_equal(&search.second, &search.third))
+    return true;
+  bool leaves = false;
+  return go_round(&search.third, branches, flags, later, &leaves) && leaves;
+}
+
+/* Looks for such a round on the paths from `pc`, whose state is that of this depth. */
+static bool finds_round(uint32_t depth, app_pc pc) {
+  struct walk_branch branch;
+  switch (code_walk_go(search.walk, &search.state[depth], &pc, depth == 0, &branch)) {
+  case STOP_AT_TARGET:
+    return is_waiting(depth);
+  case STOP_AT_LOOK:
+  case STOP_ELSEWHERE:
+    return false;
+  case STOP_AT_BRANCH:
+    break;
+  }
+  uint32_t passes = 0;
+  for (uint32_t i = 0; i < depth; i++)
+    passes += search.branch[i].pc == branch.pc;
+  if (depth == WALK_BRANCHES_MAX || passes == WALK_PASSES_MAX)
+    return false;
+  search.branch[depth] = branch;
+  for (int way = 0; way < 2; way++) {
+    search.takes[depth] = way == 0;
+    search.state[depth + 1] = search.state[depth];
+    struct symbol word = search.walk->word;
+    if (finds_round(depth + 1, way == 0 ? branch.taken : branch.not_taken))
+      return true;
+    search.walk->word = word;
+  }
+  return false;
+}
+
+enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc) {
+  search.walk = walk;
+  walk->target = pc;
+  symbolic_state_begin(&search.state[0]);
+  if (!begin_round(&search.state[0]) || symbol_is_frame_address(walk->word) || !finds_round(0, pc))
+    return POLLS_NOTHING;
+  /* What takes a lock leaves something there. */
+  struct symbol written;
+  bool takes_lock = begin_round(&search.second) && may_take_lock(&walk->instr) &&
+                    written_by_update(&search.second, &walk->instr, &written) &&
+                    !(symbol_is_constant(written) && written.offset == 0);
+  return takes_lock ? POLLS_LOCK : POLLS_WORD;
+}
