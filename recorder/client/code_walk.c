@@ -178,6 +178,16 @@ static bool call_kernel(struct symbolic_state *state, app_pc pc) {
   return true;
 }
 
+/* The path may have left a first round that was taken out of the loop. */
+static void note_look_again(struct code_walk *walk, app_pc pc) {
+  for (uint32_t i = 0; i < walk->looks_again; i++) {
+    if (walk->look_again[i] == pc)
+      return;
+  }
+  if (walk->looks_again < WALK_LOOKS_MAX)
+    walk->look_again[walk->looks_again++] = pc;
+}
+
 enum walk_stop code_walk_go(struct code_walk *walk, struct symbolic_state *state, app_pc *pc,
                             bool begins, struct walk_branch *branch) {
   opnd_t look;
@@ -187,11 +197,16 @@ enum walk_stop code_walk_go(struct code_walk *walk, struct symbolic_state *state
     if (!code_walk_decode(walk, *pc))
       return STOP_ELSEWHERE;
     instr_t *instr = &walk->instr;
-    if (walk->stops_at_looks && !begins && may_look(instr, &look) &&
-        !symbol_is_frame_address(symbolic_address(state, look)))
-      return STOP_AT_LOOK;
+    if (!begins && may_look(instr, &look)) {
+      struct symbol word = symbolic_address(state, look);
+      if (walk->stops_at_looks && !symbol_is_frame_address(word))
+        return STOP_AT_LOOK;
+      if (state->has_depended && symbols_are_equal(word, walk->word))
+        note_look_again(walk, *pc);
+    }
     if (is_flag_branch(instr)) {
       *branch = (struct walk_branch){*pc, instr_get_branch_target_pc(instr), walk->next};
+      state->has_depended |= (state->flags.origin & FROM_LOOK) != 0;
       return STOP_AT_BRANCH;
     }
     if (instr_is_cti(instr)) {

@@ -36,6 +36,9 @@ struct walk_stores {
   uint32_t count;
 };
 
+/* Other instructions that read the word behind a branch that depends on it. */
+#define WALK_LOOKS_MAX 4u
+
 struct code_walk {
   void *drcontext;
   instr_t instr;  /* the one that was looked at last */
@@ -48,6 +51,8 @@ struct code_walk {
   /* Any store may be made, and is noted here; NULL: only those of a thread that waits. */
   struct walk_stores *stores;
   bool stops_at_looks;
+  app_pc look_again[WALK_LOOKS_MAX];
+  uint32_t looks_again;
 };
 
 void code_walk_begin(struct code_walk *walk, void *drcontext, uint32_t steps);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "poll_rounds.h"
 
+#include <string.h>
+
 /* Too large for a stack; searches come one after the other (poll_sites.c). */
 static struct {
   struct code_walk *walk;
@@ -125,16 +127,40 @@ static bool finds_round(uint32_t depth, app_pc pc) {
   return false;
 }
 
+/* Whether the instruction is part of a loop that waits. */
+static bool is_in_round(app_pc pc) {
+  search.walk->target = pc;
+  search.walk->looks_again = 0;
+  symbolic_state_begin(&search.state[0]);
+  return begin_round(&search.state[0]) && !symbol_is_frame_address(search.walk->word) &&
+         finds_round(0, pc);
+}
+
+/* Or of a first round that a compiler has taken out of one: it looks at the same word. */
+static bool comes_before_round(void) {
+  app_pc again[WALK_LOOKS_MAX];
+  uint32_t count = search.walk->looks_again;
+  memcpy(again, search.walk->look_again, sizeof(again));
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_in_round(again[i]))
+      return true;
+  }
+  return false;
+}
+
 enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc) {
   search.walk = walk;
-  walk->target = pc;
-  symbolic_state_begin(&search.state[0]);
-  if (!begin_round(&search.state[0]) || symbol_is_frame_address(walk->word) || !finds_round(0, pc))
+  bool is_in = is_in_round(pc);
+  struct symbolic_state *state = is_in ? &search.second : &search.third;
+  if (!is_in && !comes_before_round())
     return POLLS_NOTHING;
+  if (!is_in)
+    symbolic_state_begin(state);
+  walk->target = pc;
   /* What takes a lock leaves something there. */
   struct symbol written;
-  bool takes_lock = begin_round(&search.second) && may_take_lock(&walk->instr) &&
-                    written_by_update(&search.second, &walk->instr, &written) &&
+  bool takes_lock = begin_round(state) && may_take_lock(&walk->instr) &&
+                    written_by_update(state, &walk->instr, &written) &&
                     !(symbol_is_constant(written) && written.offset == 0);
   return takes_lock ? POLLS_LOCK : POLLS_WORD;
 }

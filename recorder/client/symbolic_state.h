@@ -36,6 +36,7 @@ struct symbolic_state {
   app_pc return_to[SYMBOLIC_CALLS];
   uint32_t calls;
   uint64_t unknowns; /* values of which nothing is known, so far */
+  bool has_depended; /* a branch on the way depended on what was looked at */
 };
 
 void symbolic_state_begin(struct symbolic_state *state);
