@@ -127,8 +127,10 @@ static bool may_store(struct code_walk *walk, const struct symbolic_state *state
       }
       continue;
     }
-    if (!is_atomic_update(instr) || !symbols_are_equal(address, walk->word) ||
-        computes_from_what_it_read(state, instr))
+    if (!is_atomic_update(instr) || !symbols_are_equal(address, walk->word))
+      return false;
+    walk->updates_otherwise |= pc != walk->target;
+    if (computes_from_what_it_read(state, instr))
       return false;
   }
   return true;

@@ -53,6 +53,7 @@ struct code_walk {
   bool stops_at_looks;
   app_pc look_again[WALK_LOOKS_MAX];
   uint32_t looks_again;
+  bool updates_otherwise; /* another instruction than the target updates the word */
 };
 
 void code_walk_begin(struct code_walk *walk, void *drcontext, uint32_t steps);

@@ -25,12 +25,20 @@ static bool begin_round(const struct symbolic_state *state) {
   return true;
 }
 
-/* Whether a path from `pc`, whose state is that of this depth, comes back to the target. */
+/* Whether the target would read the same word again. */
+static bool looks_there(const struct symbolic_state *state) {
+  opnd_t look;
+  return code_walk_decode(search.walk, search.walk->target) &&
+         may_look(&search.walk->instr, &look) &&
+         symbols_are_equal(symbolic_address(state, look), search.walk->word);
+}
+
+/* Whether a path from `pc`, whose state is that of this depth, comes back to look there. */
 static bool comes_back(uint32_t depth, app_pc pc) {
   struct walk_branch branch;
   switch (code_walk_go(search.walk, &search.other_state[depth], &pc, false, &branch)) {
   case STOP_AT_TARGET:
-    return true;
+    return looks_there(&search.other_state[depth]);
   case STOP_AT_LOOK:
   case STOP_ELSEWHERE:
     return false;
@@ -148,8 +156,20 @@ static bool comes_before_round(void) {
   return false;
 }
 
+/* Of the update that is the target: a lock is taken in one way, which leaves something there. Where
+ * there are several ways to update the word, they make more of it than a lock. */
+static enum poll_kind kind_of_update(const struct symbolic_state *state) {
+  struct symbol written;
+  if (search.walk->updates_otherwise)
+    return POLLS_NOTHING;
+  bool is_written = written_by_update(state, &search.walk->instr, &written);
+  bool is_cleared = is_written && symbol_is_constant(written) && written.offset == 0;
+  return is_cleared ? POLLS_WORD : POLLS_LOCK;
+}
+
 enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc) {
   search.walk = walk;
+  walk->updates_otherwise = false;
   bool is_in = is_in_round(pc);
   struct symbolic_state *state = is_in ? &search.second : &search.third;
   if (!is_in && !comes_before_round())
@@ -157,10 +177,7 @@ enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc) {
   if (!is_in)
     symbolic_state_begin(state);
   walk->target = pc;
-  /* What takes a lock leaves something there. */
-  struct symbol written;
-  bool takes_lock = begin_round(state) && may_take_lock(&walk->instr) &&
-                    written_by_update(state, &walk->instr, &written) &&
-                    !(symbol_is_constant(written) && written.offset == 0);
-  return takes_lock ? POLLS_LOCK : POLLS_WORD;
+  if (!begin_round(state))
+    return POLLS_NOTHING;
+  return may_take_lock(&walk->instr) ? kind_of_update(state) : POLLS_WORD;
 }

@@ -233,6 +233,11 @@ uint64_t polled_word_last_store(uint64_t address, uint32_t thread) {
                                                 : __atomic_load_n(&word->clock, __ATOMIC_ACQUIRE);
 }
 
+bool polled_word_has_waited(uint64_t address) {
+  const struct polled_word *word = find(address);
+  return word != NULL && word->is_polled;
+}
+
 bool polled_word_is_shared(uint64_t address) {
   if (!polled_words_are_watched || table.filter[address % POLLED_WORDS_FILTER_BYTES] == 0)
     return false;

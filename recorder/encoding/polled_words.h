@@ -57,6 +57,9 @@ void polled_words_expect(uint64_t pc, uint8_t kind, bool may_be_instrumented);
 /* How many instructions have turned out to poll, or to store where others poll. */
 uint32_t polled_words_learned(void);
 
+/* Whether a loop has waited for the word. */
+bool polled_word_has_waited(uint64_t address);
+
 /* The place of the word's last store, if another thread than this one has made it; else 0. */
 uint64_t polled_word_last_store(uint64_t address, uint32_t thread);
 

@@ -575,6 +575,8 @@ const uint64_t *wait_loop_at_look(struct encoder *encoder, const uint64_t *words
   struct wait_loop *loop = open_loop(encoder, &head);
   note_first_looks(loop, words, first);
   loop->entry.address = 0;
+  if (!polled_word_has_waited(head.polled.address))
+    loop->entry = last_update(encoder, loop, words);
   return go_round(encoder, loop, words, to, is_last);
 }
 

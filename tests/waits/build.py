@@ -17,6 +17,9 @@ BUSY = FOLDER / "busy"
 
 _CPLUSPLUS = {"gcc": "g++", "clang": "clang++"}
 
+# Functions are looked up before the regions of interest, not in a thread's first wait.
+_LINKING = "-pthread -Wl,-z,now"
+
 _RULES = f"""\
 folders = -I{ROOT}/workloads -I{ROOT}/workloads/common -I{HERE}/programs
 flags = -g -pthread -Wall -Wextra -Werror $folders
@@ -27,7 +30,7 @@ rule cpp
   command = $compiler -std=c++20 $flags $options -MMD -MF $out.d -c -o $out $in
   depfile = $out.d
 rule link
-  command = $compiler -pthread $options -o $out $in -lm
+  command = $compiler {_LINKING} $options -o $out $in -lm
 build busy.o: c {HERE}/busy.c
   compiler = gcc
   options = -O2
