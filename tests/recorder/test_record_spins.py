@@ -12,6 +12,10 @@ STOPS, PAUSES_OF_A_ROUND = 30, 1024  # of backs_off.c
 COUNTED_INSTRUCTIONS = 6  # of a round that its count ends
 
 
+def instructions_of(item: rf.Execution) -> list[bytes]:
+    return [item.block.instruction_bytes(i) for i in range(item.block.instructions)]
+
+
 def between_markers(record: rf.Record) -> list[list[rf.Execution | rf.Event]]:
     """The main thread's items in each region; a block with a marker belongs to it."""
     regions: list[list[rf.Execution | rf.Event]] = []
@@ -19,7 +23,7 @@ def between_markers(record: rf.Record) -> list[list[rf.Execution | rf.Event]]:
     for item in record.items(0):
         codes = []
         if isinstance(item, rf.Execution):
-            codes = [item.block.instruction_bytes(i) for i in range(item.block.instructions)]
+            codes = instructions_of(item)
         if BEGIN in codes and not inside:
             regions.append([])
             inside = True
@@ -54,13 +58,15 @@ def test_waiting_is_left_out_and_counting_is_not(recorder: Recorder) -> None:
         assert (wait.name, wait.object) == ("spin_wait", addresses[name])
         assert stores[wait.wake].object == addresses[name]
         assert wait.iterations > 1000
-        # The last round is work, and the first one, of a loop that was not known to poll.
-        before, behind = (
-            [item for item in part if isinstance(item, rf.Execution)]
-            for part in (region[: region.index(wait)], region[region.index(wait) :])
-        )
-        assert addresses[name] in before[-1].values
-        assert addresses[name] in behind[0].values
+        # The last round is work, and of the first one what is in a block with something else.
+        behind = [item for item in region[region.index(wait) :] if isinstance(item, rf.Execution)]
+        reads = [
+            item
+            for item in region
+            if isinstance(item, rf.Execution) and addresses[name] in item.values
+        ]
+        assert reads[-1] is behind[0]
+        assert all(BEGIN in instructions_of(item) for item in reads[:-1])
         assert len(region) < 12
     for region, rounds in ((counted, 5000), (working, 100000)):
         assert not events_of(region)
