@@ -98,10 +98,27 @@ bool code_walk_decode(struct code_walk *walk, app_pc pc) {
   return true;
 }
 
+/* Whether the value that an update leaves is made of the one that it finds. One that is to be what
+ * was read, or else something new, is as a maximum is kept. */
 static bool computes_from_what_it_read(const struct symbolic_state *state, instr_t *instr) {
   struct symbol written;
-  return !written_by_update(state, instr, &written) ||
-         ((written.origin & FROM_LOOK) != 0 && !symbol_is_constant(written));
+  if (!written_by_update(state, instr, &written))
+    return true;
+  bool compares = instr_get_opcode(instr) == OP_cmpxchg &&
+                  (symbolic_register(state, DR_REG_XAX).origin & FROM_LOOK) != 0;
+  return !symbol_is_constant(written) && (compares || (written.origin & FROM_LOOK) != 0);
+}
+
+static void note_addresses(struct code_walk *walk, const struct symbolic_state *state) {
+  for (int i = 0; i < instr_num_srcs(&walk->instr); i++) {
+    opnd_t source = instr_get_src(&walk->instr, i);
+    if (!opnd_is_base_disp(source) || instr_get_opcode(&walk->instr) == OP_lea)
+      continue;
+    struct symbol address = symbolic_address(state, source);
+    if (!symbol_is_frame_address(address))
+      walk->addresses =
+          (walk->addresses ^ address.base ^ (uint64_t)address.offset) * 0x9e3779b97f4a7c15ull;
+  }
 }
 
 /* Whether the path may store as this instruction does. */
@@ -196,7 +213,7 @@ enum walk_stop code_walk_go(struct code_walk *walk, struct symbolic_state *state
   for (;; begins = false) {
     if (!begins && *pc == walk->target && state->calls == 0)
       return STOP_AT_TARGET;
-    if (!code_walk_decode(walk, *pc))
+    if (++state->instructions > WALK_INSTRUCTIONS_MAX || !code_walk_decode(walk, *pc))
       return STOP_ELSEWHERE;
     instr_t *instr = &walk->instr;
     if (!begins && may_look(instr, &look)) {
@@ -222,6 +239,8 @@ enum walk_stop code_walk_go(struct code_walk *walk, struct symbolic_state *state
     } else {
       if (instr_is_interrupt(instr) || !may_store(walk, state, *pc))
         return STOP_ELSEWHERE;
+      note_addresses(walk, state);
+      walk->written |= registers_written(instr);
       symbolic_step(state, instr, &walk->word, walk->origin);
     }
     *pc = walk->next;

@@ -5,15 +5,17 @@
 #define CODE_WALK_H
 
 #include "dr_api.h"
+#include "register_set.h"
 #include "symbolic_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* On one path; longer ones are not followed. */
-#define WALK_BRANCHES_MAX 12u
+#define WALK_BRANCHES_MAX 6u
 /* How often a path may come to the same branch. */
 #define WALK_PASSES_MAX 2u
+#define WALK_INSTRUCTIONS_MAX 64u
 #define WALK_STORES_MAX 8u
 
 enum walk_stop {
@@ -53,6 +55,8 @@ struct code_walk {
   bool stops_at_looks;
   app_pc look_again[WALK_LOOKS_MAX];
   uint32_t looks_again;
+  register_set written;   /* on the way */
+  uint64_t addresses;     /* a digest of what has been read on the way, but for the stack frame */
   bool updates_otherwise; /* another instruction than the target updates the word */
 };
 

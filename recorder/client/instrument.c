@@ -216,8 +216,9 @@ static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,
 
 static dr_emit_flags_t on_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                    bool translating, void **user_data) {
-  (void)tag, (void)for_trace, (void)translating;
-  if (polled_words_are_watched)
+  (void)tag;
+  /* Of a trace, and of code that is looked up, it is known already. */
+  if (polled_words_are_watched && !for_trace && !translating)
     poll_sites_find(drcontext, block);
   *user_data = block_plan_create(drcontext, block);
   return DR_EMIT_DEFAULT;

@@ -14,22 +14,27 @@ static struct {
   struct symbolic_state other_state[WALK_BRANCHES_MAX + 1];
   app_pc other_branch[WALK_BRANCHES_MAX];
   struct symbolic_state second, third; /* rounds on the first path */
+  bool moves; /* such a round changes the registers that say where the target reads */
 } search;
 
 /* A round begins in this state: where it reads. */
-static bool begin_round(const struct symbolic_state *state) {
+static bool begin_round(struct symbolic_state *state) {
   opnd_t look;
   if (!code_walk_decode(search.walk, search.walk->target) || !may_look(&search.walk->instr, &look))
     return false;
   search.walk->word = symbolic_address(state, look);
+  search.walk->addresses = 0;
+  search.walk->written = 0;
+  state->instructions = 0;
   return true;
 }
 
-/* Whether the target would read the same word again. */
+/* Whether the target would read the same word again, for all that is known: a thread that polls one
+ * word after another has left the loop in which it polls the first. */
 static bool looks_there(const struct symbolic_state *state) {
   opnd_t look;
-  return code_walk_decode(search.walk, search.walk->target) &&
-         may_look(&search.walk->instr, &look) &&
+  return search.moves || !code_walk_decode(search.walk, search.walk->target) ||
+         !may_look(&search.walk->instr, &look) ||
          symbols_are_equal(symbolic_address(state, look), search.walk->word);
 }
 
@@ -75,6 +80,7 @@ static bool go_round(struct symbolic_state *state, uint32_t branches, struct sym
     if (leaves != NULL && !*leaves && (flags[i].origin & FROM_LOOK) != 0 &&
         symbols_are_equal(flags[i], before[i])) {
       search.other_state[0] = *state;
+      search.other_state[0].instructions = 0;
       *leaves = !comes_back(0, search.takes[i] ? branch.not_taken : branch.taken);
     }
     pc = search.takes[i] ? branch.taken : branch.not_taken;
@@ -90,9 +96,10 @@ static bool is_waiting(uint32_t branches) {
   if (!go_round(&search.second, branches, flags, NULL, NULL))
     return false;
   struct symbol word = search.walk->word;
+  uint64_t addresses = search.walk->addresses;
   search.third = search.second;
   if (symbol_is_frame_address(word) || !go_round(&search.third, branches, later, NULL, NULL) ||
-      !symbols_are_equal(word, search.walk->word))
+      !symbols_are_equal(word, search.walk->word) || addresses != search.walk->addresses)
     return false;
   bool is_decided = false;
   for (uint32_t i = 0; i < branches; i++)
@@ -102,6 +109,11 @@ static bool is_waiting(uint32_t branches) {
   /* A round that changes nothing at all goes on until the word changes. */
   if (symbolic_states_are_equal(&search.second, &search.third))
     return true;
+  opnd_t look;
+  register_set written = search.walk->written;
+  search.moves = !code_walk_decode(search.walk, search.walk->target) ||
+                 !may_look(&search.walk->instr, &look) ||
+                 (registers_of_operand(look) & written) != 0;
   bool leaves = false;
   return go_round(&search.third, branches, flags, later, &leaves) && leaves;
 }
@@ -118,6 +130,9 @@ static bool finds_round(uint32_t depth, app_pc pc) {
   case STOP_AT_BRANCH:
     break;
   }
+  /* What is read is looked at soon: this keeps the search short. */
+  if (depth == 0 && (search.state[0].flags.origin & FROM_LOOK) == 0)
+    return false;
   uint32_t passes = 0;
   for (uint32_t i = 0; i < depth; i++)
     passes += search.branch[i].pc == branch.pc;

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "poll_sites.h"
 
+#include "loop_shape.h"
 #include "poll_entries.h"
 #include "poll_rounds.h"
 #include "polled_words.h"
 
-/* Instructions that are looked at for one block's sake, and for one update's. */
-#define STEPS_MAX 2000u
+/* Instructions that are looked at for one block's sake, without values, for one instruction's and
+ * for one update's. */
+#define STEPS_MAX_OF_SHAPE 100u
+#define STEPS_MAX 600u
 #define STEPS_MAX_OF_ENTRY 8000u
 
+/* Beginnings of blocks that have been looked at: engines make code anew for many reasons. What is
+ * found once stays known. */
+#define SEEN_MAX (1u << 16)
+
 static void *search_lock;
+static app_pc seen[SEEN_MAX];
 
 void poll_sites_init(void) { search_lock = dr_mutex_create(); }
 
@@ -34,20 +42,46 @@ static void find_entry(void *drcontext, app_pc pc) {
     polled_words_expect(place_of(entry.set_up), SITE_SETS_UP, true);
 }
 
-void poll_sites_find(void *drcontext, instrlist_t *block) {
-  struct code_walk walk;
+/* Of two that share a place, the other one is looked at again. */
+static bool is_new(app_pc block) {
+  app_pc *place = &seen[((uint64_t)(ptr_uint_t)block * 0x9e3779b97f4a7c15ull) >> 48];
+  bool is_new = *place != block;
+  *place = block;
+  return is_new;
+}
+
+/* Looks at the instructions from `first` on for those that poll. */
+static void find_polls(struct code_walk *walk, instr_t *first) {
   opnd_t look;
-  dr_mutex_lock(search_lock);
-  code_walk_begin(&walk, drcontext, STEPS_MAX);
+  for (instr_t *instr = first; instr != NULL; instr = instr_get_next_app(instr)) {
+    app_pc pc = instr_get_app_pc(instr);
+    walk->steps = STEPS_MAX;
+    enum poll_kind kind = may_look(instr, &look) ? poll_rounds_find(walk, pc) : POLLS_NOTHING;
+    if (kind != POLLS_NOTHING)
+      polled_words_expect(place_of(pc), kind == POLLS_LOCK ? SITE_TAKES_LOCK : SITE_POLLS, false);
+  }
+}
+
+static void look_at(void *drcontext, instrlist_t *block) {
+  instr_t *first = loop_shape_first_harmless(block);
+  struct code_walk walk;
+  code_walk_begin(&walk, drcontext, STEPS_MAX_OF_SHAPE);
+  bool may_poll = first != NULL && loop_shape_is_near(&walk, block);
+  if (may_poll)
+    find_polls(&walk, first);
   for (instr_t *instr = instrlist_first_app(block); instr != NULL;
        instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);
-    enum poll_kind kind = may_look(instr, &look) ? poll_rounds_find(&walk, pc) : POLLS_NOTHING;
-    if (kind != POLLS_NOTHING)
-      polled_words_expect(place_of(pc), kind == POLLS_LOCK ? SITE_TAKES_LOCK : SITE_POLLS, false);
-    else if (poll_entry_may_be(instr))
+    if (poll_entry_may_be(instr) && !polled_words_know(place_of(pc)))
       find_entry(drcontext, pc);
   }
   code_walk_end(&walk);
+}
+
+void poll_sites_find(void *drcontext, instrlist_t *block) {
+  instr_t *first = instrlist_first_app(block);
+  dr_mutex_lock(search_lock);
+  if (first != NULL && is_new(instr_get_app_pc(first)))
+    look_at(drcontext, block);
   dr_mutex_unlock(search_lock);
 }

@@ -184,13 +184,13 @@ static bool added_constant(const struct symbolic_state *state, instr_t *instr,
        subtracts = opcode == OP_sub || opcode == OP_dec;
   if ((!adds && !subtracts) || !opnd_is_reg(instr_get_dst(instr, 0)))
     return false;
-  *result = symbolic_register(state, opnd_get_reg(instr_get_dst(instr, 0)));
   int64_t amount = 1;
   if (opcode == OP_add || opcode == OP_sub) {
     if (!opnd_is_immed_int(instr_get_src(instr, 0)))
       return false;
     amount = opnd_get_immed_int(instr_get_src(instr, 0));
   }
+  *result = symbolic_register(state, opnd_get_reg(instr_get_dst(instr, 0)));
   result->offset += adds ? amount : -amount;
   return true;
 }

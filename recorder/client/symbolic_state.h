@@ -35,8 +35,9 @@ struct symbolic_state {
   uint32_t slots;
   app_pc return_to[SYMBOLIC_CALLS];
   uint32_t calls;
-  uint64_t unknowns; /* values of which nothing is known, so far */
-  bool has_depended; /* a branch on the way depended on what was looked at */
+  uint64_t unknowns;     /* values of which nothing is known, so far */
+  uint32_t instructions; /* on the way */
+  bool has_depended;     /* a branch on the way depended on what was looked at */
 };
 
 void symbolic_state_begin(struct symbolic_state *state);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define CACHED 256u /* a power of two */
+#define CACHED 8192u /* a power of two */
 
 static const char *const names[] = {"sched_yield", "pthread_yield",   "thrd_yield", "nanosleep",
                                     "usleep",      "clock_nanosleep", "thrd_sleep"};
@@ -21,6 +21,7 @@ struct linked_module {
   const char *strings;
   const Elf64_Rela *relocations[2];
   size_t bytes[2];
+  size_t unnamed; /* of the second table's, the first so many, which may be most of them */
 };
 
 /* Some linkers leave addresses in the dynamic section as they are in the file. */
@@ -50,6 +51,9 @@ static void read_dynamic_section(struct linked_module *module, const Elf64_Dyn *
       break;
     case DT_RELASZ:
       module->bytes[1] = dynamic->d_un.d_val;
+      break;
+    case DT_RELACOUNT:
+      module->unnamed = dynamic->d_un.d_val;
       break;
     default:
       break;
@@ -91,6 +95,8 @@ static bool links_yielding_function(const struct linked_module *module, app_pc p
   for (int table = 0; table < 2; table++) {
     const Elf64_Rela *at = module->relocations[table];
     const Elf64_Rela *end = at == NULL ? NULL : at + module->bytes[table] / sizeof(*at);
+    if (at != NULL && table == 1)
+      at += module->unnamed;
     for (; at < end; at++) {
       uint64_t type = ELF64_R_TYPE(at->r_info);
       if (at->r_offset == place && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT))
@@ -114,7 +120,7 @@ bool is_yielding_function(app_pc pointer) {
     app_pc pointer;
     bool is_yielding;
   } cache[CACHED];
-  size_t at = ((ptr_uint_t)pointer >> 3) & (CACHED - 1);
+  size_t at = ((ptr_uint_t)pointer >> 3) % CACHED;
   if (cache[at].pointer != pointer) {
     cache[at].is_yielding = look_up(pointer);
     cache[at].pointer = pointer;

@@ -16,6 +16,8 @@
 #define WORDS_MAX 32768u
 #define SITES_MAX 4096u
 #define OUTDATED_MAX 64u
+/* What by its code may wait, and comes to more words, walks through memory. */
+#define WORDS_OF_SITE_MAX 256u
 /* Whoever holds a word is not stopped (thread_holds_lock), but may have ended with its process. */
 #define LOCK_YIELDS_MAX 20000u
 
@@ -51,7 +53,8 @@ static struct {
   struct polled_word word[WORDS_MAX];
   uint32_t words;
   uint64_t site[SITES_MAX];
-  uint8_t site_kind[SITES_MAX]; /* enum site_kind */
+  uint8_t site_kind[SITES_MAX];   /* enum site_kind */
+  uint16_t site_words[SITES_MAX]; /* that an expected one was the first to come to */
   uint32_t sites;
   uint32_t learned_sites;          /* those of them that were not expected */
   uint64_t outdated[OUTDATED_MAX]; /* sites whose code is to be made anew */
@@ -353,16 +356,23 @@ static const struct slot *written_slot(const struct block *block, uint32_t instr
   return NULL;
 }
 
+/* Counts another word that the site is the first to come to; false where there are too many. */
+static bool may_add_word(uint64_t pc) {
+  uint32_t at = site_place(pc);
+  return table.site_kind[at] == 0 ||
+         (table.site_words[at] < WORDS_OF_SITE_MAX && ++table.site_words[at] != 0);
+}
+
 /* The word that the slot is at. What an instruction stores or polls that is known to do so is one,
  * even if nobody has waited for it yet. */
 static struct polled_word *word_of_slot(struct thread *thread, const struct block *block,
-                                        const struct slot *slot, bool is_known) {
+                                        const struct slot *slot, uint64_t pc) {
   const uint64_t *words = *thread->position - block->raw_words;
   if (slot == NULL)
     return NULL;
   uint64_t address = words[slot->raw] + (uint64_t)slot->displacement;
   struct polled_word *word = find(address);
-  return word != NULL || !is_known ? word : add_word(address);
+  return word == NULL && polled_words_know(pc) && may_add_word(pc) ? add_word(address) : word;
 }
 
 static void note_user(struct polled_word *word, const struct thread *thread) {
@@ -380,10 +390,17 @@ static void hold(struct thread *thread, struct polled_word *word) {
   thread->polling.stored = word;
 }
 
+/* Whether threads have to do with each other there. A word that is only expected to be polled may
+ * be anything, and the memory may be used for something else by now. */
+static bool is_between_threads(const struct polled_word *word) {
+  return word->is_shared || word->is_polled || word->handed_on != 0 ||
+         word->protocol.taken_by_pollers != 0;
+}
+
 /* From now on the instruction's code is made for one that stores where others poll. To be called
  * while no word is held: others that wait for it keep the engine from making code. */
-static void know_site(uint64_t pc) {
-  if (!polled_words_know(pc)) {
+static void know_site(uint64_t pc, const struct polled_word *word) {
+  if (!polled_words_know(pc) && is_between_threads(word)) {
     platform_mutex_lock(table.lock);
     add_site(pc);
     platform_mutex_unlock(table.lock);
@@ -398,11 +415,10 @@ void polled_words_before_store(struct thread *thread, uint32_t id, uint32_t inst
     return;
   const struct block *block = code_table_get(id);
   bool is_known = polled_words_know(pc);
-  struct polled_word *word =
-      word_of_slot(thread, block, written_slot(block, instruction), is_known);
+  struct polled_word *word = word_of_slot(thread, block, written_slot(block, instruction), pc);
   if (word == NULL)
     return;
-  know_site(pc);
+  know_site(pc, word);
   hold(thread, word);
   thread->polling.held_kind = site_kind(pc);
   announce(thread, block, word, false);
@@ -424,10 +440,10 @@ void polled_words_before_update(struct thread *thread, uint32_t id, uint32_t ins
     return;
   const struct block *block = code_table_get(id);
   const struct slot *slot = written_slot(block, instruction);
-  struct polled_word *word = word_of_slot(thread, block, slot, polled_words_know(pc));
+  struct polled_word *word = word_of_slot(thread, block, slot, pc);
   if (word == NULL)
     return;
-  know_site(pc);
+  know_site(pc, word);
   hold(thread, word);
   thread->polling.held_kind = site_kind(pc);
   thread->polling.held_bytes = slot->bytes; /* at most 8: find_store */
@@ -481,13 +497,14 @@ void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instru
     const struct slot *slot = &block->slot[i];
     if (slot->instruction != instruction || slot->kind != SLOT_LOAD)
       continue;
-    struct polled_word *word = word_of_slot(thread, block, slot, true);
+    uint64_t pc = block_pc(block, instruction);
+    struct polled_word *word = word_of_slot(thread, block, slot, pc);
     if (word == NULL)
       return;
     hold(thread, word);
     uint64_t clock = word->thread == thread->id ? 0 : word->clock;
-    if ((site_kind(block_pc(block, instruction)) & SITE_AWAITS_TURN) != 0 &&
-        thread->polling.held_lock != 0 && !thread->polling.has_looked)
+    if ((site_kind(pc) & SITE_AWAITS_TURN) != 0 && thread->polling.held_lock != 0 &&
+        !thread->polling.has_looked)
       word->handed_on = thread->polling.held_lock;
     if (clock != 0)
       learn_protocol(thread, word);
