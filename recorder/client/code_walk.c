@@ -47,6 +47,15 @@ bool written_by_update(const struct symbolic_state *state, instr_t *instr, struc
   }
 }
 
+bool update_computes(const struct symbolic_state *state, instr_t *instr) {
+  struct symbol written;
+  if (!written_by_update(state, instr, &written))
+    return true;
+  bool compares = instr_get_opcode(instr) == OP_cmpxchg &&
+                  (symbolic_register(state, DR_REG_XAX).origin & FROM_LOOK) != 0;
+  return !symbol_is_constant(written) && (compares || (written.origin & FROM_LOOK) != 0);
+}
+
 bool may_take_lock(instr_t *instr) {
   int opcode = instr_get_opcode(instr);
   return is_atomic_update(instr) && (opcode == OP_xchg || opcode == OP_cmpxchg || opcode == OP_bts);
@@ -54,6 +63,9 @@ bool may_take_lock(instr_t *instr) {
 
 /* The memory operand by which it reads. */
 static bool find_look(instr_t *instr, opnd_t *look) {
+  int opcode = instr_get_opcode(instr);
+  if (opcode == OP_lea || opcode == OP_nop_modrm)
+    return false;
   for (int i = 0; i < instr_num_srcs(instr); i++) {
     *look = instr_get_src(instr, i);
     if (opnd_is_memory_reference(*look))
@@ -98,17 +110,6 @@ bool code_walk_decode(struct code_walk *walk, app_pc pc) {
   return true;
 }
 
-/* Whether the value that an update leaves is made of the one that it finds. One that is to be what
- * was read, or else something new, is as a maximum is kept. */
-static bool computes_from_what_it_read(const struct symbolic_state *state, instr_t *instr) {
-  struct symbol written;
-  if (!written_by_update(state, instr, &written))
-    return true;
-  bool compares = instr_get_opcode(instr) == OP_cmpxchg &&
-                  (symbolic_register(state, DR_REG_XAX).origin & FROM_LOOK) != 0;
-  return !symbol_is_constant(written) && (compares || (written.origin & FROM_LOOK) != 0);
-}
-
 static void note_addresses(struct code_walk *walk, const struct symbolic_state *state) {
   for (int i = 0; i < instr_num_srcs(&walk->instr); i++) {
     opnd_t source = instr_get_src(&walk->instr, i);
@@ -122,7 +123,7 @@ static void note_addresses(struct code_walk *walk, const struct symbolic_state *
 }
 
 /* Whether the path may store as this instruction does. */
-static bool may_store(struct code_walk *walk, const struct symbolic_state *state, app_pc pc) {
+static bool may_store(struct code_walk *walk, struct symbolic_state *state, app_pc pc) {
   instr_t *instr = &walk->instr;
   int opcode = instr_get_opcode(instr);
   if (opcode == OP_clflush || opcode == OP_clflushopt || opcode == OP_clwb)
@@ -146,8 +147,8 @@ static bool may_store(struct code_walk *walk, const struct symbolic_state *state
     }
     if (!is_atomic_update(instr) || !symbols_are_equal(address, walk->word))
       return false;
-    walk->updates_otherwise |= pc != walk->target;
-    if (computes_from_what_it_read(state, instr))
+    state->has_updated |= pc != walk->target;
+    if (update_computes(state, instr))
       return false;
   }
   return true;

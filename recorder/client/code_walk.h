@@ -55,9 +55,8 @@ struct code_walk {
   bool stops_at_looks;
   app_pc look_again[WALK_LOOKS_MAX];
   uint32_t looks_again;
-  register_set written;   /* on the way */
-  uint64_t addresses;     /* a digest of what has been read on the way, but for the stack frame */
-  bool updates_otherwise; /* another instruction than the target updates the word */
+  register_set written; /* on the way */
+  uint64_t addresses;   /* a digest of what has been read on the way, but for the stack frame */
 };
 
 void code_walk_begin(struct code_walk *walk, void *drcontext, uint32_t steps);
@@ -78,5 +77,9 @@ bool may_take_lock(instr_t *instr);
 bool is_atomic_update(instr_t *instr);
 /* What such an update writes, where it does not add to what was there; false where it does. */
 bool written_by_update(const struct symbolic_state *state, instr_t *instr, struct symbol *written);
+
+/* Whether the value that it leaves is made of the one that it finds at the word that is looked at.
+ * One that is to be what was read, or else something new, is as a maximum is kept. */
+bool update_computes(const struct symbolic_state *state, instr_t *instr);
 
 #endif

@@ -38,6 +38,34 @@ instr_t *loop_shape_first_harmless(instrlist_t *block) {
   return first;
 }
 
+static bool reads_memory(instr_t *instr) {
+  for (int i = 0; i < instr_num_srcs(instr); i++) {
+    if (opnd_is_memory_reference(instr_get_src(instr, i)) && instr_get_opcode(instr) != OP_lea)
+      return true;
+  }
+  return false;
+}
+
+bool loop_shape_branches_on_read(instrlist_t *block) {
+  instr_t *instr = instrlist_last_app(block);
+  if (instr == NULL || !instr_is_cbr(instr))
+    return false;
+  register_set needed = 0;
+  bool has_flags = false;
+  while ((instr = instr_get_prev_app(instr)) != NULL) {
+    bool sets_flags = (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_WRITE_ARITH) != 0;
+    if ((has_flags || !sets_flags) && (registers_written(instr) & needed) == 0)
+      continue;
+    if (reads_memory(instr))
+      return true;
+    /* A register may be set from flags that were set before. */
+    bool reads_flags = (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_READ_ARITH) != 0;
+    has_flags = !reads_flags;
+    needed |= registers_read(instr);
+  }
+  return false;
+}
+
 struct places {
   app_pc pc[PLACES_MAX];
   uint32_t count, done;

@@ -11,6 +11,9 @@
  * the block leads nowhere near. */
 instr_t *loop_shape_first_harmless(instrlist_t *block);
 
+/* Whether the block ends with a branch that depends on what it has read. */
+bool loop_shape_branches_on_read(instrlist_t *block);
+
 /* Whether such code leads from the block's end into a loop. */
 bool loop_shape_is_near(struct code_walk *walk, instrlist_t *block);
 

@@ -50,7 +50,7 @@ static bool polls(app_pc pc) {
     return false;
   struct code_walk walk;
   code_walk_begin(&walk, search.walk.drcontext, search.walk.steps);
-  bool polls = poll_rounds_find(&walk, pc) == POLLS_WORD;
+  bool polls = poll_rounds_find(&walk, pc, pc) == POLLS_WORD;
   search.walk.steps = walk.steps;
   code_walk_end(&walk);
   search.known[search.looks++] = (struct known_look){pc, polls};

@@ -14,6 +14,9 @@ static struct {
   struct symbolic_state other_state[WALK_BRANCHES_MAX + 1];
   app_pc other_branch[WALK_BRANCHES_MAX];
   struct symbolic_state second, third; /* rounds on the first path */
+  /* Of the target that is an update: it was found to wait; on some path, perhaps another one, it
+   * makes what it writes of what it has read. */
+  bool is_found, computes, updates_otherwise;
   bool moves; /* such a round changes the registers that say where the target reads */
 } search;
 
@@ -118,12 +121,22 @@ static bool is_waiting(uint32_t branches) {
   return go_round(&search.third, branches, flags, later, &leaves) && leaves;
 }
 
+/* Of an update all paths count: nothing is known of values, so that some of them nobody can go. */
+static bool judge_round(uint32_t depth) {
+  if (!code_walk_decode(search.walk, search.walk->target) || !may_take_lock(&search.walk->instr))
+    return is_waiting(depth);
+  search.computes |= update_computes(&search.state[depth], &search.walk->instr);
+  search.updates_otherwise |= search.state[depth].has_updated;
+  search.is_found |= is_waiting(depth);
+  return false;
+}
+
 /* Looks for such a round on the paths from `pc`, whose state is that of this depth. */
 static bool finds_round(uint32_t depth, app_pc pc) {
   struct walk_branch branch;
   switch (code_walk_go(search.walk, &search.state[depth], &pc, depth == 0, &branch)) {
   case STOP_AT_TARGET:
-    return is_waiting(depth);
+    return judge_round(depth);
   case STOP_AT_LOOK:
   case STOP_ELSEWHERE:
     return false;
@@ -150,13 +163,28 @@ static bool finds_round(uint32_t depth, app_pc pc) {
   return false;
 }
 
-/* Whether the instruction is part of a loop that waits. */
-static bool is_in_round(app_pc pc) {
-  search.walk->target = pc;
-  search.walk->looks_again = 0;
+/* What is known before the target from the instructions of its block, which begins at `pc`. */
+static bool come_to_target(app_pc pc) {
+  struct walk_stores ignored = {.count = 0};
+  struct walk_branch branch;
   symbolic_state_begin(&search.state[0]);
-  return begin_round(&search.state[0]) && !symbol_is_frame_address(search.walk->word) &&
-         finds_round(0, pc);
+  search.walk->stores = &ignored;
+  bool comes = code_walk_go(search.walk, &search.state[0], &pc, false, &branch) == STOP_AT_TARGET;
+  search.walk->stores = NULL;
+  return comes;
+}
+
+/* Whether the instruction is part of a loop that waits. */
+static bool is_in_round(app_pc block, app_pc pc) {
+  search.walk->target = pc;
+  search.walk->word = (struct symbol){1, 0, 0}; /* It reads nowhere yet. */
+  if (!come_to_target(block))
+    return false;
+  search.walk->looks_again = 0;
+  search.is_found = search.computes = false;
+  if (!begin_round(&search.state[0]) || symbol_is_frame_address(search.walk->word))
+    return false;
+  return finds_round(0, pc) || (search.is_found && !search.computes && search.walk->steps != 0);
 }
 
 /* Or of a first round that a compiler has taken out of one: it looks at the same word. */
@@ -165,7 +193,10 @@ static bool comes_before_round(void) {
   uint32_t count = search.walk->looks_again;
   memcpy(again, search.walk->look_again, sizeof(again));
   for (uint32_t i = 0; i < count; i++) {
-    if (is_in_round(again[i]))
+    /* What a compare and exchange expects is made before it, out of sight here. */
+    bool is_in_sight = code_walk_decode(search.walk, again[i]) &&
+                       instr_get_opcode(&search.walk->instr) != OP_cmpxchg;
+    if (is_in_sight && is_in_round(again[i], again[i]))
       return true;
   }
   return false;
@@ -175,17 +206,17 @@ static bool comes_before_round(void) {
  * there are several ways to update the word, they make more of it than a lock. */
 static enum poll_kind kind_of_update(const struct symbolic_state *state) {
   struct symbol written;
-  if (search.walk->updates_otherwise)
+  if (search.updates_otherwise)
     return POLLS_NOTHING;
   bool is_written = written_by_update(state, &search.walk->instr, &written);
   bool is_cleared = is_written && symbol_is_constant(written) && written.offset == 0;
   return is_cleared ? POLLS_WORD : POLLS_LOCK;
 }
 
-enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc) {
+enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc block, app_pc pc) {
   search.walk = walk;
-  walk->updates_otherwise = false;
-  bool is_in = is_in_round(pc);
+  search.updates_otherwise = false;
+  bool is_in = is_in_round(block, pc);
   struct symbolic_state *state = is_in ? &search.second : &search.third;
   if (!is_in && !comes_before_round())
     return POLLS_NOTHING;

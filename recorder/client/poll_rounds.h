@@ -13,7 +13,8 @@ enum poll_kind {
   POLLS_LOCK, /* and takes it by changing the word */
 };
 
-/* Only one search goes on at a time. */
-enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc pc);
+/* Of the instruction at `pc`, in a block that begins at `block`, or before which nothing is known:
+ * then that is the same. Only one search goes on at a time. */
+enum poll_kind poll_rounds_find(struct code_walk *walk, app_pc block, app_pc pc);
 
 #endif

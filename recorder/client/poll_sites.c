@@ -51,12 +51,13 @@ static bool is_new(app_pc block) {
 }
 
 /* Looks at the instructions from `first` on for those that poll. */
-static void find_polls(struct code_walk *walk, instr_t *first) {
+static void find_polls(struct code_walk *walk, app_pc block, instr_t *first) {
   opnd_t look;
   for (instr_t *instr = first; instr != NULL; instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);
     walk->steps = STEPS_MAX;
-    enum poll_kind kind = may_look(instr, &look) ? poll_rounds_find(walk, pc) : POLLS_NOTHING;
+    enum poll_kind kind =
+        may_look(instr, &look) ? poll_rounds_find(walk, block, pc) : POLLS_NOTHING;
     if (kind != POLLS_NOTHING)
       polled_words_expect(place_of(pc), kind == POLLS_LOCK ? SITE_TAKES_LOCK : SITE_POLLS, false);
   }
@@ -66,9 +67,10 @@ static void look_at(void *drcontext, instrlist_t *block) {
   instr_t *first = loop_shape_first_harmless(block);
   struct code_walk walk;
   code_walk_begin(&walk, drcontext, STEPS_MAX_OF_SHAPE);
-  bool may_poll = first != NULL && loop_shape_is_near(&walk, block);
+  bool may_poll =
+      first != NULL && loop_shape_branches_on_read(block) && loop_shape_is_near(&walk, block);
   if (may_poll)
-    find_polls(&walk, first);
+    find_polls(&walk, instr_get_app_pc(instrlist_first_app(block)), first);
   for (instr_t *instr = instrlist_first_app(block); instr != NULL;
        instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);

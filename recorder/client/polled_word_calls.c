@@ -5,6 +5,8 @@
 #include "drreg.h"
 #include "drutil.h"
 
+#include "code_walk.h"
+#include "exchanged_values.h"
 #include "polled_words.h"
 #include "selected_memory.h"
 #include "threads.h"
@@ -55,8 +57,9 @@ static bool find_store(instr_t *instr, opnd_t *operand) {
   return false;
 }
 
-static bool is_update(instr_t *instr) {
-  return instr_get_prefix_flag(instr, PREFIX_LOCK) || instr_get_opcode(instr) == OP_xchg;
+/* An exchange of which nobody uses what was read is a store with a fence. */
+static bool is_update(void *drcontext, instr_t *instr) {
+  return is_atomic_update(instr) && !exchange_is_store(drcontext, instr);
 }
 
 /* Jumps over what is inserted between these two unless the table has something in the place of
@@ -109,10 +112,11 @@ static void end_unless_unpolled(void *drcontext, instrlist_t *block, instr_t *wh
 
 static void insert_call_before(void *drcontext, instrlist_t *block, instr_t *instr,
                                const struct block_plan *plan) {
-  dr_insert_clean_call(
-      drcontext, block, instr, is_update(instr) ? (void *)before_update : (void *)before_store,
-      false, 3, OPND_CREATE_INT32((int)plan->id), OPND_CREATE_INT32((int)plan->next_instruction),
-      OPND_CREATE_INTPTR(instr_get_app_pc(instr)));
+  dr_insert_clean_call(drcontext, block, instr,
+                       is_update(drcontext, instr) ? (void *)before_update : (void *)before_store,
+                       false, 3, OPND_CREATE_INT32((int)plan->id),
+                       OPND_CREATE_INT32((int)plan->next_instruction),
+                       OPND_CREATE_INTPTR(instr_get_app_pc(instr)));
   /* It may have moved the position. */
   if (plan->position_register != DR_REG_NULL)
     dr_insert_read_raw_tls(drcontext, block, instr, position_tls_segment, position_tls_offset,
@@ -139,7 +143,7 @@ bool polled_word_calls_insert_behind(void *drcontext, instrlist_t *block, instr_
   if (instr_is_cti(instr))
     return false;
   bool stores = find_store(instr, &operand);
-  if (stores && is_update(instr)) {
+  if (stores && is_update(drcontext, instr)) {
     dr_insert_clean_call(drcontext, block, behind, (void *)after_update, false, 1,
                          OPND_CREATE_INT32((int)plan->id));
     return true;

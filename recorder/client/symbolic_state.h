@@ -37,6 +37,7 @@ struct symbolic_state {
   uint32_t calls;
   uint64_t unknowns;     /* values of which nothing is known, so far */
   uint32_t instructions; /* on the way */
+  bool has_updated;      /* the word that is looked at, by another instruction than the target */
   bool has_depended;     /* a branch on the way depended on what was looked at */
 };
 

@@ -337,6 +337,8 @@ static void announce(struct thread *thread, const struct block *block, struct po
     thread->polling.updated_word = word->address;
     thread->polling.updated_clock = clock;
   }
+  if (kind == RELEASE_GIVES_LOCK) /* What it waits for next has nothing to do with that. */
+    thread->polling.updated_word = 0;
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, word->address);
@@ -479,7 +481,7 @@ static void learn_protocol(struct thread *thread, struct polled_word *word) {
       word->clock < thread->polling.updated_clock)
     return;
   struct polled_word *entry = find(updated);
-  if (entry == NULL)
+  if (entry == NULL || entry->protocol.taken_by_pollers != 0)
     return;
   if (word->updated_clock > thread->polling.updated_clock) {
     entry->protocol.ended_by_later++;

@@ -99,3 +99,42 @@ def test_a_thread_that_computes_to_the_end_has_worked(
     executions = [item for item in run.load().items(1) if isinstance(item, rf.Execution)]
     # In 20 ms it makes many more rounds, even recorded.
     assert len(executions) > 20_000
+
+
+# What a store or update of a polled word is for (record_format.h).
+TAKES_LOCK, GIVES_LOCK = 4, 5
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
+def test_a_loop_that_could_wait_is_known_before_anybody_has_waited(
+    recorder: Recorder, level: str
+) -> None:
+    run = recorder.record(recorder.compile("first_waits", level))
+    assert run.returncode == 0, run.stderr
+    addresses = {name: int(value) for name, value in map(str.split, run.stdout.splitlines()[1:])}
+    record = run.load()
+    low, high = (int(run.stdout.split("program ")[1].split()[i]) for i in (0, 1))
+
+    def events(thread: int, name: str) -> list[rf.Event]:
+        """Those of the program: the C library has locks of its own."""
+        return [event for event in record.events(thread, name) if low <= event.object < high]
+
+    waits, stores = (
+        {thread: events(thread, name) for thread in (0, 1)} for name in ("spin_wait", "spin_release")
+    )
+    # The other thread has looked at the flag in its first round; it sees the first one's stores in
+    # the second and third.
+    flag_stores = [event.clock for event in stores[0] if event.object == addresses["flag"]]
+    assert len(flag_stores) == 3
+    assert [(event.object, event.iterations, event.wake) for event in waits[1]] == [
+        (addresses["flag"], 0, clock) for clock in flag_stores[:2]
+    ]
+    assert not waits[0]
+    # Locks are taken and given from the first time on, whoever does it; and nothing else is one.
+    for of_thread in stores.values():
+        takes, gives = (
+            [event.lock for event in of_thread if event.fields["kind"] == kind]
+            for kind in (TAKES_LOCK, GIVES_LOCK)
+        )
+        assert takes == gives == [addresses["lock"], addresses["ticket"]] * 3
+    assert {event.object for event in stores[0] + stores[1]} == set(addresses.values())
