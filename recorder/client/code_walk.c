@@ -61,10 +61,14 @@ bool may_take_lock(instr_t *instr) {
   return is_atomic_update(instr) && (opcode == OP_xchg || opcode == OP_cmpxchg || opcode == OP_bts);
 }
 
+static bool only_names_memory(instr_t *instr) {
+  int opcode = instr_get_opcode(instr);
+  return opcode == OP_lea || opcode == OP_nop_modrm;
+}
+
 /* The memory operand by which it reads. */
 static bool find_look(instr_t *instr, opnd_t *look) {
-  int opcode = instr_get_opcode(instr);
-  if (opcode == OP_lea || opcode == OP_nop_modrm)
+  if (only_names_memory(instr))
     return false;
   for (int i = 0; i < instr_num_srcs(instr); i++) {
     *look = instr_get_src(instr, i);
@@ -111,9 +115,11 @@ bool code_walk_decode(struct code_walk *walk, app_pc pc) {
 }
 
 static void note_addresses(struct code_walk *walk, const struct symbolic_state *state) {
+  if (only_names_memory(&walk->instr))
+    return;
   for (int i = 0; i < instr_num_srcs(&walk->instr); i++) {
     opnd_t source = instr_get_src(&walk->instr, i);
-    if (!opnd_is_base_disp(source) || instr_get_opcode(&walk->instr) == OP_lea)
+    if (!opnd_is_base_disp(source))
       continue;
     struct symbol address = symbolic_address(state, source);
     if (!symbol_is_frame_address(address))
