@@ -28,10 +28,17 @@ HELD = matching(
         "barrier_dissemination-pause-gcc-O2",
         "barrier_sense-backoff-gcc-O2",
         "barrier_sense-pause-gcc-O2",
+        "barrier_sense-yield-gcc-O2",
+        "barrier_atomic_wait-gcc-O2",
         "barrier_splash-gcc-O2",
         "barrier_tree-plain-gcc-O2",
         "fft_spinning-pause-gcc-O2",
+        "lock_mcs_uncontended-pause-gcc-O2",
+        "lock_test_and_set_uncontended-plain-gcc-O2",
+        "lock_test_first_uncontended-sleep-gcc-O2",
+        "lock_ticket_uncontended-plain-gcc-O2",
         "ring-plain-gcc-O2",
+        "rotating_flags-backoff-gcc-O2",
         "rotating_flags-pause-gcc-O2",
     ]
 )

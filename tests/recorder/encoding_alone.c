@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's encoding with no engine: its platform is the C library, and the "program" is a
  * list of executions that main() puts into a thread's buffer. Writes the record of a child process
- * to the prefix that it is given, and prints the record's path. */
+ * to the prefix that it is given, and prints the record's path; or, for `loops`, how often the
+ * encoding has looked a block up, which says how many steps it has taken. */
 #include "arena.h"
 #include "block_flow.h"
 #include "code_table.h"
@@ -10,6 +11,7 @@
 #include "instruction_set.h"
 #include "mapped_files.h"
 #include "platform.h"
+#include "polled_words.h"
 #include "record_format.h"
 #include "recording.h"
 #include "region_of_interest.h"
@@ -138,6 +140,31 @@ static bool open_recording(const char *prefix) {
   return recording_open("/nowhere/recorder", path);
 }
 
+/* The linker has the encoding call this one (--wrap). */
+static uint64_t blocks_looked_up;
+const struct block *__real_code_table_get(uint32_t id);
+const struct block *__wrap_code_table_get(uint32_t id) {
+  blocks_looked_up++;
+  return __real_code_table_get(id);
+}
+
+/* Loads a word and goes back: like waiting, but nobody knows what it computes. */
+static uint32_t intern_loop(uint64_t address) {
+  static const uint8_t lengths[] = {4, 2}, code[] = "loadgo";
+  static const struct slot slots[] = {
+      {.instruction = 0, .kind = SLOT_LOAD, .bytes = 8, .raw = 1, .displacement = 0}};
+  struct block block = {.address = address,
+                        .instructions = 2,
+                        .raw_words = 2,
+                        .slots = 1,
+                        .flags = BLOCK_READS | BLOCK_READS_DATA | BLOCK_MAY_POLL,
+                        .code_bytes = 6,
+                        .lengths = lengths,
+                        .code = code,
+                        .slot = slots};
+  return code_table_intern(&block);
+}
+
 /* Loads a word, stores to the one behind it, and goes back: one raw word says where. */
 static uint32_t intern_block(void) {
   static const uint8_t lengths[] = {4, 5, 2}, code[] = "loadstorego";
@@ -176,10 +203,25 @@ static void lock(struct thread *thread, uint32_t id) {
   synchronisation_call_returns(thread, function, &result);
 }
 
+/* So many loops in one filling of the buffer, each with some work before it. */
+static void execute_loops(struct thread *thread, uint32_t id, uint64_t loops) {
+  polled_words_begin();
+  for (uint64_t i = 0; i < loops; i++) {
+    uint32_t loop = intern_loop(0x500000 + 16 * i);
+    for (uint64_t work = 0; work < 8; work++)
+      execute(thread, id, 0x10000 + 16 * work);
+    for (uint64_t round = 0; round < 3; round++)
+      execute(thread, loop, 0x90000 + 64 * i);
+  }
+  blocks_looked_up = 0;
+  thread_drain(thread);
+}
+
 int main(int count, char **arguments) {
   uint64_t *position;
   pages_init();
-  if (count != 3 || !open_recording(arguments[1]))
+  bool has_loops = count == 4 && strcmp(arguments[3], "loops") == 0;
+  if ((count != 3 && !has_loops) || !open_recording(arguments[1]))
     return 2;
   frame_init();
   code_table_init();
@@ -191,6 +233,11 @@ int main(int count, char **arguments) {
   struct thread *thread = &the_thread;
   bool is_first = thread_begin(thread, NULL, &position);
   uint32_t id = intern_block();
+  if (has_loops) {
+    execute_loops(thread, id, strtoull(arguments[2], NULL, 10));
+    printf("%ju\n", (uintmax_t)blocks_looked_up);
+    return is_first && code_renewals == 1 ? 0 : 1;
+  }
   for (uint64_t i = 0, executions = strtoull(arguments[2], NULL, 10); i < executions; i++)
     execute(thread, id, 0x10000 + 16 * (i % 1000));
   lock(thread, id);

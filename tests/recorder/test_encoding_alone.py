@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
+import pytest
 from recorder_programs import ROOT, SOURCES, Recorder
 
 import record_format as rf
@@ -13,21 +15,33 @@ RECORDER = ROOT / "recorder"
 LIBRARY = ROOT / "build" / "recorder" / "lib" / "libfencepost-encoding.a"
 
 
-def test_a_record_is_made_without_an_engine(recorder: Recorder) -> None:
-    """Of more executions than fit into the buffer, a call and a system call."""
+@pytest.fixture
+def alone(recorder: Recorder) -> Path:
+    """The program that has the encoding, and no engine."""
     program = recorder.folder / "alone"
     headers = [f"-I{RECORDER / room}" for room in ("encoding", "format")]
     compiler = ["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", *headers]
     source = SOURCES / "encoding_alone.c"
-    subprocess.run([*compiler, "-o", program, source, LIBRARY, "-pthread"], check=True, timeout=120)
-    run = subprocess.run(
-        [program, recorder.folder / "alone", str(EXECUTIONS)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    record = rf.Record(run.stdout.strip())
+    options = ["-Wl,--wrap=code_table_get", "-pthread"]
+    subprocess.run([*compiler, "-o", program, source, LIBRARY, *options], check=True, timeout=120)
+    return program
+
+
+def printed(*command: str | Path) -> str:
+    """What the command prints; it has to end well."""
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    return run.stdout.strip()
+
+
+def test_each_loop_on_a_thread_s_way_takes_as_many_steps(recorder: Recorder, alone: Path) -> None:
+    """What was updated before a loop is looked for once on the way, not from its start each time."""
+    few, many = (int(printed(alone, alone, str(loops), "loops")) for loops in (100, 200))
+    assert 0 < many < 2.2 * few
+
+
+def test_a_record_is_made_without_an_engine(recorder: Recorder, alone: Path) -> None:
+    """Of more executions than fit into the buffer, a call and a system call."""
+    record = rf.Record(printed(alone, alone, str(EXECUTIONS)))
     assert record.info["program"] == "/alone"
     assert list(record.threads) == [0]
     [start] = record.events(0, "thread_start")
