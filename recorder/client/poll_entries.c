@@ -176,11 +176,17 @@ static void explore(uint32_t depth, app_pc pc, bool begins, uint32_t steps) {
   }
 }
 
-static bool begin(app_pc pc) {
+static bool begin(app_pc block, app_pc pc) {
   struct symbolic_state *state = &search.state[0];
+  struct walk_branch branch;
   symbolic_state_begin(state);
-  if (!code_walk_decode(&search.walk, pc))
+  search.walk.word = (struct symbol){1, 0, 0}; /* It reads nowhere yet. */
+  search.walk.stops_at_looks = false;
+  if (code_walk_go(&search.walk, state, &block, false, &branch) != STOP_AT_TARGET ||
+      !code_walk_decode(&search.walk, pc))
     return false;
+  state->instructions = search.stores.count = 0;
+  search.walk.stops_at_looks = true;
   instr_t *instr = &search.walk.instr;
   for (int i = 0; i < instr_num_dsts(instr); i++) {
     opnd_t target = instr_get_dst(instr, i);
@@ -195,15 +201,15 @@ static bool begin(app_pc pc) {
   return false;
 }
 
-bool poll_entry_find(void *drcontext, app_pc pc, uint32_t steps, struct poll_entry *entry) {
+bool poll_entry_find(void *drcontext, app_pc block, app_pc pc, uint32_t steps,
+                     struct poll_entry *entry) {
   code_walk_begin(&search.walk, drcontext, steps);
   search.walk.target = pc;
   search.walk.origin = FROM_UPDATE;
   search.walk.stores = &search.stores;
-  search.walk.stops_at_looks = true;
-  search.stores.count = search.looks = 0;
+  search.looks = search.stores.count = 0;
   search.best_steps = UINT32_MAX;
-  if (begin(pc))
+  if (begin(block, pc))
     explore(0, pc, true, 0);
   code_walk_end(&search.walk);
   *entry = search.best;

@@ -14,7 +14,9 @@ struct poll_entry {
 
 bool poll_entry_may_be(instr_t *instr);
 
-/* Whether the update at `pc` is one. Only one search goes on at a time. */
-bool poll_entry_find(void *drcontext, app_pc pc, uint32_t steps, struct poll_entry *entry);
+/* Whether the update at `pc` is one, in a block that begins at `block`. Only one search goes on at
+ * a time. */
+bool poll_entry_find(void *drcontext, app_pc block, app_pc pc, uint32_t steps,
+                     struct poll_entry *entry);
 
 #endif

@@ -10,7 +10,7 @@
  * for one update's. */
 #define STEPS_MAX_OF_SHAPE 100u
 #define STEPS_MAX 600u
-#define STEPS_MAX_OF_ENTRY 8000u
+#define STEPS_MAX_OF_UPDATE 8000u
 
 /* Beginnings of blocks that have been looked at: engines make code anew for many reasons. What is
  * found once stays known. */
@@ -28,9 +28,9 @@ void poll_sites_exit(void) { dr_mutex_destroy(search_lock); }
 static uint64_t place_of(app_pc pc) { return (uint64_t)(ptr_uint_t)pc; }
 
 /* What an update says that comes before polling: which place the thread has. */
-static void find_entry(void *drcontext, app_pc pc) {
+static void find_entry(void *drcontext, app_pc block, app_pc pc) {
   struct poll_entry entry;
-  if (!poll_entry_find(drcontext, pc, STEPS_MAX_OF_ENTRY, &entry))
+  if (!poll_entry_find(drcontext, block, pc, STEPS_MAX_OF_UPDATE, &entry))
     return;
   if (entry.counts) {
     polled_words_expect(place_of(pc), SITE_COUNTS, false);
@@ -55,7 +55,7 @@ static void find_polls(struct code_walk *walk, app_pc block, instr_t *first) {
   opnd_t look;
   for (instr_t *instr = first; instr != NULL; instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);
-    walk->steps = STEPS_MAX;
+    walk->steps = is_atomic_update(instr) ? STEPS_MAX_OF_UPDATE : STEPS_MAX;
     enum poll_kind kind =
         may_look(instr, &look) ? poll_rounds_find(walk, block, pc) : POLLS_NOTHING;
     if (kind != POLLS_NOTHING)
@@ -75,7 +75,7 @@ static void look_at(void *drcontext, instrlist_t *block) {
        instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);
     if (poll_entry_may_be(instr) && !polled_words_know(place_of(pc)))
-      find_entry(drcontext, pc);
+      find_entry(drcontext, instr_get_app_pc(instrlist_first_app(block)), pc);
   }
   code_walk_end(&walk);
 }
