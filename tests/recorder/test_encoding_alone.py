@@ -34,7 +34,7 @@ def printed(*command: str | Path) -> str:
 
 
 def test_each_loop_on_a_thread_s_way_takes_as_many_steps(recorder: Recorder, alone: Path) -> None:
-    """What was updated before a loop is looked for once on the way, not from its start each time."""
+    """What was updated before a loop is looked for once on the way, not anew for each."""
     few, many = (int(printed(alone, alone, str(loops), "loops")) for loops in (100, 200))
     assert 0 < many < 2.2 * few
 

@@ -120,7 +120,8 @@ def test_a_loop_that_could_wait_is_known_before_anybody_has_waited(
         return [event for event in record.events(thread, name) if low <= event.object < high]
 
     waits, stores = (
-        {thread: events(thread, name) for thread in (0, 1)} for name in ("spin_wait", "spin_release")
+        {thread: events(thread, name) for thread in (0, 1)}
+        for name in ("spin_wait", "spin_release")
     )
     # The other thread has looked at the flag in its first round; it sees the first one's stores in
     # the second and third.
