@@ -38,32 +38,50 @@ instr_t *loop_shape_first_harmless(instrlist_t *block) {
   return first;
 }
 
-static bool reads_memory(instr_t *instr) {
-  for (int i = 0; i < instr_num_srcs(instr); i++) {
-    if (opnd_is_memory_reference(instr_get_src(instr, i)) && instr_get_opcode(instr) != OP_lea)
+static bool sets_flags(instr_t *instr) {
+  return (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_WRITE_ARITH) != 0;
+}
+
+static bool reads_flags(instr_t *instr) {
+  return (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_READ_ARITH) != 0;
+}
+
+static bool stores_to_frame(instr_t *instr) {
+  for (int i = 0; i < instr_num_dsts(instr); i++) {
+    if (may_be_frame(instr_get_dst(instr, i)))
       return true;
   }
   return false;
 }
 
-bool loop_shape_branches_on_read(instrlist_t *block) {
-  instr_t *instr = instrlist_last_app(block);
-  if (instr == NULL || !instr_is_cbr(instr))
-    return false;
-  register_set needed = 0;
-  bool has_flags = false;
-  while ((instr = instr_get_prev_app(instr)) != NULL) {
-    bool sets_flags = (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_WRITE_ARITH) != 0;
-    if ((has_flags || !sets_flags) && (registers_written(instr) & needed) == 0)
-      continue;
-    if (reads_memory(instr))
+static bool reads_frame(instr_t *instr) {
+  for (int i = 0; i < instr_num_srcs(instr); i++) {
+    if (may_be_frame(instr_get_src(instr, i)))
       return true;
-    /* A register may be set from flags that were set before. */
-    bool reads_flags = (instr_get_eflags(instr, DR_QUERY_INCLUDE_ALL) & EFLAGS_READ_ARITH) != 0;
-    has_flags = !reads_flags;
-    needed |= registers_read(instr);
   }
   return false;
+}
+
+void loop_shape_find_looks(instrlist_t *block, const instr_t *first, struct deciding_looks *looks) {
+  opnd_t look;
+  instr_t *instr = instrlist_last_app(block);
+  looks->count = 0;
+  if (instr == NULL || !instr_is_cbr(instr))
+    return;
+  register_set needed = 0;
+  bool needs_flags = true, needs_frame = false;
+  while (instr != first && (instr = instr_get_prev_app(instr)) != NULL) {
+    bool is_needed = (needs_flags && sets_flags(instr)) ||
+                     (registers_written(instr) & needed) != 0 ||
+                     (needs_frame && stores_to_frame(instr));
+    if (!is_needed)
+      continue;
+    if (may_look(instr, &look) && looks->count < LOOKS_MAX)
+      looks->instr[looks->count++] = instr;
+    needs_flags = (needs_flags && !sets_flags(instr)) || reads_flags(instr);
+    needs_frame |= reads_frame(instr);
+    needed |= registers_read(instr);
+  }
 }
 
 struct places {

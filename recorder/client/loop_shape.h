@@ -11,8 +11,16 @@
  * the block leads nowhere near. */
 instr_t *loop_shape_first_harmless(instrlist_t *block);
 
-/* Whether the block ends with a branch that depends on what it has read. */
-bool loop_shape_branches_on_read(instrlist_t *block);
+/* Instructions of a block that read what the branch at its end may depend on. */
+#define LOOKS_MAX 8u
+
+struct deciding_looks {
+  instr_t *instr[LOOKS_MAX];
+  uint32_t count;
+};
+
+/* Those from `first` on. */
+void loop_shape_find_looks(instrlist_t *block, const instr_t *first, struct deciding_looks *looks);
 
 /* Whether such code leads from the block's end into a loop. */
 bool loop_shape_is_near(struct code_walk *walk, instrlist_t *block);

@@ -50,14 +50,11 @@ static bool is_new(app_pc block) {
   return is_new;
 }
 
-/* Looks at the instructions from `first` on for those that poll. */
-static void find_polls(struct code_walk *walk, app_pc block, instr_t *first) {
-  opnd_t look;
-  for (instr_t *instr = first; instr != NULL; instr = instr_get_next_app(instr)) {
-    app_pc pc = instr_get_app_pc(instr);
-    walk->steps = is_atomic_update(instr) ? STEPS_MAX_OF_UPDATE : STEPS_MAX;
-    enum poll_kind kind =
-        may_look(instr, &look) ? poll_rounds_find(walk, block, pc) : POLLS_NOTHING;
+static void find_polls(struct code_walk *walk, app_pc block, const struct deciding_looks *looks) {
+  for (uint32_t i = 0; i < looks->count; i++) {
+    app_pc pc = instr_get_app_pc(looks->instr[i]);
+    walk->steps = is_atomic_update(looks->instr[i]) ? STEPS_MAX_OF_UPDATE : STEPS_MAX;
+    enum poll_kind kind = poll_rounds_find(walk, block, pc);
     if (kind != POLLS_NOTHING)
       polled_words_expect(place_of(pc), kind == POLLS_LOCK ? SITE_TAKES_LOCK : SITE_POLLS, false);
   }
@@ -66,11 +63,12 @@ static void find_polls(struct code_walk *walk, app_pc block, instr_t *first) {
 static void look_at(void *drcontext, instrlist_t *block) {
   instr_t *first = loop_shape_first_harmless(block);
   struct code_walk walk;
+  struct deciding_looks looks = {.count = 0};
   code_walk_begin(&walk, drcontext, STEPS_MAX_OF_SHAPE);
-  bool may_poll =
-      first != NULL && loop_shape_branches_on_read(block) && loop_shape_is_near(&walk, block);
-  if (may_poll)
-    find_polls(&walk, instr_get_app_pc(instrlist_first_app(block)), first);
+  if (first != NULL)
+    loop_shape_find_looks(block, first, &looks);
+  if (looks.count != 0 && loop_shape_is_near(&walk, block))
+    find_polls(&walk, instr_get_app_pc(instrlist_first_app(block)), &looks);
   for (instr_t *instr = instrlist_first_app(block); instr != NULL;
        instr = instr_get_next_app(instr)) {
     app_pc pc = instr_get_app_pc(instr);
