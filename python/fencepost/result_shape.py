@@ -287,6 +287,9 @@ RUN = members(
                     "simulated_ns": MEASURED,
                     **MEASURES,
                     "persist_buffer": or_null(PERSIST_BUFFER),
+                    "pool": list_of(
+                        members({"core": COUNT, "node": TEXT, "lines": COUNT, "read": MEASURE})
+                    ),
                 }
             )
         ),

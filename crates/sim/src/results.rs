@@ -353,6 +353,7 @@ fn regions(outcome: &Outcome) -> Value {
         let mut entry = counted.figures();
         let l1d_misses: u64 = counted.cores().filter_map(|core| core.get("l1d.misses")).map(StatsNode::total).sum();
         entry.insert("l1d_misses".into(), json!(l1d_misses));
+        entry.insert("pool".into(), pool(outcome, &interval.stats));
         entry.insert("index".into(), json!(index));
         entry.insert("start_ns".into(), json!(interval.start.as_ns()));
         entry.insert("end_ns".into(), json!(interval.end.as_ns()));
@@ -361,6 +362,25 @@ fn regions(outcome: &Outcome) -> Value {
         Value::Object(entry)
     });
     entries.collect()
+}
+
+/// What each core read of each node behind a fabric that is no PM, if it read any.
+fn pool(outcome: &Outcome, stats: &StatsNode) -> Value {
+    let mut found = Vec::new();
+    for host in &outcome.hosts {
+        let nodes = stats.get(&format!("{host}_bridge.nodes")).map_or(&[][..], StatsNode::children);
+        for (node, counts) in nodes {
+            let cores = counts.children().iter().filter_map(|(name, core)| Some((name.strip_prefix("core")?, core)));
+            for (number, core) in cores.filter(|(_, core)| core.counter("lines") > 0) {
+                let Some(StatsNode::Histogram(latency)) = core.get("latency") else { continue };
+                found.push(json!({
+                    "host": host, "core": number.parse::<u32>().ok(), "node": node, "lines": core.counter("lines"),
+                    "read": measure(latency),
+                }));
+            }
+        }
+    }
+    found.into()
 }
 
 /// What a reader has to know; of all `persists`, so many were timed.

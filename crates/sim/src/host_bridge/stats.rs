@@ -2,7 +2,7 @@
 
 use crate::line::LineAddress;
 use crate::message::{Cause, Message, Opcode, Stage};
-use crate::stats::StatsNode;
+use crate::stats::{Histogram, StatsNode};
 
 /// The requests, in the order of their indices, with their names in statistics.
 const REQUESTS: [(Opcode, &str); 3] =
@@ -52,6 +52,17 @@ pub struct NodeCounts {
     /// Time reads took from the last level on until their answer was back there, summed over those that were answered,
     /// in ps.
     pub read_ps: u64,
+    /// By core, where that is counted.
+    pub cores: Vec<CoreReads>,
+}
+
+/// What a core read of one memory node.
+#[derive(Clone, Debug, Default)]
+pub struct CoreReads {
+    /// Lines that came, those that were fetched ahead too: what the counters of processors have.
+    pub lines: u64,
+    /// Of the lines that it waited for, from the last level on.
+    pub latency: Histogram,
 }
 
 impl HostBridgeStats {
@@ -72,7 +83,14 @@ impl HostBridgeStats {
         if answer.opcode == Opcode::MemData
             && let Some(node) = self.node_of(answer.line)
         {
-            node.read_ps += answer.stack.total_without(&[Stage::Core]).as_ps();
+            let latency = answer.stack.total_without(&[Stage::Core]);
+            node.read_ps += latency.as_ps();
+            if let Some(core) = node.cores.get_mut(answer.flow.number() as usize) {
+                core.lines += 1;
+                if answer.cause == Cause::DemandRead {
+                    core.latency.record(latency);
+                }
+            }
         }
     }
 
@@ -101,11 +119,24 @@ impl HostBridgeStats {
 impl NodeCounts {
     /// Nothing yet, of the node `name` that ends below the line `end`.
     pub fn new(name: &str, end: LineAddress) -> NodeCounts {
-        NodeCounts { name: name.to_owned(), end, reads: 0, writes: 0, read_ps: 0 }
+        NodeCounts { name: name.to_owned(), end, reads: 0, writes: 0, read_ps: 0, cores: Vec::new() }
+    }
+
+    /// The same, which counts by core besides.
+    pub fn by_core(mut self, cores: usize) -> NodeCounts {
+        self.cores = vec![CoreReads::default(); cores];
+        self
     }
 
     fn to_node(&self) -> (String, StatsNode) {
         let counts = [("reads", self.reads), ("writes", self.writes), ("read_ps", self.read_ps)];
-        (self.name.clone(), StatsNode::group(counts.map(|(name, count)| (name, StatsNode::Counter(count)))))
+        let mut nodes: Vec<_> =
+            counts.into_iter().map(|(name, count)| (name.to_owned(), StatsNode::Counter(count))).collect();
+        let of_core = |(number, core): (usize, &CoreReads)| {
+            let reads = [("lines", StatsNode::Counter(core.lines)), ("latency", StatsNode::histogram(&core.latency))];
+            (format!("core{number}"), StatsNode::group(reads))
+        };
+        nodes.extend(self.cores.iter().enumerate().map(of_core));
+        (self.name.clone(), StatsNode::group(nodes))
     }
 }

@@ -41,6 +41,11 @@ impl Flow {
     pub fn of_host(host: u32, number: u32) -> Flow {
         Flow(host << 16 | number & 0xffff)
     }
+
+    /// Which of its host's.
+    pub fn number(self) -> u32 {
+        self.0 & 0xffff
+    }
 }
 
 /// Names a traced request in all its messages.

@@ -261,8 +261,12 @@ impl Builder<'_> {
         let own =
             host.drams.iter().map(|dram| NodeCounts::new(&dram.name, LineAddress::containing(dram.addresses.end)));
         let others = self.topology.ranges.iter();
-        let others =
-            others.map(|range| NodeCounts::new(&range.name, LineAddress::containing(range.base + range.bytes)));
+        let cores = usize::from(self.machine.sockets()) * self.machine.core.count as usize;
+        let others = others.map(|range| {
+            let counts = NodeCounts::new(&range.name, LineAddress::containing(range.base + range.bytes));
+            // What of a pool is whose: the counters that a transport has are those of cores.
+            if range.is_pm() { counts } else { counts.by_core(cores) }
+        });
         own.chain(others).collect()
     }
 
