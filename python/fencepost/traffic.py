@@ -4,6 +4,7 @@ docs/latency.md has the members of a stream and of a result.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,9 +37,29 @@ class Stream:
     caches: bool = False
     modifies: bool = False
     weight: float = 1.0
+    group: int | None = None
+    counted_part: float = 1.0
+    dies: bool = False
     begin_ns: float = 0.0
     end_ns: float | None = None
     requests: int | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Streams among which a transport divides what their group gets; a parent stands before it."""
+
+    weight: float = 1.0
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """From then on a link (`FROM -> TO`) or a device carries a part of what it should."""
+
+    at_ns: float
+    resource: str
+    part: float
 
 
 def chase(memory: str, footprint_bytes: int = FOOTPRINT_BYTES) -> Stream:
@@ -101,11 +122,15 @@ class Machine:
         seed: int = 0,
         holds_entries: bool = False,
         transport: str = "none",
+        level: str = "request",
+        groups: Sequence[Group] = (),
+        changes: Sequence[Change] = (),
     ) -> Result:
         """What came of the streams of each host.
 
         With `holds_entries` each line holds one of the last level's `mshrs` until it is answered.
-        `transport` is who shares the fabric out: see docs/transport.md.
+        `transport` is who shares the fabric out: see docs/transport.md. At the level `flow` rates
+        are simulated and not requests; only there links and devices change what they carry.
         """
         experiment = {
             "streams": [[asdict(stream) for stream in streams] for streams in hosts],
@@ -114,6 +139,9 @@ class Machine:
             "seed": seed,
             "holds_entries": holds_entries,
             "transport": transport,
+            "level": level,
+            "groups": [asdict(group) for group in groups],
+            "changes": [asdict(change) for change in changes],
         }
         text = _core.traffic_measure(self.name, self.text, self.scheme, json.dumps(experiment))
         result: Result = json.loads(text)

@@ -62,7 +62,7 @@ impl Hierarchy {
     }
 
     /// Its number of groups.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.nodes.len()
     }
 

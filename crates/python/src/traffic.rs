@@ -2,6 +2,7 @@
 
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::error::SimulationError;
+use fencepost_sim::flow;
 use fencepost_sim::traffic::footprint;
 use fencepost_sim::traffic_experiment::Experiment;
 use pyo3::prelude::*;
@@ -22,15 +23,15 @@ pub fn traffic_measure(
     let machine = machine::from_json(machine_name, machine)?;
     let scheme = scheme_of(scheme)?;
     let experiment: Experiment = serde_json::from_str(experiment).map_err(input)?;
-    let run = || py.detach(|| experiment.run(&machine, scheme));
+    let run = || py.detach(|| flow::result(&experiment, &machine, scheme));
     let explain = |error: SimulationError| match error {
         SimulationError::Deadlock { .. } | SimulationError::Livelock { .. } => {
             InternalError::new_err(format!("{machine_name} {scheme}: {error}"))
         }
         other => input(format!("{machine_name}: {other}")),
     };
-    let measurement = caught(|| format!("{machine_name} {scheme}"), || run().map_err(explain))?;
-    Ok(measurement.to_json().to_string())
+    let found = caught(|| format!("{machine_name} {scheme}"), || run().map_err(explain))?;
+    Ok(found.to_string())
 }
 
 /// The bytes that all streams of host number `host` have together in that memory.

@@ -16,6 +16,7 @@ pub mod config;
 pub mod core;
 pub mod device;
 pub mod error;
+pub mod flow;
 pub mod home_agent;
 pub mod host;
 pub mod host_bridge;

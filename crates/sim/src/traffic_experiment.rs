@@ -1,5 +1,6 @@
 //! Traffic on a machine for some simulated time, and what came of it.
 
+use fencepost_pacing::{Hierarchy, Node, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -37,6 +38,49 @@ pub struct Experiment {
     /// Which random numbers the streams get.
     #[serde(default)]
     pub seed: u64,
+    /// Whether single requests are simulated, or rates.
+    #[serde(default)]
+    pub level: Level,
+    /// Groups among which a transport divides every link and device; a parent stands before its children.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+    /// Links and devices that carry less, or as much as before, from some time on: with rates alone.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Every request on its way.
+    #[default]
+    Request,
+    /// The rates of streams.
+    Flow,
+}
+
+/// A group of streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The group that it is part of, by its number.
+    #[serde(default)]
+    pub parent: Option<usize>,
+    /// Its part beside its siblings'.
+    pub weight: f64,
+}
+
+/// A link or a device that carries another part of what it should from some time on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, in ns from the start.
+    pub at_ns: f64,
+    /// `FROM -> TO`, or the device.
+    pub resource: String,
+    /// The part that it carries then.
+    pub part: f64,
 }
 
 /// What came of an experiment: what was counted between the end of the warm-up and the end of the measurement.
@@ -64,6 +108,20 @@ impl Experiment {
     /// # Errors
     /// If the machine cannot run the scheme, or there is no such traffic on it; with the reason.
     pub fn system(&self, machine: &Machine, scheme: Scheme) -> Result<System, SimulationError> {
+        let streams = self.streams_of_hosts(machine)?;
+        let groups = self.hierarchy()?;
+        if !self.changes.is_empty() {
+            let message = "links and devices change what they carry at the level of flows only";
+            return Err(SimulationError::Impossible(message.to_owned()));
+        }
+        let mut system = System::with_traffic(machine, scheme, &streams, self.holds_entries, self.seed)
+            .map_err(SimulationError::Impossible)?;
+        system.begin_transport(self.transport, machine, &streams, &groups);
+        Ok(system)
+    }
+
+    /// The streams of each host, checked.
+    pub(crate) fn streams_of_hosts(&self, machine: &Machine) -> Result<Vec<&[StreamConfig]>, SimulationError> {
         let hosts = machine.topology().hosts.len();
         let streams: Vec<&[StreamConfig]> = match &self.streams[..] {
             [all] => vec![all; hosts],
@@ -73,10 +131,25 @@ impl Experiment {
                 return Err(SimulationError::Impossible(message));
             }
         };
-        let mut system = System::with_traffic(machine, scheme, &streams, self.holds_entries, self.seed)
-            .map_err(SimulationError::Impossible)?;
-        system.begin_transport(self.transport, machine, &streams);
-        Ok(system)
+        for stream in streams.iter().copied().flatten() {
+            stream.check().map_err(SimulationError::Impossible)?;
+            if let Some(group) = stream.group.filter(|group| *group >= self.groups.len()) {
+                let message = format!("there is no group {group}: there are {}", self.groups.len());
+                return Err(SimulationError::Impossible(message));
+            }
+        }
+        Ok(streams)
+    }
+
+    /// The groups among which everything is divided.
+    pub(crate) fn hierarchy(&self) -> Result<Hierarchy, SimulationError> {
+        let impossible = |error: String| SimulationError::Impossible(error);
+        let node = |group: &Group| {
+            let weight = Weight::new(group.weight).map_err(|error| impossible(error.to_string()))?;
+            Ok(Node { parent: group.parent, weight })
+        };
+        let nodes = self.groups.iter().map(node).collect::<Result<_, SimulationError>>()?;
+        Hierarchy::new(nodes).map_err(|error| impossible(error.to_string()))
     }
 
     /// Runs the traffic on `machine` under `scheme`.
@@ -110,7 +183,7 @@ impl Experiment {
 
 /// What owners had at the end of each interval, and what it took: `{control_bytes, resources: [{name, capacity,
 /// intervals: [[ns, share, capacity, used]]}]}`, in bytes a second.
-fn transport_json(agent: &Agent) -> Value {
+pub(crate) fn transport_json(agent: &Agent) -> Value {
     let resources = agent.resources().map(|(resource, history)| {
         let intervals =
             history.iter().map(|sample| json!([sample.at.as_ns(), sample.share, sample.capacity, sample.used]));

@@ -16,6 +16,7 @@ from fencepost.latency import plot, text
 from fencepost.traffic import Machine
 
 PATTERNS = ("random", "sequential")
+LEVELS = ("request", "flow")
 
 
 @app.command("latency")
@@ -67,6 +68,14 @@ def latency_command(
             help="Who shares the pool out: none, credits, memchannel, waterfill or switch_wfq.",
         ),
     ] = "none",
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL",
+            help="request, or flow: rates instead of single requests, for many hosts and long "
+            "times.",
+        ),
+    ] = "request",
     seed: Annotated[
         int, typer.Option(min=0, max=COUNT_MAX, help="Which places random requests go to.")
     ] = 0,
@@ -91,6 +100,8 @@ def latency_command(
     """Idle latency, then latency against bandwidth, from synthetic traffic; printed as MLC does."""
     if pattern not in PATTERNS:
         raise InputError(f"--pattern {pattern}: it has to be {' or '.join(PATTERNS)}")
+    if level not in LEVELS:
+        raise InputError(f"--level {level}: it has to be {' or '.join(LEVELS)}")
     outputs.check_svg("--plot", plot_file)
     outputs.check({"--json": json_file, "--plot": plot_file}, [machines.file_of(machine)])
     resolved = Machine(machines.name_of(machine), machines.resolve(machine, sets or []), scheme)
@@ -106,6 +117,7 @@ def latency_command(
         measure_ns=measure_us * 1000,
         seed=seed,
         transport=transport,
+        level=level,
     )
     hosts = len(latency.loaded_hosts(resolved, load.memory))
     if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:

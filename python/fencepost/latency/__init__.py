@@ -43,6 +43,7 @@ class Load:
     measure_ns: float
     seed: int
     transport: str = "none"
+    level: str = "request"
 
 
 def memories(machine: Machine) -> list[str]:
@@ -140,7 +141,11 @@ def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: floa
     for host in hosts:
         streams[host] = _load_of(machine, load, mix, delay, host)
     result = machine.measure_hosts(
-        streams, measure_ns=load.measure_ns, seed=load.seed, transport=load.transport
+        streams,
+        measure_ns=load.measure_ns,
+        seed=load.seed,
+        transport=load.transport,
+        level=load.level,
     )
     of_hosts = [
         {

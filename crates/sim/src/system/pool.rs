@@ -1,8 +1,12 @@
 //! Over which directions of links, and which devices, the channels of a transport go.
 
+use fencepost_pacing::Weight;
+
 use crate::config::topology::{Connection, DeviceId, HostId, Topology, Vertex};
 use crate::device::MediumConfig;
-use crate::transport::{Place, Resource, Way};
+use crate::time::{Duration, Time};
+use crate::traffic::StreamConfig;
+use crate::transport::{Place, Resource, Thread, Way};
 
 /// A device that a thread may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,4 +71,26 @@ impl Resources {
             self.found.len() - 1
         })
     }
+}
+
+/// The devices of the pool that a stream of `host` goes to.
+pub fn reached(topology: &Topology, host: HostId, stream: &StreamConfig) -> Vec<Reached> {
+    let is_meant = |device: DeviceId| match stream.memory.as_str() {
+        "pm" => topology.is_pm(device),
+        "expander" => !topology.is_pm(device),
+        name => topology.devices[device.0 as usize].name == name,
+    };
+    let devices = topology.hosts[host.0 as usize].routes.iter().map(|route| route.device);
+    let reads = stream.reads > 0 || stream.modifies;
+    devices
+        .filter(|device| is_meant(*device))
+        .map(|device| Reached { device, reads, writes: stream.writes > 0 })
+        .collect()
+}
+
+/// A stream as a thread of a transport, which goes these ways.
+pub fn thread_of(stream: &StreamConfig, ways: Vec<Way>) -> Thread {
+    let weight = Weight::new(stream.weight).expect("the weights of streams have been checked");
+    let dies = stream.end_ns.filter(|_| stream.dies).map_or(Time::NEVER, |end| Time::ZERO + Duration::from_ns(end));
+    Thread { group: stream.group, counted_part: stream.counted_part, dies, ..Thread::new(weight, ways) }
 }

@@ -42,6 +42,9 @@ fn reads_of(memory: &str) -> StreamConfig {
         weight: 1.0,
         begin_ns: 0.0,
         end_ns: None,
+        group: None,
+        counted_part: 1.0,
+        dies: false,
         requests: Some(READS),
     }
 }

@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use fencepost_pacing::{DevLoadCounts, Weight};
+use fencepost_pacing::{DevLoadCounts, Hierarchy, Weight};
 use rustc_hash::FxHashMap;
 
 use super::System;
 use super::component::AnyComponent;
-use super::pool::{Reached, Resources};
+use super::pool::{Reached, Resources, reached, thread_of};
 use crate::config::Machine;
-use crate::config::topology::{DeviceId, HostId, Topology};
+use crate::config::topology::{DeviceId, HostId};
 use crate::host_bridge::{DeviceMap, Interleave};
 use crate::kernel::{ComponentId, Context, PortId};
 use crate::line::LineAddress;
@@ -57,7 +57,14 @@ impl Carried {
 
 impl System {
     /// Lets `transport` share the fabric out to these streams of traffic, from now on. Nothing may be under way.
-    pub fn begin_transport(&mut self, transport: Transport, machine: &Machine, streams: &[&[StreamConfig]]) {
+    /// Everything is divided among the same `groups`.
+    pub fn begin_transport(
+        &mut self,
+        transport: Transport,
+        machine: &Machine,
+        streams: &[&[StreamConfig]],
+        groups: &Hierarchy,
+    ) {
         if transport == Transport::SwitchWfq {
             let of_host = |(host, streams): (u32, &&[StreamConfig])| {
                 let weights = (0..).zip(streams.iter()).map(|(number, stream)| (number, stream.weight));
@@ -78,10 +85,10 @@ impl System {
                 let reaches = reached(machine.topology(), host, stream);
                 paced.push(Paced { component, number, devices: numbers(&reaches) });
                 let ways = resources.ways(machine.topology(), host, &reaches);
-                threads.push(Thread { weight: weight(stream.weight), ways });
+                threads.push(thread_of(stream, ways));
             }
         }
-        self.carry(transport, machine, resources, &threads, paced);
+        self.carry(transport, machine, resources, groups, &threads, paced);
     }
 
     /// Lets `transport` share the fabric out to the threads of all programs, from now on, with equal weights.
@@ -104,10 +111,10 @@ impl System {
             for number in 0..program.threads() {
                 paced.push(Paced { component, number, devices: numbers(&reaches) });
                 let ways = resources.ways(machine.topology(), host, &reaches);
-                threads.push(Thread { weight: weight(1.0), ways });
+                threads.push(Thread::new(Weight::ONE, ways));
             }
         }
-        self.carry(transport, machine, resources, &threads, paced);
+        self.carry(transport, machine, resources, &Hierarchy::default(), &threads, paced);
     }
 
     fn device_map(&self) -> DeviceMap {
@@ -122,10 +129,11 @@ impl System {
         transport: Transport,
         machine: &Machine,
         resources: Resources,
+        groups: &Hierarchy,
         threads: &[Thread],
         paced: Vec<Paced>,
     ) {
-        let agent = Agent::new(transport, &machine.transport, resources.found, threads);
+        let agent = Agent::new(transport, &machine.transport, resources.found, groups, threads);
         let thresholds = machine.transport.load;
         for component in &mut self.components {
             match component {
@@ -253,25 +261,6 @@ fn switch_of(component: &mut AnyComponent) -> &mut Switch {
     }
 }
 
-fn weight(weight: f64) -> Weight {
-    Weight::new(weight).expect("the weights of streams have been checked")
-}
-
 fn numbers(reached: &[Reached]) -> Vec<usize> {
     reached.iter().map(|one| one.device.0 as usize).collect()
-}
-
-/// The devices of the pool that a stream of `host` goes to.
-fn reached(topology: &Topology, host: HostId, stream: &StreamConfig) -> Vec<Reached> {
-    let is_meant = |device: DeviceId| match stream.memory.as_str() {
-        "pm" => topology.is_pm(device),
-        "expander" => !topology.is_pm(device),
-        name => topology.devices[device.0 as usize].name == name,
-    };
-    let devices = topology.hosts[host.0 as usize].routes.iter().map(|route| route.device);
-    let reads = stream.reads > 0 || stream.modifies;
-    devices
-        .filter(|device| is_meant(*device))
-        .map(|device| Reached { device, reads, writes: stream.writes > 0 })
-        .collect()
 }

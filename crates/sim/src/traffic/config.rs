@@ -65,6 +65,16 @@ pub struct StreamConfig {
     /// Its part relative to others', where a transport shares links and devices out.
     #[serde(default = "one")]
     pub weight: f64,
+    /// The group among which a transport divides, by its number; none is what all share.
+    #[serde(default)]
+    pub group: Option<usize>,
+    /// The part of the bytes that it moves which is counted: 0.25 for one that says a quarter, 4 for one that says four
+    /// times as much.
+    #[serde(default = "one")]
+    pub counted_part: f64,
+    /// Whether its host dies where it ends, so that nobody says any more that it is silent.
+    #[serde(default)]
+    pub dies: bool,
     /// When it begins, in ns from the start of the simulation.
     #[serde(default)]
     pub begin_ns: f64,
@@ -153,6 +163,12 @@ impl StreamConfig {
         }
         if !(1e-6..=1e6).contains(&self.weight) {
             return Err(format!("a weight of {} cannot be: 10^-6 to 10^6 can", self.weight));
+        }
+        if !(0.0..=1e6).contains(&self.counted_part) {
+            return Err(format!("a counted part of {} cannot be: 0 to 10^6 can", self.counted_part));
+        }
+        if self.dies && self.end_ns.is_none() {
+            return Err("a stream whose host dies needs the time when it ends".to_owned());
         }
         if self.caches && self.shared_by == SharedBy::Stream {
             return Err("a stream with lines of its own has no copies to lose track of: `caches` is for \

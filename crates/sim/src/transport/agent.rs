@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration as RealDuration;
 
-use fencepost_pacing::{Bandwidth, Channel, Claim, Grant, Law, Owner, Probing, Timing, Used, Weight};
+use fencepost_pacing::{
+    Bandwidth, Channel, Claim, Grant, Hierarchy, Law, Members, Owner, Probing, Row, Timing, Used, Weight,
+};
 
 use super::config::{CongestionSignal, Counting, Transport, TransportConfig};
 use super::resource::{Place, Resource};
@@ -17,6 +19,19 @@ pub struct Thread {
     pub weight: Weight,
     /// The ways of what it moves, a channel each.
     pub ways: Vec<Way>,
+    /// The group that it belongs to; the device itself where there is none.
+    pub group: Option<usize>,
+    /// Of the bytes that it moves, the part that is counted.
+    pub counted_part: f64,
+    /// When its host dies: from then on its rows stand still.
+    pub dies: Time,
+}
+
+impl Thread {
+    /// One that belongs to no group, counts what it moves and lives.
+    pub fn new(weight: Weight, ways: Vec<Way>) -> Thread {
+        Thread { weight, ways, group: None, counted_part: 1.0, dies: Time::NEVER }
+    }
 }
 
 /// The way of what a thread moves from or to one device, in one direction.
@@ -74,6 +89,11 @@ struct OpenChannel {
 #[derive(Clone, Debug)]
 struct Member {
     channels: Vec<OpenChannel>,
+    group: Option<usize>,
+    counted_part: f64,
+    dies: Time,
+    /// Windows that have ended.
+    heartbeat: u64,
     window_began: Time,
     /// For how long it may run in the present window.
     runs: Duration,
@@ -83,7 +103,10 @@ struct Member {
 struct Owned {
     resource: Resource,
     owner: Owner,
-    grant: Option<Grant>,
+    /// By group, and last the resource's.
+    grants: Vec<Option<Grant>>,
+    /// Whose rows count.
+    members: Members<(usize, usize)>,
     history: Vec<Sample>,
 }
 
@@ -106,16 +129,26 @@ pub struct Agent {
 /// A row of a channel, and a grant, are each a line of shared memory.
 const CONTROL_BYTES: u64 = 64;
 
+/// A row expires once its heartbeat has stood still for more intervals than this: an interval may end just before a
+/// window does.
+const SILENT_INTERVALS_MAX: u32 = 3;
+
 /// The golden ratio's fractional part: its multiples, modulo 1, lie as evenly as can be.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl Agent {
     /// The agent of `threads`, whose first windows begin at time zero and end at different times, so that they are not
-    /// synchronised.
+    /// synchronised. Every resource is divided among the same `groups`.
     ///
     /// # Panics
     /// If `transport` has no agent.
-    pub fn new(transport: Transport, config: &TransportConfig, resources: Vec<Resource>, threads: &[Thread]) -> Agent {
+    pub fn new(
+        transport: Transport,
+        config: &TransportConfig,
+        resources: Vec<Resource>,
+        groups: &Hierarchy,
+        threads: &[Thread],
+    ) -> Agent {
         let law = match transport {
             Transport::Waterfill => Law::WaterFilling,
             Transport::Memchannel | Transport::Credits => Law::Iterative,
@@ -132,6 +165,10 @@ impl Agent {
         };
         let member = |thread: &Thread| Member {
             channels: thread.ways.iter().map(|way| channel(thread, way)).collect(),
+            group: thread.group,
+            counted_part: thread.counted_part,
+            dies: thread.dies,
+            heartbeat: 0,
             window_began: Time::ZERO,
             runs: window,
         };
@@ -139,8 +176,10 @@ impl Agent {
         let owned = resources.into_iter().map(|resource| {
             let capacity = Bandwidth::new(resource.capacity).times(config.utilisation);
             let probing = Probing { interval: real(interval), load_limit: config.load_limit, ..Probing::new(capacity) };
-            let owner = Owner::new(law, probing, 1, None).expect("a machine's capacities and intervals are above zero");
-            Owned { resource, owner, grant: None, history: Vec::new() }
+            let owner = Owner::of_groups(law, probing, 1, groups.clone(), &[]);
+            let owner = owner.expect("a machine's capacities and intervals are above zero");
+            let grants = vec![None; groups.count() + 1];
+            Owned { resource, owner, grants, members: Members::new(SILENT_INTERVALS_MAX), history: Vec::new() }
         });
         let offset = |number: usize| (((number + 1) as f64 * GOLDEN).fract() * window.as_ps() as f64) as u64;
         let first = |number| Reverse((Time::ZERO + Duration::from_ps(1 + offset(number)), number));
@@ -182,8 +221,12 @@ impl Agent {
     /// written. Says what it may do in the next.
     pub fn end_window(&mut self, thread: usize, now: Time, moved: &[[u64; 2]]) -> Pace {
         self.windows.pop();
-        self.windows.push(Reverse((now + self.window, thread)));
         let member = &mut self.members[thread];
+        if now >= member.dies {
+            return Pace::Until(now);
+        }
+        self.windows.push(Reverse((now + self.window, thread)));
+        member.heartbeat += 1;
         let elapsed = now.since(member.window_began);
         let ran = member.runs.min(elapsed);
         let mut runs = self.window;
@@ -192,11 +235,15 @@ impl Agent {
             let counted = if channel.way.writes && !self.counts_writes {
                 0
             } else {
-                moved[channel.way.device][usize::from(channel.way.writes)]
+                (moved[channel.way.device][usize::from(channel.way.writes)] as f64 * member.counted_part) as u64
             };
             let bytes = counted - channel.moved;
             channel.moved = counted;
-            let grants: Vec<_> = channel.way.path.iter().map(|resource| self.owned[*resource].grant).collect();
+            let grant = |resource: &usize| {
+                let grants = &self.owned[*resource].grants;
+                grants[member.group.unwrap_or(grants.len() - 1)]
+            };
+            let grants: Vec<_> = channel.way.path.iter().map(grant).collect();
             let used = Used { bytes, ran: real(ran), elapsed: real(elapsed) };
             let slice = channel.state.end_window(used, &grants);
             runs = runs.min(simulated(slice.time));
@@ -225,26 +272,32 @@ impl Agent {
             CongestionSignal::Both => (true, true),
         };
         let elapsed = real(now.since(self.interval_began));
-        let mut claims: Vec<Vec<Claim>> = vec![Vec::new(); self.owned.len()];
-        for channel in self.members.iter().flat_map(|member| &member.channels) {
-            for (device, resource) in channel.way.path.iter().enumerate() {
-                claims[*resource].push(channel.state.claim(device));
+        type GroupClaim = (Option<usize>, Claim);
+        let mut rows: Vec<Vec<Row<(usize, usize), GroupClaim>>> = vec![Vec::new(); self.owned.len()];
+        for (thread, member) in self.members.iter().enumerate() {
+            for (number, channel) in member.channels.iter().enumerate() {
+                for (device, resource) in channel.way.path.iter().enumerate() {
+                    let claim = (member.group, channel.state.claim(device));
+                    rows[*resource].push(Row { id: (thread, number), heartbeat: member.heartbeat, claim });
+                }
             }
         }
-        for (owned, claims) in self.owned.iter_mut().zip(&claims) {
+        for (owned, rows) in self.owned.iter_mut().zip(&rows) {
             let place = owned.resource.place;
             let has_signal = if matches!(place, Place::Device(_)) { by_device } else { by_link };
             let signal = if has_signal { congested(place) } else { 0.0 };
-            let grant = owned.owner.interval(claims, signal, elapsed);
-            let used: Bandwidth = claims.iter().map(|claim| claim.rate).sum();
+            let claims = owned.members.live(rows);
+            let grants = owned.owner.interval_of_groups(&claims, signal, elapsed);
+            let used: Bandwidth = claims.iter().map(|(_, claim)| claim.rate).sum();
+            let [.., grant] = grants[..] else { unreachable!("the last grant is the resource's") };
             owned.history.push(Sample {
                 at: now,
                 share: grant.share.bytes_per_second(),
                 capacity: grant.capacity.bytes_per_second(),
                 used: used.bytes_per_second(),
             });
-            owned.grant = Some(grant);
-            self.control_bytes += CONTROL_BYTES * (1 + claims.len() as u64);
+            self.control_bytes += CONTROL_BYTES * (grants.len() + rows.len()) as u64;
+            owned.grants = grants.into_iter().map(Some).collect();
         }
         self.interval_began = now;
     }

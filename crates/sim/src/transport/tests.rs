@@ -1,7 +1,7 @@
 //! The agent between mock threads: when windows and intervals end, what threads may do, and over which resources they
 //! go; then the transport on a whole machine.
 
-use fencepost_pacing::Weight;
+use fencepost_pacing::{Hierarchy, Weight};
 
 use super::{Agent, CongestionSignal, Counting, Due, Pace, Place, Thread, Transport, TransportConfig};
 use crate::config::topology::{DeviceId, HostId};
@@ -35,12 +35,12 @@ const DEVICE: DeviceId = DeviceId(0);
 fn agent(transport: Transport, config: &TransportConfig, machine: &Machine, threads: &[(u32, f64)]) -> Agent {
     let mut resources = Resources::default();
     let reaches = [Reached { device: DEVICE, reads: true, writes: true }];
-    let thread = |(host, weight): &(u32, f64)| Thread {
-        weight: Weight::new(*weight).expect("a weight"),
-        ways: resources.ways(machine.topology(), HostId(*host), &reaches),
+    let thread = |(host, weight): &(u32, f64)| {
+        let ways = resources.ways(machine.topology(), HostId(*host), &reaches);
+        Thread::new(Weight::new(*weight).expect("a weight"), ways)
     };
     let threads: Vec<Thread> = threads.iter().map(thread).collect();
-    Agent::new(transport, config, resources.found, &threads)
+    Agent::new(transport, config, resources.found, &Hierarchy::default(), &threads)
 }
 
 fn ms(ms: u64) -> Time {
@@ -234,6 +234,9 @@ fn stream(outstanding: u32, weight: f64) -> StreamConfig {
         weight,
         begin_ns: 0.0,
         end_ns: None,
+        group: None,
+        counted_part: 1.0,
+        dies: false,
         requests: None,
     }
 }

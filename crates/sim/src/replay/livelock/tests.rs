@@ -47,6 +47,9 @@ fn experiment() -> Experiment {
         weight: 1.0,
         begin_ns: 0.0,
         end_ns: None,
+        group: None,
+        counted_part: 1.0,
+        dies: false,
         requests: None,
     };
     Experiment {
