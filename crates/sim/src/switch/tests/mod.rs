@@ -1,6 +1,7 @@
 //! A switch between mock neighbours: hosts above, memory devices below, each with links of its own and patience as the
 //! test wants it.
 
+mod fair_queueing;
 mod persistent;
 mod second_protocol;
 mod volatile;
