@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fencepost import traffic
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cells
+from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.points import Point, point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import CONTENDERS, PORT, anywhere, chasing, streaming
@@ -78,15 +80,35 @@ class Adapter(Topic):
 
     def _onset(self, lab: Lab, idle: float, full: float) -> float:
         limit, before = RISEN * idle, (0.0, idle)
-        loads = QUICK_LOADS if lab.quick else LOADS
-        for result in results(lab, [_at_load(load, full) for load in loads]):
-            here = (traffic.bandwidth(result) / full, traffic.latency(result, 0))
+        for here in self._loaded(lab, full):
             if here[1] > limit:
                 return before[0] + (limit - before[1]) / (here[1] - before[1]) * (
                     here[0] - before[0]
                 )
             before = here
         return 1.0
+
+    def _loaded(self, lab: Lab, full: float) -> list[tuple[float, float]]:
+        """Part of the port that is used, and the victim's latency."""
+        loads = QUICK_LOADS if lab.quick else LOADS
+        return [
+            (traffic.bandwidth(result) / full, traffic.latency(result, 0))
+            for result in results(lab, [_at_load(load, full) for load in loads])
+        ]
+
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """The victim's latency over the load."""
+        [full] = results(lab, [point(streaming())])
+        spots = self._loaded(lab, traffic.bandwidth(full))
+        idle, beside = without(WHAT, "victim latency")
+        return {
+            "memchannel-adapter.svg": curves(
+                "A victim's latency beside traffic on its port; marks are published",
+                {"64 B reads": spots},
+                ("part of the port that is used", "ns"),
+                {"64 B reads": [(0.0, idle), (1.0, beside)]},
+            )
+        }
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
         """Where the victim's time goes."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fencepost import traffic
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cells
+from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.points import Point, point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import PORT, blocks
@@ -108,6 +110,26 @@ class Fabric(Topic):
             ),
             row("64 B reads", "block size from which on latency rises", onset, float(first), "B"),
         ]
+
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """The same, drawn."""
+        reads, writes = without(WHAT, "64B slowdown read/write")
+        ours = {
+            f"{victim} beside {others}": list(
+                self._curve(lab, victim == "writes", others == "writes").items()
+            )
+            for victim in ("reads", "writes")
+            for others in ("reads", "writes")
+        }
+        return {
+            "memchannel-fabric.svg": curves(
+                "64 B beside blocks of another device; marks are published",
+                ours,
+                ("bytes of a block", "latency over alone"),
+                {"reads beside reads": [(4096, reads)], "writes beside reads": [(4096, writes)]},
+                "log",
+            )
+        }
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
         """The curves."""

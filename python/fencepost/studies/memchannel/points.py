@@ -10,7 +10,7 @@ from fencepost.rows.lab import Lab
 from fencepost.runs import executors
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
-from fencepost.traffic import MEASURE_NS, WARM_UP_NS, Machine, Result, Stream
+from fencepost.traffic import MEASURE_NS, WARM_UP_NS, Change, Group, Machine, Result, Stream
 
 MACHINE = "xconn-emr"
 
@@ -25,6 +25,11 @@ class Point:
     warm_up_ns: float = WARM_UP_NS
     sets: tuple[str, ...] = ()
     seed: int = 0
+    level: str = "request"
+    groups: tuple[Group, ...] = ()
+    changes: tuple[Change, ...] = ()
+    fabric: str = ""  # another one, as JSON
+    holds_entries: bool = True
 
 
 def point(streams: Sequence[Stream], **more: float | str | tuple[str, ...]) -> Point:
@@ -56,7 +61,10 @@ def result(lab: Lab, one: Point) -> Result:
 
 
 def _machine(lab: Lab, one: Point) -> Machine:
-    return Machine(MACHINE, lab.resolved(MACHINE, *one.sets))
+    resolved = lab.resolved(MACHINE, *one.sets)
+    if one.fabric:
+        resolved = {**resolved, "fabric": json.loads(one.fabric)}
+    return Machine(MACHINE, resolved)
 
 
 def _measured(machine: Machine, one: Point) -> Result:
@@ -66,8 +74,11 @@ def _measured(machine: Machine, one: Point) -> Result:
         measure_ns=one.measure_ns,
         warm_up_ns=one.warm_up_ns,
         seed=one.seed,
-        holds_entries=True,
+        holds_entries=one.holds_entries,
         transport=one.transport,
+        level=one.level,
+        groups=one.groups,
+        changes=one.changes,
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from fencepost.figures import Value
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.schemes import VOLATILE
+from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.platform import GIB
 from fencepost.studies.memchannel.points import MACHINE
 from fencepost.studies.memchannel.published import without
@@ -102,6 +104,31 @@ class Prefetch(Topic):
             )
             lines.append([str(stride), f"{read / (THREADS * ACCESSES):.2f}"])
         return [table(["stride", "lines read from the pool for each that was asked for"], lines)]
+
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """Bandwidth over the stride."""
+        strides = self._strides(lab)
+        metric = "read lat / read bw / write lat / write bw"
+        theirs = {stride: without(f"stride {stride} (x64B)", metric) for stride in strides}
+        ours = {
+            f"{kind}s": [
+                (float(stride), float(gib_per_second(runs, cell_of(stride, kind)) or 0))
+                for stride in strides
+            ]
+            for kind in ACCESS
+        }
+        published = {
+            name: [(float(stride), theirs[stride][at]) for stride in strides]
+            for name, at in (("reads", 1), ("writes", 3))
+        }
+        return {
+            "memchannel-prefetch.svg": curves(
+                "Four threads with a stride; marks are published",
+                ours,
+                ("stride, lines", "GiB/s"),
+                published,
+            )
+        }
 
     def _strides(self, lab: Lab) -> tuple[int, ...]:
         return QUICK_STRIDES if lab.quick else STRIDES

@@ -9,16 +9,20 @@ from fencepost.rows.lab import Lab
 from fencepost.rows.page import Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.memchannel.adaptation import Adaptation
 from fencepost.studies.memchannel.adapter import Adapter
+from fencepost.studies.memchannel.beyond import Beyond
 from fencepost.studies.memchannel.fabric import Fabric
+from fencepost.studies.memchannel.fairness import Fairness
 from fencepost.studies.memchannel.platform import Platform
 from fencepost.studies.memchannel.prefetch import Prefetch
+from fencepost.studies.memchannel.services import Services
 from fencepost.studies.memchannel.shares import Shares
 from fencepost.studies.memchannel.sources import ProgramSources
 from fencepost.studies.memchannel.tiering import Tiering
 from fencepost.studies.memchannel.topic import Topic
-from fencepost.studies.memchannel.transport import Adaptation, Fairness, Services, Victims
 from fencepost.studies.memchannel.uncore import Uncore
+from fencepost.studies.memchannel.victims import Victims
 from fencepost.studies.study import CellStudy, Part
 
 TOPICS: tuple[Topic, ...] = (
@@ -32,6 +36,7 @@ TOPICS: tuple[Topic, ...] = (
     Fairness(),
     Services(),
     Adaptation(),
+    Beyond(),
     Tiering(),
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}

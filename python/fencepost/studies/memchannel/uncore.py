@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fencepost import traffic
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cells
 from fencepost.studies.memchannel.adapter import stages
+from fencepost.studies.memchannel.pictures import bars
 from fencepost.studies.memchannel.points import point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import (
@@ -59,6 +61,21 @@ class Uncore(Topic):
             row(HITS, "latency ratio", high / low, waited / hit, "", follows="the two latencies"),
             row(MIXED, "latency ratio", ratio, rise, ""),
         ]
+
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """A hit alone and beside the streams."""
+        found = results(
+            lab, [point([chasing(LAST_LEVEL)]), point([chasing(LAST_LEVEL), *streaming()])]
+        )
+        return {
+            "memchannel-uncore.svg": bars(
+                "A hit of the last level; marks are published",
+                {"latency": [traffic.latency(one, 0) for one in found]},
+                ["alone", "beside streams from CXL"],
+                "ns",
+                {"latency": without(WHAT, "latency")},
+            )
+        }
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
         """Where the time of a hit goes."""

@@ -1,0 +1,75 @@
+"""Steps: how soon shares have settled when channels come and go."""
+
+from __future__ import annotations
+
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
+from fencepost.runs.cells import Cells
+from fencepost.studies.memchannel import metrics
+from fencepost.studies.memchannel.points import point, results
+from fencepost.studies.memchannel.published import SOURCE, with_transport
+from fencepost.studies.memchannel.streams import PORT
+from fencepost.studies.memchannel.topic import STUDY, Topic, table
+from fencepost.studies.memchannel.transport import PORT_LINK, TRANSPORT
+from fencepost.studies.study import Part
+from fencepost.traffic import Stream
+
+STEP_NS = 10_000_000.0
+GROUP = 4
+
+
+class Adaptation(Topic):
+    """Channels that come and go."""
+
+    part = Part("adaptation", "Steps")
+    description = (
+        "Four threads that stream; every 10 ms four others begin, twice, and then the first eight"
+        " end. The share has settled "
+        "when it stays within a tenth of what it has before the next step. The study samples "
+        "twice a second."
+    )
+
+    def rows(self, runs: Cells, lab: Lab) -> list[Row]:
+        """The slowest of the steps."""
+        [published] = with_transport("adaptiveness", "reaction")
+        slowest = max(self._times(lab).values()) / 1e9
+        return [
+            Row(
+                STUDY,
+                "threads begin and end",
+                "time until shares have settled",
+                published,
+                slowest,
+                Tolerance("<"),
+                unit="s",
+                source=SOURCE,
+                machine="xconn-emr",
+            )
+        ]
+
+    def _times(self, lab: Lab) -> dict[str, float]:
+        groups = [
+            (0.0, 3 * STEP_NS),
+            (STEP_NS, 3 * STEP_NS),
+            (2 * STEP_NS, None),
+        ]
+        streams = [
+            Stream(PORT[number % 2], 48, "sequential", begin_ns=begin, end_ns=end)
+            for begin, end in groups
+            for number in range(GROUP)
+        ]
+        [result] = results(
+            lab, [point(streams, transport=TRANSPORT, warm_up_ns=0.0, measure_ns=4 * STEP_NS)]
+        )
+        history = metrics.intervals(result, PORT_LINK)
+        names = ("four begin", "four more begin", "four more begin again", "eight end")
+        return {
+            name: metrics.settled_after(history, step * STEP_NS, (step + 1) * STEP_NS)
+            for step, name in enumerate(names)
+        }
+
+    def tables(self, runs: Cells, lab: Lab) -> list[str]:
+        """Each step."""
+        lines = [[name, f"{ns / 1e6:.1f}"] for name, ns in self._times(lab).items()]
+        return [table(["step", "settled after, ms"], lines)]

@@ -1,0 +1,64 @@
+"""Two programs on one port: how much more one of them gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.memchannel import programs
+from fencepost.studies.memchannel.programs import Run, Tenant, Together
+from fencepost.studies.memchannel.published import with_transport, without
+from fencepost.studies.memchannel.topic import Topic, row
+from fencepost.studies.memchannel.transport import BOTH, both_runs, less
+from fencepost.studies.study import Part
+
+THREADS = 15
+RECORDS = 2 << 20
+BWAVES = Tenant("bwaves", THREADS, 120, 64)
+SILO = Tenant("silo-C", THREADS, 8000, RECORDS)
+MICA = Tenant("mica-C", THREADS, 8000, RECORDS)
+PAIRS = {
+    "Bwaves+Silo": Together((BWAVES, SILO), 60, 20),
+    "Bwaves+MICA": Together((BWAVES, MICA), 60, 20),
+    "MICA+Silo": Together((SILO, MICA), 1500, 500),
+}
+
+
+class Fairness(Topic):
+    """Two programs on one port."""
+
+    part = Part("fairness", "Two programs on one port")
+    description = (
+        "Fifteen threads of each of two programs: the stencil like bwaves, and the two stores "
+        "under YCSB-C. "
+        "The gap is what the threads of one read of the pool together more than those of the "
+        "other."
+    )
+
+    def cells(self, lab: Lab) -> Iterable[Cell]:
+        """Each pair without and with the transport."""
+        for pair in self._pairs(lab).values():
+            yield from (pair.cell(transport) for transport in BOTH)
+
+    def rows(self, runs: Cells, lab: Lab) -> list[Row]:
+        """Gaps without and with."""
+        rows = []
+        metric = "bandwidth gap, 15 threads each"
+        for name, pair in self._pairs(lab).items():
+            before, after = (self._gap(run, pair) for run in both_runs(runs, pair))
+            [published], [published_mended] = without(name, metric), with_transport(name, metric)
+            rows += [
+                row(name, "gap without the transport", published, before, "GB/s"),
+                row(name, "gap with the transport", published_mended, after, "GB/s"),
+                less(name, "gap with the transport over without", before, after),
+            ]
+        return rows
+
+    def _gap(self, run: Run, pair: Together) -> float:
+        first, second = (programs.gb_per_second(run, pair.cores(tenant)) for tenant in (0, 1))
+        return abs(first - second)
+
+    def _pairs(self, lab: Lab) -> dict[str, Together]:
+        return {name: one for name, one in PAIRS.items() if not lab.quick}

@@ -1,0 +1,202 @@
+"""Programs beside as much load as there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fencepost import traffic
+from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
+from fencepost.runs.cells import Cell, Cells
+from fencepost.studies.memchannel import metrics, programs
+from fencepost.studies.memchannel.pictures import bars
+from fencepost.studies.memchannel.points import results
+from fencepost.studies.memchannel.programs import Tenant, Together
+from fencepost.studies.memchannel.published import SOURCE, with_transport, without
+from fencepost.studies.memchannel.streams import PORT, stencil, streaming
+from fencepost.studies.memchannel.topic import STUDY, Topic, row, table
+from fencepost.studies.memchannel.transport import (
+    ALL,
+    BOTH,
+    at_rest,
+    both_runs,
+    fallen_latencies,
+    less,
+    reductions,
+)
+from fencepost.studies.study import Part
+from fencepost.traffic import Result
+
+SLOWDOWN = "slowdown at 100% contending load"
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A program of one thread, and what it runs beside."""
+
+    together: Together
+    place: str
+    utilisation: str = ""  # the published row of how much of the port both use, if there is one
+    has_latencies: bool = False
+
+
+def _beside(victim: Tenant, others: Tenant, settling: int, timed: int) -> Together:
+    return Together((victim, others), settling, timed)
+
+
+# As many threads as stand for the load elsewhere. They have more to do than the victim needs.
+STREAMS = Tenant("stream", 12, 8_000, 32)
+BLOCKS = Tenant("blocks", 4, 30_000, 64)
+WITHIN_PORT = "beside streams that saturate its port"
+WITHIN_FABRIC = "beside 4 KB blocks behind its port"
+# More than what is gone over while it is timed; rows and vertices settle for some milliseconds.
+VICTIMS = {
+    "Bwaves": Victim(
+        _beside(Tenant("bwaves", 1, 100, 64), STREAMS, 80, 20), WITHIN_PORT, "Bwaves+Roms", True
+    ),
+    "Roms": Victim(_beside(Tenant("roms", 1, 750, 128), STREAMS, 600, 150), WITHIN_PORT, "", True),
+    "BC": Victim(_beside(Tenant("bc", 1, 70, 19), BLOCKS, 50, 20), WITHIN_FABRIC, "BC+PR"),
+    "PR": Victim(_beside(Tenant("pr", 1, 850, 19), BLOCKS, 650, 200), WITHIN_FABRIC),
+}
+QUICK = ("Bwaves",)
+
+
+class Victims(Topic):
+    """Slowdowns of one thread beside as much load as there can be."""
+
+    part = Part("victims", "A victim with and without the transport")
+    description = (
+        "A thread of our own kernels: a stencil like bwaves and one like roms beside twelve "
+        "threads that stream, and betweenness centrality and PageRank on a Kronecker graph beside "
+        "four that read blocks of 4 KB (`workloads/memchannel/tenants.c`), recorded, with their "
+        "memory behind one port. "
+        "Slowdown is the time of the same work over that alone. The table of all transports is of "
+        "streams: a stencil's sixteen lines under way beside the twelve."
+    )
+
+    def cells(self, lab: Lab) -> Iterable[Cell]:
+        """Each alone, and beside the others without and with the transport."""
+        for victim in self._victims(lab).values():
+            yield victim.together.alone.cell()
+            yield from (victim.together.cell(transport) for transport in BOTH)
+
+    def rows(self, runs: Cells, lab: Lab) -> list[Row]:
+        """Slowdowns without and with, latencies, utilisation."""
+        return [
+            one
+            for name, victim in self._victims(lab).items()
+            for one in self._rows_of(runs, name, victim)
+        ]
+
+    def _rows_of(self, runs: Cells, name: str, victim: Victim) -> list[Row]:
+        together = victim.together
+        before, after = both_runs(runs, together)
+        alone = programs.timed_ns(runs[together.alone.cell()])
+        slow, mended = (programs.timed_ns(run) / alone for run in (before, after))
+        condition = f"{name}, {victim.place}"
+        [published], [published_mended] = without(name, SLOWDOWN), with_transport(name, SLOWDOWN)
+        rows = [
+            row(condition, "slowdown without the transport", published, slow, ""),
+            row(condition, "slowdown with the transport", published_mended, mended, ""),
+            less(condition, "slowdown with the transport over without", slow, mended),
+        ]
+        if victim.has_latencies:
+            falls = fallen_latencies(before, after, together.cores(0))
+            rows += reductions(condition, name, *falls)
+        if victim.utilisation:
+            [used] = with_transport(victim.utilisation, "bandwidth utilisation")
+            cores = [*together.cores(0), *together.cores(1)]
+            both = [programs.gb_per_second(run, cores) for run in (after, before)]
+            ours = 100 * both[0] / both[1]
+            # What these say was looked at when utilisation and load limit were chosen.
+            rows.append(
+                row(condition, "utilisation with the transport", used, ours, "%", is_set=True)
+            )
+        if name == "Bwaves":
+            [times] = with_transport(name, "throughput increase")
+            gain = slow / mended
+            metric = "throughput with the transport over without"
+            rows.append(row(condition, metric, times, gain, "", follows="the two slowdowns"))
+            rows.append(
+                Row(
+                    STUDY,
+                    condition,
+                    "improvement",
+                    2.75,
+                    gain,
+                    Tolerance("..", 0.15 * 2.75, 0.75),
+                    source=SOURCE,
+                    follows="the two slowdowns",
+                    machine="xconn-emr",
+                )
+            )
+        return rows
+
+    def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
+        """Slowdowns, and the latency under each transport."""
+        victims = self._victims(lab)
+        slow: list[list[float]] = [[], []]
+        for victim in victims.values():
+            alone = programs.timed_ns(runs[victim.together.alone.cell()])
+            for values, run in zip(slow, both_runs(runs, victim.together), strict=True):
+                values.append(programs.timed_ns(run) / alone)
+        found = self._streams(lab)
+        return {
+            "memchannel-victims.svg": bars(
+                "Slowdown of a thread beside as much load as there can be; marks are published",
+                dict(zip(("without", "with the transport"), slow, strict=True)),
+                list(victims),
+                "time over alone",
+                {
+                    "without": [without(name, SLOWDOWN)[0] for name in victims],
+                    "with the transport": [with_transport(name, SLOWDOWN)[0] for name in victims],
+                },
+            ),
+            "memchannel-victim.svg": bars(
+                "Latency of a victim's lines beside twelve threads that stream, by transport",
+                {
+                    "mean": [metrics.mean_latency(one, [0]) for one in found.values()],
+                    "99th percentile": [
+                        metrics.mean_latency(one, [0], "p99") for one in found.values()
+                    ],
+                },
+                list(found),
+                "ns",
+            ),
+        }
+
+    def _streams(self, lab: Lab) -> dict[str, Result]:
+        """Every transport beside the others, for the streams of a stencil."""
+        streams = [*stencil(1, PORT[:1]), *streaming()]
+        transports = BOTH if lab.quick else ALL
+        found = results(lab, [at_rest(streams, transport) for transport in transports])
+        return dict(zip(transports, found, strict=True))
+
+    def tables(self, runs: Cells, lab: Lab) -> list[str]:
+        """Every transport beside the others."""
+        lines = [
+            [
+                name,
+                f"{traffic.bandwidth(one, 0):.2f}",
+                f"{metrics.mean_latency(one, [0]):.0f}",
+                f"{metrics.mean_latency(one, [0], 'p99'):.0f}",
+                f"{traffic.bandwidth(one):.1f}",
+                f"{metrics.jain(metrics.rates(one)):.3f}",
+            ]
+            for name, one in self._streams(lab).items()
+        ]
+        heads = [
+            "transport",
+            "victim, GB/s",
+            "mean latency, ns",
+            "p99, ns",
+            "all, GB/s",
+            "Jain's index",
+        ]
+        return [table(heads, lines)]
+
+    def _victims(self, lab: Lab) -> dict[str, Victim]:
+        return {name: one for name, one in VICTIMS.items() if not lab.quick or name in QUICK}
