@@ -6,6 +6,7 @@
 
 use pyo3::prelude::*;
 
+mod bursts;
 mod crash;
 mod explain;
 mod faults;
@@ -27,6 +28,8 @@ mod traffic;
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::bursts::bursts_measure;
     #[pymodule_export]
     use super::crash::{CrashStates, mapped_reads};
     #[pymodule_export]

@@ -11,7 +11,9 @@
 
 pub mod address_map;
 pub mod address_space;
+pub mod bursts;
 pub mod cache;
+pub mod coherent_host;
 pub mod config;
 pub mod core;
 pub mod device;

@@ -19,6 +19,9 @@ const DEVICE_BITS: u32 = 33;
 const CORE_BITS: u32 = 7;
 const HOST_BITS: u32 = 14;
 
+/// Nothing, or an access that waits or is served.
+const ACCESSES: u64 = 1 + 2 * Access::ALL.len() as u64;
+
 /// How many bits the states of so many devices, cores and lines take.
 pub fn bits([devices, cores, lines]: [usize; 3]) -> u32 {
     lines as u32 * (devices as u32 * DEVICE_BITS + cores as u32 * CORE_BITS + HOST_BITS)
@@ -159,10 +162,10 @@ fn core_number(line: &Line, number: usize) -> u64 {
     let Core { state, data, access } = line.host.cores[number];
     let served = line.host.service.map(|service| service.requester);
     let is_served = matches!(served, Some(Requester::Core(of, _)) if of == number);
-    let access = access.map_or(0, |access| 1 + access as usize + 3 * usize::from(is_served));
+    let access = access.map_or(0, |access| 1 + access as usize + Access::ALL.len() * usize::from(is_served));
     let mut writer = Writer::new();
     writer.put(copy_number(state, data), 13);
-    writer.put(access, 7);
+    writer.put(access, ACCESSES);
     writer.finish(CORE_BITS)
 }
 
@@ -170,10 +173,10 @@ fn core_number(line: &Line, number: usize) -> u64 {
 fn read_core(line: &mut Line, place: usize, number: u64) -> bool {
     let mut reader = Reader(number);
     let (state, data) = copy_of(reader.get(13));
-    let access = reader.get(7);
+    let access = reader.get(ACCESSES);
     line.host.cores[place] =
-        Core { state, data, access: one_of(&Access::ALL, (access + 2) % 3 + 1).filter(|_| access > 0) };
-    access > 3
+        Core { state, data, access: access.checked_sub(1).map(|access| Access::ALL[access % Access::ALL.len()]) };
+    access > Access::ALL.len()
 }
 
 fn host_number(line: &Line) -> u64 {

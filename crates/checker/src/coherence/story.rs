@@ -74,6 +74,7 @@ fn access_name(access: Access) -> &'static str {
         Access::Load => "load",
         Access::Store => "store",
         Access::Flush => "flush",
+        Access::WriteAround => "non-temporal store",
     }
 }
 

@@ -17,12 +17,12 @@ use crate::switch::SwitchConfig;
 /// How an edge is written, for editors.
 const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";
 
-/// Hosts, switches, PM devices and memory expanders by name, and the edges between them: a chain, a tree and several
+/// Hosts, switches, PM devices, memory expanders and accelerators by name, and the edges between them: a chain, a tree and several
 /// hosts are the same kind of file.
 ///
-/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]` or `[expander]` holds for
-/// all of them, unless `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`, `[fabric.pm.NAME]` or
-/// `[fabric.expander.NAME]` gives it for one.
+/// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]`, `[expander]` or
+/// `[accelerator]` holds for all of them, unless `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`,
+/// `[fabric.pm.NAME]`, `[fabric.expander.NAME]` or `[fabric.accelerator.NAME]` gives it for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct FabricConfig {
@@ -40,6 +40,11 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub expanders: Vec<String>,
+    /// Names of the accelerators: Type-2 devices, which cache the memory of their host and have DRAM of their own that
+    /// the host may cache. Their order is the order of its physical addresses, behind those of expanders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[garde(skip)]
+    pub accelerators: Vec<String>,
     /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of
     /// ports. A link between switches that requests cross in both directions is written twice, once for each.
     #[garde(skip)]
@@ -82,6 +87,10 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub expander: BTreeMap<String, Overrides<DramConfig>>,
+    /// What is different in the memory of an accelerator.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub accelerator: BTreeMap<String, Overrides<DramConfig>>,
 }
 
 /// Whether hosts access each other's PM.

@@ -19,6 +19,7 @@ use super::{assignments, rules, wiring};
 use crate::address_space::{MemoryNode, Rule};
 use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
+use crate::device::type2::Type2Config;
 use crate::device::{DramConfig, PmConfig};
 use crate::home_agent::{SocketLinkConfig, SocketsConfig};
 use crate::host_bridge::HostBridgeConfig;
@@ -65,6 +66,13 @@ pub struct Machine {
     /// `[fabric.expander.NAME]` gives them for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expander: Option<Overrides<DramConfig>>,
+    /// The memory of accelerators. Keys that are not here are those of `[dram]`; `[fabric.accelerator.NAME]` gives them
+    /// for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<Overrides<DramConfig>>,
+    /// The coherence engine of accelerators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type2: Option<Type2Config>,
     /// The source that feeds the platform when power fails, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_up: Option<HoldUpConfig>,
@@ -229,6 +237,8 @@ impl Machine {
         let switch = section(tree, "switch", faults);
         let pm = section::<PmConfig>(tree, "pm", faults);
         let expander = tree.entry("expander").and_then(|expander| typed(expander, "expander", faults));
+        let accelerator = tree.entry("accelerator").and_then(|memory| typed(memory, "accelerator", faults));
+        let type2 = section::<Type2Config>(tree, "type2", faults);
         let hold_up = section(tree, "hold_up", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
@@ -267,6 +277,8 @@ impl Machine {
             switch,
             pm,
             expander,
+            accelerator,
+            type2,
             hold_up,
             fabric: fabric?,
             placement: placement.unwrap_or_default(),

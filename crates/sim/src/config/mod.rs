@@ -5,6 +5,7 @@
 //! text, line and key, and with what would be right. This room reads texts and finds other machines by a function it is
 //! given; it knows no paths.
 
+mod accelerators;
 mod assignments;
 mod check;
 mod errors;

@@ -51,8 +51,12 @@ fn lay_out_kind(
                 "{name} ends beyond the last physical address of its kind ({} PiB); its capacity_mib or that of others is too large",
                 space.end >> 50
             );
-            let list = if devices.start == 0 { "devices" } else { "expanders" };
-            wiring.fault_at(list, device.0 as usize - devices.start, message);
+            let (list, first) = match (device.0 as usize, topology.accelerators.start) {
+                (number, accelerators) if number >= accelerators => ("accelerators", accelerators),
+                _ if devices.start == 0 => ("devices", 0),
+                _ => ("expanders", devices.start),
+            };
+            wiring.fault_at(list, device.0 as usize - first, message);
             return;
         }
     }

@@ -177,7 +177,14 @@ fn refuse_dead_ends(wiring: &mut Wiring<'_>, topology: &Topology, is_reached: &[
     }
     for (index, device) in topology.devices.iter().enumerate() {
         if !routes().any(|route| route.device == DeviceId(index as u32)) {
-            wiring.fault_at("devices", index, format!("no host reaches {}; add an edge that ends at it", device.name));
+            let lists = [
+                ("devices", 0),
+                ("expanders", wiring.fabric.devices.len()),
+                ("accelerators", topology.accelerators.start),
+            ];
+            let (list, first) = lists.into_iter().rfind(|(_, first)| *first <= index).expect("devices begin at 0");
+            let message = format!("no host reaches {}; add an edge that ends at it", device.name);
+            wiring.fault_at(list, index - first, message);
         }
     }
 }

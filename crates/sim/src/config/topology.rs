@@ -212,8 +212,10 @@ pub struct Topology {
     pub hosts: Vec<HostNode>,
     /// In the order of the machine file.
     pub switches: Vec<SwitchNode>,
-    /// PM devices first, memory expanders after them, each in the order of the machine file.
+    /// PM devices first, memory expanders after them, accelerators last, each in the order of the machine file.
     pub devices: Vec<DeviceNode>,
+    /// Which of the devices are accelerators.
+    pub accelerators: Range<usize>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
     /// By ascending address: PM without gaps from [`PM_BASE`] on, then expanders without gaps from [`EXPANDER_BASE`]
@@ -238,9 +240,15 @@ impl Topology {
     }
 
     /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and
-    /// `[fabric.expander.NAME]` say; of PM that is DRAM with a battery, `[dram]` with what `[expander]` says.
+    /// `[fabric.expander.NAME]` say; of PM that is DRAM with a battery, `[dram]` with what `[expander]` says; of
+    /// accelerators likewise with `[accelerator]`.
     pub fn device_config(&self, device: DeviceId) -> &MediumConfig {
         &self.device_configs[device.0 as usize]
+    }
+
+    /// Whether that device is an accelerator.
+    pub fn is_accelerator(&self, device: DeviceId) -> bool {
+        self.accelerators.contains(&(device.0 as usize))
     }
 
     /// Whether that device is persistent memory.

@@ -15,7 +15,7 @@ use super::topology::{
     Connection, DeviceId, DeviceNode, Edge, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
 use super::tree::Node;
-use super::{persist_points, ranges, routes, rules};
+use super::{accelerators, persist_points, ranges, routes, rules};
 use crate::address_space::OWN_DRAM;
 use crate::device::{DramConfig, MediumConfig, PmConfig, PmMedium};
 
@@ -28,7 +28,7 @@ const EDGES_MAX: usize = 1 << 14;
 /// A `[fabric]` table while it is checked.
 pub(super) struct Wiring<'a> {
     pub fabric: &'a FabricConfig,
-    machine: &'a Node,
+    pub machine: &'a Node,
     faults: &'a mut Faults,
     /// Whether no fault was found in the graph so far.
     is_sound: bool,
@@ -88,10 +88,11 @@ impl Wiring<'_> {
             ("switches", fabric.switches.len()),
             ("devices", fabric.devices.len()),
             ("expanders", fabric.expanders.len()),
+            ("accelerators", fabric.accelerators.len()),
         ];
         let in_all: usize = vertices.iter().map(|(_, names)| names).sum();
         if in_all > VERTICES_MAX {
-            let (most, _) = vertices.into_iter().max_by_key(|(_, names)| *names).expect("there are four lists");
+            let (most, _) = vertices.into_iter().max_by_key(|(_, names)| *names).expect("there are lists");
             let message = format!("{in_all} hosts, switches and devices in all: at most {VERTICES_MAX} can be");
             self.fault(&[most], message);
         }
@@ -114,6 +115,7 @@ impl Wiring<'_> {
             ("switches", &fabric.switches),
             ("devices", &fabric.devices),
             ("expanders", &fabric.expanders),
+            ("accelerators", &fabric.accelerators),
         ];
         for (list, names) in lists {
             for (index, name) in names.iter().enumerate() {
@@ -133,7 +135,8 @@ impl Wiring<'_> {
         }
         topology.hosts = fabric.hosts.iter().map(|name| HostNode::new(name)).collect();
         topology.switches = fabric.switches.iter().map(|name| SwitchNode::new(name)).collect();
-        topology.devices = fabric.devices.iter().chain(&fabric.expanders).map(|name| DeviceNode::new(name)).collect();
+        topology.devices = device_names(fabric).map(|name| DeviceNode::new(name)).collect();
+        topology.accelerators = device_names(fabric).count() - fabric.accelerators.len()..topology.devices.len();
     }
 
     /// Makes the edges that `edges` and `local_edges` list.
@@ -145,8 +148,9 @@ impl Wiring<'_> {
         names.extend(
             fabric.switches.iter().enumerate().map(|(i, name)| (name.as_str(), Vertex::Switch(SwitchId(named(i))))),
         );
-        let devices = fabric.devices.iter().chain(&fabric.expanders);
-        names.extend(devices.enumerate().map(|(i, name)| (name.as_str(), Vertex::Device(DeviceId(named(i))))));
+        names.extend(
+            device_names(fabric).enumerate().map(|(i, name)| (name.as_str(), Vertex::Device(DeviceId(named(i))))),
+        );
         let lists =
             [("edges", &fabric.edges, Connection::Link), ("local_edges", &fabric.local_edges, Connection::Local)];
         for (list, edges, connection) in lists {
@@ -198,11 +202,12 @@ impl Wiring<'_> {
     fn check_override_names(&mut self) {
         let fabric = self.fabric;
         let edges: Vec<String> = fabric.edges.iter().map(|edge| normalised(edge)).collect();
-        let kinds: [(&str, Vec<&String>, &str, &[String]); 4] = [
+        let kinds: [(&str, Vec<&String>, &str, &[String]); 5] = [
             ("switch", fabric.switch.keys().collect(), "switches", &fabric.switches),
             ("link", fabric.link.keys().collect(), "edges", &edges),
             ("pm", fabric.pm.keys().collect(), "devices", &fabric.devices),
             ("expander", fabric.expander.keys().collect(), "expanders", &fabric.expanders),
+            ("accelerator", fabric.accelerator.keys().collect(), "accelerators", &fabric.accelerators),
         ];
         for (kind, overridden, list, valid) in kinds {
             for name in overridden.into_iter().filter(|name| !valid.contains(name)) {
@@ -235,15 +240,18 @@ impl Wiring<'_> {
                 PmMedium::BatteryBackedDram => self.config_of("expander", name).map(MediumConfig::BackedDram),
             }));
         }
-        for name in &fabric.expanders {
-            let config = self.config_of::<DramConfig>("expander", name);
-            self.check_own_capacity("expander", name, config.as_ref().map(|dram| dram.capacity_mib));
-            devices.push(config.map(MediumConfig::Dram));
+        for (kind, names) in [("expander", &fabric.expanders), ("accelerator", &fabric.accelerators)] {
+            for name in names {
+                let config = self.config_of::<DramConfig>(kind, name);
+                self.check_own_capacity(kind, name, config.as_ref().map(|dram| dram.capacity_mib));
+                devices.push(config.map(MediumConfig::Dram));
+            }
         }
         let links = fabric.edges.iter().map(|edge| self.config_of("link", &normalised(edge))).collect::<Vec<_>>();
         topology.switch_configs = switches.into_iter().collect::<Option<_>>()?;
         topology.device_configs = devices.into_iter().collect::<Option<_>>()?;
         topology.link_configs = links.into_iter().collect::<Option<_>>()?;
+        accelerators::check(self, topology);
         Some(())
     }
 
@@ -256,14 +264,15 @@ impl Wiring<'_> {
     }
 
     /// The config struct of one component: the machine's table `kind` with what is different at `name`. Below
-    /// `[expander]` lies `[dram]`.
+    /// `[expander]` and `[accelerator]` lies `[dram]`.
     fn config_of<T: DeserializeOwned + Validate<Context = ()>>(&mut self, kind: &str, name: &str) -> Option<T> {
-        let base = if kind == "expander" { "dram" } else { kind };
+        let base = if matches!(kind, "expander" | "accelerator") { "dram" } else { kind };
         let Some(table) = self.machine.entry(base) else {
             let list = match kind {
                 "switch" => "switches",
                 "link" => "edges",
                 "expander" => "expanders",
+                "accelerator" => "accelerators",
                 _ => "devices",
             };
             self.fault(&[list], format!("the table [{base}], which describes them, is missing"));
@@ -285,6 +294,11 @@ impl Wiring<'_> {
         merged.into_iter().for_each(|layer| tree.overlay(layer.clone()));
         typed(&tree, path, self.faults)
     }
+}
+
+/// The names of all devices, in the order of their numbers.
+fn device_names(fabric: &FabricConfig) -> impl Iterator<Item = &String> {
+    fabric.devices.iter().chain(&fabric.expanders).chain(&fabric.accelerators)
 }
 
 /// Tells every vertex its edges.

@@ -11,7 +11,7 @@ use super::load::{LoadReport, LoadThresholds};
 use super::medium::{Completion, Medium, MediumConfig};
 use super::port::Port;
 use crate::host_bridge::Interleave;
-use crate::kernel::link::LinkConfig;
+use crate::kernel::link::{LinkConfig, Transmitter};
 use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::{LINE_BYTES, LineAddress, Version};
@@ -106,6 +106,11 @@ impl Device {
     /// From now on answers say how loaded the device is.
     pub fn report_load(&mut self, thresholds: LoadThresholds) {
         self.load = Some(Box::new(LoadReport::new(thresholds, self.ports.len())));
+    }
+
+    /// The end of the link at `port`.
+    pub(super) fn transmitter(&mut self, port: PortId) -> &mut Transmitter {
+        &mut self.ports[port.index()].transmitter
     }
 
     /// The version of `line` that a power cut now would leave here; none if the medium is volatile.

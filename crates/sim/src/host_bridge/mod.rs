@@ -113,6 +113,9 @@ impl HostBridge {
     fn fabric_crossed(&mut self, context: &mut Context<'_>) {
         let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
         debug_assert_eq!(at_port, context.now());
+        if message.is_of_cache() {
+            return self.cache_crossed(message, context);
+        }
         let number = self.port_to(message.line);
         let port = self.memory_port(number);
         // What leaves at once for a controller that keeps the order cannot be overtaken.
@@ -126,6 +129,29 @@ impl HostBridge {
             self.stats.held += 1;
             self.stats.held_max = self.stats.held_max.max(self.write_order.held() as u64);
         }
+    }
+
+    /// A message of CXL.cache to a device enters the fabric.
+    fn cache_leaves(&mut self, message: Message, context: &mut Context<'_>) {
+        let at_port = context.now() + self.latency;
+        self.fabric.push_back((at_port, message));
+        context.wake_at(at_port, 0);
+    }
+
+    /// A message of CXL.cache reaches the port of its device, which its flow names.
+    fn cache_crossed(&mut self, mut message: Message, context: &mut Context<'_>) {
+        message.stack.charge(Stage::HostBridge, context.now());
+        let port = PortId(message.flow.0 as u16);
+        self.memory_port(port).transmitter.offer(message, context);
+    }
+
+    /// A message of CXL.cache arrives from a device, whose port its flow names from now on.
+    fn cache_arrived(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
+        self.memory_port(port).transmitter.return_credit(message.class(), context);
+        let at_host = context.now() + self.latency;
+        message.stack.charge(Stage::HostBridge, at_host);
+        message.flow = Flow(u32::from(port.0));
+        context.send(HOST_PORT, message, at_host);
     }
 
     /// The port behind which `line` lies.
@@ -165,7 +191,9 @@ impl HostBridge {
 impl Component for HostBridge {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
+            Event::Arrival { port: HOST_PORT, message } if message.is_of_cache() => self.cache_leaves(message, context),
             Event::Arrival { port, message } => match message.opcode {
+                _ if message.is_of_cache() => self.cache_arrived(port, message, context),
                 Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => self.request_arrived(message, context),
                 // Of CXL.mem too: it is the answer to a request that left here.
                 _ => self.answer_arrived(port, message, context),

@@ -3,6 +3,7 @@
 //! Links, packing, credits and switches treat a class as its description says, and know no class by name. A protocol
 //! describes its classes in its own file; the list below is the only one of all classes.
 
+use super::cache;
 use super::coherence;
 #[cfg(test)]
 use super::exchange;
@@ -89,6 +90,18 @@ described! {
         AgentRsp = coherence::RSP,
         /// Between sockets: answers with data.
         AgentData = coherence::DATA,
+        /// CXL.cache D2H requests.
+        D2hReq = cache::D2H_REQ,
+        /// CXL.cache D2H responses.
+        D2hRsp = cache::D2H_RSP,
+        /// CXL.cache D2H data.
+        D2hData = cache::D2H_DATA,
+        /// CXL.cache H2D requests.
+        H2dReq = cache::H2D_REQ,
+        /// CXL.cache H2D responses.
+        H2dRsp = cache::H2D_RSP,
+        /// CXL.cache H2D data.
+        H2dData = cache::H2D_DATA,
         /// Requests without data of a protocol for tests.
         #[cfg(test)]
         ExchangeReq = exchange::REQ,

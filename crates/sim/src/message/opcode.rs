@@ -1,5 +1,6 @@
 //! What messages ask for or answer, of all protocols.
 
+use super::cache;
 use super::class::MessageClass;
 use super::coherence;
 #[cfg(test)]
@@ -71,6 +72,82 @@ described! {
         Acknowledge = coherence::RESPONSE,
         /// Between sockets: what was to be written is written.
         Complete = coherence::RESPONSE,
+        /// CXL.cache D2H request: read a line as it is now, and keep nothing.
+        RdCurr = cache::REQUEST,
+        /// CXL.cache D2H request: read a line to share it.
+        RdShared = cache::REQUEST,
+        /// CXL.cache D2H request: read a line in whatever state the host likes.
+        RdAny = cache::REQUEST,
+        /// CXL.cache D2H request: read a line to write it.
+        RdOwn = cache::REQUEST,
+        /// CXL.cache D2H request: the right to write a whole line.
+        RdOwnNoData = cache::REQUEST,
+        /// CXL.cache D2H request: write a line into the host's cache.
+        ItoMWr = cache::REQUEST,
+        /// CXL.cache D2H request: write a line where the host has it.
+        WrCur = cache::REQUEST,
+        /// CXL.cache D2H request: have a line flushed from all caches.
+        CLFlush = cache::REQUEST,
+        /// CXL.cache D2H request: give up a clean line, whose data the host may pull.
+        CleanEvict = cache::REQUEST,
+        /// CXL.cache D2H request: give up a clean line.
+        CleanEvictNoData = cache::REQUEST,
+        /// CXL.cache D2H request: give up a modified line.
+        DirtyEvict = cache::REQUEST,
+        /// CXL.cache D2H request: write some bytes of a line to memory, weakly ordered.
+        WOWrInv = cache::REQUEST,
+        /// CXL.cache D2H request: write a line to memory, weakly ordered.
+        WOWrInvF = cache::REQUEST,
+        /// CXL.cache D2H request: write some bytes of a line to memory.
+        WrInv = cache::REQUEST,
+        /// CXL.cache D2H request: the device's cache is empty.
+        CacheFlushed = cache::REQUEST,
+        /// CXL.cache D2H response: there was nothing.
+        RspIHitI = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line stays what it was, and clean.
+        RspVHitV = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line was clean and is gone.
+        RspIHitSE = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line was clean and is shared.
+        RspSHitSE = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line was modified and is shared.
+        RspSFwdM = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line was modified and is gone.
+        RspIFwdM = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H response: the line stays modified.
+        RspVFwdV = cache::SNOOP_RESPONSE,
+        /// CXL.cache D2H data: a line that was snooped.
+        SnoopedData = cache::DATA_UP,
+        /// CXL.cache D2H data: a line that was pulled.
+        PulledData = cache::DATA_UP,
+        /// CXL.cache D2H data: a pulled line that was snooped away meanwhile.
+        BogusData = cache::DATA_UP,
+        /// CXL.cache H2D request: share the line or give it up.
+        SnpData = cache::SNOOP,
+        /// CXL.cache H2D request: give the line up.
+        SnpInv = cache::SNOOP,
+        /// CXL.cache H2D request: the line's present data.
+        SnpCur = cache::SNOOP,
+        /// CXL.cache H2D response: globally observed; no copy.
+        GoI = cache::RESPONSE,
+        /// CXL.cache H2D response: globally observed; a copy to share.
+        GoS = cache::RESPONSE,
+        /// CXL.cache H2D response: globally observed; the only copy.
+        GoE = cache::RESPONSE,
+        /// CXL.cache H2D response: globally observed; the only copy, newer than memory.
+        GoM = cache::RESPONSE,
+        /// CXL.cache H2D response: the data are wanted.
+        WritePull = cache::RESPONSE,
+        /// CXL.cache H2D response: globally observed, and the data are wanted.
+        GoWritePull = cache::RESPONSE,
+        /// CXL.cache H2D response: globally observed, and the data are not wanted.
+        GoWritePullDrop = cache::RESPONSE,
+        /// CXL.cache H2D response: the data are wanted; `ExtCmp` follows.
+        FastGoWritePull = cache::RESPONSE,
+        /// CXL.cache H2D response: the write is globally observed.
+        ExtCmp = cache::RESPONSE,
+        /// CXL.cache H2D data: a line that was read.
+        ReadData = cache::DATA_DOWN,
         /// Of a protocol for tests: read a line.
         #[cfg(test)]
         Fetch = exchange::FETCH,

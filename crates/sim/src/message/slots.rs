@@ -1,6 +1,7 @@
 //! Which headers share a slot of a flit.
 
 use super::MessageClass;
+use super::cache;
 use super::coherence;
 #[cfg(test)]
 use super::exchange;
@@ -42,6 +43,7 @@ pub struct SlotFormat {
 pub const SLOT_FORMATS: &[&[SlotFormat]] = &[
     mem::SLOT_FORMATS,
     coherence::SLOT_FORMATS,
+    cache::SLOT_FORMATS,
     #[cfg(test)]
     exchange::SLOT_FORMATS,
 ];

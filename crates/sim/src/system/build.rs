@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use super::component::AnyComponent;
 use super::{LinkEnd, System};
+use crate::coherent_host::{CoherentHost, LINK_ENDS};
 use crate::config::topology::{
     Connection, DecoderEntry, DeviceId, DramNode, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
 use crate::config::{InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
+use crate::device::type2::Accelerator;
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, SeveralSockets, Workload};
 use crate::host_bridge::decoder::GRANULARITY_MIN;
@@ -68,6 +70,21 @@ impl System {
         Builder::build(machine, scheme, sources)
     }
 
+    /// The same system with the host's side of CXL.cache in place of each host's cores and caches.
+    ///
+    /// # Errors
+    /// If there is something in the machine that no system can have, with the reason.
+    pub fn with_coherence(machine: &Machine) -> Result<System, String> {
+        let topology = machine.topology();
+        let host = |node: &HostNode| {
+            let leads_to_accelerator = |edge: &&EdgeId| matches!(topology.edge(**edge).to, Vertex::Device(device) if topology.is_accelerator(device));
+            let edges = node.edges.iter().filter(leads_to_accelerator);
+            let devices = edges.map(|edge| bridge_port(node, *edge)).collect();
+            AnyComponent::CoherentHost(Box::new(CoherentHost::new(machine, devices)))
+        };
+        Builder::build(machine, Scheme::Nopb, topology.hosts.iter().map(host).collect())
+    }
+
     fn empty() -> System {
         System {
             names: Vec::new(),
@@ -77,6 +94,7 @@ impl System {
             trace: None,
             now: Time::ZERO,
             hosts: Vec::new(),
+            coherent_hosts: Vec::new(),
             generators: Vec::new(),
             keys: Keys::default(),
             links: Vec::new(),
@@ -206,10 +224,13 @@ impl Builder<'_> {
     /// Adds each host: the source of its requests, its bridge and its own DRAM.
     fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
         for ((number, node), source) in (0..).zip(&self.topology.hosts).zip(sources) {
-            let is_host = matches!(source, AnyComponent::Host(_));
+            let list = match source {
+                AnyComponent::Host(_) => &mut self.system.hosts,
+                AnyComponent::CoherentHost(_) => &mut self.system.coherent_hosts,
+                _ => &mut self.system.generators,
+            };
+            list.push(ComponentId(self.system.components.len() as u32));
             let source = self.system.add(&node.name, source);
-            let list = if is_host { &mut self.system.hosts } else { &mut self.system.generators };
-            list.push(source);
             let bridge = self.host_bridge(node)?.of_host(number);
             let bridge = self.system.add(format!("{}_bridge", node.name), AnyComponent::HostBridge(Box::new(bridge)));
             let drams = node.drams.iter().map(|dram| self.add_dram(node, dram)).collect::<Result<_, _>>()?;
@@ -345,7 +366,11 @@ impl Builder<'_> {
             if self.topology.pm_sharing == PmSharing::SharedUnsafe {
                 device.medium_mut().take_older_writes();
             }
-            let id = self.system.add(&node.name, AnyComponent::Device(Box::new(device)));
+            let component = match self.machine.type2.as_ref().filter(|_| self.topology.is_accelerator(id)) {
+                Some(type2) => AnyComponent::Accelerator(Box::new(Accelerator::new(type2, device))),
+                None => AnyComponent::Device(Box::new(device)),
+            };
+            let id = self.system.add(&node.name, component);
             self.system.devices.push(id);
         }
         for range in &self.topology.ranges {
@@ -368,6 +393,10 @@ impl Builder<'_> {
             let sockets = several_sockets(self.machine, node).filter(|_| has_caches);
             for (agent, home) in sockets.iter().flat_map(SeveralSockets::wires) {
                 self.system.wires.connect((*source, agent), (*source, home));
+            }
+            if self.system.coherent_hosts.contains(source) && self.machine.sockets() > 1 {
+                let [one, other] = LINK_ENDS;
+                self.system.wires.connect((*source, one), (*source, other));
             }
             self.system.wires.connect((*source, PortId(0)), (*bridge, HOST_PORT));
             for (dram, port) in drams.iter().zip(HostComponents::FIRST_PORT..) {

@@ -1,7 +1,6 @@
 //! Reads and writes without time: how warming leaves devices and persist buffers.
 
 use super::System;
-use super::component::AnyComponent;
 use crate::host::Host;
 use crate::line::{LineAddress, Version};
 
@@ -65,7 +64,7 @@ impl System {
 
     fn preload_device(&mut self, line: LineAddress, version: Version) {
         let device = self.devices[self.device_of(line).0 as usize];
-        if let AnyComponent::Device(device) = &mut self.components[device.0 as usize] {
+        if let Some(device) = self.components[device.0 as usize].memory_mut() {
             device.preload(line, version);
         }
     }

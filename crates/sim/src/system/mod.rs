@@ -4,6 +4,7 @@
 //! once.
 
 mod build;
+mod coherence;
 mod component;
 mod functional;
 mod hosts;
@@ -68,6 +69,7 @@ pub struct System {
     trace: Option<Box<Trace>>,
     now: Time,
     hosts: Vec<ComponentId>,
+    coherent_hosts: Vec<ComponentId>,
     generators: Vec<ComponentId>,
     keys: Keys,
     links: Vec<LinkEnd>,
@@ -289,10 +291,8 @@ impl System {
 
     /// The memory devices, with their names.
     pub fn devices(&self) -> impl Iterator<Item = (&str, &Device)> {
-        self.names.iter().zip(&self.components).filter_map(|(name, component)| match component {
-            AnyComponent::Device(device) => Some((name.as_str(), device.as_ref())),
-            _ => None,
-        })
+        let named = self.names.iter().zip(&self.components);
+        named.filter_map(|(name, component)| Some((name.as_str(), component.memory()?)))
     }
 
     fn device_of(&self, line: LineAddress) -> DeviceId {

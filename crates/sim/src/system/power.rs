@@ -47,10 +47,8 @@ impl System {
             _ => None,
         });
         let device = self.devices[self.device_of(line).0 as usize];
-        let stored = match &self.components[device.0 as usize] {
-            AnyComponent::Device(device) => device.durable_version(line),
-            _ => None,
-        };
+        let memory = self.components[device.0 as usize].memory();
+        let stored = memory.and_then(|device| device.durable_version(line));
         buffered.chain(stored).max().unwrap_or_default()
     }
 }

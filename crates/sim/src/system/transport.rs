@@ -138,8 +138,7 @@ impl System {
         for component in &mut self.components {
             match component {
                 AnyComponent::Switch(switch) => switch.sample_backpressure(thresholds.average()),
-                AnyComponent::Device(device) => device.report_load(thresholds),
-                _ => {}
+                other => other.memory_mut().into_iter().for_each(|device| device.report_load(thresholds)),
             }
         }
         self.transport_due = agent.due();

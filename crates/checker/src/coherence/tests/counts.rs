@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn all_requests_of_one_or_two_devices() {
     assert_eq!(proved(of_sizes(1, 0, 1)), [735, 1685, 18]);
-    assert_eq!(proved(of_sizes(1, 1, 1)), [8014, 26719, 28]);
+    assert_eq!(proved(of_sizes(1, 1, 1)), [10_600, 35_772, 28]);
     assert_eq!(proved(of_sizes(2, 0, 1)), [58129, 191_710, 37]);
 }
 

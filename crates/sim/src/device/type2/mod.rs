@@ -7,12 +7,22 @@
 //!
 //! Every rule that a wrong implementation might break is a switch in [`rules`].
 
+pub mod accelerator;
+pub mod burst;
+pub mod config;
 pub mod dcoh;
 pub mod host_side;
 pub mod messages;
 pub mod rules;
+pub mod steps;
+pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
+pub use accelerator::{Accelerator, DeviceAccess};
+pub use config::{DeviceCacheConfig, Type2Config};
 pub use rules::Rules;
+
+/// How many devices a home agent can tell apart.
+pub const DEVICES_MAX: usize = 4;

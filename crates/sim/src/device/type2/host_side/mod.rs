@@ -67,11 +67,13 @@ pub enum Access {
     Store,
     /// Flushes it to memory.
     Flush,
+    /// Writes all of it to memory, past the caches: a non-temporal store.
+    WriteAround,
 }
 
 impl Access {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Access; 3] = [Access::Load, Access::Store, Access::Flush];
+    pub const ALL: [Access; 4] = [Access::Load, Access::Store, Access::Flush, Access::WriteAround];
 }
 
 /// A core and its own cache.
@@ -186,7 +188,7 @@ impl<D: Payload, const N: usize, const M: usize> Line<D, N, M> {
             && match access {
                 Access::Load => state == CacheState::Invalid,
                 Access::Store => !state.is_owner(),
-                Access::Flush => true,
+                Access::Flush | Access::WriteAround => true,
             }
     }
 

@@ -201,6 +201,11 @@ impl<D: Payload, const N: usize, const M: usize> Line<D, N, M> {
                 self.evict_last_level();
                 Outcome::Nothing
             }
+            Access::WriteAround => {
+                self.memory = held.overlaid(written, Part::Whole);
+                self.last_level = LastLevel::Nothing;
+                Outcome::Wrote(Part::Whole)
+            }
         }
     }
 

@@ -1,0 +1,24 @@
+//! Bursts of coherent requests on a machine, run on a thread of Python's with the interpreter's lock released.
+
+use fencepost_sim::bursts::Bursts;
+use fencepost_sim::error::SimulationError;
+use pyo3::prelude::*;
+
+use crate::faults::{InternalError, caught, input};
+use crate::machine;
+
+/// What came of `bursts` (JSON) on `machine`, as JSON.
+#[pyfunction]
+pub fn bursts_measure(py: Python<'_>, machine_name: &str, machine: &str, bursts: &str) -> PyResult<String> {
+    let machine = machine::from_json(machine_name, machine)?;
+    let bursts: Bursts = serde_json::from_str(bursts).map_err(input)?;
+    let explain = |error: SimulationError| match error {
+        SimulationError::Deadlock { .. } | SimulationError::Livelock { .. } => {
+            InternalError::new_err(format!("{machine_name}: {error}"))
+        }
+        other => input(format!("{machine_name}: {other}")),
+    };
+    let run = || py.detach(|| bursts.run(&machine));
+    let measured = caught(|| machine_name.to_owned(), || run().map_err(explain))?;
+    Ok(measured.to_json().to_string())
+}

@@ -1,0 +1,303 @@
+//! Bursts of coherent requests on a machine with accelerators, one after the other, and what each took: the latency of
+//! a request type where its line is found in a given place, and the bandwidth of many.
+//!
+//! Before each burst the lines are put where they are to be found, without time; then the burst runs until the machine
+//! is at rest again. The same machine, bursts and seed give the same figures, bit for bit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::coherent_host::{CoreAccess, Socket};
+use crate::config::Machine;
+use crate::config::topology::{DeviceId, HostId};
+use crate::device::type2::DeviceAccess;
+use crate::device::type2::burst::{Burst, Finished};
+use crate::device::type2::host_side::Holds;
+use crate::device::type2::messages::CacheState;
+use crate::error::SimulationError;
+use crate::line::{LINE_BYTES, LineAddress, Version};
+use crate::message::Stage;
+use crate::system::{Stepped, System};
+use crate::time::Duration;
+use crate::traffic::Random;
+
+/// The most requests of a burst.
+pub const REQUESTS_MAX: u32 = 65_536;
+
+/// Who makes the requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by", deny_unknown_fields)]
+pub enum Requester {
+    /// The load generator of an accelerator.
+    Device {
+        /// Its name.
+        name: String,
+        /// What it asks for.
+        access: DeviceAccess,
+        /// Whether weakly ordered writes count as done only when they are globally observed, as with barriers.
+        #[serde(default)]
+        observes: bool,
+    },
+    /// Cores of a host.
+    Core {
+        /// Of which socket, seen from the memory.
+        socket: Socket,
+        /// What they do.
+        access: CoreAccess,
+        /// How many cores.
+        #[serde(default = "one")]
+        cores: u32,
+    },
+}
+
+/// Where the lines of a burst are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundIn {
+    /// In memory, and in no cache.
+    Memory,
+    /// In the last-level cache of the memory's socket.
+    LastLevel,
+    /// In the requester's own cache, which owns them.
+    OwnCache,
+}
+
+/// Bursts of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// Who makes them.
+    pub requester: Requester,
+    /// Where their lines are found.
+    pub found_in: FoundIn,
+    /// The memory that they are of: `dram`, the host's own, or a device by its name.
+    pub memory: String,
+    /// Requests of a burst, each for a line of its own.
+    pub requests: u32,
+    /// How much memory the lines are chosen from, at random, in bytes.
+    pub footprint_bytes: u64,
+    /// How many bursts.
+    pub repetitions: u32,
+    /// Which random numbers they get.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What came of bursts.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    bursts: Bursts,
+    finished: Vec<Finished>,
+    stats: crate::stats::StatsNode,
+}
+
+/// Who begins a burst, as components name him.
+#[derive(Clone, Copy)]
+enum By {
+    Device(DeviceId, DeviceAccess, bool),
+    Core(Socket, CoreAccess, u32),
+}
+
+impl Bursts {
+    /// Runs them on `machine`.
+    ///
+    /// # Errors
+    /// If the machine cannot run them, or nothing can go on.
+    pub fn run(&self, machine: &Machine) -> Result<Measured, SimulationError> {
+        let impossible = SimulationError::Impossible;
+        let by = self.by(machine).map_err(impossible)?;
+        let first = self.first_line(machine).map_err(impossible)?;
+        let mut system = System::with_coherence(machine).map_err(impossible)?;
+        let mut random = Random::new(self.seed);
+        let mut finished = Vec::new();
+        for _ in 0..self.repetitions {
+            let lines = self.choose(first, &mut random);
+            self.place(&mut system, machine, by, &lines);
+            finished.push(run_burst(&mut system, by, lines)?);
+        }
+        let stats = system.stats();
+        Ok(Measured { bursts: self.clone(), finished, stats })
+    }
+
+    /// The requester on `machine`, if all is there that these bursts need.
+    fn by(&self, machine: &Machine) -> Result<By, String> {
+        if self.requests == 0 || self.requests > REQUESTS_MAX {
+            return Err(format!("a burst of {} requests cannot be: 1 to {REQUESTS_MAX} can", self.requests));
+        }
+        if self.repetitions == 0 {
+            return Err("there has to be a burst".to_owned());
+        }
+        let lines = self.footprint_bytes / LINE_BYTES;
+        if lines < u64::from(self.requests) {
+            return Err(format!("a footprint of {} bytes has no {} lines", self.footprint_bytes, self.requests));
+        }
+        match &self.requester {
+            Requester::Device { name, access, observes } => {
+                let device = accelerator(machine, name)?;
+                let config = machine.type2.as_ref().expect("an accelerator has its table");
+                let room = u64::from(config.host_memory_cache.size_kib) * 1024 / LINE_BYTES;
+                if self.found_in == FoundIn::OwnCache && lines > room {
+                    return Err(format!("the cache of {name} has room for {room} lines, and not for {lines}"));
+                }
+                Ok(By::Device(device, *access, *observes))
+            }
+            Requester::Core { socket, access, cores } => {
+                if *socket == Socket::Other && machine.sockets() < 2 {
+                    return Err("the machine has no other socket: see [sockets] and [socket_link]".to_owned());
+                }
+                let misses = match access {
+                    CoreAccess::NtStore => machine.core.write_combining_buffers,
+                    _ => machine.cache_levels().l1d.mshrs,
+                };
+                Ok(By::Core(*socket, *access, u32::from(misses) * cores))
+            }
+        }
+    }
+
+    /// The first line of the memory.
+    fn first_line(&self, machine: &Machine) -> Result<LineAddress, String> {
+        let nodes = machine.nodes_of(HostId(0));
+        let own = if self.memory == "dram" { "dram0" } else { &self.memory };
+        let node = nodes.iter().find(|node| node.name == own).ok_or_else(|| {
+            let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+            format!("there is no memory {:?}; there are {}", self.memory, names.join(", "))
+        })?;
+        let bytes = node.frames.end - node.frames.start;
+        if self.footprint_bytes > bytes {
+            return Err(format!("a footprint of {} bytes is more than {} has", self.footprint_bytes, self.memory));
+        }
+        if matches!(self.requester, Requester::Device { .. }) && own != "dram0" {
+            return Err(format!("an accelerator caches its host's dram, and not {}", self.memory));
+        }
+        Ok(LineAddress::containing(node.frames.start))
+    }
+
+    /// Different lines of the footprint.
+    fn choose(&self, first: LineAddress, random: &mut Random) -> Vec<LineAddress> {
+        let lines = self.footprint_bytes / LINE_BYTES;
+        let mut chosen = rustc_hash::FxHashSet::default();
+        let mut in_order = Vec::new();
+        // Floyd's way to take some of many, each as likely as any other.
+        for last in lines - u64::from(self.requests)..lines {
+            let any = random.below(last + 1);
+            let number = if chosen.insert(any) { any } else { last };
+            chosen.insert(number);
+            in_order.push(LineAddress(first.0 + number));
+        }
+        for index in (1..in_order.len()).rev() {
+            in_order.swap(index, random.below(index as u64 + 1) as usize);
+        }
+        in_order
+    }
+
+    /// Puts the lines where they are to be found, and all others into memory.
+    fn place(&self, system: &mut System, machine: &Machine, by: By, lines: &[LineAddress]) {
+        let accelerators = machine.topology().accelerators.clone().map(|index| DeviceId(index as u32));
+        for device in accelerators {
+            system.with_accelerator(device, |accelerator, _| {
+                for line in accelerator.held() {
+                    accelerator.set_functionally(line, CacheState::Invalid, Version(0));
+                }
+            });
+        }
+        system.with_coherent_host(HostId(0), |host, _| {
+            host.empty_caches();
+            for line in lines.iter().filter(|_| self.found_in == FoundIn::LastLevel) {
+                host.set_last_level(*line, true);
+            }
+        });
+        if self.found_in != FoundIn::OwnCache {
+            return;
+        }
+        match by {
+            By::Device(device, ..) => {
+                let number = device.0 as usize - machine.topology().accelerators.start;
+                for line in lines {
+                    let memory = system.coherent_host(HostId(0)).memory(*line);
+                    system.with_coherent_host(HostId(0), |host, _| {
+                        host.set_functionally(*line, |state| state.devices[number].holds = Holds::Owner);
+                    });
+                    system.with_accelerator(device, |accelerator, _| {
+                        accelerator.set_functionally(*line, CacheState::Exclusive, memory);
+                    });
+                }
+            }
+            By::Core(socket, ..) => system.with_coherent_host(HostId(0), |host, _| {
+                for line in lines {
+                    host.set_functionally(*line, |state| {
+                        let memory = state.memory;
+                        let core = &mut state.cores[socket as usize];
+                        (core.state, core.data) = (CacheState::Exclusive, memory);
+                    });
+                }
+            }),
+        }
+    }
+}
+
+/// The accelerator of that name.
+fn accelerator(machine: &Machine, name: &str) -> Result<DeviceId, String> {
+    let topology = machine.topology();
+    let mut devices = topology.accelerators.clone();
+    let names = || topology.devices[topology.accelerators.clone()].iter().map(|device| device.name.as_str());
+    let found = devices.find(|index| topology.devices[*index].name == name).map(|index| DeviceId(index as u32));
+    found.ok_or_else(|| match names().collect::<Vec<_>>()[..] {
+        [] => "the machine has no accelerator: see fabric.accelerators".to_owned(),
+        ref names => format!("there is no accelerator {name:?}; there are {}", names.join(", ")),
+    })
+}
+
+/// Runs one burst until the machine is at rest.
+fn run_burst(system: &mut System, by: By, lines: Vec<LineAddress>) -> Result<Finished, SimulationError> {
+    match by {
+        By::Device(device, kind, observes) => system.with_accelerator(device, |accelerator, context| {
+            accelerator.begin(Burst { kind, lines }, observes, context)
+        }),
+        By::Core(socket, kind, outstanding) => system.with_coherent_host(HostId(0), |host, context| {
+            host.begin(socket, Burst { kind, lines }, outstanding, context);
+        }),
+    }
+    while system.step() != Stepped::Nowhere {}
+    let finished = match by {
+        By::Device(device, ..) => system.accelerator(device).finished(),
+        By::Core(socket, ..) => system.coherent_host(HostId(0)).finished(socket),
+    };
+    match finished {
+        Some(finished) if system.is_idle() => Ok(finished),
+        _ => Err(SimulationError::Deadlock { time: system.now(), waiting: system.waiting() }),
+    }
+}
+
+impl Measured {
+    /// `{bursts, elapsed_ns: {mean, min, max}, latency_ns, bandwidth_gb_per_s, parts_ns, counters}`, as docs/type2.md
+    /// describes it.
+    pub fn to_json(&self) -> Value {
+        let requests = f64::from(self.bursts.requests);
+        let count = self.finished.len() as f64;
+        let elapsed = || self.finished.iter().map(|finished| finished.elapsed);
+        let sum = |durations: &mut dyn Iterator<Item = Duration>| durations.map(Duration::as_ns).sum::<f64>();
+        let mean = sum(&mut elapsed()) / count;
+        let latency = sum(&mut self.finished.iter().map(|finished| finished.latency)) / (count * requests);
+        let part = |stage: usize| {
+            let ps: u64 = self.finished.iter().map(|finished| finished.parts_ps[stage]).sum();
+            json!(ps as f64 / 1000.0 / (count * requests))
+        };
+        let parts = (0..Stage::COUNT).map(|stage| (Stage::NAMES[stage].to_owned(), part(stage)));
+        json!({
+            "bursts": self.bursts,
+            "elapsed_ns": {
+                "mean": mean,
+                "min": elapsed().min().map(Duration::as_ns),
+                "max": elapsed().max().map(Duration::as_ns),
+            },
+            "latency_ns": latency,
+            "bandwidth_gb_per_s": requests * LINE_BYTES as f64 / mean,
+            "parts_ns": parts.collect::<Map<_, _>>(),
+            "counters": self.stats.to_json(),
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! What an accelerator needs to be coherent: a link of its own to one host that carries CXL.cache, memory, and a
+//! coherence engine.
+
+use super::topology::{Connection, DeviceId, EdgeId, Topology, Vertex};
+use super::wiring::Wiring;
+use crate::message::cache;
+
+/// The most accelerators of a host: so many devices its home agent can tell apart.
+pub const ACCELERATORS_MAX: usize = crate::device::type2::DEVICES_MAX;
+
+/// Notes what is wrong with the accelerators of a fabric whose links are typed.
+pub(super) fn check(wiring: &mut Wiring<'_>, topology: &Topology) {
+    if topology.accelerators.is_empty() {
+        return;
+    }
+    for (table, what) in [("accelerator", "the memory that it has"), ("type2", "its coherence engine")] {
+        if wiring.machine.entry(table).is_none() {
+            wiring.fault(&["accelerators"], format!("an accelerator needs the table [{table}]: {what}"));
+        }
+    }
+    for device in topology.accelerators.clone().map(|index| DeviceId(index as u32)) {
+        check_link(wiring, topology, device);
+    }
+    for (index, host) in topology.hosts.iter().enumerate() {
+        let count = host.edges.iter().filter(|edge| leads_to_accelerator(topology, **edge)).count();
+        if count > ACCELERATORS_MAX {
+            let message = format!("{} has {count} accelerators: at most {ACCELERATORS_MAX} can be", host.name);
+            wiring.fault_at("hosts", index, message);
+        }
+    }
+}
+
+fn leads_to_accelerator(topology: &Topology, edge: EdgeId) -> bool {
+    matches!(topology.edge(edge).to, Vertex::Device(device) if topology.is_accelerator(device))
+}
+
+/// Notes what is wrong with the link of one.
+fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
+    let index = device.0 as usize - topology.accelerators.start;
+    let name = topology.name(Vertex::Device(device)).to_owned();
+    let edges = &topology.devices[device.0 as usize].upstream;
+    if edges.len() > 1 {
+        let message = format!("{name} is connected {} times; the coherence engine has one port", edges.len());
+        return wiring.fault_at("accelerators", index, message);
+    }
+    let Some(edge) = edges.first().copied() else { return };
+    match (topology.edge(edge).from, topology.edge(edge).connection) {
+        (Vertex::Switch(switch), _) => {
+            let switch = topology.name(Vertex::Switch(switch));
+            let message =
+                format!("{name} lies behind {switch}, and no switch carries CXL.cache; connect it to a host directly");
+            wiring.fault_at("accelerators", index, message);
+        }
+        (_, Connection::Local) => {
+            wiring.fault_at("accelerators", index, format!("{name} needs a CXL link; a local edge is none"));
+        }
+        _ => {
+            let credits = topology.link_config(edge).map(|link| link.credits);
+            let missing = cache::CLASSES.into_iter().find(|class| credits.is_some_and(|given| given.of(*class) == 0));
+            if let Some(class) = missing {
+                let key = class.description().credits.key;
+                let message = format!(
+                    "the link `{}` does not carry CXL.cache, which {name} speaks: `{key}` is missing in [link]",
+                    topology.edge(edge).name
+                );
+                wiring.fault_at("accelerators", index, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! An accelerator, timed: a Type-2 device with its load generator, its coherence engine and its memory.
+//!
+//! The load generator issues a burst of requests; the engine looks each up in the tags of its cache of host memory,
+//! answers what it has, and asks the host for what it has not. What the engine does with a line is decided by the state
+//! machine of [`dcoh`]; here are the stages that its messages pass, each with its time, and what waits for what. One
+//! link carries CXL.cache to and from the engine, and CXL.mem to and from the memory, which is a [`Device`] of its own.
+
+mod engine;
+mod tags;
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::burst::{Burst, Finished, Running};
+use super::config::Type2Config;
+use super::dcoh;
+use super::messages::CacheState;
+use super::steps::Steps;
+use super::wire::Trail;
+use crate::device::{DEVICE_PORT, Device};
+use crate::kernel::{Component, Context, Event};
+use crate::line::{LineAddress, Version};
+use crate::message::{Message, Stage, cache};
+use crate::stats::StatsNode;
+use crate::time::{Duration, Time};
+use engine::{EngineLine, EngineStats};
+use tags::CacheTags;
+
+/// The tokens of the memory's own wakes are smaller.
+const STEP: u64 = 1 << 32;
+
+/// What the load generator asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceAccess {
+    /// Reads a line as it is now; the device's cache keeps nothing.
+    NcRead,
+    /// Reads a line to share it.
+    CsRead,
+    /// Reads a line to own it.
+    CoRead,
+    /// Writes a line to memory.
+    NcWrite,
+    /// Writes a line in the device's cache, which owns it.
+    CoWrite,
+    /// Writes a line into the host's last-level cache.
+    NcPWrite,
+    /// Gives a line up: to the host if it is modified.
+    FlushLine,
+}
+
+/// A request of the load generator.
+#[derive(Clone, Debug)]
+struct Asked {
+    access: DeviceAccess,
+    line: LineAddress,
+    trail: Trail,
+}
+
+/// What happens later.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The load generator issues the request of that number.
+    Issue(usize),
+    /// A request has been looked up in the tags.
+    LookedUp(Asked),
+    /// A message of the engine is at the port.
+    Leaves(Message),
+    /// A message from the port is at the engine.
+    Enters(Message),
+    /// An answer is at the load generator.
+    Answered(Trail),
+}
+
+/// How long the stages take.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    issue: Duration,
+    generator: Duration,
+    lookup: Duration,
+    read: Duration,
+    fill: Duration,
+    port: Duration,
+}
+
+/// An accelerator.
+#[derive(Clone, Debug)]
+pub struct Accelerator {
+    memory: Device,
+    times: Times,
+    transactions_max: usize,
+    tags: CacheTags,
+    lines: FxHashMap<LineAddress, EngineLine>,
+    /// Requests that wait for a transaction to end.
+    queue: VecDeque<Asked>,
+    /// Transactions under way.
+    transactions: usize,
+    running: Option<Running<DeviceAccess>>,
+    /// Whether weakly ordered writes are answered when they are globally observed, and not when their order is fixed.
+    observes: bool,
+    steps: Steps<Step>,
+    stats: EngineStats,
+}
+
+impl Accelerator {
+    /// An accelerator like `config`, with that memory.
+    pub fn new(config: &Type2Config, memory: Device) -> Accelerator {
+        let cycles = |cycles| config.cycles(cycles);
+        Accelerator {
+            memory,
+            times: Times {
+                issue: cycles(config.issue_cycles),
+                generator: cycles(config.generator_cycles),
+                lookup: cycles(config.lookup_cycles),
+                read: cycles(config.read_cycles),
+                fill: cycles(config.fill_cycles),
+                port: cycles(config.port_cycles),
+            },
+            transactions_max: usize::from(config.transactions),
+            tags: CacheTags::new(&config.host_memory_cache),
+            lines: FxHashMap::default(),
+            queue: VecDeque::new(),
+            transactions: 0,
+            running: None,
+            observes: false,
+            steps: Steps::default(),
+            stats: EngineStats::default(),
+        }
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> &Device {
+        &self.memory
+    }
+
+    /// The same, to be changed.
+    pub fn memory_mut(&mut self) -> &mut Device {
+        &mut self.memory
+    }
+
+    /// Begins a burst. If `observes`, weakly ordered writes are answered when they are globally observed: as with a
+    /// barrier behind each.
+    ///
+    /// # Panics
+    /// If another one is under way.
+    pub fn begin(&mut self, burst: Burst<DeviceAccess>, observes: bool, context: &mut Context<'_>) {
+        assert!(self.running.as_ref().is_none_or(Running::is_finished), "one burst after the other");
+        let count = burst.lines.len();
+        self.running = Some(Running::new(burst, context.now()));
+        self.observes = observes;
+        for number in 0..count {
+            let at = context.now() + self.times.issue * number as u64;
+            self.steps.at(at, Step::Issue(number), STEP, context);
+        }
+    }
+
+    /// What came of the burst that ended last; nothing while it is under way.
+    pub fn finished(&self) -> Option<Finished> {
+        self.running.as_ref().filter(|running| running.is_finished()).map(Running::finished)
+    }
+
+    /// Puts a line into the cache without time, or takes it away: `data` means nothing if it is invalid.
+    pub fn set_functionally(&mut self, line: LineAddress, state: CacheState, data: Version) {
+        if state == CacheState::Invalid {
+            self.lines.remove(&line);
+            self.tags.remove(line);
+            return;
+        }
+        let victim = self.tags.touch(line);
+        debug_assert!(victim.is_none(), "a cache is filled without time only as far as it has room");
+        self.lines.insert(line, EngineLine::with(dcoh::Line { state, data, transaction: None }));
+    }
+
+    /// The state of a line in the cache.
+    pub fn state(&self, line: LineAddress) -> CacheState {
+        self.lines.get(&line).map_or(CacheState::Invalid, |own| own.line.state)
+    }
+
+    /// The lines in the cache, in the order of their addresses.
+    pub fn held(&self) -> Vec<LineAddress> {
+        let held = self.lines.iter().filter(|(_, own)| own.line.state != CacheState::Invalid);
+        let mut held: Vec<LineAddress> = held.map(|(line, _)| *line).collect();
+        held.sort_unstable();
+        held
+    }
+
+    fn step(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
+        match self.steps.take(now) {
+            Step::Issue(number) => {
+                let running = self.running.as_ref().expect("a burst is under way");
+                let (access, line) = (running.burst.kind, running.burst.lines[number]);
+                let asked = Asked { access, line, trail: Trail::starting(now) };
+                let looked_up = now + self.times.generator + self.times.lookup;
+                self.steps.at(looked_up, Step::LookedUp(asked), STEP, context);
+            }
+            Step::LookedUp(mut asked) => {
+                asked.trail.stack.charge(Stage::DeviceQueue, now);
+                self.looked_up(asked, context);
+            }
+            Step::Leaves(message) => self.memory.transmitter(DEVICE_PORT).offer(message, context),
+            Step::Enters(message) => self.entered(message, context),
+            Step::Answered(trail) => {
+                let running = self.running.as_mut().expect("a burst is under way");
+                running.answered(&trail.stack);
+            }
+        }
+    }
+
+    /// The answer to a request of the load generator leaves the engine in `delay`.
+    fn answer(&mut self, mut trail: Trail, delay: Duration, context: &mut Context<'_>) {
+        let at = context.now() + delay + self.times.generator;
+        trail.stack.charge(Stage::DeviceQueue, at);
+        self.steps.at(at, Step::Answered(trail), STEP, context);
+    }
+
+    /// A message of the engine leaves it in `delay`, and is at the port after that.
+    fn send(&mut self, mut message: Message, delay: Duration, context: &mut Context<'_>) {
+        let at = context.now() + delay + self.times.port;
+        message.stack.charge(Stage::DeviceQueue, at);
+        self.steps.at(at, Step::Leaves(message), STEP, context);
+    }
+}
+
+impl Component for Accelerator {
+    fn handle(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Arrival { port, message } if cache::CLASSES.contains(&message.class()) => {
+                // The engine has a place for all that its transactions can bring.
+                self.memory.transmitter(port).return_credit(message.class(), context);
+                let at = context.now() + self.times.port;
+                self.steps.at(at, Step::Enters(message), STEP, context);
+            }
+            Event::Wake { token: STEP } => self.step(context),
+            other => self.memory.handle(other, context),
+        }
+    }
+
+    fn power_fail(&mut self) {
+        self.memory.power_fail();
+        self.tags.drain();
+        self.lines.clear();
+        self.queue.clear();
+        self.transactions = 0;
+        self.running = None;
+        self.steps.clear();
+    }
+
+    fn recover(&mut self, context: &mut Context<'_>) {
+        self.memory.recover(context);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.memory.is_idle() && self.transactions == 0 && self.queue.is_empty() && self.steps.is_empty()
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut waiting = self.memory.waiting();
+        let mut under_way: Vec<_> = self.lines.iter().filter(|(_, own)| own.line.transaction.is_some()).collect();
+        under_way.sort_unstable_by_key(|(line, _)| **line);
+        waiting.extend(under_way.into_iter().filter_map(|(line, own)| {
+            let transaction = own.line.transaction?;
+            Some(format!("{:?} of line {:#x} waits for {:?}", transaction.request, line.byte(), transaction.waits))
+        }));
+        if !self.queue.is_empty() {
+            waiting.push(format!("{} requests wait for a transaction to end", self.queue.len()));
+        }
+        waiting
+    }
+
+    fn gauges(&self) -> Vec<(String, u64)> {
+        let mut gauges = self.memory.gauges();
+        gauges.push(("transactions under way".to_owned(), self.transactions as u64));
+        gauges.push(("requests that wait for one to end".to_owned(), self.queue.len() as u64));
+        gauges
+    }
+
+    fn stats(&self, now: Time) -> StatsNode {
+        let StatsNode::Group(mut nodes) = self.memory.stats(now) else { unreachable!("a device has a group") };
+        nodes.push(("engine".to_owned(), self.stats.to_node()));
+        StatsNode::Group(nodes)
+    }
+}

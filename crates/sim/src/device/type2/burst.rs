@@ -1,0 +1,66 @@
+//! A burst: requests that a load generator issues one after the other as fast as it can, and when each was answered.
+
+use crate::line::LineAddress;
+use crate::message::{LatencyStack, Stage};
+use crate::time::{Duration, Time};
+
+/// Requests of one kind.
+#[derive(Clone, Debug)]
+pub struct Burst<K> {
+    /// What each asks for.
+    pub kind: K,
+    /// Of which lines, in the order of issue.
+    pub lines: Vec<LineAddress>,
+}
+
+/// A burst under way, and what came of it so far.
+#[derive(Clone, Debug)]
+pub struct Running<K> {
+    /// What it is.
+    pub burst: Burst<K>,
+    /// When the first request was issued.
+    pub begun: Time,
+    /// When the last answer came, of those that have come.
+    pub last: Time,
+    answered: usize,
+    latency: Duration,
+    parts_ps: [u64; Stage::COUNT],
+}
+
+/// What came of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// From the first request to the last answer.
+    pub elapsed: Duration,
+    /// Of all requests together, each from its issue to its answer.
+    pub latency: Duration,
+    /// Where that went.
+    pub parts_ps: [u64; Stage::COUNT],
+}
+
+impl<K> Running<K> {
+    /// A burst that begins.
+    pub fn new(burst: Burst<K>, now: Time) -> Running<K> {
+        Running { burst, begun: now, last: now, answered: 0, latency: Duration::ZERO, parts_ps: [0; Stage::COUNT] }
+    }
+
+    /// A request is answered now, whose time went as `stack` says.
+    pub fn answered(&mut self, stack: &LatencyStack) {
+        self.answered += 1;
+        self.last = self.last.max(stack.charged_until());
+        self.latency = Duration::from_ps(self.latency.as_ps() + stack.total().as_ps());
+        for (sum, part) in self.parts_ps.iter_mut().zip(stack.parts_ps()) {
+            *sum += part;
+        }
+    }
+
+    /// Whether all are.
+    pub fn is_finished(&self) -> bool {
+        self.answered == self.burst.lines.len()
+    }
+
+    /// What came of it.
+    pub fn finished(&self) -> Finished {
+        Finished { elapsed: self.last.since(self.begun), latency: self.latency, parts_ps: self.parts_ps }
+    }
+}
