@@ -75,10 +75,10 @@ def test_all_is_listed(fencepost):
 @pytest.mark.parametrize(
     ("bounds", "counts"),
     [
-        ("--devices 2 --cores 2", "1604010 states, 8609959 transitions, depth 39"),
+        ("--devices 2 --cores 2", "2614460 states, 14286042 transitions, depth 39"),
         (
             "--devices 1 --cores 2 --lines 2 --transactions 1",
-            "19598201 states, 136832825 transitions, depth 59",
+            "35261861 states, 248360667 transitions, depth 59",
         ),
     ],
 )

@@ -155,6 +155,15 @@ def provoke_fault(part: str | None) -> None:
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
 
+def bursts_measure(machine_name: str, machine: str, bursts: str) -> str:
+    """What came of bursts of coherent requests on a machine; all are JSON.
+
+    docs/type2.md has their members and those of the result.
+    """
+
+def pcie_measure(machine_name: str, machine: str, transfers: str) -> str:
+    """What came of transfers by the PCIe device of a machine; all are JSON."""
+
 def traffic_measure(machine_name: str, machine: str, scheme: str, experiment: str) -> str:
     """What came of synthetic traffic on a machine; `machine` and `experiment` are JSON.
 

@@ -2,10 +2,20 @@
 
 use fencepost_sim::bursts::Bursts;
 use fencepost_sim::error::SimulationError;
+use fencepost_sim::pcie::Transfers;
 use pyo3::prelude::*;
 
 use crate::faults::{InternalError, caught, input};
 use crate::machine;
+
+/// What came of `transfers` (JSON) with the PCIe device of `machine`, as JSON.
+#[pyfunction]
+pub fn pcie_measure(machine_name: &str, machine: &str, transfers: &str) -> PyResult<String> {
+    let machine = machine::from_json(machine_name, machine)?;
+    let transfers: Transfers = serde_json::from_str(transfers).map_err(input)?;
+    let measured = transfers.run(&machine).map_err(|error| input(format!("{machine_name}: {error}")))?;
+    Ok(measured.to_string())
+}
 
 /// What came of `bursts` (JSON) on `machine`, as JSON.
 #[pyfunction]

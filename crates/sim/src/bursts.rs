@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::coherent_host::{CoreAccess, Socket};
-use crate::config::Machine;
-use crate::config::topology::{DeviceId, HostId};
+use crate::config::topology::{DeviceId, HostId, Vertex};
+use crate::config::{Bias, Machine};
 use crate::device::type2::DeviceAccess;
 use crate::device::type2::burst::{Burst, Finished};
+use crate::device::type2::device_memory::Meta;
 use crate::device::type2::host_side::Holds;
 use crate::device::type2::messages::CacheState;
 use crate::error::SimulationError;
@@ -58,8 +59,14 @@ pub enum FoundIn {
     Memory,
     /// In the last-level cache of the memory's socket.
     LastLevel,
-    /// In the requester's own cache, which owns them.
+    /// In the requester's own cache, which owns them: of a device's own memory in host bias, to read.
     OwnCache,
+    /// Of a device's memory: in the device's cache, which owns them, and they are as in memory.
+    DeviceOwned,
+    /// Of a device's memory: in the device's cache, which has modified them.
+    DeviceModified,
+    /// In the last-level cache, where a burst of `nc_p_write` of the first accelerator has put them.
+    Pushed,
 }
 
 /// Bursts of one kind.
@@ -114,9 +121,16 @@ impl Bursts {
         let mut system = System::with_coherence(machine).map_err(impossible)?;
         let mut random = Random::new(self.seed);
         let mut finished = Vec::new();
+        let pusher = accelerators(machine).next().filter(|_| self.found_in == FoundIn::Pushed);
+        if self.found_in == FoundIn::Pushed && (pusher.is_none() || self.memory != "dram") {
+            return Err(impossible("an accelerator pushes lines of dram, and there has to be one".to_owned()));
+        }
         for _ in 0..self.repetitions {
             let lines = self.choose(first, &mut random);
             self.place(&mut system, machine, by, &lines);
+            if let Some(device) = pusher {
+                run_burst(&mut system, By::Device(device, DeviceAccess::NcPWrite, false), lines.clone())?;
+            }
             finished.push(run_burst(&mut system, by, lines)?);
         }
         let stats = system.stats();
@@ -139,7 +153,8 @@ impl Bursts {
             Requester::Device { name, access, observes } => {
                 let device = accelerator(machine, name)?;
                 let config = machine.type2.as_ref().expect("an accelerator has its table");
-                let room = u64::from(config.host_memory_cache.size_kib) * 1024 / LINE_BYTES;
+                let cache = if self.memory == *name { config.device_memory_cache } else { config.host_memory_cache };
+                let room = u64::from(cache.size_kib) * 1024 / LINE_BYTES;
                 if self.found_in == FoundIn::OwnCache && lines > room {
                     return Err(format!("the cache of {name} has room for {room} lines, and not for {lines}"));
                 }
@@ -170,10 +185,21 @@ impl Bursts {
         if self.footprint_bytes > bytes {
             return Err(format!("a footprint of {} bytes is more than {} has", self.footprint_bytes, self.memory));
         }
-        if matches!(self.requester, Requester::Device { .. }) && own != "dram0" {
-            return Err(format!("an accelerator caches its host's dram, and not {}", self.memory));
+        let is_of_device = |device: DeviceId| machine.topology().name(Vertex::Device(device)) == self.memory;
+        match self.requester {
+            Requester::Device { ref name, .. } if own != "dram0" && *name != self.memory => {
+                return Err(format!("{name} caches its host's dram and its own memory, and not {}", self.memory));
+            }
+            _ if self.is_of_device_cache() && !accelerators(machine).any(is_of_device) => {
+                return Err(format!("{} is no accelerator, which would have a cache of it", self.memory));
+            }
+            _ => {}
         }
         Ok(LineAddress::containing(node.frames.start))
+    }
+
+    fn is_of_device_cache(&self) -> bool {
+        matches!(self.found_in, FoundIn::DeviceOwned | FoundIn::DeviceModified)
     }
 
     /// Different lines of the footprint.
@@ -196,26 +222,30 @@ impl Bursts {
 
     /// Puts the lines where they are to be found, and all others into memory.
     fn place(&self, system: &mut System, machine: &Machine, by: By, lines: &[LineAddress]) {
-        let accelerators = machine.topology().accelerators.clone().map(|index| DeviceId(index as u32));
-        for device in accelerators {
+        for device in accelerators(machine) {
             system.with_accelerator(device, |accelerator, _| {
                 for line in accelerator.held() {
                     accelerator.set_functionally(line, CacheState::Invalid, Version(0));
                 }
+                accelerator.empty_own_cache();
             });
         }
-        system.with_coherent_host(HostId(0), |host, _| {
-            host.empty_caches();
-            for line in lines.iter().filter(|_| self.found_in == FoundIn::LastLevel) {
-                host.set_last_level(*line, true);
-            }
-        });
-        if self.found_in != FoundIn::OwnCache {
-            return;
+        system.with_coherent_host(HostId(0), |host, _| host.empty_caches());
+        let of_device =
+            accelerators(machine).find(|device| machine.topology().name(Vertex::Device(*device)) == self.memory);
+        match of_device {
+            Some(device) => self.place_in_device_memory(system, machine, by, device, lines),
+            None => self.place_in_host_memory(system, machine, by, lines),
         }
-        match by {
-            By::Device(device, ..) => {
-                let number = device.0 as usize - machine.topology().accelerators.start;
+    }
+
+    fn place_in_host_memory(&self, system: &mut System, machine: &Machine, by: By, lines: &[LineAddress]) {
+        match (self.found_in, by) {
+            (FoundIn::LastLevel, _) => system.with_coherent_host(HostId(0), |host, _| {
+                lines.iter().for_each(|line| host.set_last_level(*line, true));
+            }),
+            (FoundIn::OwnCache, By::Device(device, ..)) => {
+                let number = number_at_host(machine, device);
                 for line in lines {
                     let memory = system.coherent_host(HostId(0)).memory(*line);
                     system.with_coherent_host(HostId(0), |host, _| {
@@ -226,7 +256,7 @@ impl Bursts {
                     });
                 }
             }
-            By::Core(socket, ..) => system.with_coherent_host(HostId(0), |host, _| {
+            (FoundIn::OwnCache, By::Core(socket, ..)) => system.with_coherent_host(HostId(0), |host, _| {
                 for line in lines {
                     host.set_functionally(*line, |state| {
                         let memory = state.memory;
@@ -235,8 +265,56 @@ impl Bursts {
                     });
                 }
             }),
+            _ => {}
         }
     }
+
+    fn place_in_device_memory(
+        &self,
+        system: &mut System,
+        machine: &Machine,
+        by: By,
+        device: DeviceId,
+        lines: &[LineAddress],
+    ) {
+        let name = machine.topology().name(Vertex::Device(device));
+        let is_device_bias = machine.fabric.bias.get(name) == Some(&Bias::Device);
+        // What the device has of the lines, and what the host may have.
+        let (state, host) = match (self.found_in, by) {
+            (FoundIn::OwnCache, By::Device(..)) if is_device_bias => (CacheState::Exclusive, Meta::Invalid),
+            (FoundIn::OwnCache, By::Device(..)) => (CacheState::Shared, Meta::Shared),
+            (FoundIn::DeviceOwned, _) => (CacheState::Exclusive, Meta::Invalid),
+            (FoundIn::DeviceModified, _) => (CacheState::Modified, Meta::Invalid),
+            (FoundIn::LastLevel | FoundIn::OwnCache, _) => (CacheState::Invalid, Meta::Any),
+            _ => return,
+        };
+        for line in lines {
+            let memory = system.with_accelerator(device, |accelerator, _| {
+                accelerator.set_own_functionally(*line, state, host);
+                accelerator.own_memory(*line)
+            });
+            if host == Meta::Any {
+                system.with_coherent_host(HostId(0), |at_host, _| {
+                    at_host.set_remote_functionally(*line, CacheState::Exclusive, memory);
+                });
+            }
+        }
+    }
+}
+
+/// The accelerators of a machine.
+fn accelerators(machine: &Machine) -> impl Iterator<Item = DeviceId> {
+    machine.topology().accelerators.clone().map(|index| DeviceId(index as u32))
+}
+
+/// Which of its host's accelerators a device is.
+fn number_at_host(machine: &Machine, device: DeviceId) -> usize {
+    let topology = machine.topology();
+    let ends = topology.hosts[0].edges.iter().filter_map(|edge| match topology.edge(*edge).to {
+        Vertex::Device(end) if topology.is_accelerator(end) => Some(end),
+        _ => None,
+    });
+    ends.into_iter().position(|end| end == device).expect("it is the host's")
 }
 
 /// The accelerator of that name.
@@ -245,9 +323,10 @@ fn accelerator(machine: &Machine, name: &str) -> Result<DeviceId, String> {
     let mut devices = topology.accelerators.clone();
     let names = || topology.devices[topology.accelerators.clone()].iter().map(|device| device.name.as_str());
     let found = devices.find(|index| topology.devices[*index].name == name).map(|index| DeviceId(index as u32));
+    let found = found.filter(|device| topology.devices[device.0 as usize].hosts.contains(&HostId(0)));
     found.ok_or_else(|| match names().collect::<Vec<_>>()[..] {
         [] => "the machine has no accelerator: see fabric.accelerators".to_owned(),
-        ref names => format!("there is no accelerator {name:?}; there are {}", names.join(", ")),
+        ref names => format!("the first host has no accelerator {name:?}; there are {}", names.join(", ")),
     })
 }
 

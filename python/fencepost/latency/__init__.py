@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fencepost import __version__, traffic
+from fencepost import __version__, coherent, traffic
 from fencepost._core import InputError
 from fencepost.documents import FORMAT_VERSION
 from fencepost.runs import executors
@@ -27,6 +27,12 @@ INJECT_DELAYS = (
 REQUESTS_MAX = 65_536
 
 IDLE_NS = 1_000_000.0  # some thousand dependent reads, so that refreshes have their share
+
+
+# What is measured of accelerators: requests, and where their lines are found.
+REQUESTS = ("nc_read", "cs_read", "co_read", "nc_write", "co_write", "nc_p_write")
+HOST_MEMORY_PLACES = ("own_cache", "last_level", "memory")
+DEVICE_MEMORY_PLACES = ("own_cache", "memory")
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ def memories(machine: Machine) -> list[str]:
     """The kinds of memory that a machine has, those behind the fabric first."""
     fabric = machine.resolved["fabric"]
     found = ["expander"] if fabric.get("expanders") else []
+    found += ["accelerator"] if fabric.get("accelerators") else []
     found += ["pm"] if fabric["devices"] else []
     return [*found, "dram"]
 
@@ -90,20 +97,22 @@ def measure(
     hosts = loaded_hosts(machine, load.memory)  # refuses what cannot be before any simulation
     names = list(dict.fromkeys([load.memory, *memories(machine)]))
     asked = [(mix, delay) for mix in load.mixes for delay in load.delays]
-    in_all = len(names) + len(asked)
+    of_devices = coherent_points(machine)
+    in_all = len(names) + len(asked) + len(of_devices)
     with executors.chosen(jobs) as (pool, _):
         idle = [pool.submit(idle_point, machine, name, load.seed) for name in names]
         loaded = [pool.submit(loaded_point, machine, load, *point) for point in asked]
+        of_device = [pool.submit(coherent_point, machine, *point) for point in of_devices]
         try:
             results = []
-            for done, future in enumerate([*idle, *loaded], start=1):
+            for done, future in enumerate([*idle, *loaded, *of_device], start=1):
                 results.append(future.result())
                 watch(done, in_all)
         except BaseException:
-            for future in [*idle, *loaded]:
+            for future in [*idle, *loaded, *of_device]:
                 future.cancel()
             raise
-    points = iter(results[len(names) :])
+    points = iter(results[len(names) : len(names) + len(asked)])
     curves = [
         {"reads": reads, "writes": writes, "points": [next(points) for _ in load.delays]}
         for reads, writes in load.mixes
@@ -121,6 +130,7 @@ def measure(
         },
         "idle": results[: len(names)],
         "curves": curves,
+        **({"coherent": results[-len(of_devices) :]} if of_devices else {}),
     }
 
 
@@ -131,6 +141,36 @@ def idle_point(machine: Machine, memory: str, seed: int = 0) -> Document:
     streams[host] = [traffic.chase(memory, _footprint(machine, memory, host, 1))]
     result = machine.measure_hosts(streams, measure_ns=IDLE_NS, seed=seed)
     return {"memory": memory, **_latency(result, host)}
+
+
+def coherent_points(machine: Machine) -> list[tuple[str, str, str, str]]:
+    """What is measured of accelerators: whose, of which memory, by which request, found where."""
+    points = []
+    for name in machine.resolved["fabric"].get("accelerators", []):
+        for memory, places in (("dram", HOST_MEMORY_PLACES), (name, DEVICE_MEMORY_PLACES)):
+            points += [
+                (name, memory, access, place) for access in REQUESTS for place in places
+            ]
+    return points
+
+
+def coherent_point(
+    machine: Machine, name: str, memory: str, access: str, found_in: str
+) -> Document:
+    """The latency of one request of an accelerator while nothing else goes on."""
+    requester = coherent.device(name, access, observes=True)
+    # Near each other, so that they have room in the device's caches.
+    result = coherent.bursts(
+        machine, requester, found_in, memory=memory, requests=1, footprint_bytes=16 << 10
+    )
+    return {
+        "device": name,
+        "memory": memory,
+        "access": access,
+        "found_in": found_in,
+        "latency_ns": result["latency_ns"],
+        "parts_ns": result["parts_ns"],
+    }
 
 
 def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: float) -> Document:

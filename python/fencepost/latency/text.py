@@ -13,6 +13,7 @@ def lines(document: Document) -> Iterator[str]:
     yield f"Measuring idle latencies for random access (in ns) on {name}..."
     for idle in document["idle"]:
         yield f"\t{idle['memory']}\t{idle['latency_ns']['mean']:7.1f}"
+    yield from _coherent(document.get("coherent", []))
     options = document["provenance"]["options"]
     yield ""
     yield f"Measuring Loaded Latencies of {options['memory']}"
@@ -33,6 +34,21 @@ def lines(document: Document) -> Iterator[str]:
             megabytes = point["bandwidth_gb_per_s"] * 1000
             yield f" {point['inject_delay']:05d}\t{shown}\t{megabytes:10.1f}"
         yield ""
+
+
+def _coherent(points: list[Document]) -> Iterator[str]:
+    """A table for each accelerator and memory: its requests, by where their lines are found."""
+    tables: dict[tuple[str, str], list[Document]] = {}
+    for point in points:
+        tables.setdefault((point["device"], point["memory"]), []).append(point)
+    for (device, memory), measured in tables.items():
+        places = list(dict.fromkeys(point["found_in"] for point in measured))
+        yield ""
+        yield f"Measuring requests of {device} to {memory} (in ns), by where the line is found"
+        yield "\t".join(["Request ", *(f"{place.replace('_', ' '):>10}" for place in places)])
+        for access in dict.fromkeys(point["access"] for point in measured):
+            of = {point["found_in"]: point["latency_ns"] for point in measured if point["access"] == access}
+            yield "\t".join([f"{access:10}", *(f"{of[place]:10.1f}" for place in places)])
 
 
 def has_gaps(document: Document) -> bool:

@@ -12,6 +12,7 @@ from fencepost.studies.pcs import PCS
 from fencepost.studies.primitives import PRIMITIVES
 from fencepost.studies.streamer import STREAMER
 from fencepost.studies.study import Study
+from fencepost.studies.type2 import TYPE2
 from fencepost.validation.comparisons import COMPARISONS
 
 Source = Callable[[Lab], list[Row]]  # of one study or comparison
@@ -21,6 +22,7 @@ STUDIES: list[Study] = [
     PRIMITIVES,
     STREAMER,
     MEMCHANNEL,
+    TYPE2,
 ]
 
 

@@ -1,5 +1,6 @@
 //! How much of the fabric is explored.
 
+use fencepost_sim::device::type2::device_memory::Kind;
 use fencepost_sim::device::type2::messages::Request;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,25 @@ pub const DEVICES_MAX: usize = 3;
 pub const CORES_MAX: usize = 3;
 /// Lines at most.
 pub const LINES_MAX: usize = 2;
+
+/// How a device gets at a line of its own memory that the host may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceMemoryKind {
+    /// By a request of CXL.cache: bias.
+    Bias,
+    /// By a back-invalidate snoop.
+    BackInvalidate,
+}
+
+impl From<DeviceMemoryKind> for Kind {
+    fn from(kind: DeviceMemoryKind) -> Kind {
+        match kind {
+            DeviceMemoryKind::Bias => Kind::Bias,
+            DeviceMemoryKind::BackInvalidate => Kind::BackInvalidate,
+        }
+    }
+}
 
 /// Bounds of an exploration. How often anything is done has none: devices and cores go on for ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +46,21 @@ pub struct Bounds {
     pub requests: Vec<String>,
     /// Whether devices, cores and lines may change places.
     pub symmetry: bool,
+    /// Instead of host memory: a line of a device's own memory, which its host caches too.
+    pub device_memory: Option<DeviceMemoryKind>,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { devices: 2, cores: 1, lines: 1, transactions: 2, requests: Vec::new(), symmetry: true }
+        Bounds {
+            devices: 2,
+            cores: 1,
+            lines: 1,
+            transactions: 2,
+            requests: Vec::new(),
+            symmetry: true,
+            device_memory: None,
+        }
     }
 }
 
@@ -47,6 +77,10 @@ impl Bounds {
             if usize::from(given) < least || usize::from(given) > most {
                 return Err(format!("{what}: {given} cannot be explored; it can be {least} to {most}"));
             }
+        }
+        if self.device_memory.is_some() && *self != (Bounds { device_memory: self.device_memory, ..Bounds::default() })
+        {
+            return Err("device memory is explored with one device and one line: leave the other bounds out".to_owned());
         }
         self.requests.iter().try_for_each(|name| request_named(name).map(drop))
     }

@@ -6,6 +6,7 @@
 //! [`mutants`].
 
 pub mod bounds;
+pub mod device_memory;
 mod expand;
 pub mod model;
 pub mod mutants;

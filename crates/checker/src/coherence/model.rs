@@ -2,10 +2,12 @@
 
 use fencepost_sim::device::type2::Rules;
 use fencepost_sim::device::type2::dcoh::Outcome as DeviceOutcome;
+use fencepost_sim::device::type2::device_memory::MemoryRules;
 use fencepost_sim::device::type2::host_side::{Access, LastLevel, Outcome, Output, Requester};
 use fencepost_sim::device::type2::messages::{CacheState, Part, Request, Response, Snoop, SnoopResponse};
 
 use super::bounds::Bounds;
+use super::device_memory::DeviceMemory;
 use super::predicates::{DATA_VALUE, Looks, ORDERLY};
 use super::world::{Channels, Fresh, Line, World};
 
@@ -78,6 +80,8 @@ pub struct Model {
     pub rules: Rules,
     /// The predicates that are looked at.
     pub looks: Looks,
+    /// What is explored instead of host memory, if it is device memory.
+    pub device_memory: Option<DeviceMemory>,
     pub(super) makes: [bool; Request::ALL.len()],
 }
 
@@ -94,7 +98,9 @@ impl Model {
     /// The rules as they should be.
     pub fn sound(bounds: Bounds) -> Model {
         let makes = bounds.makes();
-        Model { bounds, rules: Rules::SOUND, looks: Looks::AtAll, makes }
+        let device_memory =
+            bounds.device_memory.map(|kind| DeviceMemory { kind: kind.into(), rules: MemoryRules::SOUND });
+        Model { bounds, rules: Rules::SOUND, looks: Looks::AtAll, device_memory, makes }
     }
 
     /// How many devices, cores and lines there are.

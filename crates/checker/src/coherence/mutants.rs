@@ -1,8 +1,10 @@
 //! Broken variants, each breaking another rule.
 
 use fencepost_sim::device::type2::Rules;
+use fencepost_sim::device::type2::device_memory::MemoryRules;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, DeviceMemoryKind};
+use super::device_memory::DeviceMemory;
 use super::model::Model;
 use super::predicates::{DATA_VALUE, Looks, NO_DEADLOCK, NO_LOST_WRITE, PROGRESS, SINGLE_WRITER};
 
@@ -17,6 +19,8 @@ pub struct Mutant {
     pub predicate: &'static str,
     /// The rules that it keeps to.
     pub rules: Rules,
+    /// What of device memory it is about, if it is, with the rules that it keeps to there.
+    memory: Option<(DeviceMemoryKind, MemoryRules)>,
     /// Devices and cores in the bounds in which it shows.
     sizes: (u8, u8),
     /// The requests that devices make there; none stands for all.
@@ -27,6 +31,11 @@ impl Mutant {
     /// The broken protocol, in the bounds in which it shows. Only the predicate that it was made for is looked at.
     pub fn model(&self) -> Model {
         let (devices, cores) = self.sizes;
+        if let Some((kind, rules)) = self.memory {
+            let bounds = Bounds { device_memory: Some(kind), ..Bounds::default() };
+            let device_memory = Some(DeviceMemory { kind: kind.into(), rules });
+            return Model { device_memory, looks: Looks::At(self.predicate), ..Model::sound(bounds) };
+        }
         let requests = self.requests.iter().map(|name| (*name).to_owned()).collect();
         let bounds = Bounds { devices, cores, requests, ..Bounds::default() };
         Model { rules: self.rules, looks: Looks::At(self.predicate), ..Model::sound(bounds) }
@@ -49,8 +58,24 @@ macro_rules! mutant {
             does: $does,
             predicate: $predicate.name,
             rules: Rules { $rule: false, ..Rules::SOUND },
+            memory: None,
             sizes: $sizes,
             requests: $requests,
+        }
+    };
+}
+
+/// A mutant of device memory: name, predicate, what it does, kind of memory, and the rule that it breaks.
+macro_rules! memory_mutant {
+    ($name:literal, $predicate:ident, $kind:ident, $rule:ident, $does:literal) => {
+        Mutant {
+            name: $name,
+            does: $does,
+            predicate: $predicate.name,
+            rules: Rules::SOUND,
+            memory: Some((DeviceMemoryKind::$kind, MemoryRules { $rule: false, ..MemoryRules::SOUND })),
+            sizes: (1, 0),
+            requests: ANY,
         }
     };
 }
@@ -114,4 +139,28 @@ pub const ALL: &[Mutant] = &[
         "a device whose line was snooped away before it was evicted evicts it again and again"),
     mutant!("pulls-again", PROGRESS, (2, 0), ANY, bogus_data_end_a_pull,
         "both ends go on with an eviction until data are pulled that are not bogus"),
+    memory_mutant!("forward-is-passed", SINGLE_WRITER, Bias, forward_is_not_passed,
+        "a later request of the host passes MemRdFwd, which then takes back what was granted"),
+    memory_mutant!("answer-before-write", DATA_VALUE, Bias, answer_waits_for_write,
+        "the host sends MemRdFwd before what it wrote back is in memory"),
+    memory_mutant!("host-keeps-copy", SINGLE_WRITER, Bias, host_gives_up,
+        "the host keeps a copy of a line that the device wants to write, and says that it has none"),
+    memory_mutant!("kept-copy-unsaid", SINGLE_WRITER, Bias, kept_copies_are_said,
+        "the host keeps a copy to read, and says in MemRdFwd that it has none: the device takes the line into its bias"),
+    memory_mutant!("device-keeps-owning", SINGLE_WRITER, Bias, reads_share_device_copy,
+        "a read of the host leaves the device's cache its copy to write"),
+    memory_mutant!("device-copy-not-written", DATA_VALUE, Bias, device_writes_back,
+        "the host reads memory though the device's cache has newer data"),
+    memory_mutant!("device-copy-stays", SINGLE_WRITER, Bias, ownership_takes_device_copy,
+        "the host gets a line to write, and the device's cache keeps its copy"),
+    memory_mutant!("writes-leave-device-copy", DATA_VALUE, Bias, writes_take_device_copy,
+        "a write of the host past its caches leaves the copy of the device's cache"),
+    memory_mutant!("bias-does-not-flip", SINGLE_WRITER, Bias, reads_end_device_bias,
+        "a read of the host leaves the line in device bias"),
+    memory_mutant!("conflict-unresolved", SINGLE_WRITER, BackInvalidate, conflicts_are_resolved,
+        "the host answers BISnp as if its own request, which may have been granted, came after it"),
+    memory_mutant!("snooping-device-answers", SINGLE_WRITER, BackInvalidate, snooping_device_holds_back,
+        "a device grants the host's request while its own snoop is under way"),
+    memory_mutant!("asking-device-is-deaf", NO_DEADLOCK, Bias, asking_device_answers,
+        "a device that waits for MemRdFwd answers no request of the host"),
 ];

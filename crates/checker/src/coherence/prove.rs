@@ -6,13 +6,16 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::bounds::Bounds;
+use super::device_memory;
 use super::expand::Expander;
 use super::model::Model;
 use super::packing::bits;
 use super::predicates::{PROGRESS, about};
 use super::story::tell;
 use crate::exploration::explore::explore_and_keep;
-use crate::exploration::{Counterexample, EndedEarly, Means, Progress, first_stranded};
+use crate::exploration::{
+    Counterexample, EndedEarly, Ends, Exploration, Means, Onward, Progress, Visited, Words, first_stranded,
+};
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
@@ -49,6 +52,11 @@ pub fn sound(bounds: Bounds) -> Result<Model, String> {
 
 /// Explores all of `model` with `means`. `observe` is told how far it is now and then, and may stop it.
 pub fn prove(model: &Model, means: Means, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Report {
+    if let Some(memory) = &model.device_memory {
+        let (exploration, visited) = device_memory::explore(memory, model.looks, means, observe);
+        let onward = |words: &Words<1>, next: &mut Onward<1>| device_memory::onward(memory, words, next);
+        return report(model, exploration, &visited, onward, |found| device_memory::tell(memory, found));
+    }
     match bits(model.sizes()).div_ceil(64) {
         1 => with_words::<1>(model, means, observe),
         2 => with_words::<2>(model, means, observe),
@@ -66,18 +74,30 @@ fn with_words<const K: usize>(
 ) -> Report {
     let expander = Expander::new(model);
     let (exploration, visited) = explore_and_keep::<_, K>(&expander, means, observe);
+    let onward = |words: &Words<K>, next: &mut Onward<K>| expander.onward(words, next);
+    report(model, exploration, &visited, onward, |found| tell(model, &expander, found))
+}
+
+/// What an exploration found, and what cannot come to rest in what it has seen.
+fn report<const K: usize>(
+    model: &Model,
+    exploration: Exploration<K>,
+    visited: &Visited<K>,
+    onward: impl Fn(&Words<K>, &mut Onward<K>) -> Ends,
+    tell: impl Fn(&Counterexample<K>) -> Vec<String>,
+) -> Report {
     let started = Instant::now();
     let is_through = exploration.counterexample.is_none() && exploration.ended_early.is_none();
     let stranded = || {
-        let index = first_stranded(&visited, |words, next| expander.onward(words, next))?;
-        Some(Counterexample::to(&visited, (index, PROGRESS.name, None)))
+        let index = first_stranded(visited, onward)?;
+        Some(Counterexample::to(visited, (index, PROGRESS.name, None)))
     };
     let looks_for_stranded = is_through && model.looks.at(&PROGRESS);
     let found = exploration.counterexample.or_else(|| looks_for_stranded.then(stranded).flatten());
     let story = |found: &Counterexample<K>| Story {
         predicate: found.predicate,
         says: about(found.predicate),
-        steps: tell(model, &expander, found),
+        steps: tell(found),
     };
     Report {
         bounds: model.bounds.clone(),

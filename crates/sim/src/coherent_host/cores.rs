@@ -6,7 +6,7 @@ use super::home::Pending;
 use super::{BRIDGE, CoherentHost, LINK_ENDS};
 use crate::device::type2::burst::{Burst, Running};
 use crate::device::type2::host_side::{Access, Requester};
-use crate::device::type2::messages::CacheState;
+use crate::device::type2::messages::{CacheState, Request};
 use crate::device::type2::wire::Trail;
 use crate::kernel::link::Transmitter;
 use crate::kernel::{Context, PortId};
@@ -21,9 +21,9 @@ pub enum CoreAccess {
     Load,
     /// Loads it by a non-temporal load, which of ordinary memory is a load.
     NtLoad,
-    /// Stores to all of it: the core asks to own it, and for no data.
+    /// Stores to it: the core asks to own it, and for its data.
     Store,
-    /// Stores to all of it past the caches.
+    /// Stores to all of it past the caches: done when memory says so.
     NtStore,
     /// Flushes it to memory.
     Flush,
@@ -44,13 +44,13 @@ impl CoreAccess {
     fn opcodes(self) -> (Opcode, Opcode) {
         match self {
             CoreAccess::Load | CoreAccess::NtLoad => (Opcode::ReadLine, Opcode::GrantShared),
-            CoreAccess::Store => (Opcode::UpgradeLine, Opcode::GrantUpgrade),
+            CoreAccess::Store => (Opcode::OwnLine, Opcode::GrantExclusive),
             CoreAccess::NtStore => (Opcode::WriteAround, Opcode::Complete),
             CoreAccess::Flush => (Opcode::FlushLine, Opcode::Complete),
         }
     }
 
-    /// Whether it is looked up in the caches of its core on its way. Non-temporal stores leave write-combining buffers.
+    /// Whether it is looked up in the core's own caches on its way. Non-temporal stores leave write-combining buffers.
     fn passes_caches(self) -> bool {
         self != CoreAccess::NtStore
     }
@@ -89,6 +89,8 @@ pub(super) enum Step {
     Issue(Socket),
     /// A request has been looked up in the last level.
     LookedUp(LineAddress, Pending),
+    /// What a device asks for a line of its own memory has been looked up.
+    DeviceAsks(Request, Message),
     /// A message leaves the caches of the other socket.
     LeavesSocket(Message),
     /// An answer is at a core.
@@ -119,7 +121,9 @@ impl CoherentHost {
     pub(super) fn step(&mut self, context: &mut Context<'_>) {
         match self.steps.take(context.now()) {
             Step::Issue(socket) => self.issue(socket, context),
+            Step::LookedUp(line, pending) if self.is_remote(line) => self.remote_looked_up(line, pending, context),
             Step::LookedUp(line, pending) => self.looked_up(line, pending, context),
+            Step::DeviceAsks(request, message) => self.device_asks(request, message, context),
             Step::LeavesSocket(message) => self.link_end(LINK_ENDS[0]).offer(message, context),
             Step::Answered(socket, trail) => {
                 let generator = &mut self.generators[socket as usize];
@@ -166,8 +170,8 @@ impl CoherentHost {
                 self.steps.at(at, Step::LookedUp(line, Pending::of_core(socket, access, trail)), 0, context);
             }
             Socket::Other => {
-                // The last level of its own socket has no line of another one's memory, and is looked up all the same.
-                let at = if access.passes_caches() { own_caches + self.times.last_level } else { own_caches };
+                // The last level of its own socket has no line of another one's memory, and is passed all the same.
+                let at = own_caches + self.times.last_level;
                 trail.stack.charge(Stage::Cache, at);
                 let mut message = trail.message(access.opcodes().0, line, Version(0));
                 message.tag.0 = access as u32;
@@ -214,6 +218,8 @@ impl CoherentHost {
         };
         let now = context.now();
         trail.stack.charge(Stage::Cache, now);
+        #[cfg(test)]
+        self.log_access(line, core, access, &trail);
         if Socket::ALL[core] == Socket::Own {
             let at = now + self.times.response;
             trail.stack.charge(Stage::Cache, at);
@@ -221,6 +227,18 @@ impl CoherentHost {
         }
         let message = trail.message(access.opcodes().1, line, Version(0));
         self.link_end(LINK_ENDS[1]).offer(message, context);
+    }
+
+    #[cfg(test)]
+    fn log_access(&mut self, line: LineAddress, core: usize, access: CoreAccess, trail: &Trail) {
+        let Some(home) = self.homes.get(&line) else { return };
+        let (version, read_from) = match access {
+            CoreAccess::Load | CoreAccess::NtLoad => (home.line.cores[core].data, Some(trail.stack.start())),
+            CoreAccess::Store => (home.line.cores[core].data, None),
+            CoreAccess::NtStore => (home.line.memory, None),
+            CoreAccess::Flush => return,
+        };
+        self.log.push(crate::device::type2::burst::Observed { line, version, read_from });
     }
 
     /// Sends a message by the bridge.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::CoherentHost;
 use super::cores::{CoreAccess, Socket, Step};
 use crate::device::type2::host_side::{Access, LastLevel, Line, Outcome, Output, Requester};
-use crate::device::type2::messages::Pulled;
+use crate::device::type2::messages::{Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
 use crate::device::type2::{DEVICES_MAX, Rules};
 use crate::kernel::Context;
@@ -33,12 +33,19 @@ impl Pending {
         Pending { requester: Requester::Core(socket as usize, access.access()), access: Some(access), trail }
     }
 
+    /// Whether it is over only when memory has what it wrote: a write past the caches, or a flush.
+    fn waits_for_write(&self) -> bool {
+        match self.requester {
+            Requester::Device(_, request) => request == Request::CLFlush || request.writes().is_some(),
+            Requester::Core(_, access) => matches!(access, Access::WriteAround | Access::Flush),
+        }
+    }
+
     /// Whether its answer brings data, wherever they are.
     fn takes_data(&self) -> bool {
         match self.requester {
             Requester::Device(_, request) => request.reads(),
-            // A store covers the whole line.
-            Requester::Core(_, access) => access == Access::Load,
+            Requester::Core(_, access) => matches!(access, Access::Load | Access::Store),
         }
     }
 }
@@ -46,7 +53,11 @@ impl Pending {
 /// What is to be sent when memory has answered.
 #[derive(Clone, Debug)]
 enum Held {
+    /// The data of a read of a device.
     Data(usize, Version),
+    /// The completion of a write of a device.
+    Response(usize, Response),
+    /// That of a core.
     Core,
 }
 
@@ -89,6 +100,8 @@ pub(super) struct HomeStats {
     snoops: u64,
     memory_reads: u64,
     memory_writes: u64,
+    /// Messages to devices' memory.
+    pub remote_requests: u64,
     pub writes_under_way: u64,
 }
 
@@ -101,6 +114,7 @@ impl HomeStats {
             ("snoops", self.snoops),
             ("memory_reads", self.memory_reads),
             ("memory_writes", self.memory_writes),
+            ("remote_requests", self.remote_requests),
         ];
         counters.map(|(name, count)| (name.to_owned(), StatsNode::Counter(count))).into()
     }
@@ -127,6 +141,9 @@ impl CoherentHost {
         };
         let at = now + self.times.last_level;
         message.stack.charge(Stage::Cache, at);
+        if self.is_remote(message.line) {
+            return self.steps.at(at, Step::DeviceAsks(request, message), 0, context);
+        }
         let requester = Requester::Device(device, request);
         let pending = Pending { requester, access: None, trail: Trail::of(&message) };
         self.steps.at(at, Step::LookedUp(message.line, pending), 0, context);
@@ -203,8 +220,11 @@ impl CoherentHost {
             Outcome::HoldsNothing(device) => self.homes.values_mut().for_each(|home| home.line.forget(RULES, device)),
             Outcome::Unexpected => unreachable!("line {:#x}: nothing waits for what has come", line.byte()),
         }
-        if memory != before.memory {
-            self.write_memory(line, memory, &served.trail, context);
+        let writes_memory = memory != before.memory;
+        // Who writes past the caches, or flushes, waits until memory has it.
+        let waits_for_write = is_done && writes_memory && served.waits_for_write();
+        if writes_memory {
+            self.write_memory(line, memory, waits_for_write.then_some(&served.trail), context);
         }
         let reads_memory = is_done && served.takes_data() && !has_copy;
         for output in outputs {
@@ -212,6 +232,9 @@ impl CoherentHost {
                 Output::Snoop(device, snoop) => {
                     self.stats.snoops += 1;
                     self.send_to_device(device, wire::of_snoop(snoop), line, Version(0), &served.trail, context);
+                }
+                Output::Response(device, response) if waits_for_write => {
+                    self.homes.get_mut(&line).expect("it is served").held = Some(Held::Response(device, response));
                 }
                 Output::Response(device, response) => {
                     self.send_to_device(device, wire::of_response(response), line, Version(0), &served.trail, context);
@@ -231,12 +254,22 @@ impl CoherentHost {
             }
             let read = served.trail.message(Opcode::MemRd, line, Version(0));
             self.send_out(read, context);
+        } else if waits_for_write {
+            self.homes.get_mut(&line).expect("it is served").held.get_or_insert(Held::Core);
         } else if is_done {
             self.done(line, context);
         }
     }
 
-    /// Memory has answered a read: what waited for it goes out.
+    /// Memory has answered a write; somebody may wait for it.
+    pub(super) fn memory_written(&mut self, message: Message, context: &mut Context<'_>) {
+        self.stats.writes_under_way -= 1;
+        if message.cause == Cause::NonTemporalStore {
+            self.memory_answered(message, context);
+        }
+    }
+
+    /// Memory has answered: what waited for it goes out.
     pub(super) fn memory_answered(&mut self, message: Message, context: &mut Context<'_>) {
         let line = message.line;
         let home = self.homes.get_mut(&line).expect("a line that is read is served");
@@ -246,6 +279,9 @@ impl CoherentHost {
         match home.held.take().expect("a read was held back") {
             Held::Data(device, version) => {
                 self.send_to_device(device, Opcode::ReadData, line, version, &trail, context);
+            }
+            Held::Response(device, response) => {
+                self.send_to_device(device, wire::of_response(response), line, Version(0), &trail, context);
             }
             Held::Core => {}
         }
@@ -282,12 +318,15 @@ impl CoherentHost {
         self.send_out(message, context);
     }
 
-    fn write_memory(&mut self, line: LineAddress, version: Version, trail: &Trail, context: &mut Context<'_>) {
+    /// Writes memory; `waits` is of a request that waits for it.
+    fn write_memory(&mut self, line: LineAddress, version: Version, waits: Option<&Trail>, context: &mut Context<'_>) {
         self.stats.memory_writes += 1;
         self.stats.writes_under_way += 1;
-        let now = context.now();
-        let mut write = Message::write(line, Tag(0), Cause::Writeback, version, ByteMask::FULL, now);
-        write.request = trail.request;
+        let cause = if waits.is_some() { Cause::NonTemporalStore } else { Cause::Writeback };
+        let mut write = Message::write(line, Tag(0), cause, version, ByteMask::FULL, context.now());
+        if let Some(trail) = waits {
+            (write.stack, write.request) = (trail.stack.clone(), trail.request);
+        }
         self.send_out(write, context);
     }
 }

@@ -8,7 +8,12 @@
 //! by.
 
 mod cores;
+mod device_memory;
 mod home;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -24,6 +29,7 @@ use crate::message::{Message, Opcode};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use cores::{Generator, Step};
+use device_memory::Remote;
 use home::{Home, HomeStats};
 
 pub use cores::{CoreAccess, Socket};
@@ -52,6 +58,10 @@ struct Times {
 pub struct CoherentHost {
     times: Times,
     homes: FxHashMap<LineAddress, Home>,
+    /// Lines of devices' memory.
+    remotes: FxHashMap<LineAddress, Remote>,
+    /// Where devices' memory lies.
+    device_memory: Vec<Range<LineAddress>>,
     /// The port of the bridge behind which each device is.
     devices: Vec<PortId>,
     /// The ends of the link between sockets, in the order of [`LINK_ENDS`].
@@ -60,11 +70,13 @@ pub struct CoherentHost {
     generators: [Generator; Socket::COUNT],
     steps: Steps<Step>,
     stats: HomeStats,
+    #[cfg(test)]
+    log: Vec<crate::device::type2::burst::Observed>,
 }
 
 impl CoherentHost {
-    /// One of `machine`, with devices behind these ports of its bridge.
-    pub fn new(machine: &Machine, devices: Vec<PortId>) -> CoherentHost {
+    /// One of `machine`, with devices behind these ports of its bridge, whose memory lies in these lines.
+    pub fn new(machine: &Machine, devices: Vec<PortId>, device_memory: Vec<Range<LineAddress>>) -> CoherentHost {
         let levels = machine.cache_levels();
         let cycle = Duration::from_ghz(machine.core.clock_ghz);
         let [last, above @ ..] = &levels.lower.iter().rev().map(|(_, level)| *level).collect::<Vec<_>>()[..] else {
@@ -83,11 +95,15 @@ impl CoherentHost {
                 response: Duration::from_ps(response),
             },
             homes: FxHashMap::default(),
+            remotes: FxHashMap::default(),
+            device_memory,
             devices,
             link: link.map(|link| LINK_ENDS.map(|port| Transmitter::new(port, &link.link()))),
             generators: [Generator::default(), Generator::default()],
             steps: Steps::default(),
             stats: HomeStats::default(),
+            #[cfg(test)]
+            log: Vec::new(),
         }
     }
 
@@ -131,6 +147,7 @@ impl CoherentHost {
     /// All lines are in memory, and in no cache.
     pub fn empty_caches(&mut self) {
         self.homes.values_mut().for_each(|home| home.line = home::State::new(home.line.memory));
+        self.remotes.clear();
     }
 
     /// What each agent has of a line: the last level's, those of the cores of both sockets.
@@ -151,8 +168,11 @@ impl Component for CoherentHost {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
             Event::Arrival { port: BRIDGE, message } => match message.opcode {
+                Opcode::MemData | Opcode::MemDataS | Opcode::Cmp | Opcode::CmpE if self.is_remote(message.line) => {
+                    self.remote_answered(message, context);
+                }
                 Opcode::MemData => self.memory_answered(message, context),
-                Opcode::Cmp => self.stats.writes_under_way -= 1,
+                Opcode::Cmp => self.memory_written(message, context),
                 _ => self.device_says(message, context),
             },
             Event::Arrival { port, message } => self.crossed(port, message, context),
@@ -163,6 +183,7 @@ impl Component for CoherentHost {
 
     fn power_fail(&mut self) {
         self.homes.clear();
+        self.remotes.clear();
         self.generators = [Generator::default(), Generator::default()];
         self.steps.clear();
         self.link.iter_mut().flatten().for_each(Transmitter::power_fail);
@@ -173,6 +194,7 @@ impl Component for CoherentHost {
         self.steps.is_empty()
             && self.stats.writes_under_way == 0
             && self.homes.values().all(Home::is_idle)
+            && self.remotes.values().all(Remote::is_idle)
             && self.link.iter().flatten().all(Transmitter::is_idle)
     }
 

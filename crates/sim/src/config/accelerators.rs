@@ -1,15 +1,20 @@
 //! What an accelerator needs to be coherent: a link of its own to one host that carries CXL.cache, memory, and a
 //! coherence engine.
 
+use super::fabric::InterleaveConfig;
 use super::topology::{Connection, DeviceId, EdgeId, Topology, Vertex};
-use super::wiring::Wiring;
-use crate::message::cache;
+use super::wiring::{Wiring, offer};
+use crate::message::{MessageClass, cache};
 
 /// The most accelerators of a host: so many devices its home agent can tell apart.
 pub const ACCELERATORS_MAX: usize = crate::device::type2::DEVICES_MAX;
 
 /// Notes what is wrong with the accelerators of a fabric whose links are typed.
 pub(super) fn check(wiring: &mut Wiring<'_>, topology: &Topology) {
+    for name in wiring.fabric.bias.keys().filter(|name| !wiring.fabric.accelerators.contains(name)) {
+        let offer = offer(name, wiring.fabric.accelerators.iter().map(String::as_str));
+        wiring.fault(&["bias", name], format!("{name:?} is no accelerator, and has no memory with bias{offer}"));
+    }
     if topology.accelerators.is_empty() {
         return;
     }
@@ -17,6 +22,14 @@ pub(super) fn check(wiring: &mut Wiring<'_>, topology: &Topology) {
         if wiring.machine.entry(table).is_none() {
             wiring.fault(&["accelerators"], format!("an accelerator needs the table [{table}]: {what}"));
         }
+    }
+    let interleaved = wiring.fabric.interleave.iter();
+    let shared = |(_, set): &(&String, &InterleaveConfig)| {
+        set.devices.iter().any(|name| wiring.fabric.accelerators.contains(name))
+    };
+    for set in interleaved.filter(shared).map(|(set, _)| set.clone()).collect::<Vec<_>>() {
+        let message = "an accelerator is the home of its memory, which cannot be interleaved with that of others";
+        wiring.fault(&["interleave", &set, "devices"], message);
     }
     for device in topology.accelerators.clone().map(|index| DeviceId(index as u32)) {
         check_link(wiring, topology, device);
@@ -63,7 +76,19 @@ fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
                     "the link `{}` does not carry CXL.cache, which {name} speaks: `{key}` is missing in [link]",
                     topology.edge(edge).name
                 );
-                wiring.fault_at("accelerators", index, message);
+                return wiring.fault_at("accelerators", index, message);
+            }
+            let transactions = wiring.machine.at(&["type2", "transactions"]).integer().unwrap_or(0);
+            for class in [MessageClass::H2dRsp, MessageClass::H2dData] {
+                let places = credits.map_or(0, |given| i128::from(given.of(class)));
+                if places < transactions {
+                    let key = class.description().credits.key;
+                    let message = format!(
+                        "`{key}` is {places}, and a device has room for the responses to all of its requests: \
+                         {transactions} (type2.transactions)"
+                    );
+                    wiring.fault_at("accelerators", index, message);
+                }
             }
         }
     }

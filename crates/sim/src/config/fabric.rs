@@ -45,6 +45,10 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub accelerators: Vec<String>,
+    /// In which bias the memory of accelerators is where nobody has touched it; `host` if not given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[garde(skip)]
+    pub bias: BTreeMap<String, Bias>,
     /// CXL links, each written `"FROM -> TO"` in the direction from hosts to devices. Their order is the order of
     /// ports. A link between switches that requests cross in both directions is written twice, once for each.
     #[garde(skip)]
@@ -91,6 +95,16 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub accelerator: BTreeMap<String, Overrides<DramConfig>>,
+}
+
+/// Whose cached copies of a device's memory are taken for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Bias {
+    /// The host may have copies: the device asks it first.
+    Host,
+    /// The host has none: the device need not ask.
+    Device,
 }
 
 /// Whether hosts access each other's PM.

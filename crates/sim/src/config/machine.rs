@@ -20,7 +20,7 @@ use crate::address_space::{MemoryNode, Rule};
 use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::type2::Type2Config;
-use crate::device::{DramConfig, PmConfig};
+use crate::device::{DramConfig, PcieConfig, PmConfig};
 use crate::home_agent::{SocketLinkConfig, SocketsConfig};
 use crate::host_bridge::HostBridgeConfig;
 use crate::kernel::link::LinkConfig;
@@ -73,6 +73,9 @@ pub struct Machine {
     /// The coherence engine of accelerators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type2: Option<Type2Config>,
+    /// A PCIe device, to compare accelerators with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pcie: Option<PcieConfig>,
     /// The source that feeds the platform when power fails, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_up: Option<HoldUpConfig>,
@@ -239,6 +242,7 @@ impl Machine {
         let expander = tree.entry("expander").and_then(|expander| typed(expander, "expander", faults));
         let accelerator = tree.entry("accelerator").and_then(|memory| typed(memory, "accelerator", faults));
         let type2 = section::<Type2Config>(tree, "type2", faults);
+        let pcie = section::<PcieConfig>(tree, "pcie", faults);
         let hold_up = section(tree, "hold_up", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
@@ -279,6 +283,7 @@ impl Machine {
             expander,
             accelerator,
             type2,
+            pcie,
             hold_up,
             fabric: fabric?,
             placement: placement.unwrap_or_default(),

@@ -30,7 +30,7 @@ mod wiring;
 mod tests;
 
 pub use errors::{ConfigError, ConfigErrors};
-pub use fabric::{FabricConfig, InterleaveConfig, Overrides, PmSharing};
+pub use fabric::{Bias, FabricConfig, InterleaveConfig, Overrides, PmSharing};
 pub use hold_up::HoldUpConfig;
 pub use layers::SourceText;
 pub use machine::{CacheLevels, Machine};

@@ -23,6 +23,9 @@ use crate::time::{Duration, Time};
 /// The first port to the fabric or the host bridge; others have the numbers that follow.
 pub const DEVICE_PORT: PortId = PortId(0);
 
+/// The second port: of an accelerator, the one to its coherence engine.
+pub const MEMORY_PORT: PortId = PortId(1);
+
 /// Wakes for requests that have passed the pipeline and for the medium.
 const SERVICE: u64 = 0;
 /// Wakes for answers that have passed the pipeline; one for each.

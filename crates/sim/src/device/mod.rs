@@ -11,6 +11,7 @@ mod line_versions;
 mod load;
 pub mod medium;
 mod occupancy;
+pub mod pcie;
 pub mod pm;
 mod port;
 pub mod probe;
@@ -18,10 +19,11 @@ pub mod type2;
 mod write_drain;
 
 pub use block_pm::{BlockConfig, BlockPm};
-pub use controller::{DEVICE_PORT, Device, DeviceStats};
+pub use controller::{DEVICE_PORT, Device, DeviceStats, MEMORY_PORT};
 pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
 pub use load::LoadThresholds;
 pub use medium::{Completion, Medium, MediumConfig};
+pub use pcie::PcieConfig;
 pub use pm::{AckAt, Pm, PmConfig, PmMedium};
 
 #[cfg(test)]

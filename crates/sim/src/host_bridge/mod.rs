@@ -113,7 +113,7 @@ impl HostBridge {
     fn fabric_crossed(&mut self, context: &mut Context<'_>) {
         let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
         debug_assert_eq!(at_port, context.now());
-        if message.is_of_cache() {
+        if message.is_of_cache() || matches!(message.opcode, Opcode::MemRdFwdI | Opcode::MemRdFwdS) {
             return self.cache_crossed(message, context);
         }
         let number = self.port_to(message.line);
@@ -131,14 +131,14 @@ impl HostBridge {
         }
     }
 
-    /// A message of CXL.cache to a device enters the fabric.
+    /// A message of CXL.cache to a device enters the fabric, or one that answers it by CXL.mem.
     fn cache_leaves(&mut self, message: Message, context: &mut Context<'_>) {
         let at_port = context.now() + self.latency;
         self.fabric.push_back((at_port, message));
         context.wake_at(at_port, 0);
     }
 
-    /// A message of CXL.cache reaches the port of its device, which its flow names.
+    /// Such a message reaches the port of its device, which its flow names.
     fn cache_crossed(&mut self, mut message: Message, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
         let port = PortId(message.flow.0 as u16);
@@ -194,7 +194,10 @@ impl Component for HostBridge {
             Event::Arrival { port: HOST_PORT, message } if message.is_of_cache() => self.cache_leaves(message, context),
             Event::Arrival { port, message } => match message.opcode {
                 _ if message.is_of_cache() => self.cache_arrived(port, message, context),
-                Opcode::MemRd | Opcode::MemWr | Opcode::MemWrPtl => self.request_arrived(message, context),
+                Opcode::MemRd | Opcode::MemRdOwn | Opcode::MemInv | Opcode::MemWr | Opcode::MemWrPtl => {
+                    self.request_arrived(message, context);
+                }
+                Opcode::MemRdFwdI | Opcode::MemRdFwdS => self.cache_leaves(message, context),
                 // Of CXL.mem too: it is the answer to a request that left here.
                 _ => self.answer_arrived(port, message, context),
             },

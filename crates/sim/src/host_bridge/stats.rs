@@ -68,7 +68,9 @@ pub struct CoreReads {
 impl HostBridgeStats {
     /// Counts a request from the last-level cache.
     pub fn count_request(&mut self, message: &Message) {
-        let request = REQUESTS.iter().position(|(opcode, _)| *opcode == message.opcode);
+        // Requests with metadata are counted with the reads.
+        let opcode = if message.is_write() { message.opcode } else { Opcode::MemRd };
+        let request = REQUESTS.iter().position(|(known, _)| *known == opcode);
         let cause = CAUSES.iter().position(|(cause, _)| *cause == message.cause);
         let request = request.unwrap_or_else(|| panic!("{:?} is no request", message.opcode));
         self.requests[request][cause.expect("every cause has a name")] += 1;

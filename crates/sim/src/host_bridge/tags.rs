@@ -1,7 +1,7 @@
 //! The requests that have left through one port and have no answer yet, by the tag they left with.
 
 use crate::line::LineAddress;
-use crate::message::{Message, MessageClass, Tag};
+use crate::message::{Message, MessageClass, Opcode, Tag};
 
 /// What has to be remembered of a request, because its answer does not bring it (an NDR carries nothing but the tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,8 @@ pub struct TagTable {
 impl TagTable {
     /// Gives `request` a tag of this port, which is free again when [`Self::answered`] takes it.
     pub fn rename(&mut self, request: &mut Message, is_watched: bool) {
-        let answer = if request.is_write() { MessageClass::S2mNdr } else { MessageClass::S2mDrs };
+        let has_no_data = request.is_write() || request.opcode == Opcode::MemInv;
+        let answer = if has_no_data { MessageClass::S2mNdr } else { MessageClass::S2mDrs };
         let outstanding = Some(Outstanding { tag: request.tag, line: request.line, answer, is_watched });
         request.tag = match self.free.pop() {
             Some(slot) => {

@@ -22,6 +22,14 @@ described! {
     Opcode: OpcodeDescription {
         /// CXL.mem M2S Req: read a line.
         MemRd = mem::MEM_RD,
+        /// CXL.mem M2S Req: read a line to write it (`MemRd` with `SnpInv`).
+        MemRdOwn = mem::MEM_RD,
+        /// CXL.mem M2S Req: the right to write a whole line, without its data.
+        MemInv = mem::MEM_RD,
+        /// CXL.mem M2S Req: a device's own request for its memory is done; the host keeps nothing.
+        MemRdFwdI = mem::MEM_RD,
+        /// CXL.mem M2S Req: a device's own request for its memory is done; the host keeps a copy to read.
+        MemRdFwdS = mem::MEM_RD,
         /// CXL.mem M2S RwD: write a whole line.
         MemWr = mem::MEM_WR,
         /// CXL.mem M2S RwD: write the bytes of the mask.
@@ -30,6 +38,10 @@ described! {
         Cmp = mem::CMP,
         /// CXL.mem S2M DRS: the line that was read.
         MemData = mem::MEM_DATA,
+        /// CXL.mem S2M DRS: the line that was read, with `Cmp-S`: the device keeps a copy to read.
+        MemDataS = mem::MEM_DATA,
+        /// CXL.mem S2M NDR: the right to write a line.
+        CmpE = mem::CMP,
         /// Between sockets: read a line.
         ReadLine = coherence::REQUEST,
         /// Between sockets: read a line to write it.

@@ -8,7 +8,7 @@ use crate::coherent_host::{CoherentHost, LINK_ENDS};
 use crate::config::topology::{
     Connection, DecoderEntry, DeviceId, DramNode, EdgeId, HostId, HostNode, SwitchId, SwitchNode, Topology, Vertex,
 };
-use crate::config::{InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
+use crate::config::{Bias, InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::type2::Accelerator;
 use crate::device::{Device, MediumConfig};
@@ -80,7 +80,9 @@ impl System {
             let leads_to_accelerator = |edge: &&EdgeId| matches!(topology.edge(**edge).to, Vertex::Device(device) if topology.is_accelerator(device));
             let edges = node.edges.iter().filter(leads_to_accelerator);
             let devices = edges.map(|edge| bridge_port(node, *edge)).collect();
-            AnyComponent::CoherentHost(Box::new(CoherentHost::new(machine, devices)))
+            let memory = topology.ranges.iter().filter(|range| topology.is_accelerator(range.targets[0]));
+            let memory = memory.map(|range| lines(range.base, range.bytes)).collect();
+            AnyComponent::CoherentHost(Box::new(CoherentHost::new(machine, devices, memory)))
         };
         Builder::build(machine, Scheme::Nopb, topology.hosts.iter().map(host).collect())
     }
@@ -181,6 +183,8 @@ struct Builder<'a> {
     hosts: Vec<HostComponents>,
     /// Parallel to the topology's switches.
     switches: Vec<ComponentId>,
+    /// Between the memory and the engine of each accelerator.
+    inner_wires: Vec<((ComponentId, PortId), (ComponentId, PortId))>,
     system: System,
 }
 
@@ -212,8 +216,8 @@ impl Builder<'_> {
         topology.check_scheme(scheme)?;
         let devices = (0..topology.devices.len() as u32).map(DeviceId);
         let persist_points = devices.map(|device| topology.persist_points(device)).collect();
-        let (hosts, switches, system) = (Vec::new(), Vec::new(), System::empty());
-        let mut builder = Builder { machine, topology, scheme, persist_points, hosts, switches, system };
+        let (hosts, switches, inner_wires, system) = (Vec::new(), Vec::new(), Vec::new(), System::empty());
+        let mut builder = Builder { machine, topology, scheme, persist_points, hosts, switches, inner_wires, system };
         builder.add_hosts(sources)?;
         builder.add_switches()?;
         builder.add_devices()?;
@@ -361,16 +365,29 @@ impl Builder<'_> {
             let id = DeviceId(index as u32);
             let range = self.topology.ranges.iter().find(|range| range.targets.contains(&id));
             let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
-            let links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
+            let mut links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
+            let type2 = self.machine.type2.as_ref().filter(|_| self.topology.is_accelerator(id));
+            links.extend(type2.map(|_| local_connection(self.topology.device_config(id))));
             let mut device = Device::new(self.topology.device_config(id), &links, range.interleave);
             if self.topology.pm_sharing == PmSharing::SharedUnsafe {
                 device.medium_mut().take_older_writes();
             }
-            let component = match self.machine.type2.as_ref().filter(|_| self.topology.is_accelerator(id)) {
-                Some(type2) => AnyComponent::Accelerator(Box::new(Accelerator::new(type2, device))),
+            let component = match type2 {
+                Some(type2) => {
+                    let lines = lines(range.base, range.bytes);
+                    let accelerator = Accelerator::new(type2, device, lines, links.last().expect("it has a link"));
+                    let is_in_device_bias = self.machine.fabric.bias.get(&node.name) == Some(&Bias::Device);
+                    let accelerator = if is_in_device_bias { accelerator.in_device_bias() } else { accelerator };
+                    AnyComponent::Accelerator(Box::new(accelerator))
+                }
                 None => AnyComponent::Device(Box::new(device)),
             };
+            let is_accelerator = type2.is_some();
             let id = self.system.add(&node.name, component);
+            if is_accelerator {
+                let [memory, engine] = Accelerator::INNER_PORTS;
+                self.inner_wires.push(((id, memory), (id, engine)));
+            }
             self.system.devices.push(id);
         }
         for range in &self.topology.ranges {
@@ -388,6 +405,9 @@ impl Builder<'_> {
     }
 
     fn connect(&mut self) {
+        for (memory, engine) in std::mem::take(&mut self.inner_wires) {
+            self.system.wires.connect(memory, engine);
+        }
         for (node, HostComponents { source, bridge, drams }) in self.topology.hosts.iter().zip(&self.hosts) {
             let has_caches = self.system.hosts.contains(source);
             let sockets = several_sockets(self.machine, node).filter(|_| has_caches);

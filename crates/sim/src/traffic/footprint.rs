@@ -191,20 +191,36 @@ fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Me
         return Ok(Memory { parts: vec![Part::Contiguous { first: 0 }], part_lines });
     }
     let frames = match name {
-        "expander" => frames(topology, host, false, whole),
+        "expander" => without(frames(topology, host, false, whole), |frame| is_of_accelerator(topology, frame)),
+        "accelerator" => without(frames(topology, host, false, whole), |frame| !is_of_accelerator(topology, frame)),
         "pm" => frames(topology, host, true, whole),
         device => return named_device(topology, host, device, whole),
     };
     let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;
     let Some(part_lines) = frames.iter().map(lines).min() else {
-        let kind = if name == "pm" { "PM device" } else { "memory expander" };
+        let kind = match name {
+            "pm" => "PM device",
+            "accelerator" => "accelerator",
+            _ => "memory expander",
+        };
         return Err(format!("{} reaches no {kind}", host_node.name));
     };
     let parts = frames.iter().map(|frame| Part::Contiguous { first: frame.start / LINE_BYTES }).collect();
     Ok(Memory { parts, part_lines })
 }
 
-/// The addresses of PM, or of expanders, that are the host's own, or of all that it reaches.
+/// The frames that are not such.
+fn without(mut frames: Vec<Range<u64>>, such: impl Fn(&Range<u64>) -> bool) -> Vec<Range<u64>> {
+    frames.retain(|frame| !such(frame));
+    frames
+}
+
+fn is_of_accelerator(topology: &Topology, frame: &Range<u64>) -> bool {
+    let of_accelerators = topology.ranges.iter().filter(|range| topology.is_accelerator(range.targets[0]));
+    of_accelerators.map(|range| range.base..range.base + range.bytes).any(|range| range.contains(&frame.start))
+}
+
+/// The addresses of PM, or of expanders and accelerators, that are the host's own, or of all that it reaches.
 fn frames(topology: &Topology, host: HostId, of_pm: bool, whole: bool) -> Vec<Range<u64>> {
     match (whole, of_pm) {
         (false, true) => topology.frames_of(host),
@@ -221,7 +237,7 @@ fn named_device(topology: &Topology, host: HostId, name: &str, whole: bool) -> R
     let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
         let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
         let devices = if names.is_empty() { "no devices".to_owned() } else { names.join(", ") };
-        return Err(format!("there is no memory {name:?}; there are dram, pm, expander and {devices}"));
+        return Err(format!("there is no memory {name:?}; there are dram, pm, expander, accelerator and {devices}"));
     };
     let device = DeviceId(index as u32);
     let frames = frames(topology, host, topology.is_pm(device), whole);

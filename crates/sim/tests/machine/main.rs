@@ -1,6 +1,7 @@
 //! Machine files as a user meets them: those that ship, mistakes and what is said of them, fabrics of every shape, and
 //! the page in docs/.
 
+mod accelerators;
 mod docs;
 mod errors;
 mod expanders;

@@ -20,6 +20,7 @@ from fencepost.plural import many
 
 CATALOGUE: dict[str, Any] = json.loads(_core.coherence_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
+KINDS = ("bias", "back-invalidate")
 
 
 def _bound(what: str, key: str) -> Any:
@@ -44,6 +45,14 @@ def prove_coherence(
         bool,
         typer.Option("--without-symmetry", help="Devices, cores and lines keep their places."),
     ] = False,
+    device_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--device-memory",
+            metavar="KIND",
+            help="A line of the device's own memory instead: bias or back-invalidate.",
+        ),
+    ] = None,
     mutant: options.Mutant = None,
     list_all: options.ListAll = False,
     memory_gib: Annotated[
@@ -61,7 +70,7 @@ def prove_coherence(
     json_file: options.JsonFile = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Explore the coherence of CXL.cache within bounds. Exit code 1 if something breaks."""
+    """Explore the coherence of CXL devices within bounds. Exit code 1 if something breaks."""
     if list_all:
         _list()
         return
@@ -73,6 +82,7 @@ def prove_coherence(
         "transactions": transactions,
         "requests": requests,
         "symmetry": False if without_symmetry else None,
+        "device_memory": _kind(device_memory),
     }
     bounds = {key: value for key, value in given.items() if value is not None}
     if mutant is not None:
@@ -86,6 +96,12 @@ def prove_coherence(
     observe = shown.observer("coherence", quiet)
     report = json.loads(_core.coherence_bounds(json.dumps(bounds), memory, threads_beside, observe))
     _print(report, memory, json_file)
+
+
+def _kind(device_memory: str | None) -> str | None:
+    if device_memory not in (None, *KINDS):
+        raise InputError(f"--device-memory {device_memory}: it has to be {' or '.join(KINDS)}")
+    return device_memory and device_memory.replace("-", "_")
 
 
 def _print(report: dict[str, Any], memory: int, json_file: Path | None) -> None:
@@ -114,6 +130,8 @@ def _print(report: dict[str, Any], memory: int, json_file: Path | None) -> None:
 
 
 def _bounds_shown(bounds: dict[str, Any]) -> str:
+    if bounds["device_memory"]:
+        return f"a line of device memory, {bounds['device_memory'].replace('_', '-')}"
     transactions = many(bounds["transactions"], "transaction")
     parts = [
         f"{many(bounds['devices'], 'device')} with {transactions} each",

@@ -16,3 +16,10 @@ fn the_published_deadlocks_are_none() {
     assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn", "DirtyEvict"])), [1028, 2812, 37]);
     assert_eq!(proved(with_requests(2, 0, &["RdShared", "RdOwn"])), [356, 902, 18]);
 }
+
+#[test]
+fn device_memory_with_bias_and_with_back_invalidate_snoops() {
+    let of_kind = |kind| Bounds { device_memory: Some(kind), ..Bounds::default() };
+    assert_eq!(proved(of_kind(DeviceMemoryKind::Bias)), [0, 0, 0]);
+    assert_eq!(proved(of_kind(DeviceMemoryKind::BackInvalidate)), [0, 0, 0]);
+}

@@ -6,7 +6,7 @@ mod symmetry;
 
 use std::ops::ControlFlow;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, DeviceMemoryKind};
 use super::model::Model;
 use super::prove::{Report, prove, sound};
 use crate::exploration::Means;

@@ -27,6 +27,18 @@ pub struct Running<K> {
     parts_ps: [u64; Stage::COUNT],
 }
 
+/// What tests look at: a line as somebody has read it, or left it written.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub struct Observed {
+    /// The line.
+    pub line: LineAddress,
+    /// What was read or written.
+    pub version: crate::line::Version,
+    /// When the access began, if it was a read.
+    pub read_from: Option<Time>,
+}
+
 /// What came of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {

@@ -47,6 +47,9 @@ pub struct Type2Config {
     /// The cache of host memory.
     #[garde(dive)]
     pub host_memory_cache: DeviceCacheConfig,
+    /// The cache of the device's own memory.
+    #[garde(dive)]
+    pub device_memory_cache: DeviceCacheConfig,
 }
 
 /// A cache of an accelerator.

@@ -11,6 +11,7 @@ pub mod accelerator;
 pub mod burst;
 pub mod config;
 pub mod dcoh;
+pub mod device_memory;
 pub mod host_side;
 pub mod messages;
 pub mod rules;

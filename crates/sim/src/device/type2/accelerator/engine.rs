@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use super::{Accelerator, Asked, DeviceAccess};
 use crate::device::type2::Rules;
+#[cfg(test)]
+use crate::device::type2::burst::Observed;
 use crate::device::type2::dcoh::{Line, Outcome};
 use crate::device::type2::messages::{CacheState, Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
@@ -35,8 +37,12 @@ pub(super) struct EngineStats {
     hits: u64,
     requests: [u64; Request::ALL.len()],
     snoops: u64,
-    evictions: u64,
+    pub evictions: u64,
     transactions_full: u64,
+    /// Accesses to its own memory for which the host was asked.
+    pub asked_for_bias: u64,
+    /// Requests of the host that found a copy to write in the device's cache.
+    pub device_copies: u64,
 }
 
 impl EngineStats {
@@ -49,6 +55,8 @@ impl EngineStats {
             ("snoops".to_owned(), StatsNode::Counter(self.snoops)),
             ("evictions".to_owned(), StatsNode::Counter(self.evictions)),
             ("transactions_full".to_owned(), StatsNode::Counter(self.transactions_full)),
+            ("asked_for_bias".to_owned(), StatsNode::Counter(self.asked_for_bias)),
+            ("device_copies".to_owned(), StatsNode::Counter(self.device_copies)),
         ])
     }
 }
@@ -103,7 +111,7 @@ impl DeviceAccess {
 }
 
 /// What a write now makes of its line: whoever has the line writes it later than whoever had it before.
-fn written_at(now: Time) -> Version {
+pub(super) fn written_at(now: Time) -> Version {
     Version((now.as_ps() / 1000) as u32)
 }
 
@@ -131,12 +139,16 @@ impl Accelerator {
             Does::Read => {
                 self.stats.hits += 1;
                 self.touch(line, context);
+                #[cfg(test)]
+                self.log_read(line, &asked.trail, None);
                 self.answer(asked.trail, read, context);
             }
             Does::Write => {
                 self.stats.hits += 1;
                 self.touch(line, context);
                 self.own(line).line.store(written_at(context.now()));
+                #[cfg(test)]
+                self.log_write(line, written_at(context.now()));
                 self.answer(asked.trail, fill, context);
             }
             Does::Nothing => self.answer(asked.trail, Duration::ZERO, context),
@@ -185,6 +197,8 @@ impl Accelerator {
             None => own.line.take_data(RULES, message.version),
         };
         let trail = Trail::of(&message);
+        #[cfg(test)]
+        self.log_outcome(line, request, &outcome, &trail, written_at(now));
         match outcome {
             Outcome::Nothing | Outcome::Wrote(_) | Outcome::Read(_) => {}
             Outcome::Send(pulled) => self.send_pulled(line, pulled, &trail, context),
@@ -202,6 +216,36 @@ impl Accelerator {
             && let Some(snoop) = self.own(line).held.take()
         {
             self.snooped(snoop, context);
+        }
+    }
+
+    #[cfg(test)]
+    fn log_read(&mut self, line: LineAddress, trail: &Trail, version: Option<Version>) {
+        let version = version.unwrap_or(self.own(line).line.data);
+        self.log.push(Observed { line, version, read_from: Some(trail.stack.start()) });
+    }
+
+    #[cfg(test)]
+    fn log_write(&mut self, line: LineAddress, version: Version) {
+        self.log.push(Observed { line, version, read_from: None });
+    }
+
+    #[cfg(test)]
+    fn log_outcome(
+        &mut self,
+        line: LineAddress,
+        request: Option<Request>,
+        outcome: &Outcome<Version>,
+        trail: &Trail,
+        written: Version,
+    ) {
+        let is_over = self.own(line).line.transaction.is_none();
+        match (outcome, request) {
+            (Outcome::Read(version), _) => self.log_read(line, trail, Some(*version)),
+            (Outcome::Wrote(_), _) => self.log_write(line, written),
+            (Outcome::Send(_), Some(request)) if request.writes().is_some() => self.log_write(line, written),
+            (Outcome::Nothing, Some(Request::RdShared | Request::RdOwn)) if is_over => self.log_read(line, trail, None),
+            _ => {}
         }
     }
 

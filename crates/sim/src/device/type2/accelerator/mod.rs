@@ -6,9 +6,11 @@
 //! link carries CXL.cache to and from the engine, and CXL.mem to and from the memory, which is a [`Device`] of its own.
 
 mod engine;
+mod own_memory;
 mod tags;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -16,16 +18,19 @@ use serde::{Deserialize, Serialize};
 use super::burst::{Burst, Finished, Running};
 use super::config::Type2Config;
 use super::dcoh;
+use super::device_memory::Meta;
 use super::messages::CacheState;
 use super::steps::Steps;
 use super::wire::Trail;
 use crate::device::{DEVICE_PORT, Device};
+use crate::kernel::link::{LinkConfig, Transmitter};
 use crate::kernel::{Component, Context, Event};
 use crate::line::{LineAddress, Version};
 use crate::message::{Message, Stage, cache};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use engine::{EngineLine, EngineStats};
+use own_memory::{ENGINE_PORT, OwnLine};
 use tags::CacheTags;
 
 /// The tokens of the memory's own wakes are smaller.
@@ -72,6 +77,10 @@ enum Step {
     Enters(Message),
     /// An answer is at the load generator.
     Answered(Trail),
+    /// A request of CXL.mem has been looked up in the tags.
+    HostLookedUp(Message),
+    /// A request of the engine leaves for the memory.
+    ToMemory(Message),
 }
 
 /// How long the stages take.
@@ -93,6 +102,13 @@ pub struct Accelerator {
     transactions_max: usize,
     tags: CacheTags,
     lines: FxHashMap<LineAddress, EngineLine>,
+    /// The lines of its own memory, which is in that bias where nobody has touched it.
+    own_range: Range<LineAddress>,
+    bias: Meta,
+    own_tags: CacheTags,
+    own_lines: FxHashMap<LineAddress, OwnLine>,
+    /// Leads to the memory, inside the device.
+    to_memory: Transmitter,
     /// Requests that wait for a transaction to end.
     queue: VecDeque<Asked>,
     /// Transactions under way.
@@ -102,11 +118,14 @@ pub struct Accelerator {
     observes: bool,
     steps: Steps<Step>,
     stats: EngineStats,
+    #[cfg(test)]
+    pub(crate) log: Vec<super::burst::Observed>,
 }
 
 impl Accelerator {
-    /// An accelerator like `config`, with that memory.
-    pub fn new(config: &Type2Config, memory: Device) -> Accelerator {
+    /// An accelerator like `config`, with that memory, in which these lines lie; `inner` is the link of its last port,
+    /// which leads to the engine.
+    pub fn new(config: &Type2Config, memory: Device, lines: Range<LineAddress>, inner: &LinkConfig) -> Accelerator {
         let cycles = |cycles| config.cycles(cycles);
         Accelerator {
             memory,
@@ -121,13 +140,27 @@ impl Accelerator {
             transactions_max: usize::from(config.transactions),
             tags: CacheTags::new(&config.host_memory_cache),
             lines: FxHashMap::default(),
+            own_range: lines,
+            bias: Meta::Any,
+            own_tags: CacheTags::new(&config.device_memory_cache),
+            own_lines: FxHashMap::default(),
+            to_memory: Transmitter::new(ENGINE_PORT, inner),
             queue: VecDeque::new(),
             transactions: 0,
             running: None,
             observes: false,
             steps: Steps::default(),
             stats: EngineStats::default(),
+            #[cfg(test)]
+            log: Vec::new(),
         }
+    }
+
+    /// The same, with its memory in device bias where nobody has touched it, and not in host bias.
+    #[must_use]
+    pub fn in_device_bias(mut self) -> Accelerator {
+        self.bias = Meta::Invalid;
+        self
     }
 
     /// Its memory.
@@ -173,9 +206,41 @@ impl Accelerator {
         self.lines.insert(line, EngineLine::with(dcoh::Line { state, data, transaction: None }));
     }
 
+    /// Puts a line of its own memory into its cache without time, or takes it away; the host may have `host` of it.
+    pub fn set_own_functionally(&mut self, line: LineAddress, state: CacheState, host: Meta) {
+        if state == CacheState::Invalid {
+            self.own_tags.remove(line);
+        } else {
+            let victim = self.own_tags.touch(line);
+            debug_assert!(victim.is_none(), "a cache is filled without time only as far as it has room");
+        }
+        let own = &mut self.own_line(line).line;
+        (own.cache, own.host, own.data) = (state, host, own.memory);
+    }
+
+    /// What its memory has of a line, as the engine knows.
+    pub fn own_memory(&mut self, line: LineAddress) -> Version {
+        self.own_line(line).line.memory
+    }
+
+    /// Empties the cache of its own memory without time, and forgets what the host has.
+    pub fn empty_own_cache(&mut self) {
+        self.own_tags.drain();
+        let bias = self.bias;
+        for own in self.own_lines.values_mut() {
+            (own.line.cache, own.line.host) = (CacheState::Invalid, bias);
+        }
+    }
+
     /// The state of a line in the cache.
     pub fn state(&self, line: LineAddress) -> CacheState {
         self.lines.get(&line).map_or(CacheState::Invalid, |own| own.line.state)
+    }
+
+    /// Gives an accelerator's copy of a line of host memory.
+    #[cfg(test)]
+    pub(crate) fn copy_of(line: LineAddress) -> impl Fn(&Accelerator) -> (CacheState, Version) {
+        move |own| own.lines.get(&line).map_or((CacheState::Invalid, Version(0)), |own| (own.line.state, own.line.data))
     }
 
     /// The lines in the cache, in the order of their addresses.
@@ -198,8 +263,13 @@ impl Accelerator {
             }
             Step::LookedUp(mut asked) => {
                 asked.trail.stack.charge(Stage::DeviceQueue, now);
-                self.looked_up(asked, context);
+                match self.is_own(asked.line) {
+                    true => self.own_looked_up(asked, context),
+                    false => self.looked_up(asked, context),
+                }
             }
+            Step::HostLookedUp(message) => self.host_looked_up(message, context),
+            Step::ToMemory(message) => self.to_memory.offer(message, context),
             Step::Leaves(message) => self.memory.transmitter(DEVICE_PORT).offer(message, context),
             Step::Enters(message) => self.entered(message, context),
             Step::Answered(trail) => {
@@ -233,6 +303,13 @@ impl Component for Accelerator {
                 let at = context.now() + self.times.port;
                 self.steps.at(at, Step::Enters(message), STEP, context);
             }
+            // The engine looks at what the host asks of the memory, before the memory does.
+            Event::Arrival { port: DEVICE_PORT, message } => {
+                self.memory.transmitter(DEVICE_PORT).return_credit(message.class(), context);
+                self.steps.at(context.now() + self.times.lookup, Step::HostLookedUp(message), STEP, context);
+            }
+            Event::Arrival { port: ENGINE_PORT, message } => self.memory_says(message, context),
+            Event::Credit { port: ENGINE_PORT, class } => self.to_memory.credit_returned(class, context),
             Event::Wake { token: STEP } => self.step(context),
             other => self.memory.handle(other, context),
         }
@@ -242,6 +319,9 @@ impl Component for Accelerator {
         self.memory.power_fail();
         self.tags.drain();
         self.lines.clear();
+        self.own_tags.drain();
+        self.own_lines.clear();
+        self.to_memory.power_fail();
         self.queue.clear();
         self.transactions = 0;
         self.running = None;
@@ -253,7 +333,12 @@ impl Component for Accelerator {
     }
 
     fn is_idle(&self) -> bool {
-        self.memory.is_idle() && self.transactions == 0 && self.queue.is_empty() && self.steps.is_empty()
+        self.memory.is_idle()
+            && self.transactions == 0
+            && self.queue.is_empty()
+            && self.steps.is_empty()
+            && self.to_memory.is_idle()
+            && self.own_lines.values().all(OwnLine::is_idle)
     }
 
     fn waiting(&self) -> Vec<String> {

@@ -1,0 +1,67 @@
+//! Accelerators: what they need, and what is said where it is missing.
+
+use crate::resolve;
+
+fn with(changes: &str) -> Result<(), String> {
+    let text = format!("extends = \"agilex-type2\"\ndescription = \"a test\"\n{changes}\n");
+    resolve(&text, &[]).map(drop)
+}
+
+#[test]
+fn the_machine_of_the_study_is_sound() {
+    with("").expect("it ships");
+    with("[fabric.bias]\ntype2 = \"device\"").expect("its memory may be in device bias");
+}
+
+#[test]
+fn no_switch_carries_cxl_cache() {
+    let behind = "[switch]\n[fabric]\nswitches = [\"a\"]\nedges = [\"host0 -> type3\", \"host0 -> a\", \"a -> type2\"]";
+    let error = resolve(&format!("extends = \"agilex-type2\"\ndescription = \"a test\"\n{behind}\n"), &[])
+        .expect_err("it cannot be");
+    assert!(
+        error.contains("type2 lies behind a, and no switch carries CXL.cache; connect it to a host directly"),
+        "{error}"
+    );
+}
+
+#[test]
+fn bias_is_of_memory_that_an_accelerator_has() {
+    let error = with("[fabric.bias]\ntype3 = \"device\"").expect_err("it cannot be");
+    assert_eq!(
+        error,
+        "mine.toml:4: fabric.bias.type3: \"type3\" is no accelerator, and has no memory with bias; the nearest is \"type2\""
+    );
+}
+
+#[test]
+fn an_accelerator_has_memory_and_an_engine() {
+    let bare = "extends = \"fpga-expander\"\ndescription = \"a test\"\n[fabric]\nexpanders = []\naccelerators = [\"acc0\"]\nedges = [\"host0 -> acc0\"]\n";
+    let error = resolve(bare, &[]).expect_err("it cannot be");
+    for said in [
+        "mine.toml:5: fabric.accelerators: an accelerator needs the table [accelerator]: the memory that it has",
+        "mine.toml:5: fabric.accelerators: an accelerator needs the table [type2]: its coherence engine",
+        "the link `host0 -> acc0` does not carry CXL.cache, which acc0 speaks: `d2h_request_credits` is missing in [link]",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn an_accelerator_has_one_link_of_its_own() {
+    let error = with("[fabric]\nedges = [\"host0 -> type3\"]\nlocal_edges = [\"host0 -> type2\"]").expect_err("no");
+    assert!(error.contains("type2 needs a CXL link; a local edge is none"), "{error}");
+    let hosts = "[fabric]\nhosts = [\"host0\", \"host1\"]\nedges = [\"host0 -> type3\", \"host0 -> type2\", \"host1 -> type2\"]";
+    let error = with(hosts).expect_err("no");
+    assert!(error.contains("type2 is connected 2 times; the coherence engine has one port"), "{error}");
+}
+
+#[test]
+fn an_accelerator_has_room_for_what_its_requests_bring() {
+    let error = with("[link]\nh2d_response_credits = 8").expect_err("it cannot be");
+    assert!(
+        error.contains(
+            "`h2d_response_credits` is 8, and a device has room for the responses to all of its requests: 256"
+        ),
+        "{error}"
+    );
+}

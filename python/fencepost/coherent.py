@@ -1,0 +1,75 @@
+"""Bursts of coherent requests on a machine with accelerators, and transfers by its PCIe device.
+
+docs/type2.md has the members of both and of their results.
+"""
+
+import json
+from typing import Any
+
+from fencepost import _core
+from fencepost.traffic import Machine
+
+Result = dict[str, Any]
+
+REQUESTS = 16
+REPETITIONS = 64
+FOOTPRINT_BYTES = 32 << 20
+
+DEVICE_ACCESSES = (
+    "nc_read",
+    "cs_read",
+    "co_read",
+    "nc_write",
+    "co_write",
+    "nc_p_write",
+    "flush_line",
+)
+CORE_ACCESSES = ("load", "nt_load", "store", "nt_store", "flush")
+
+
+def device(name: str, access: str, *, observes: bool = False) -> dict[str, Any]:
+    """The load generator of an accelerator.
+
+    With `observes`, weakly ordered writes count as done when they are globally observed.
+    """
+    return {"by": "device", "name": name, "access": access, "observes": observes}
+
+
+def core(access: str, *, socket: str = "own", cores: int = 1) -> dict[str, Any]:
+    """Cores of the memory's `own` socket, or of the `other` one."""
+    return {"by": "core", "socket": socket, "access": access, "cores": cores}
+
+
+def bursts(
+    machine: Machine,
+    requester: dict[str, Any],
+    found_in: str,
+    *,
+    memory: str = "dram",
+    requests: int = REQUESTS,
+    footprint_bytes: int = FOOTPRINT_BYTES,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Result:
+    """What came of bursts, one after the other, of so many requests each."""
+    asked = {
+        "requester": requester,
+        "found_in": found_in,
+        "memory": memory,
+        "requests": requests,
+        "footprint_bytes": footprint_bytes,
+        "repetitions": repetitions,
+        "seed": seed,
+    }
+    text = _core.bursts_measure(machine.name, machine.text, json.dumps(asked))
+    result: Result = json.loads(text)
+    return result
+
+
+def transfers(machine: Machine, by: str, size: int, count: int = 1) -> Result:
+    """So many transfers of `size` bytes by `mmio_read`, `mmio_write`, `dma` or `device_dma`."""
+    asked = {"by": by, "bytes": size, "count": count}
+    result: Result = json.loads(
+        _core.pcie_measure(machine.name, machine.text, json.dumps(asked))
+    )
+    return result

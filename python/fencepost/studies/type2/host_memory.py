@@ -1,0 +1,114 @@
+"""The device and a core of the other socket, which emulates it, on the host's memory."""
+
+from __future__ import annotations
+
+from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
+from fencepost.rows.row import Row
+from fencepost.studies.study import Part
+from fencepost.studies.type2 import pictures
+from fencepost.studies.type2.points import (
+    DEVICE,
+    MACHINE,
+    Burst,
+    bandwidth,
+    elapsed,
+    many,
+    results,
+)
+from fencepost.studies.type2.topic import Topic, over, row, table
+
+# What the device does, and what the core does that emulates it.
+PAIRS = {
+    "NC-read": ("nc_read", "nt_load"),
+    "CS-read": ("cs_read", "load"),
+    "NC-write": ("nc_write", "nt_store"),
+    "CO-write": ("co_write", "store"),
+}
+PLACES = {"LLC hit": "last_level", "LLC miss": "memory"}
+
+LATENCY = "D2H latency over an emulated device"
+CEILING = "D2H write of 16 x 64 B (ceiling of the load generator: 64 B x 400 MHz)"
+HIT = ("hit in the device's cache of host memory", "276 cycles at 2.4 GHz")
+LAST_LEVEL = ("D2H hit in LLC", "276+544+200 cycles at 2.4 GHz")
+
+# A line at a time, near each other, so that they have room in the device's cache.
+ALONE = {"requests": 1, "footprint_bytes": 64 << 10}
+
+
+class HostMemory(Topic):
+    """D2H."""
+
+    part = Part("host-memory", "Host memory: the device over a core of the other socket")
+    description = (
+        "Bursts of 16 requests, each for a line of its own anywhere in 32 MiB, from the first "
+        "request to the last answer. A core of the other socket emulates the device: NC reads by "
+        "non-temporal loads, CS reads by loads, NC writes by non-temporal stores, CO writes by "
+        "stores. SimCXL's two rows set the absolute scale: calibrated, not measured."
+    )
+
+    def rows(self, lab: Lab) -> list[Row]:
+        """Eight ratios, two that set the scale, two bandwidths."""
+        pairs = [(kind, place) for kind in PAIRS for place in PLACES]
+        bursts = [
+            Burst(by, PAIRS[kind][by != "device"], PLACES[place])
+            for kind, place in pairs
+            for by in ("device", "other")
+        ]
+        found = results(lab, bursts)
+        ratios = [
+            row(
+                LATENCY,
+                f"{kind} {place}",
+                over(elapsed(ours), elapsed(emulated)),
+                is_set=kind == "NC-read",
+            )
+            for (kind, place), ours, emulated in zip(pairs, found[::2], found[1::2], strict=True)
+        ]
+        hit, last_level, writes = results(
+            lab,
+            [
+                Burst("device", "cs_read", "own_cache", **ALONE),
+                Burst("device", "cs_read", "last_level", **ALONE),
+                Burst("device", "nc_write", "memory", requests=many(lab), repetitions=2),
+            ],
+        )
+        machine = lab.resolved(MACHINE)
+        [link] = [machine["link"]["bandwidth_gb_per_s"]]
+        return [
+            *ratios,
+            row(*HIT, elapsed(hit), is_set=True),
+            row(*LAST_LEVEL, elapsed(last_level), is_set=True),
+            row(CEILING, "", bandwidth(writes)),
+            row(
+                "raw bandwidth over UPI",
+                "emulated device",
+                over(machine["socket_link"]["bandwidth_gb_per_s"], link),
+            ),
+        ]
+
+    def tables(self, lab: Lab) -> list[str]:
+        """ns of each burst, and where a request's time goes."""
+        kinds = ("nc_read", "cs_read", "co_read", "nc_write", "co_write", "nc_p_write")
+        bursts = [Burst("device", kind, place) for kind in kinds for place in PLACES.values()]
+        found = results(lab, bursts)
+        stages = [
+            stage
+            for stage in found[0]["parts_ns"]
+            if any(result["parts_ns"][stage] > 0.05 for result in found)
+        ]
+        lines = [
+            [
+                f"{burst.access}, {burst.found_in.replace('_', ' ')}",
+                f"{elapsed(result):.0f}",
+                *(f"{result['parts_ns'][stage]:.1f}" for stage in stages),
+            ]
+            for burst, result in zip(bursts, found, strict=True)
+        ]
+        heads = ["burst of the device", "ns", *(stage.replace("_", " ") for stage in stages)]
+        text = "What a burst takes, and where the time of a request goes on average, in ns:\n\n"
+        return [text + table(heads, lines)]
+
+    def pictures(self, lab: Lab) -> dict[str, Picture]:
+        """Latency and bandwidth against the number of requests."""
+        return pictures.against_requests(lab, f"{DEVICE}-host-memory", PAIRS)
