@@ -67,7 +67,8 @@ def test_a_study_that_is_none_is_refused(capsys):
     assert main(["reproduce", "tinny"]) == 2
     said = capsys.readouterr().err
     assert (
-        "there is no study `tinny`; there are: pcs, primitives, streamer, memchannel, type2, tiny" in said
+        "there is no study `tinny`; there are: pcs, primitives, streamer, memchannel, type2, tiny"
+        in said
     )
     with pytest.raises(InputError, match="no rows of `tinny`"):
         rows("tinny")

@@ -12,7 +12,7 @@ from fencepost.traffic import Machine
 Result = dict[str, Any]
 
 REQUESTS = 16
-REPETITIONS = 64
+REPETITIONS = 256
 FOOTPRINT_BYTES = 32 << 20
 
 DEVICE_ACCESSES = (
@@ -69,7 +69,5 @@ def bursts(
 def transfers(machine: Machine, by: str, size: int, count: int = 1) -> Result:
     """So many transfers of `size` bytes by `mmio_read`, `mmio_write`, `dma` or `device_dma`."""
     asked = {"by": by, "bytes": size, "count": count}
-    result: Result = json.loads(
-        _core.pcie_measure(machine.name, machine.text, json.dumps(asked))
-    )
+    result: Result = json.loads(_core.pcie_measure(machine.name, machine.text, json.dumps(asked)))
     return result

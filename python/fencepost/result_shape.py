@@ -326,7 +326,7 @@ OPTIONS = members(
 
 def _look_into_fabric(value: Any, path: str) -> None:
     """Edges lead between what is there."""
-    lists = ("hosts", "switches", "devices", "expanders")
+    lists = ("hosts", "switches", "devices", "expanders", "accelerators")
     members(
         {
             "hosts": list_of(TEXT, least=1),
@@ -339,7 +339,7 @@ def _look_into_fabric(value: Any, path: str) -> None:
             if not set(edge.split(" -> ")) <= names or edge.count(" -> ") != 1:
                 raise WrongMember(
                     f"{_joined(path, kind)}[{number}] is {_shown(edge)}; it has to be A -> B with "
-                    "names of hosts, switches, devices or expanders"
+                    "names of hosts, switches, devices, expanders or accelerators"
                 )
 
 

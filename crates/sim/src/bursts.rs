@@ -22,6 +22,9 @@ use crate::system::{Stepped, System};
 use crate::time::Duration;
 use crate::traffic::Random;
 
+/// The longest pause before a burst: some times between two refreshes.
+const PAUSE_MAX: Duration = Duration::from_ps(20_000_000);
+
 /// The most requests of a burst.
 pub const REQUESTS_MAX: u32 = 65_536;
 
@@ -129,9 +132,16 @@ impl Bursts {
             let lines = self.choose(first, &mut random);
             self.place(&mut system, machine, by, &lines);
             if let Some(device) = pusher {
-                run_burst(&mut system, By::Device(device, DeviceAccess::NcPWrite, false), lines.clone())?;
+                run_burst(
+                    &mut system,
+                    By::Device(device, DeviceAccess::NcPWrite, false),
+                    lines.clone(),
+                    Duration::ZERO,
+                )?;
             }
-            finished.push(run_burst(&mut system, by, lines)?);
+            // At any time: otherwise bursts fall into step with what happens at regular times, such as refreshes.
+            let pause = Duration::from_ps(random.below(PAUSE_MAX.as_ps()));
+            finished.push(run_burst(&mut system, by, lines, pause)?);
         }
         let stats = system.stats();
         Ok(Measured { bursts: self.clone(), finished, stats })
@@ -330,14 +340,20 @@ fn accelerator(machine: &Machine, name: &str) -> Result<DeviceId, String> {
     })
 }
 
-/// Runs one burst until the machine is at rest.
-fn run_burst(system: &mut System, by: By, lines: Vec<LineAddress>) -> Result<Finished, SimulationError> {
+/// Runs one burst, which begins after a pause, until the machine is at rest.
+fn run_burst(
+    system: &mut System,
+    by: By,
+    lines: Vec<LineAddress>,
+    pause: Duration,
+) -> Result<Finished, SimulationError> {
+    let begin = system.now() + pause;
     match by {
         By::Device(device, kind, observes) => system.with_accelerator(device, |accelerator, context| {
-            accelerator.begin(Burst { kind, lines }, observes, context)
+            accelerator.begin(Burst { kind, lines }, observes, begin, context)
         }),
         By::Core(socket, kind, outstanding) => system.with_coherent_host(HostId(0), |host, context| {
-            host.begin(socket, Burst { kind, lines }, outstanding, context);
+            host.begin(socket, Burst { kind, lines }, outstanding, begin, context);
         }),
     }
     while system.step() != Stepped::Nowhere {}

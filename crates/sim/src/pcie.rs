@@ -36,8 +36,8 @@ pub enum By {
     MmioRead,
     /// A core writes registers through a write-combining buffer, and reads one behind them.
     MmioWrite,
-    /// A core writes a descriptor and a doorbell, the engine fetches both descriptor and data, and the core sees that it
-    /// has.
+    /// A core writes a descriptor and a doorbell, the engine fetches both descriptor and data, and the core sees that
+    /// it has.
     Dma,
     /// The device's logic itself gives the engine descriptors, which it fetches: done when the data are at the logic.
     DeviceDma,
@@ -90,6 +90,13 @@ impl Path<'_> {
         let at_port = at + Duration::from_ns(self.config.endpoint_ns);
         self.up = self.up.max(at_port) + self.wire(bytes, self.config.bandwidth_gb_per_s);
         self.up + Duration::from_ns(self.config.latency_ns + self.config.root_ns)
+    }
+
+    /// The word that says that a transfer is over, small enough to slip between what reserves the way: reserving it
+    /// would hold back requests that leave before it.
+    fn say_over(&self, at: Time) -> Time {
+        let wire = self.wire(WORD_BYTES, self.config.bandwidth_gb_per_s);
+        at + Duration::from_ns(self.config.endpoint_ns + self.config.latency_ns + self.config.root_ns) + wire
     }
 
     /// A read of up to `read_bytes_max` that leaves the logic at `at`: when its last byte is there.
@@ -191,7 +198,7 @@ impl Transfers {
                 under_way.push_back(moved);
             }
             // The core polls the word, which it then finds in the last level.
-            end = if is_of_core { path.go_up(moved, WORD_BYTES) + path.core } else { moved };
+            end = if is_of_core { path.say_over(moved) + path.core } else { moved };
         }
         end
     }

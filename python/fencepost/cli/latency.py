@@ -28,7 +28,8 @@ def latency_command(
         str | None,
         typer.Option(
             metavar="MEMORY",
-            help="dram, pm, expander, accelerator or a device's name (default: what lies behind the fabric).",
+            help="dram, pm, expander, accelerator or a device's name (default: what is behind "
+            "the fabric).",
         ),
     ] = None,
     mixes: Annotated[

@@ -148,9 +148,7 @@ def coherent_points(machine: Machine) -> list[tuple[str, str, str, str]]:
     points = []
     for name in machine.resolved["fabric"].get("accelerators", []):
         for memory, places in (("dram", HOST_MEMORY_PLACES), (name, DEVICE_MEMORY_PLACES)):
-            points += [
-                (name, memory, access, place) for access in REQUESTS for place in places
-            ]
+            points += [(name, memory, access, place) for access in REQUESTS for place in places]
     return points
 
 

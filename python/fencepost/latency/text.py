@@ -47,7 +47,11 @@ def _coherent(points: list[Document]) -> Iterator[str]:
         yield f"Measuring requests of {device} to {memory} (in ns), by where the line is found"
         yield "\t".join(["Request ", *(f"{place.replace('_', ' '):>10}" for place in places)])
         for access in dict.fromkeys(point["access"] for point in measured):
-            of = {point["found_in"]: point["latency_ns"] for point in measured if point["access"] == access}
+            of = {
+                point["found_in"]: point["latency_ns"]
+                for point in measured
+                if point["access"] == access
+            }
             yield "\t".join([f"{access:10}", *(f"{of[place]:10.1f}" for place in places)])
 
 

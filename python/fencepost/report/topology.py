@@ -28,7 +28,8 @@ def rows(machine: dict[str, Any]) -> list[tuple[str, str]]:
     """(what, how) pairs: the machine in a line, its fabric, and how it is connected."""
     fabric = machine["fabric"]
     found = [("what", machine["description"])]
-    for kind in ("hosts", "switches", "devices", "expanders", "edges", "local_edges"):
+    kinds = ("hosts", "switches", "devices", "expanders", "accelerators", "edges", "local_edges")
+    for kind in kinds:
         if fabric.get(kind):
             found.append((kind.replace("_", " "), ", ".join(fabric[kind])))
     return found
@@ -95,7 +96,8 @@ def _nodes(machine: dict[str, Any], run: Run) -> dict[str, _Node]:
         entries = _entries(run, name)
         told = "volatile switch" if entries is None else f"persist buffer, {entries}"
         found.append(_Node(name, "switch" if entries is None else "persistent", [name, told]))
-    for member, medium in (("devices", "PM"), ("expanders", "DRAM")):
+    media = (("devices", "PM"), ("expanders", "DRAM"), ("accelerators", "DRAM, coherent"))
+    for member, medium in media:
         found += [_Node(name, "device", [name, medium]) for name in fabric.get(member) or []]
     return {node.name: node for node in found}
 

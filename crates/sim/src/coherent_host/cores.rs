@@ -12,6 +12,7 @@ use crate::kernel::link::Transmitter;
 use crate::kernel::{Context, PortId};
 use crate::line::{LineAddress, Version};
 use crate::message::{Message, Opcode, Stage};
+use crate::time::Time;
 
 /// What a core does to a whole line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -103,13 +104,14 @@ impl CoherentHost {
         socket: Socket,
         burst: Burst<CoreAccess>,
         outstanding: u32,
+        begin: Time,
         context: &mut Context<'_>,
     ) {
         let generator = &mut self.generators[socket as usize];
         assert!(generator.running.as_ref().is_none_or(Running::is_finished), "one burst after the other");
-        let running = Some(Running::new(burst, context.now()));
+        let running = Some(Running::new(burst, begin));
         *generator = Generator { running, next: 0, outstanding: 0, outstanding_max: outstanding };
-        self.steps.at(context.now(), Step::Issue(socket), 0, context);
+        self.steps.at(begin, Step::Issue(socket), 0, context);
     }
 
     /// The end of the link between sockets at `port`.
@@ -158,6 +160,8 @@ impl CoherentHost {
         let now = context.now();
         let mut trail = Trail::starting(now);
         if self.has_in_cache(socket, access, line, now) {
+            #[cfg(test)]
+            self.log_access(line, socket as usize, access, &trail);
             let at = now + self.times.private;
             trail.stack.charge(Stage::Cache, at);
             return self.steps.at(at, Step::Answered(socket, trail), 0, context);
@@ -181,7 +185,7 @@ impl CoherentHost {
     }
 
     /// Whether a core's own cache has what the access takes; then it is done.
-    fn has_in_cache(&mut self, socket: Socket, access: CoreAccess, line: LineAddress, now: crate::time::Time) -> bool {
+    fn has_in_cache(&mut self, socket: Socket, access: CoreAccess, line: LineAddress, now: Time) -> bool {
         let Some(home) = self.homes.get_mut(&line) else { return false };
         match access.access() {
             Access::Load => home.line.cores[socket as usize].state != CacheState::Invalid,

@@ -107,13 +107,20 @@ impl CoherentHost {
         }
     }
 
-    /// Begins a burst of a socket's cores: `outstanding` accesses of theirs are under way at a time.
+    /// Begins a burst of a socket's cores at `begin`: `outstanding` accesses of theirs are under way at a time.
     ///
     /// # Panics
     /// If another one is under way there, or there is no such socket.
-    pub fn begin(&mut self, socket: Socket, burst: Burst<CoreAccess>, outstanding: u32, context: &mut Context<'_>) {
+    pub fn begin(
+        &mut self,
+        socket: Socket,
+        burst: Burst<CoreAccess>,
+        outstanding: u32,
+        begin: Time,
+        context: &mut Context<'_>,
+    ) {
         assert!(socket == Socket::Own || self.link.is_some(), "there is one socket");
-        self.begin_burst(socket, burst, outstanding, context);
+        self.begin_burst(socket, burst, outstanding, begin, context);
     }
 
     /// What came of the burst of that socket that ended last; nothing while it is under way.

@@ -95,14 +95,16 @@ fn values_are_those_that_coherence_allows() {
                 DeviceAccess::NcPWrite,
                 DeviceAccess::FlushLine,
             ][one_of(7)];
-            system.with_accelerator(device, |own, context| own.begin(Burst { kind, lines }, false, context));
+            system.with_accelerator(device, |own, context| {
+                own.begin(Burst { kind, lines }, false, context.now(), context)
+            });
         }
         for (socket, lines) in Socket::ALL.into_iter().zip(of_agents[2..].iter().cloned()) {
             let kind =
                 [CoreAccess::Load, CoreAccess::Store, CoreAccess::NtStore, CoreAccess::Flush, CoreAccess::NtLoad]
                     [one_of(5)];
             system.with_coherent_host(HOST, |host, context| {
-                host.begin(socket, Burst { kind, lines }, 4, context);
+                host.begin(socket, Burst { kind, lines }, 4, context.now(), context);
             });
         }
         while system.step() != Stepped::Nowhere {}

@@ -17,8 +17,8 @@ use crate::switch::SwitchConfig;
 /// How an edge is written, for editors.
 const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";
 
-/// Hosts, switches, PM devices, memory expanders and accelerators by name, and the edges between them: a chain, a tree and several
-/// hosts are the same kind of file.
+/// Hosts, switches, PM devices, memory expanders and accelerators by name, and the edges between them: a chain, a tree
+/// and several hosts are the same kind of file.
 ///
 /// Every host has its own DRAM, which is not listed. A key of `[switch]`, `[link]`, `[pm]`, `[expander]` or
 /// `[accelerator]` holds for all of them, unless `[fabric.switch.NAME]`, `[fabric.link."FROM -> TO"]`,

@@ -77,7 +77,10 @@ impl System {
     pub fn with_coherence(machine: &Machine) -> Result<System, String> {
         let topology = machine.topology();
         let host = |node: &HostNode| {
-            let leads_to_accelerator = |edge: &&EdgeId| matches!(topology.edge(**edge).to, Vertex::Device(device) if topology.is_accelerator(device));
+            let leads_to_accelerator = |edge: &&EdgeId| match topology.edge(**edge).to {
+                Vertex::Device(device) => topology.is_accelerator(device),
+                _ => false,
+            };
             let edges = node.edges.iter().filter(leads_to_accelerator);
             let devices = edges.map(|edge| bridge_port(node, *edge)).collect();
             let memory = topology.ranges.iter().filter(|range| topology.is_accelerator(range.targets[0]));
@@ -367,7 +370,13 @@ impl Builder<'_> {
             let Some(range) = range else { return Err(format!("{} lies in no range of addresses", node.name)) };
             let mut links: Vec<_> = node.upstream.iter().map(|&edge| self.link(edge)).collect();
             let type2 = self.machine.type2.as_ref().filter(|_| self.topology.is_accelerator(id));
-            links.extend(type2.map(|_| local_connection(self.topology.device_config(id))));
+            // Inside an accelerator as much may be under way as its link lets in.
+            let inner = |link: &LinkConfig| LinkConfig {
+                credits: link.credits,
+                ..local_connection(self.topology.device_config(id))
+            };
+            let inner = type2.and(links.first()).map(inner);
+            links.extend(inner);
             let mut device = Device::new(self.topology.device_config(id), &links, range.interleave);
             if self.topology.pm_sharing == PmSharing::SharedUnsafe {
                 device.medium_mut().take_older_writes();

@@ -17,9 +17,9 @@ pub const OUTSTANDING_MAX: u32 = 65_536;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Which memory it goes to: `dram`, the host's own; `pm`, `expander` or `accelerator`, all devices of that kind that the host
-    /// reaches; or one of them by its name, as `dram0`; or [`LAST_LEVEL`], the host's last-level cache, where its lines
-    /// stay.
+    /// Which memory it goes to: `dram`, the host's own; `pm`, `expander` or `accelerator`, all devices of that kind
+    /// that the host reaches; or one of them by its name, as `dram0`; or [`LAST_LEVEL`], the host's last-level cache,
+    /// where its lines stay.
     pub memory: String,
     /// In which order.
     pub pattern: Pattern,

@@ -42,6 +42,9 @@ pub fn random_machine(random: &mut Random) -> Machine {
     vary_caches(&mut json["cache"], cores, turns, random);
     keep_rules(&mut json, random);
     json["fabric"] = fabric(random);
+    if random.once_in(5) {
+        add_accelerator(&mut json, random);
+    }
     if random.once_in(3) {
         override_some(&mut json, random);
     }
@@ -186,6 +189,33 @@ fn add_sockets(machine: &mut Json, random: &mut Random) {
         "credits": random.pick(&[1, 2, 16]),
         "to_ports_ns": random.pick(&[0.0, 0.0, 7.0, 300.0]),
     });
+}
+
+/// A Type-2 device at the first host, whose memory programs may have their data in.
+fn add_accelerator(machine: &mut Json, random: &mut Random) {
+    let transactions = random.between(1, 4);
+    let link = &mut machine["link"];
+    for class in ["d2h_request", "d2h_response", "d2h_data", "h2d_request", "h2d_response", "h2d_data"] {
+        link[format!("{class}_credits")] = json!(transactions + random.below(3));
+    }
+    let mut cycles = || random.pick(&[0, 1, 4, 30]);
+    machine["type2"] = json!({
+        "clock_ghz": 0.4,
+        "issue_cycles": 1,
+        "generator_cycles": cycles(),
+        "lookup_cycles": cycles(),
+        "read_cycles": cycles(),
+        "fill_cycles": cycles(),
+        "port_cycles": cycles(),
+        "transactions": transactions,
+        "host_memory_cache": {"size_kib": 1, "ways": 2},
+        "device_memory_cache": {"size_kib": 1, "ways": 1},
+    });
+    machine["accelerator"] = json!({"controller_latency_ns": random.pick(&[0.0, 7.0, 90.0])});
+    let fabric = &mut machine["fabric"];
+    fabric["accelerators"] = json!(["acc0"]);
+    fabric["bias"] = json!({"acc0": random.pick(&["host", "device"])});
+    fabric["edges"].as_array_mut().expect("it is a list").push(json!(edge("host0", "acc0")));
 }
 
 /// Mends what cannot stand together.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
 from fencepost.studies.study import Part
@@ -38,13 +40,13 @@ class DeviceMemory(Topic):
         return [*self._of_device(lab), *self._over_expander(lab), *self._of_host(lab)]
 
     def _of_device(self, lab: Lab) -> list[Row]:
-        def both(access: str, found_in: str, **more: int) -> tuple[Burst, Burst]:
+        def both(access: str, found_in: str, **more: Any) -> tuple[Burst, Burst]:
             return (
                 Burst("device", access, found_in, DEVICE, **more),
                 Burst("device", access, found_in, DEVICE, sets=(DEVICE_BIAS,), **more),
             )
 
-        loaded = {"requests": many(lab), "repetitions": 2}
+        loaded: dict[str, Any] = {"requests": many(lab), "repetitions": 2}
         found = results(
             lab,
             [
@@ -87,7 +89,7 @@ class DeviceMemory(Topic):
         ]
 
     def _of_host(self, lab: Lab) -> list[Row]:
-        of = {"requests": many(lab), "repetitions": 2, "cores": CORES}
+        of: dict[str, Any] = {"requests": many(lab), "repetitions": 2}
         found = results(
             lab,
             [
@@ -101,9 +103,7 @@ class DeviceMemory(Topic):
         )
         [memory, owned, modified, pushed, memory_rate, pushed_rate] = found
         return [
-            row(
-                "H2D latency penalty", "line owned in DMC", over(elapsed(owned), elapsed(memory))
-            ),
+            row("H2D latency penalty", "line owned in DMC", over(elapsed(owned), elapsed(memory))),
             row(
                 "H2D latency penalty",
                 "line modified in DMC",

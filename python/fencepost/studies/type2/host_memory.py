@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fencepost.rows.lab import Lab
 from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
@@ -33,7 +35,7 @@ HIT = ("hit in the device's cache of host memory", "276 cycles at 2.4 GHz")
 LAST_LEVEL = ("D2H hit in LLC", "276+544+200 cycles at 2.4 GHz")
 
 # A line at a time, near each other, so that they have room in the device's cache.
-ALONE = {"requests": 1, "footprint_bytes": 64 << 10}
+ALONE: dict[str, Any] = {"requests": 1, "footprint_bytes": 64 << 10}
 
 
 class HostMemory(Topic):
@@ -61,7 +63,7 @@ class HostMemory(Topic):
                 LATENCY,
                 f"{kind} {place}",
                 over(elapsed(ours), elapsed(emulated)),
-                is_set=kind == "NC-read",
+                is_set=(kind, place) == ("NC-read", "LLC hit"),
             )
             for (kind, place), ours, emulated in zip(pairs, found[::2], found[1::2], strict=True)
         ]
@@ -74,7 +76,7 @@ class HostMemory(Topic):
             ],
         )
         machine = lab.resolved(MACHINE)
-        [link] = [machine["link"]["bandwidth_gb_per_s"]]
+        link = machine["link"]["bandwidth_gb_per_s"]
         return [
             *ratios,
             row(*HIT, elapsed(hit), is_set=True),
@@ -84,6 +86,7 @@ class HostMemory(Topic):
                 "raw bandwidth over UPI",
                 "emulated device",
                 over(machine["socket_link"]["bandwidth_gb_per_s"], link),
+                follows="socket_link.bandwidth_gb_per_s and link.bandwidth_gb_per_s of the machine",
             ),
         ]
 

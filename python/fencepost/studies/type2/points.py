@@ -77,9 +77,7 @@ def results(lab: Lab, points: Sequence[Point]) -> list[Result]:
     missing = [one for one in distinct if found[one] is None]
     if missing:
         with executors.chosen(lab.jobs, lab.executor) as (executor, _):
-            started = [
-                (one, executor.submit(measured, _machine(lab, one), one)) for one in missing
-            ]
+            started = [(one, executor.submit(measured, _machine(lab, one), one)) for one in missing]
             for one, future in started:
                 found[one] = future.result()
                 lab.store.keep(identities[one], found[one] or {})

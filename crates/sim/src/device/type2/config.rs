@@ -36,7 +36,7 @@ pub struct Type2Config {
     #[garde(range(max = 10_000))]
     #[schemars(range(max = 10_000))]
     pub fill_cycles: u32,
-    /// Cycles between the coherence engine and the port of its link, each way, for messages of CXL.cache.
+    /// Cycles between the coherence engine and the port of its link, each way.
     #[garde(range(max = 10_000))]
     #[schemars(range(max = 10_000))]
     pub port_cycles: u32,

@@ -45,7 +45,10 @@ impl Headers {
     /// Whether `slot` has a format for all of them.
     #[inline]
     pub fn fit(self, slot: HeaderSlot) -> bool {
-        FORMATS[slot as usize].iter().any(|format| self.are_within(*format))
+        // Every format that has room for all of them has room for those of the first class.
+        let first = self.0.trailing_zeros() as usize / BITS;
+        let Some((formats, count)) = FORMATS_OF[slot as usize].get(first) else { return true };
+        formats[..*count].iter().any(|format| self.are_within(*format))
     }
 }
 
@@ -125,6 +128,32 @@ const TAKES: [[bool; MessageClass::COUNT]; HeaderSlot::COUNT] = {
         slot += 1;
     }
     takes
+};
+
+/// The most formats of a kind of slot that one class has a place in.
+const FORMATS_MAX: usize = 6;
+
+/// The formats of each kind of slot, by the classes that they have a place for, and how many they are.
+static FORMATS_OF: [[([Headers; FORMATS_MAX], usize); MessageClass::COUNT]; HeaderSlot::COUNT] = {
+    let mut of = [[([Headers::NONE; FORMATS_MAX], 0); MessageClass::COUNT]; HeaderSlot::COUNT];
+    let mut slot = 0;
+    while slot < HeaderSlot::COUNT {
+        let mut format = 0;
+        while format < FORMATS[slot].len() {
+            let mut class = 0;
+            while class < MessageClass::COUNT {
+                if Headers::NONE.and(MessageClass::ALL[class]).are_within(FORMATS[slot][format]) {
+                    let (formats, count) = &mut of[slot][class];
+                    formats[*count] = FORMATS[slot][format];
+                    *count += 1;
+                }
+                class += 1;
+            }
+            format += 1;
+        }
+        slot += 1;
+    }
+    of
 };
 
 /// The formats of each kind of slot.

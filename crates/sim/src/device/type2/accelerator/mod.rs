@@ -173,18 +173,18 @@ impl Accelerator {
         &mut self.memory
     }
 
-    /// Begins a burst. If `observes`, weakly ordered writes are answered when they are globally observed: as with a
-    /// barrier behind each.
+    /// Begins a burst at `begin`. If `observes`, weakly ordered writes are answered when they are globally observed: as
+    /// with a barrier behind each.
     ///
     /// # Panics
     /// If another one is under way.
-    pub fn begin(&mut self, burst: Burst<DeviceAccess>, observes: bool, context: &mut Context<'_>) {
+    pub fn begin(&mut self, burst: Burst<DeviceAccess>, observes: bool, begin: Time, context: &mut Context<'_>) {
         assert!(self.running.as_ref().is_none_or(Running::is_finished), "one burst after the other");
         let count = burst.lines.len();
-        self.running = Some(Running::new(burst, context.now()));
+        self.running = Some(Running::new(burst, begin));
         self.observes = observes;
         for number in 0..count {
-            let at = context.now() + self.times.issue * number as u64;
+            let at = begin + self.times.issue * number as u64;
             self.steps.at(at, Step::Issue(number), STEP, context);
         }
     }
@@ -306,7 +306,8 @@ impl Component for Accelerator {
             // The engine looks at what the host asks of the memory, before the memory does.
             Event::Arrival { port: DEVICE_PORT, message } => {
                 self.memory.transmitter(DEVICE_PORT).return_credit(message.class(), context);
-                self.steps.at(context.now() + self.times.lookup, Step::HostLookedUp(message), STEP, context);
+                let at = context.now() + self.times.port + self.times.lookup;
+                self.steps.at(at, Step::HostLookedUp(message), STEP, context);
             }
             Event::Arrival { port: ENGINE_PORT, message } => self.memory_says(message, context),
             Event::Credit { port: ENGINE_PORT, class } => self.to_memory.credit_returned(class, context),

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use super::{Accelerator, Asked, DeviceAccess, STEP, Step};
+use crate::device::MEMORY_PORT;
 use crate::device::type2::device_memory::device::Line;
 use crate::device::type2::device_memory::{Ask, Completion, Kind, MemRequest, MemoryRules, Meta};
 use crate::device::type2::messages::{CacheState, Request};
 use crate::device::type2::wire::{self, Trail};
-use crate::device::{DEVICE_PORT, MEMORY_PORT};
 use crate::kernel::{Context, PortId};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Opcode, Stage, Tag};
@@ -197,14 +197,14 @@ impl Accelerator {
             (_, Some(_)) => Opcode::MemData,
             (_, None) => Opcode::CmpE,
         };
-        if answer.wrote_back {
-            self.stats.device_copies += 1;
-            return self.write_own(line, Busy::WriteBack(message, opcode), context);
-        }
-        // A copy that changes its state is written in the tags.
+        // A copy that changes its state is written in the tags first.
         let delay = if was.is_owner() { self.times.fill } else { Duration::ZERO };
         self.stats.device_copies += u64::from(was.is_owner());
-        self.give_host(line, message, opcode, delay, context);
+        if answer.wrote_back {
+            self.write_own_later(line, Busy::WriteBack(message, opcode), delay, context);
+        } else {
+            self.give_host(line, message, opcode, delay, context);
+        }
     }
 
     /// The host gets its answer, from memory if it has data.
@@ -229,7 +229,7 @@ impl Accelerator {
 
     fn answer_host(&mut self, request: Message, opcode: Opcode, version: Version, context: &mut Context<'_>) {
         let answer = Message { opcode, version, ..request };
-        self.memory.transmitter(DEVICE_PORT).offer(answer, context);
+        self.send(answer, Duration::ZERO, context);
     }
 
     /// The host has done what the device asked for.
@@ -249,6 +249,11 @@ impl Accelerator {
     }
 
     fn write_own(&mut self, line: LineAddress, busy: Busy, context: &mut Context<'_>) {
+        self.write_own_later(line, busy, Duration::ZERO, context);
+    }
+
+    /// What memory holds from now on is written, in `delay`.
+    fn write_own_later(&mut self, line: LineAddress, busy: Busy, delay: Duration, context: &mut Context<'_>) {
         let trail = match &busy {
             Busy::Write(asked) | Busy::Read(asked) => asked.trail.clone(),
             Busy::HostRead(message, _) | Busy::HostWrite(message) | Busy::WriteBack(message, _) => Trail::of(message),
@@ -259,7 +264,9 @@ impl Accelerator {
         own.busy = Some(busy);
         let mut write = Message::write(line, Tag(0), Cause::Writeback, version, ByteMask::FULL, context.now());
         (write.stack, write.request) = (trail.stack, trail.request);
-        let at = context.now() + self.times.read;
+        // What the host writes comes with its request; all else is read from the cache, or from a buffer.
+        let is_here = matches!(self.own_line(line).busy, Some(Busy::HostWrite(_)));
+        let at = context.now() + delay + if is_here { Duration::ZERO } else { self.times.read };
         write.stack.charge(Stage::DeviceQueue, at);
         self.steps.at(at, Step::ToMemory(write), STEP, context);
     }

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_of_a_full_set_leaves() {
         let mut tags = CacheTags::new(&DeviceCacheConfig { size_kib: 1, ways: 2 });
-        let line = |number| LineAddress(8 * number);
+        let line = |number: u64| LineAddress(8 * number);
         assert_eq!([tags.touch(line(1)), tags.touch(line(2)), tags.touch(line(1))], [None, None, None]);
         assert_eq!(tags.touch(line(3)), Some(line(2)));
         assert_eq!(tags.touch(LineAddress(1)), None, "another set");
