@@ -85,3 +85,22 @@ def test_all_is_listed(fencepost):
 def test_larger_bounds(fencepost, bounds, counts):
     done = fencepost("prove", "coherence", *bounds.split(), check=True, timeout=1200)
     assert done.stdout.splitlines()[-1].startswith(f"proved: {counts}, ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts"),
+    [
+        ("bias", "196 states, 479 transitions, depth 11"),
+        ("back-invalidate", "316 states, 679 transitions, depth 12"),
+    ],
+)
+def test_device_memory(fencepost, kind, counts):
+    done = fencepost("prove", "coherence", "--device-memory", kind, check=True)
+    assert done.stdout.splitlines()[0] == f"a line of device memory, {kind}: {counts}"
+
+
+def test_device_memory_has_bounds_of_its_own(fencepost):
+    done = fencepost("prove", "coherence", "--device-memory", "bias", "--devices", 1)
+    assert done.returncode == 2 and "leave the other bounds out" in done.stderr
+    done = fencepost("prove", "coherence", "--device-memory", "hdm")
+    assert done.returncode == 2 and "it has to be bias or back-invalidate" in done.stderr

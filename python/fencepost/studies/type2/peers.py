@@ -28,7 +28,8 @@ class Peers(Topic):
 
     part = Part("pcie", "A PCIe device instead: registers and DMA")
     description = (
-        "256 bytes to the device: by non-temporal stores to its memory; by stores to its "
+        "256 bytes to the device: by stores to its memory, which the host then owns and the device "
+        "may read; by stores to its "
         "registers, which are known to have arrived when a register has been read behind them; by "
         "DMA, from the doorbell to the word that says that it is over. The device's own DMA of 64 "
         "bytes begins with its descriptor."
@@ -50,7 +51,7 @@ class Peers(Topic):
         store, one, reads = results(
             lab,
             [
-                Burst("own", "nt_store", "memory", DEVICE, requests=BYTES // LINE),
+                Burst("own", "store", "memory", DEVICE, requests=BYTES // LINE),
                 Burst("device", "cs_read", "last_level", **ALONE),
                 Burst("device", "nc_read", "last_level", requests=many(lab), repetitions=2),
             ],
