@@ -119,10 +119,10 @@ fn values_are_those_that_coherence_allows() {
             check_copies(&system, &devices, line, newest(&logs, line));
         }
     }
-    let is_used = |count: u64| assert!(count > 100, "{count}");
-    is_used(system.stats().counter("host0.requests"));
-    is_used(system.stats().counter("host0.snoops"));
-    is_used(system.stats().counter("type2.engine.evictions"));
+    let stats = system.stats();
+    for (counter, least) in [("host0.requests", 500), ("host0.snoops", 100), ("type2.engine.evictions", 10)] {
+        assert!(stats.counter(counter) > least, "{counter}: {}", stats.counter(counter));
+    }
 }
 
 fn newest(log: &[Observed], line: LineAddress) -> Version {
