@@ -1,8 +1,8 @@
 //! Traffic as rates: for more hosts, and for longer, than single requests can be simulated.
 //!
 //! The transport is the same: [`Agent`] ends windows and intervals and asks `fencepost_pacing`. What it is told comes
-//! from [`network`]: between two events every stream that runs moves what it has under way over the time of a line.
-//! What a line takes in the empty fabric is measured by simulating single requests ([`lone`]).
+//! from `network`: between two events every stream that runs moves what it has under way over the time of a line.
+//! What a line takes in the empty fabric is measured by simulating single requests (`lone`).
 //!
 //! What it does not know: order, bursts shorter than a step, blocks that queue behind blocks, arbitration by inputs,
 //! and banks.
