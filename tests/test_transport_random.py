@@ -50,9 +50,8 @@ def random_machine(chance: random.Random) -> Machine:
     return Machine("random", {**resolved, "fabric": fabric})
 
 
-def random_stream(chance: random.Random, devices: int, groups: int) -> Stream:
-    """Own lines, or keys that all hosts share."""
-    shares = chance.random() < 0.3
+def random_stream(chance: random.Random, devices: int, groups: int, *, shares: bool) -> Stream:
+    """Over own lines, or keys that all hosts share."""
     reads, writes = chance.randint(0, 3), chance.randint(0, 3)
     begin = chance.choice([0.0, 0.0, chance.uniform(0, MEASURE_NS)])
     ends = chance.random() < 0.2
@@ -91,9 +90,10 @@ def run(seed: int, transport: str) -> Result:
     machine = random_machine(chance)
     groups = random_groups(chance)
     fabric: dict[str, Any] = machine.resolved["fabric"]
+    shares = chance.random() < 0.3
     hosts = [
         [
-            random_stream(chance, len(fabric["expanders"]), len(groups))
+            random_stream(chance, len(fabric["expanders"]), len(groups), shares=shares)
             for _ in range(chance.randint(1, 4))
         ]
         for _ in fabric["hosts"]
