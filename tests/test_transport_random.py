@@ -23,7 +23,9 @@ def random_machine(chance: random.Random) -> Machine:
     switches = [f"switch{number}" for number in range(chance.randint(1, 3))]
     edges = [f"{above} -> {below}" for above, below in pairwise(switches)]
     edges += [f"host{host} -> {switches[0]}" for host in range(hosts)]
-    edges += [f"{chance.choice(switches)} -> mem{device}" for device in range(devices)]
+    # The last switch leads somewhere.
+    above = [switches[-1], *(chance.choice(switches) for _ in range(devices - 1))]
+    edges += [f"{switch} -> mem{device}" for device, switch in enumerate(above)]
     window = chance.choice([1, 2, 5, 20])
     sets = [
         f"transport.window_us={window}",
