@@ -149,7 +149,7 @@ class Left:
 
 
 # A recording may have been interrupted right where two states differ.
-RECORDINGS_MAX = 3
+RECORDINGS_MAX = 10
 
 
 def explore(

@@ -189,8 +189,8 @@ def test_any_member_of_another_kind_is_refused_or_does_no_harm(
             "provenance.machines.pcs-table1.fabric.edges[0]",
             "host0 -> nowhere",
             "provenance.machines.pcs-table1.fabric.edges[0] is "
-            '"host0 -> nowhere"; it has to be A -> B with names of hosts, switches, devices or '
-            "expanders",
+            '"host0 -> nowhere"; it has to be A -> B with names of hosts, switches, devices, '
+            "expanders or accelerators",
         ),
         (
             "runs[0].latency_stacks.persist.parts.gremlins",
