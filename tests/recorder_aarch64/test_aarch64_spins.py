@@ -12,4 +12,4 @@ def test_waiting_is_left_out_and_counting_is_not(
         marker = (0xD2EA001F | code << 5).to_bytes(4, "little")
         monkeypatch.setattr(test_record_spins, name, marker)
     monkeypatch.setattr(test_record_spins, "COUNTED_INSTRUCTIONS", 5)
-    test_record_spins.test_waiting_is_left_out_and_counting_is_not(recorder)
+    test_record_spins.waiting_is_left_out(recorder, is_known_by_its_code=False)
