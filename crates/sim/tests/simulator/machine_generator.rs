@@ -191,7 +191,7 @@ fn add_sockets(machine: &mut Json, random: &mut Random) {
     });
 }
 
-/// A Type-2 device at the first host, whose memory programs may have their data in.
+/// A Type-2 device at the first host, and maybe an expander; programs have data in their memory.
 fn add_accelerator(machine: &mut Json, random: &mut Random) {
     let transactions = random.between(1, 4);
     let link = &mut machine["link"];
@@ -215,7 +215,12 @@ fn add_accelerator(machine: &mut Json, random: &mut Random) {
     let fabric = &mut machine["fabric"];
     fabric["accelerators"] = json!(["acc0"]);
     fabric["bias"] = json!({"acc0": random.pick(&["host", "device"])});
-    fabric["edges"].as_array_mut().expect("it is a list").push(json!(edge("host0", "acc0")));
+    let edges = fabric["edges"].as_array_mut().expect("it is a list");
+    edges.push(json!(edge("host0", "acc0")));
+    if random.once_in(2) {
+        edges.push(json!(edge("host0", "expander0")));
+        fabric["expanders"] = json!(["expander0"]);
+    }
 }
 
 /// Mends what cannot stand together.
