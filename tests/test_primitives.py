@@ -267,12 +267,13 @@ def test_a_killed_run_is_recovered_and_goes_on(tmp_path: Path, structure: str, l
         time.sleep(0.05)
         assert process.poll() is None, "it has ended too early"
         if pool.exists():
+            process.send_signal(signal.SIGSTOP)  # it might end before anybody has looked
             copy = shutil.copy(pool, tmp_path / "copy")
             done = re.search(
                 r"resumed=(\d+)", run(BUILT / structure, "--recover", "--file", copy).stdout
             )
             resumed = int(done[1]) if done else 0
-    process.kill()
+            process.send_signal(signal.SIGKILL if resumed >= 100 else signal.SIGCONT)
     process.wait()
     recovered = answer(BUILT / structure, "--recover", "--file", pool)
     assert 100 <= int(recovered["resumed"]) < 2_000_000
