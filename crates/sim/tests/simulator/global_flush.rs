@@ -166,11 +166,8 @@ fn stores_in_every_way(host: u64) -> LittleProgram {
     builder.finish()
 }
 
-/// Every so many events something is tried.
-type Every = u64;
-
-/// At such events of a run: a flush, the power cut, a recovery, and no version that had been performed is lost.
-fn nothing_is_lost(every: Every, machine_name: &str, scheme: Scheme, sets: &[&str]) {
+/// At each `every`-th event of a run: a flush, the power cut, a recovery, and no version that had been performed is lost.
+fn nothing_is_lost(every: u64, machine_name: &str, scheme: Scheme, sets: &[&str]) {
     let machine = machine(machine_name, sets);
     let program = stores_in_every_way(0);
     let mut simulation = Simulation::new(&machine, scheme, &[program.on_host()], options()).expect("it can be run");
@@ -208,7 +205,7 @@ fn nothing_is_lost(every: Every, machine_name: &str, scheme: Scheme, sets: &[&st
     assert!(saved_most >= 4, "at no event were there more than {saved_most} lines to save");
 }
 
-fn nothing_is_lost_on_any_machine(every: Every) {
+fn nothing_is_lost_on_any_machine(every: u64) {
     for scheme in Scheme::ALL {
         nothing_is_lost(every, "pcs-table1", scheme, &["core.count=1"]);
     }

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from fencepost.rows.lab import Lab
-from fencepost.runs import executors
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
+from fencepost.studies import kept
 from fencepost.traffic import MEASURE_NS, WARM_UP_NS, Change, Group, Machine, Result, Stream
 
 MACHINE = "xconn-emr"
@@ -39,19 +39,7 @@ def point(streams: Sequence[Stream], **more: float | str | tuple[str, ...]) -> P
 
 def results(lab: Lab, points: Sequence[Point]) -> list[Result]:
     """What came of each; what was done before comes from the lab's store."""
-    distinct = list(dict.fromkeys(points))
-    identities = {one: _identity(lab, one) for one in distinct}
-    found = {one: lab.store.load(identity) for one, identity in identities.items()}
-    missing = [one for one in distinct if found[one] is None]
-    if missing:
-        with executors.chosen(lab.jobs, lab.executor) as (executor, _):
-            started = [
-                (one, executor.submit(_measured, _machine(lab, one), one)) for one in missing
-            ]
-            for one, future in started:
-                found[one] = future.result()
-                lab.store.keep(identities[one], found[one] or {})
-    return [found[one] or {} for one in points]
+    return kept.results(lab, points, _measured, _machine, _identity)
 
 
 def result(lab: Lab, one: Point) -> Result:

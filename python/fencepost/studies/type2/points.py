@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from fencepost import coherent
 from fencepost.coherent import FOOTPRINT_BYTES, REPETITIONS, REQUESTS, Result
 from fencepost.rows.lab import Lab
-from fencepost.runs import executors
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
+from fencepost.studies import kept
 from fencepost.traffic import Machine
 
 MACHINE = "agilex-type2"
@@ -71,17 +71,7 @@ def many(lab: Lab) -> int:
 
 def results(lab: Lab, points: Sequence[Point]) -> list[Result]:
     """What came of each; what was done before comes from the lab's store."""
-    distinct = list(dict.fromkeys(points))
-    identities = {one: _identity(lab, one) for one in distinct}
-    found = {one: lab.store.load(identity) for one, identity in identities.items()}
-    missing = [one for one in distinct if found[one] is None]
-    if missing:
-        with executors.chosen(lab.jobs, lab.executor) as (executor, _):
-            started = [(one, executor.submit(measured, _machine(lab, one), one)) for one in missing]
-            for one, future in started:
-                found[one] = future.result()
-                lab.store.keep(identities[one], found[one] or {})
-    return [found[one] or {} for one in points]
+    return kept.results(lab, points, measured, _machine, _identity)
 
 
 def measured(machine: Machine, one: Point) -> Result:
