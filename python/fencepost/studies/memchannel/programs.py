@@ -91,11 +91,5 @@ def latency(run: Run, cores: Sequence[int], quantile: str = "mean") -> float:
     return float(sum(one["count"] * one["latency_ns"][quantile] for one in waited) / count)
 
 
-def ran_out(run: Run, cores: Sequence[int]) -> bool:
-    """Whether a thread came to its end before what counts did, so that less ran beside it."""
-    reading = {one["core"] for one in _reads(run, cores)}
-    return not reading.issuperset(cores)
-
-
 def _reads(run: Run, cores: Sequence[int]) -> list[Run]:
     return [one for one in run["regions"][-1]["pool"] if one["core"] in cores]
