@@ -166,7 +166,7 @@ fn stores_in_every_way(host: u64) -> LittleProgram {
     builder.finish()
 }
 
-/// At each `every`-th event of a run: a flush, the power cut, a recovery, and no version that had been performed is lost.
+/// At each `every`-th event: a flush, the power cut, a recovery, and no version that had been performed is lost.
 fn nothing_is_lost(every: u64, machine_name: &str, scheme: Scheme, sets: &[&str]) {
     let machine = machine(machine_name, sets);
     let program = stores_in_every_way(0);
