@@ -11,7 +11,7 @@ import fencepost as fp
 from fencepost import _core, machines
 from fencepost.runs import executors
 from fencepost.runs.axes import Key, name_among, values_of
-from fencepost.runs.experiment import options, resolved
+from fencepost.runs.experiment import Experiment, options, resolved
 from fencepost.runs.store import Store, identity
 from fencepost.runs.task import Task, perform
 from fencepost.tree import RECORDS
@@ -44,6 +44,17 @@ def test_any_executor_gives_the_same_result():
         there = compared(limit_pm_writes=500, executor=processes)
     assert without_host_times(there) == without_host_times(here)
     assert here["runs"][0]["ended"] == "limit_pm_writes"
+
+
+def test_a_timeline_can_be_followed_in_another_process():
+    chosen = resolved(options(["nopb", "pb"], [ARENA], limit_pm_writes=50))
+    on = {"pcs-table1": machines.resolve("pcs-table1", [])}
+    experiment = Experiment([_core.Record(str(RECORD), False)], [RECORD.name], on, chosen)
+    key, first = Key.of("pcs-table1", scheme="pb"), {"slices_max": 1000, "persist": 1}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        there = experiment.timeline(key, first, executor=processes)
+    assert there == experiment.timeline(key, first)
+    assert [request["cause"] for request in there[1]["requests"]]
 
 
 def many_threads():

@@ -10,6 +10,8 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX, not_nan
+from fencepost.cli.replay import Quiet
+from fencepost.progress import Watch
 from fencepost.runs.axes import key_of
 
 SLICES_MAX = 10_000  # about a megabyte
@@ -80,6 +82,7 @@ def make_timeline(
         Path | None,
         typer.Option(metavar="FILE.svg", help="Draw the way of the first persist (SVG)."),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Run a result again and follow single requests from the core to the media and back."""
     chosen = [persist is not None, region is not None, not (from_ns is None and until_ns is None)]
@@ -103,7 +106,8 @@ def make_timeline(
     found = records or timeline.records_of(result, document)
     outputs.check({"-o": output, "--picture": picture}, found)
     experiment = timeline.experiment_of(result, document, found)
-    trace, requests = experiment.timeline(key, selection)
+    with Watch(console.messages(), quiet) as watch:
+        trace, requests = experiment.timeline(key, selection, watch)
     if not requests["requests"]:
         raise InputError(f"{result}: in {key.name} there is no such request to follow")
     if picture is not None:

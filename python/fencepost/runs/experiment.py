@@ -5,12 +5,13 @@ Where a limit is reached is found by replaying `nopb` first; every other run the
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from fencepost import _core, arguments, schemes
@@ -18,8 +19,8 @@ from fencepost._core import __version__
 from fencepost.documents import FORMAT_VERSION
 from fencepost.runs import executors
 from fencepost.runs.axes import AXES, SCHEME, Key, Setting, name_among
-from fencepost.runs.schedule import Replay, Schedule, Watch, check
-from fencepost.runs.task import LIMITS, How, Task
+from fencepost.runs.schedule import Replay, Schedule, Watch, check, unwatched
+from fencepost.runs.task import LIMITS, How, Task, followed
 
 Document = dict[str, Any]
 
@@ -115,11 +116,43 @@ class Experiment:
                 "--limit-instructions ends all of them alike"
             )
         replays = [self._replay(key, how) for key in self._asked]
+        first = next((one for one in replays if one.key == self._reference), None)
+        self._perform(replays, first, jobs, watch, executor)
+        return {"provenance": self.provenance(), "runs": [replay.run for replay in replays]}
+
+    def timeline(
+        self,
+        key: Key,
+        selection: Document,
+        watch: Watch = unwatched,
+        executor: Executor | None = None,
+    ) -> tuple[bytes, Document]:
+        """Runs one of the replays again, following the requests that `selection` names.
+
+        A Perfetto trace, and the same requests as a document (docs/timeline.md). A fault of the
+        simulator is `_core.InternalError`.
+        """
+        replay = self._replay(key, partial(followed, selection=json.dumps(selection)))
+        self._perform([replay], None, 1, watch, executor)
+        if "error" in replay.run:
+            raise _core.InternalError(replay.run["error"])
+        return base64.b64decode(replay.run["trace"]), replay.run["requests"]
+
+    def _perform(
+        self,
+        replays: list[Replay],
+        first: Replay | None,
+        jobs: int,
+        watch: Watch,
+        executor: Executor | None,
+    ) -> None:
+        """Runs these; limited ones stop where `first`, the reference, reached its limit.
+
+        The reference is one of these, or None if it has yet to be run.
+        """
         everything = list(replays)
         if replays and replays[0].task.is_limited:
-            first = next((one for one in replays if one.key == self._reference), None)
-            if first is None:
-                first = self._replay(self._reference, _core.Job.run)
+            first = first or self._replay(self._reference, _core.Job.run)
             for other in replays:
                 other.after = None if other is first else first
             everything = [first, *(other for other in replays if other is not first)]
@@ -127,21 +160,6 @@ class Experiment:
         check(everything)
         with executors.chosen(jobs, executor) as (chosen, at_once):
             Schedule(chosen, at_once, watch).run(everything)
-        return {"provenance": self.provenance(), "runs": [replay.run for replay in replays]}
-
-    def timeline(self, key: Key, selection: Document) -> tuple[bytes, Document]:
-        """Runs one of the replays again, following the requests that `selection` names.
-
-        A Perfetto trace, and the same requests as a document (docs/timeline.md).
-        """
-        task = self._task(key)
-        if task.is_limited:
-            first = self._task(self._reference).job()
-            run: Document = json.loads(first.run())
-            stop_at = [] if run.get("ended") == "complete" else first.positions()
-            task = replace(task, options=task.options | dict.fromkeys(LIMITS), stop_at=stop_at)
-        trace, requests = task.job().timeline(json.dumps(selection))
-        return trace, json.loads(requests)
 
     @cached_property
     def _asked(self) -> list[Key]:

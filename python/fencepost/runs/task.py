@@ -4,6 +4,7 @@ A task can be pickled, and `perform` is a function of a module, so any executor 
 a task runs in this process, its progress can be looked up, and it can be cancelled.
 """
 
+import base64
 import json
 import uuid
 from collections.abc import Callable
@@ -111,6 +112,13 @@ def perform(task: Task) -> Answer:
     # What is complete ended at no limit: nobody has to stop anywhere.
     positions = [] if not task.is_limited or run["ended"] == "complete" else job.positions()
     return Answer(task.described(run), positions)
+
+
+def followed(job: _core.Job, selection: str) -> str:
+    """Requests of a replay that `selection` names, as JSON: `requests`, and a Perfetto `trace` in
+    base64, so that it can come from another process like any other answer."""
+    trace, requests = job.timeline(selection)
+    return json.dumps({"trace": base64.b64encode(trace).decode(), "requests": json.loads(requests)})
 
 
 def _hash(record: _core.Record) -> str:
