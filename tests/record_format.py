@@ -373,6 +373,18 @@ class Record:
         if executed != frame.instructions:
             raise Damaged(f"{executed} instructions where the header names {frame.instructions}")
 
+    def _events(self, frame: Frame) -> Iterator[Event]:
+        """The events alone: values and writes, most of a record, are not decoded for them."""
+        streams = self._streams(frame)
+        clock, _ = struct.unpack("<QQ", streams[4])
+        events = Cursor(streams.get(3, b""))
+        for block_id in self._control(streams.get(1, b"")) if not events.done() else ():
+            if block_id == 0:
+                event, clock = self._event(events, clock)
+                yield event
+        if not events.done():
+            raise Damaged("a stream of events with something behind its end")
+
     @staticmethod
     def _slots(data: bytes) -> Generator[list[int], Block | None, None]:
         """Given a block, the values of its slots; given None, what is left of the stream."""
@@ -491,10 +503,11 @@ class Record:
         assert set(names) <= EVENT_NAMES
         threads = sorted(self.threads) if thread is None else [thread]
         found = [
-            item
+            event
             for number in threads
-            for item in self.items(number)
-            if isinstance(item, Event) and (not names or item.name in names)
+            for frame in self.threads[number]
+            for event in self._events(frame)
+            if not names or event.name in names
         ]
         return sorted(found, key=lambda event: event.clock or 0) if thread is None else found
 

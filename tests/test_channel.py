@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import machine_trees
 from fencepost.channel import sources
 from installed import FENCEPOST, ROOT, Fencepost
 
@@ -241,24 +242,116 @@ def test_without_a_source_of_bandwidth_nothing_is_pretended(
     assert "[[device]]" in undescribed.stderr
 
 
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def processor(model: int) -> str:
+    return f"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {model}\n\n"
+
+
 def test_what_a_machine_lacks_to_count_is_named(tmp_path: Path) -> None:
     def told() -> list[str]:
         return [source.missing for source in sources.examine(tmp_path)]
 
     assert told() == [
-        "the table of events has no processor like this one",
-        "no monitoring of bandwidth in /sys/fs/resctrl",
+        "the table of events has no processor like this one; name one by [[event]]",
+        "no monitoring of bandwidth in /sys/fs/resctrl; mount resctrl there",
     ]
-    (tmp_path / "proc").mkdir()
-    processor = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\n"
-    (tmp_path / "proc" / "cpuinfo").write_text(processor)
+    write(tmp_path / "proc/cpuinfo", processor(143))
     assert told()[0] == (
         "the kernel offers no counters of this SPR; a virtual machine may hide them"
     )
-    monitoring = tmp_path / "sys" / "fs" / "resctrl" / "info" / "L3_MON"
-    monitoring.mkdir(parents=True)
-    (monitoring / "mon_features").write_text("llc_occupancy\n")
+    (tmp_path / "sys/bus/event_source/devices/cpu").mkdir(parents=True)
+    assert told()[0] == "the kernel has no perf events"
+    write(tmp_path / "proc/sys/kernel/perf_event_paranoid", "1\n")
+    assert told()[0] == ""
+    features = tmp_path / "sys/fs/resctrl/info/L3_MON/mon_features"
+    write(features, "llc_occupancy\n")
     assert told()[1] == "resctrl does not monitor the bytes of memory here"
+    write(features, "llc_occupancy\nmbm_total_bytes\n")
+    (tmp_path / "sys/fs/resctrl/mon_groups").mkdir()
+    assert told()[1] == "resctrl has no last level to monitor"
+    (tmp_path / "sys/fs/resctrl/mon_data/mon_L3_01").mkdir(parents=True)
+    assert told()[1] == ""
+    found = sources.examine(tmp_path)
+    assert [sources.choose(name, found).name for name in ("auto", "counter", "mbm")] == [
+        *("counter", "counter", "mbm")
+    ]
+    assert found[1].settings[sources.DOMAINS] == "1"
+
+
+@pytest.mark.parametrize(
+    ("model", "registers"),
+    [(173, [0x703C04477]), (143, [0x703004477, 0x700C04477])],
+    ids=["one event for all", "one for each socket"],
+)
+def test_the_table_says_which_events_count_reads_of_cxl_memory(
+    tmp_path: Path, model: int, registers: list[int]
+) -> None:
+    write(tmp_path / "proc/cpuinfo", processor(model))
+    (tmp_path / "sys/bus/event_source/devices/cpu").mkdir(parents=True)
+    [counter, _] = sources.examine(tmp_path)
+    events = ",".join(f"4:{0x012A}:{register}:64" for register in registers)
+    assert counter.settings == {sources.EVENTS_SETTING: events}
+
+
+def test_devices_are_the_nodes_of_cxl_memory_with_the_bandwidth_that_firmware_says(
+    tmp_path: Path,
+) -> None:
+    root = machine_trees.far_memories(tmp_path)
+    assert sources.devices(root) == ({"name": "node3", "capacity_gb_per_s": 25.0},)
+    machine_trees.MachineTree(root).bandwidth(3, 0)
+    assert sources.devices(root) == ()
+
+
+PAGE_FAULTS = """[[event]]
+type = 1
+config = 2
+bytes = 4096
+"""
+POOL = """[[device]]
+name = "pool"
+capacity_gb_per_s = {}
+"""
+
+
+def test_a_program_is_paced_by_a_counter_that_it_knows_nothing_of(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    """A software event of the kernel stands for those of processors: page faults, 4 KiB each."""
+    toucher = build(tmp_path, "touches")
+    timing = "[timing]\nquantum_us = 2000\n"
+    configuration = 'source = "counter"\n' + timing + PAGE_FAULTS + POOL.format(0.02)
+    (tmp_path / "channels.toml").write_text(configuration)
+
+    def check() -> None:
+        run = fencepost(
+            *("channel", "run", "--config", "channels.toml", "--json", "out.json"),
+            *("--", toucher, 10_000),
+            check=True,
+        )
+        [row] = json.loads((tmp_path / "out.json").read_text())["channels"]
+        assert row["source"] == "counter"
+        assert row["bytes"] == pytest.approx(10_000 * 4096, rel=0.1)
+        # Not less than that either, but where the machine is too busy to run it.
+        assert row["rate"] < 0.02e9 * 1.1
+        assert row["paused_seconds"] > row["seconds"] / 2
+        assert "trigger: byte-counter" in run.stderr
+        assert "reads only" in run.stderr
+
+    in_one_of(5, check)
+
+
+def test_a_source_that_the_kernel_does_not_offer_is_refused(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    unknown = PAGE_FAULTS.replace("config = 2", "config = 999")
+    (tmp_path / "channels.toml").write_text('source = "counter"\n' + unknown + POOL.format(1))
+    run = fencepost("channel", "run", "--config", "channels.toml", "--", "true")
+    assert run.returncode == 2
+    assert "the kernel does not let us count bytes here" in run.stderr
 
 
 def test_a_path_of_two_devices_is_as_narrow_as_the_narrower(
@@ -293,6 +386,58 @@ devices = ["port"]
         assert port == pytest.approx(0.03e9, rel=0.2)
 
     in_one_of(5, check)
+
+
+@pytest.mark.parametrize("coherence", ["hardware", "software"])
+def test_two_hosts_share_a_pool_through_a_file(
+    stream: Path, tmp_path: Path, coherence: str
+) -> None:
+    """Each has launchers, keepers and rows of its own; nothing but the file is common."""
+    hosts = f'[hosts]\ncount = 2\ncoherence = "{coherence}"\n'
+    (tmp_path / "channels.toml").write_text(hosts + WEIGHTS)
+    shared = ("--config", "channels.toml", "--segment", "./shared", "--emulate", "0.05")
+
+    def check() -> None:
+        running = [
+            subprocess.Popen(
+                [
+                    *(FENCEPOST, "channel", "run", *shared, "--host", str(host)),
+                    *("--json", f"{host}.json", "--", stream, "1.5", "0.7", f"{name}:1"),
+                ],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for host, name in enumerate(("gold", "silver"))
+        ]
+        done = [one.communicate(timeout=60) for one in running]
+        assert [one.returncode for one in running] == [0, 0], done
+        gold, silver = (int(printed.split()[1]) for printed, _ in done)
+        assert gold / silver == pytest.approx(3, rel=0.25)
+        told = [json.loads((tmp_path / f"{host}.json").read_text()) for host in (0, 1)]
+        names = [{row["name"] for row in document["channels"]} for document in told]
+        assert ["gold" in names[0], "silver" in names[1]] == [True, True]
+        assert "silver" not in names[0]
+
+    in_one_of(5, check)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--host", 1), "--host 1: the hosts are 0 to 0"),
+        (("--config", "channels.toml", "--host", 1), "several hosts share a file"),
+        (("--config", "channels.toml", "--host", 2), "--host 2: the hosts are 0 to 1"),
+    ],
+)
+def test_a_host_that_is_none_of_those_that_share_is_refused(
+    fencepost: Fencepost, tmp_path: Path, options: tuple[object, ...], told: str
+) -> None:
+    (tmp_path / "channels.toml").write_text("[hosts]\ncount = 2\n")
+    run = fencepost("channel", "run", "--emulate", 1, *options, "--", "true")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert told in run.stderr
 
 
 def test_status_top_and_stop_of_a_segment(

@@ -35,6 +35,8 @@ int mchannel_init(const char *segment);
  *   -EBUSY   `name` is NULL and the thread has a channel
  *   -EAGAIN  the segment has no row left: 1,024 threads of a host can be paced
  *   -ENOMEM  the kernel has no memory
+ *   -ENODATA the bytes that the thread moves cannot be counted: a program that reports them calls
+ *            mchannel_account first
  */
 int mchannel_open(const char *name);
 

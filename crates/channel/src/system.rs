@@ -107,7 +107,7 @@ impl Decimals<'_> {
 }
 
 /// Reads the beginning of a file whose path ends with a zero byte. Returns how much.
-fn read_file(path: &[u8], to: &mut [u8]) -> usize {
+pub fn read_file(path: &[u8], to: &mut [u8]) -> usize {
     debug_assert!(path.contains(&0));
     // SAFETY: the path is terminated; system calls and not functions of the C library, which others may have replaced.
     let file = unsafe {

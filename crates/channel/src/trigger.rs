@@ -1,13 +1,15 @@
 //! What calls a thread's handler: a signal to that thread each time that it has run for a quantum.
 //!
 //! The signal is SIGURG. Where nobody handles it, it does nothing, so one that is still under way when the thread
-//! executes another program does no harm; a real-time signal would end that program. The best trigger is a software
-//! counter of the kernel that overflows only while the thread is in the program's own code: it never interrupts a
-//! system call, so `poll` and its like wait as they do without us.
+//! executes another program does no harm; a real-time signal would end that program. The best triggers are
+//! counters, of the thread's bytes where there is one, or of its processor time: they overflow only while the thread is
+//! in the program's own code and never interrupt a system call, so `poll` and its like wait as they do without us.
 
 use std::ptr;
 use std::time::Duration;
 
+use crate::counters::Event;
+use crate::perf::{self, Attributes};
 use crate::system_call;
 
 /// The signal that calls the handler.
@@ -24,11 +26,14 @@ pub enum Trigger {
     ThreadTimer = 2,
     /// A timer on real time: it also interrupts threads that wait.
     Timer = 3,
+    /// The overflow of the counter of the thread's bytes, each time that it has moved what its path carries in a quantum.
+    ByteCounter = 4,
 }
 
 impl Trigger {
     /// All kinds, the best first.
-    pub const BY_WORTH: [Trigger; 3] = [Trigger::PerfTaskClock, Trigger::ThreadTimer, Trigger::Timer];
+    pub const BY_WORTH: [Trigger; 4] =
+        [Trigger::ByteCounter, Trigger::PerfTaskClock, Trigger::ThreadTimer, Trigger::Timer];
 
     /// By its number.
     pub fn of(number: u32) -> Trigger {
@@ -47,6 +52,7 @@ impl Trigger {
             Trigger::PerfTaskClock => "perf-task-clock",
             Trigger::ThreadTimer => "thread-timer",
             Trigger::Timer => "timer",
+            Trigger::ByteCounter => "byte-counter",
         }
     }
 
@@ -63,6 +69,8 @@ pub enum Armed {
     Nothing,
     /// The page keeps the counter alive, whose file is closed: a program that closes all files does not disarm it.
     Counter {
+        /// What is counted.
+        trigger: Trigger,
         /// The counter's page.
         page: *mut libc::c_void,
         /// The number that its file had, which comes with each of its signals.
@@ -77,8 +85,7 @@ impl Armed {
     pub fn trigger(&self) -> Trigger {
         match self {
             Armed::Nothing => Trigger::None,
-            Armed::Counter { .. } => Trigger::PerfTaskClock,
-            Armed::Timer(trigger, _) => *trigger,
+            Armed::Counter { trigger, .. } | Armed::Timer(trigger, _) => *trigger,
         }
     }
 
@@ -121,14 +128,27 @@ struct TimerSignal {
     timer: libc::c_int,
 }
 
+/// After how much a thread's handler is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantum {
+    /// Of its processor time, or of real time.
+    pub time: Duration,
+    /// The event by which its bytes are counted, and how many of them, if there is one.
+    pub event: Option<(Event, u64)>,
+}
+
 /// Arms the calling thread's trigger: `wanted`, or else the best that works here. Does not allocate.
-pub fn arm(thread: u32, quantum: Duration, wanted: Option<Trigger>) -> Armed {
+pub fn arm(thread: u32, quantum: Quantum, wanted: Option<Trigger>) -> Armed {
     let candidates = wanted.as_ref().map_or(&Trigger::BY_WORTH[..], std::slice::from_ref);
     let armed = candidates.iter().map(|trigger| match trigger {
         Trigger::None => Armed::Nothing,
-        Trigger::PerfTaskClock => arm_counter(thread, quantum),
-        Trigger::ThreadTimer => arm_timer(*trigger, libc::CLOCK_THREAD_CPUTIME_ID, thread, quantum),
-        Trigger::Timer => arm_timer(*trigger, libc::CLOCK_MONOTONIC, thread, quantum),
+        Trigger::ByteCounter => match quantum.event {
+            Some((event, period)) => arm_counter(*trigger, thread, event.attributes(), period),
+            None => Armed::Nothing,
+        },
+        Trigger::PerfTaskClock => arm_counter(*trigger, thread, task_clock(), nanoseconds(quantum.time)),
+        Trigger::ThreadTimer => arm_timer(*trigger, libc::CLOCK_THREAD_CPUTIME_ID, thread, quantum.time),
+        Trigger::Timer => arm_timer(*trigger, libc::CLOCK_MONOTONIC, thread, quantum.time),
     });
     armed.into_iter().find(|armed| !matches!(armed, Armed::Nothing)).unwrap_or(Armed::Nothing)
 }
@@ -150,54 +170,28 @@ pub fn disarm(armed: Armed) {
 
 const PAGE: usize = 4096;
 
-/// The beginning of `struct perf_event_attr`; the kernel takes what is missing as zero.
-#[repr(C)]
-#[derive(Default)]
-struct CounterAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    config_1: u64,
-}
-
 #[repr(C)]
 struct FileOwner {
     kind: libc::c_int,
     thread: libc::pid_t,
 }
 
-fn arm_counter(thread: u32, quantum: Duration) -> Armed {
-    const SOFTWARE: u32 = 1;
+fn task_clock() -> Attributes {
     const TASK_CLOCK: u64 = 1;
-    const EXCLUDE_KERNEL: u64 = 1 << 5;
-    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    Attributes { kind: perf::SOFTWARE, config: TASK_CLOCK, ..Attributes::default() }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn arm_counter(trigger: Trigger, thread: u32, event: Attributes, sample_period: u64) -> Armed {
     const F_SETSIG: libc::c_int = 10;
     const F_SETOWN_EX: libc::c_int = 15;
     const F_OWNER_TID: libc::c_int = 0;
-    let attributes = CounterAttributes {
-        kind: SOFTWARE,
-        size: size_of::<CounterAttributes>() as u32,
-        config: TASK_CLOCK,
-        sample_period: u64::try_from(quantum.as_nanos()).unwrap_or(u64::MAX),
-        // What overflows in the kernel sends nothing. It also needs no privilege.
-        flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-        wakeup_events: 1,
-        ..CounterAttributes::default()
-    };
+    let opened = perf::open(Attributes { sample_period, flags: perf::OF_THE_PROGRAM, wakeup_events: 1, ..event });
     let owner = FileOwner { kind: F_OWNER_TID, thread: thread as libc::pid_t };
-    // SAFETY: the attributes are as long as they say; the calling thread on any processor, in no group.
-    let opened = unsafe { system_call!(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
-    let Ok(file) = libc::c_int::try_from(opened) else { return Armed::Nothing };
-    if file < 0 {
-        return Armed::Nothing;
-    }
+    let Some(file) = opened else { return Armed::Nothing };
     // SAFETY: the file is ours, `owner` is what F_SETOWN_EX reads, and the page is mapped where the kernel chooses.
     unsafe {
         let fcntl = |command: libc::c_int, value: libc::c_long| system_call!(libc::SYS_fcntl, file, command, value);
@@ -215,7 +209,7 @@ fn arm_counter(thread: u32, quantum: Duration) -> Armed {
             system_call!(libc::SYS_munmap, page, PAGE);
             return Armed::Nothing;
         }
-        Armed::Counter { page, file }
+        Armed::Counter { trigger, page, file }
     }
 }
 

@@ -41,8 +41,10 @@ class Configuration:
     name: str = "channels"
     top: Mapping[str, Any] = field(default_factory=lambda: _defaults(keys.TOP))
     timing: Mapping[str, Any] = field(default_factory=lambda: _defaults(keys.TIMING))
+    hosts: Mapping[str, Any] = field(default_factory=lambda: _defaults(keys.HOSTS))
     devices: tuple[Mapping[str, Any], ...] = ()
     channels: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()  # that count bytes, instead of this processor's own
     programs: tuple[Program, ...] = ()
 
     def lines(self, source: str, charge: float) -> str:
@@ -56,6 +58,7 @@ class Configuration:
             ("pause_max_ns", _whole(timing["pause_max_ms"] * 1e6)),
             ("quantum_ns", _whole(timing["quantum_us"] * 1e3)),
             ("silence_max_ns", _whole(timing["silence_ms"] * 1e6)),
+            ("hosts", self.hosts["count"]),
             ("law", self.top["law"]),
             ("source", source),
             ("charge", charge),
@@ -83,6 +86,11 @@ def fingerprint(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
+def fingerprint_in(settings: str) -> int:
+    """The one that the settings of a segment end with."""
+    return int(settings.rsplit("fingerprint\t", 1)[-1])
+
+
 def read(path: Path) -> Configuration:
     """What a file says; raises `InputError` with all of its mistakes."""
     text = documents.read_text(path)
@@ -104,9 +112,13 @@ class _Reader:
         self._unknown(document, valid, "", 0, 0)
         own = {key: value for key, value in document.items() if key in keys.TOP}
         top = self._table(own, keys.TOP, "", 0)
-        timing = self._table(document.get("timing", {}), keys.TIMING, "timing", 0)
+        timing, hosts = (
+            self._table(document.get(name, {}), keys.TABLES[name], name, 0)
+            for name in ("timing", "hosts")
+        )
         devices = self._list(document, "device", keys.DEVICES_MAX)
         channels = self._list(document, "channel", keys.RULES_MAX)
+        events = self._list(document, "event", keys.EVENTS_MAX)
         programs = self._list(document, "program", 1000)
         self._check_names("device", devices)
         self._check_names("channel", channels)
@@ -117,7 +129,11 @@ class _Reader:
             raise InputError("\n".join(f"{self.path}:{line}: {what}" for line, what in told))
         started = (Program(one["command"], one["channel"]) for one in programs)
         return Configuration(
-            self.path.stem, top, timing, tuple(devices), tuple(channels), tuple(started)
+            *(self.path.stem, top, timing, hosts),
+            devices=tuple(devices),
+            channels=tuple(channels),
+            events=tuple(events),
+            programs=tuple(started),
         )
 
     def _list(self, document: dict[str, Any], name: str, most: int) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 RULES_MAX = 63  # a segment's 64, one of which is for what no channel is for
 DEVICES_MAX = 8
+EVENTS_MAX = 4
 NAME_MAX = 64
 PROCESSORS_MAX = 1024
 
@@ -49,10 +50,10 @@ TOP = {
     ),
     "source": Key(
         "text",
-        "Where the numbers of bytes come from: `auto`, what this machine can count; `reported`, "
-        "the programs themselves",
+        "Where the numbers of bytes come from: `counter`, hardware counters; `mbm`, bandwidth "
+        "monitoring of resctrl; `auto`, the first of these that works; `reported`, the programs",
         "auto",
-        choices=("auto", "reported"),
+        choices=("auto", "counter", "mbm", "reported"),
     ),
     "other_weight": Key(
         "number", "Weight of each thread that no channel is for", 1.0, least=0.001, most=1000
@@ -85,6 +86,17 @@ TIMING = {
     ),
 }
 
+HOSTS = {
+    "count": Key("integer", "Hosts that share the segment", 1, 1, 16),
+    "coherence": Key(
+        "text",
+        "Who keeps the segment's memory coherent between hosts: `software` stores, flushes and "
+        "fences, and invalidates before it reads",
+        "hardware",
+        choices=("hardware", "software"),
+    ),
+}
+
 DEVICE = {
     "name": Key("text", "Its name", is_needed=True),
     "capacity_gb_per_s": Key(
@@ -110,15 +122,25 @@ CHANNEL = {
     ),
 }
 
+EVENT = {
+    "type": Key(
+        "integer", "`type` of perf_event_open (4: an event of the processor)", 4, 0, 2**32 - 1
+    ),
+    "config": Key("integer", "`config` of it", None, 0, 2**63 - 1, is_needed=True),
+    "config1": Key("integer", "`config1` of it", 0, 0, 2**63 - 1),
+    "bytes": Key("integer", "Bytes that each event stands for", 64, 1, 1 << 30),
+}
+
 PROGRAM = {
     "command": Key("texts", "The program and its arguments", is_needed=True),
     "channel": Key("text", "The channel of all its threads (default: the first that matches)"),
 }
 
-TABLES: Mapping[str, Mapping[str, Key]] = {"timing": TIMING}
+TABLES: Mapping[str, Mapping[str, Key]] = {"timing": TIMING, "hosts": HOSTS}
 LISTS: Mapping[str, Mapping[str, Key]] = {
     "device": DEVICE,
     "channel": CHANNEL,
+    "event": EVENT,
     "program": PROGRAM,
 }
 
@@ -131,6 +153,7 @@ def schema() -> dict[str, Any]:
     }
     lists["device"]["maxItems"] = DEVICES_MAX
     lists["channel"]["maxItems"] = RULES_MAX
+    lists["event"]["maxItems"] = EVENTS_MAX
     whole = _table(TOP)
     whole["properties"].update(tables | lists)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole}

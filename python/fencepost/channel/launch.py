@@ -101,7 +101,10 @@ def _start(
 def _start_keeper(segment: Segment) -> subprocess.Popen[bytes]:
     """Ends at once where there are enough; it does not hear the terminal's Ctrl-C."""
     return subprocess.Popen(
-        [KEEPER, "run", segment.path], stdin=subprocess.DEVNULL, start_new_session=True
+        [KEEPER, "run", segment.path],
+        env=os.environ | segment.host,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
     )
 
 

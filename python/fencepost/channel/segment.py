@@ -9,15 +9,17 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fencepost._core import InputError
+from fencepost.channel import configuration
 from fencepost.tree import CHANNEL
 
 KEEPER = CHANNEL / "fencepost-channel-keeper"
 LIBRARY = CHANNEL / "libfencepost_channel.so"
+HOST, COHERENCE = "FENCEPOST_CHANNEL_HOST", "FENCEPOST_CHANNEL_COHERENCE"
 SHARED_MEMORY = Path("/dev/shm")
 ATTEMPTS_MAX = 100
 
@@ -29,6 +31,7 @@ class Segment:
 
     path: Path
     held: Path | None = None
+    host: Mapping[str, str] = field(default_factory=dict)  # which of several hosts this one is
 
     @property
     def name(self) -> str:
@@ -38,7 +41,7 @@ class Segment:
     def state(self) -> dict[str, Any] | None:
         """What it says now; None if it is gone."""
         path = self.held or self.path
-        done = _keeper("state", path)
+        done = _keeper("state", path, environment=os.environ | self.host)
         if done.returncode == 0:
             return dict(json.loads(done.stdout))
         if not path.exists():
@@ -89,7 +92,7 @@ def of_this_user() -> list[Segment]:
 
 
 @contextmanager
-def held(path: Path, settings: str) -> Iterator[Segment]:
+def held(path: Path, settings: str, host: Mapping[str, str]) -> Iterator[Segment]:
     """The segment of these settings, made where it is not there yet. While it is held, nobody
     removes it; the kernel lets go of what a killed launcher held."""
     for left in of_this_user():
@@ -103,7 +106,7 @@ def held(path: Path, settings: str) -> Iterator[Segment]:
             # It may have been removed right before, by a keeper that found it unused.
             if not _is_at(path, handle):
                 continue
-            segment = Segment(path, Path(f"/proc/{os.getpid()}/fd/{handle}"))
+            segment = Segment(path, Path(f"/proc/{os.getpid()}/fd/{handle}"), host)
             _check_same(segment, settings)
             yield segment
             return
@@ -153,8 +156,7 @@ def _is_at(path: Path, handle: int) -> bool:
 
 def _check_same(segment: Segment, settings: str) -> None:
     state = segment.state()
-    wanted = settings.rsplit("fingerprint\t", 1)[-1].strip()
-    if state is None or str(state["fingerprint"]) == wanted:
+    if state is None or state["fingerprint"] == configuration.fingerprint_in(settings):
         return
     raise InputError(
         f"{segment.name}: the segment is in use with another configuration; name another one by "

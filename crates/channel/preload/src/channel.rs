@@ -5,11 +5,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fencepost_channel_core::meter::{Means, Meter};
 use fencepost_channel_core::pacer::{Pacer, Progress};
 use fencepost_channel_core::segment::place::{Holder, Phase};
 use fencepost_channel_core::segment::{Row, Segment, Source};
 use fencepost_channel_core::trigger::{Armed, Trigger, arm, disarm};
-use fencepost_channel_core::{segment, system, system_call};
+use fencepost_channel_core::{system, system_call};
 
 use crate::signal_mask::Blocked;
 use crate::{binding, process, rules};
@@ -25,6 +26,7 @@ pub struct Channel {
     row: Row,
     pacer: Pacer,
     armed: Armed,
+    meter: Meter,
     opened: Duration,
     reported_before: u64,
     processor_before: Duration,
@@ -47,6 +49,8 @@ pub enum Refusal {
     NoRow,
     /// The kernel has no memory.
     NoMemory,
+    /// What it moves cannot be counted.
+    NoMeter,
     /// The thread has one already.
     IsOpen,
 }
@@ -97,9 +101,15 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
         segment.count_unpaced_thread();
         return Err(Refusal::NoRow);
     };
-    let Some(place) = map_channel() else {
-        segment::Row::place(segment.row(index)).close(holder);
-        return Err(Refusal::NoMemory);
+    let refused = |refusal| {
+        Row::place(segment.row(index)).close(holder);
+        Err(refusal)
+    };
+    let Some(place) = map_channel() else { return refused(Refusal::NoMemory) };
+    let Some(meter) = meter(segment, index, thread) else {
+        unmap_memory(place);
+        segment.count_unpaced_thread();
+        return refused(Refusal::NoMeter);
     };
     let process = system::process();
     let row = Row {
@@ -120,6 +130,7 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
         row,
         pacer: pacer(segment, &row, Progress { now, bytes: 0 }),
         armed: Armed::Nothing,
+        meter,
         opened: now,
         reported_before: reported(),
         processor_before: system::processor_time(),
@@ -131,7 +142,9 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
     channel.row.publish(segment.row(index));
     binding::bind(segment, rule);
     CHANNEL.set(place);
-    channel.armed = arm(thread, segment.quantum(), process::wanted_trigger());
+    let link = segment.path_capacity(channel.row.devices);
+    let means = process::means().unwrap_or(Means::Nothing);
+    channel.armed = arm(thread, means.quantum(segment.quantum(), link), process::wanted_trigger());
     Ok(())
 }
 
@@ -144,6 +157,7 @@ pub fn close() {
     disarm(channel.armed);
     let progress = channel.progress(system::now(), system::processor_time());
     channel.publish(progress);
+    channel.meter.close();
     Row::place(channel.segment.row(channel.index)).close(channel.holder);
     unmap_channel(place);
 }
@@ -151,8 +165,10 @@ pub fn close() {
 /// The calling thread is the only one of a process that was forked: its channel is its parent's.
 pub fn forget() {
     let place = CHANNEL.replace(ptr::null_mut());
-    if !place.is_null() {
-        // The counter's page is not inherited, timers are not either.
+    // SAFETY: as in `of_this_thread`.
+    if let Some(channel) = unsafe { place.as_mut() } {
+        // The trigger's page is not inherited, timers are not either; files of counters are.
+        channel.meter.forget();
         unmap_channel(place);
     }
 }
@@ -182,6 +198,14 @@ fn take_row(segment: Segment<'static>, thread: u32) -> Option<(usize, Holder)> {
     })
 }
 
+/// What counts the calling thread's bytes: nothing, where the program does so itself.
+fn meter(segment: Segment<'static>, row: usize, thread: u32) -> Option<Meter> {
+    if process::reports() {
+        return Some(Meter::Nothing);
+    }
+    Meter::open(process::means()?, segment.fingerprint(), row, thread)
+}
+
 fn pacer(segment: Segment<'static>, row: &Row, now: Progress) -> Pacer {
     let link = segment.path_capacity(row.devices);
     let (found, count) = segment.path_grants(row.devices);
@@ -200,11 +224,14 @@ fn map_channel() -> Option<*mut Channel> {
 }
 
 fn unmap_channel(place: *mut Channel) {
-    // SAFETY: `map_channel` made it, `open` wrote it, and nobody has the pointer any more.
-    unsafe {
-        place.drop_in_place();
-        system_call!(libc::SYS_munmap, place, CHANNEL_BYTES);
-    }
+    // SAFETY: `open` wrote it, and nobody has the pointer any more.
+    unsafe { place.drop_in_place() };
+    unmap_memory(place);
+}
+
+fn unmap_memory(place: *mut Channel) {
+    // SAFETY: `map_channel` made it, and nobody has the pointer any more.
+    unsafe { system_call!(libc::SYS_munmap, place, CHANNEL_BYTES) };
 }
 
 impl Channel {
@@ -234,7 +261,8 @@ impl Channel {
         self.row.source = source as u32;
         let bytes = match source {
             Source::Charged => self.segment.charge().bytes_in(used) as u64,
-            Source::Reported | Source::Counter | Source::Mbm => new,
+            Source::Reported => new,
+            Source::Counter | Source::Mbm => self.meter.bytes(),
         };
         self.row.bytes = self.row.bytes.saturating_add(bytes);
         Progress { now, bytes: self.row.bytes }

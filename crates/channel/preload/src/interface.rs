@@ -20,6 +20,7 @@ fn refusal(refusal: Refusal) -> c_int {
         Refusal::NoRule => -libc::ENOENT,
         Refusal::NoRow => -libc::EAGAIN,
         Refusal::NoMemory => -libc::ENOMEM,
+        Refusal::NoMeter => -libc::ENODATA,
         Refusal::IsOpen => -libc::EBUSY,
     }
 }
@@ -76,10 +77,10 @@ pub extern "C" fn mchannel_sched() -> i64 {
 /// The calling thread used so many bytes more.
 #[unsafe(no_mangle)]
 pub extern "C" fn mchannel_account(bytes: u64) -> c_int {
+    process::set_reports();
     if !channel::is_open() {
         return -libc::ENODEV;
     }
-    process::set_reports();
     channel::report(bytes);
     0
 }

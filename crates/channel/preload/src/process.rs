@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use fencepost_channel_core::mapping;
+use fencepost_channel_core::meter::Means;
 use fencepost_channel_core::segment::{Coherence, Segment};
 use fencepost_channel_core::trigger::Trigger;
 
@@ -16,6 +17,7 @@ const NAME: &std::ffi::CStr = c"FENCEPOST_CHANNEL_NAME";
 const TRIGGER: &std::ffi::CStr = c"FENCEPOST_CHANNEL_TRIGGER";
 
 static PROCESS: OnceLock<Segment<'static>> = OnceLock::new();
+static MEANS: OnceLock<Option<Means>> = OnceLock::new();
 static REPORTS: AtomicBool = AtomicBool::new(false);
 static RULE: AtomicU32 = AtomicU32::new(0);
 static WANTED: AtomicU32 = AtomicU32::new(Trigger::None as u32);
@@ -54,12 +56,18 @@ pub fn attach(path: Option<&std::ffi::CStr>) -> Result<Segment<'static>, Missing
         let wanted = name.to_str().ok().and_then(Trigger::named);
         WANTED.store(wanted.map_or(0, |trigger| trigger as u32), Ordering::Relaxed);
     }
+    MEANS.get_or_init(|| Means::of(segment.source(), variable));
     Ok(*PROCESS.get_or_init(|| segment))
 }
 
 /// The rule that the launcher has for all threads of this program.
 pub fn rule() -> Option<usize> {
     (RULE.load(Ordering::Relaxed) as usize).checked_sub(1)
+}
+
+/// With what the bytes of its threads are counted; `None` where the environment does not say it.
+pub fn means() -> Option<Means> {
+    *MEANS.get()?
 }
 
 /// The trigger that the environment asks for.

@@ -2,7 +2,7 @@
 //! itself where it finds that it is the only one.
 
 use std::error::Error;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use fencepost_channel_core::keeper::{Owners, Reaper, State};
 use fencepost_channel_core::mapping;
+use fencepost_channel_core::meter::{Means, Meter};
 use fencepost_channel_core::segment::place::{Holder, Phase};
-use fencepost_channel_core::segment::{Coherence, Segment, Settings, Word};
+use fencepost_channel_core::segment::{Coherence, Row, Segment, Settings, Word};
 use fencepost_channel_core::system;
 use fencepost_channel_core::trigger::{self, Trigger};
 
@@ -26,6 +27,9 @@ const WRONG_INPUT: u8 = 2;
 const KEEPERS: usize = 2;
 /// A segment that nobody uses is removed after so long: its program may be just about to start.
 const UNUSED_MAX: Duration = Duration::from_secs(1);
+
+/// A row that no thread has: of a monitoring group that is made to see whether one can be.
+const PROBED_ROW: usize = usize::MAX;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -92,16 +96,28 @@ fn state(path: &Path) -> Result<()> {
 }
 
 /// Prints what calls handlers here: the trigger that the environment asks for, or else the best one; `none` where that
-/// does not work. The preloaded library decides in the same way.
+/// does not work. The preloaded library decides in the same way. Fails where bytes are to be counted and cannot be.
 fn probe(path: &Path) -> Result<()> {
+    let segment = open(path)?;
+    let means = Means::of(segment.source(), variable).ok_or("nothing says how bytes are counted")?;
+    let meter = Meter::open(means, segment.fingerprint(), PROBED_ROW, system::thread());
+    let meter = meter.ok_or("the kernel does not let us count bytes here")?;
+    meter.close();
     let wanted = match std::env::var("FENCEPOST_CHANNEL_TRIGGER") {
         Ok(name) => Some(Trigger::named(&name).ok_or_else(|| format!("{name}: no such trigger"))?),
         Err(_) => None,
     };
-    let armed = trigger::arm(system::thread(), open(path)?.quantum(), wanted);
+    let quantum = means.quantum(segment.quantum(), segment.path_capacity(u32::MAX));
+    let armed = trigger::arm(system::thread(), quantum, wanted);
     println!("{}", armed.trigger().name());
     trigger::disarm(armed);
     Ok(())
+}
+
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    let value = std::env::var_os(OsStr::from_bytes(name.to_bytes()))?;
+    // For as long as the process lives.
+    Some(Box::leak(CString::new(value.as_bytes()).ok()?.into_boxed_c_str()))
 }
 
 /// Keeps the segment until nobody needs it; returns at once where enough others do.
@@ -160,10 +176,9 @@ fn keep(path: &Path, file: &File, segment: Segment<'static>, me: usize, reaper: 
     Ok(())
 }
 
+/// Whether any host has paced threads.
 fn has_rows(segment: Segment<'_>) -> bool {
-    segment
-        .own_rows()
-        .any(|index| fencepost_channel_core::segment::Row::place(segment.row(index)).holder().phase != Phase::Free)
+    segment.rows().any(|words| Row::place(words).holder().phase != Phase::Free)
 }
 
 /// Launchers hold a shared lock for as long as they live; the kernel takes it back from those that are killed.

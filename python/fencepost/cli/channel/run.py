@@ -1,5 +1,6 @@
 """`fencepost channel run`: programs whose threads are paced."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,12 +10,13 @@ from fencepost import documents, terminal
 from fencepost._core import InputError
 from fencepost.channel import configuration, launch, programs, segment, sources, table
 from fencepost.channel.configuration import EMULATED, GB, Configuration, Program
+from fencepost.channel.sources import Source
 from fencepost.cli import console, outputs
 from fencepost.cli.channel.group import group
 from fencepost.cli.invocation import program_of
 
 CAPACITY_MAX = 10_000.0
-TRIGGERS = ("perf-task-clock", "thread-timer", "timer")
+TRIGGERS = ("byte-counter", "perf-task-clock", "thread-timer", "timer")
 
 
 @group.command("run", options_metavar="[OPTIONS] [-- PROGRAM ARGS…]")
@@ -51,6 +53,12 @@ def run(
         str | None,
         typer.Option("--segment", metavar="NAME|PATH", help="Where the shared state lies."),
     ] = None,
+    host: Annotated[
+        int,
+        typer.Option(
+            "--host", metavar="N", min=0, max=15, help="This host, of those that share the segment."
+        ),
+    ] = 0,
     trigger: Annotated[
         str | None,
         typer.Option("--trigger", help=f"{', '.join(TRIGGERS)} (default: the first that works)."),
@@ -84,17 +92,37 @@ def run(
     for one in started:
         programs.check(one.command)
     read, source, charged = _source(read, emulate, charge)
-    settings = read.lines(source, charged)
+    settings = read.lines(source.name, charged)
     path = segment.path_of(name or f"{read.name}-{configuration.fingerprint(settings):016x}")
-    variables = {"FENCEPOST_CHANNEL_TRIGGER": trigger} if trigger else {}
-    with segment.held(path, settings) as held:
-        done = launch.run(held, started, variables)
+    of_host = _of_host(read, host, name)
+    variables = {**source.settings, **of_host}
+    if trigger:
+        variables["FENCEPOST_CHANNEL_TRIGGER"] = trigger
+    with segment.held(path, settings, of_host) as held:
+        try:
+            done = launch.run(held, started, variables)
+        finally:
+            sources.remove_groups(source.settings, configuration.fingerprint_in(settings))
     channels = done.channels()
     if json_file is not None:
         documents.write_json(json_file, _document(done, channels))
     if not quiet:
         _print(done, channels)
     raise typer.Exit(done.code)
+
+
+def _of_host(read: Configuration, host: int, name: str | None) -> dict[str, str]:
+    """What keepers and programs have in their environment to know which host they are on."""
+    count = read.hosts["count"]
+    if host >= count:
+        raise InputError(
+            f"--host {host}: the hosts are 0 to {count - 1}; say by [hosts] how many there are"
+        )
+    if count > 1 and (name is None or "/" not in name):
+        raise InputError(
+            "several hosts share a file: name one that all of them see by --segment PATH"
+        )
+    return {segment.HOST: str(host), segment.COHERENCE: read.hosts["coherence"]}
 
 
 def _check_channel(name: str, read: Configuration, program: list[str] | None) -> None:
@@ -108,24 +136,27 @@ def _check_channel(name: str, read: Configuration, program: list[str] | None) ->
 
 def _source(
     read: Configuration, emulate: float | None, charge: float | None
-) -> tuple[Configuration, str, float]:
+) -> tuple[Configuration, Source, float]:
     """The configuration with its devices, where bytes come from, and what is charged."""
     if emulate is None:
         if charge is not None:
             raise InputError("--charge is for an emulated pool: name one by --emulate GB/s")
-        if read.top["source"] != "reported":
-            raise InputError(sources.explain(sources.examine()))
-        if not read.devices:
+        wanted = read.top["source"]
+        source = Source(wanted, "")
+        if wanted != "reported":
+            source = sources.choose(wanted, sources.examine(events=read.events))
+        devices = read.devices or sources.devices()
+        if not devices:
             raise InputError(
-                'source = "reported": say by [[device]] what carries the bytes, and how many'
+                f'source = "{source.name}": no CXL memory is found whose bandwidth the firmware '
+                "says; say by [[device]] what carries the bytes, and how many"
             )
-        return read, "reported", 0.0
+        return replace(read, devices=devices), source, 0.0
     if len(read.devices) > 1:
         raise InputError("--emulate: the configuration has several devices; one can be emulated")
     name = read.devices[0]["name"] if read.devices else EMULATED
     device = {"name": name, "capacity_gb_per_s": emulate}
-    whole = Configuration(read.name, read.top, read.timing, (device,), read.channels, read.programs)
-    return whole, "charged", (charge or emulate) * GB
+    return replace(read, devices=(device,)), Source("charged", ""), (charge or emulate) * GB
 
 
 def _document(done: launch.Run, channels: list[dict[str, Any]]) -> dict[str, Any]:

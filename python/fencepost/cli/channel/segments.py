@@ -18,6 +18,9 @@ from fencepost.cli import console
 from fencepost.cli.channel.group import group
 
 Named = Annotated[str | None, typer.Argument(metavar="[SEGMENT]", help="Its name or path.")]
+Host = Annotated[
+    int, typer.Option("--host", metavar="N", min=0, max=15, help="Of several hosts, which one's.")
+]
 Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")]
 Once = Annotated[bool, typer.Option("--once", help="One look, not a live table.")]
 ROWS = 20
@@ -28,9 +31,10 @@ def status(
     name: Named = None,
     interval: Interval = 1.0,
     once: Once = False,
+    host: Host = 0,
 ) -> None:
     """What each channel gets, and how well that is known."""
-    found = _segment(name)
+    found = _segment(name, host)
     before = found.state()
     if before is None:
         raise _gone(found)
@@ -52,9 +56,10 @@ def top(
     name: Named = None,
     interval: Interval = 1.0,
     once: Once = False,
+    host: Host = 0,
 ) -> None:
     """The threads that use the most."""
-    found = _segment(name)
+    found = _segment(name, host)
 
     def look() -> Table | None:
         state = found.state()
@@ -94,9 +99,9 @@ def _show(found: Segment, look: Callable[[], Table | None], once: bool) -> None:
             live.update(Lines(found.name, shown))
 
 
-def _segment(name: str | None) -> Segment:
+def _segment(name: str | None, host: int = 0) -> Segment:
     if name is not None:
-        found = Segment(segment.path_of(name))
+        found = Segment(segment.path_of(name), host={segment.HOST: str(host)})
         if not found.path.exists():
             raise _gone(found)
         return found
