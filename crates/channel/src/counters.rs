@@ -186,7 +186,7 @@ impl Opened {
 /// The number by which the kernel knows a counter; `None` for any other file.
 fn id_of(file: libc::c_int) -> Option<u64> {
     let mut id = 0u64;
-    // SAFETY: of a counter, the kernel writes a number there; other files refuse the call, whose number is of no others.
+    // SAFETY: of a counter, the kernel writes a number there; other files refuse a call of this number.
     (unsafe { system_call!(libc::SYS_ioctl, file, IOCTL_ID, &raw mut id) } == 0).then_some(id)
 }
 

@@ -26,7 +26,7 @@ pub enum Trigger {
     ThreadTimer = 2,
     /// A timer on real time: it also interrupts threads that wait.
     Timer = 3,
-    /// The overflow of the counter of the thread's bytes, each time that it has moved what its path carries in a quantum.
+    /// The overflow of the counter of the thread's bytes, when it has moved what its path carries in a quantum.
     ByteCounter = 4,
 }
 
