@@ -1,9 +1,9 @@
 //! The transport on real processes, without the hooks.
 //!
 //! Processes share a [`segment`]. Each paced thread has a row in it, which only that thread writes: what it used, and
-//! what it would use unpaced; where it does not say so itself, a [`meter`] counts. The [`keeper`], a process of its own,
-//! reads the rows and publishes what the owner of each device grants. A thread's [`pacer`] reads the grants and says
-//! when the thread has to pause, and until when. All arithmetic of shares is that of `fencepost_pacing`.
+//! what it would use unpaced; where it does not say so itself, a [`meter`] counts. The [`keeper`], a process of its
+//! own, reads the rows and publishes what the owner of each device grants. A thread's [`pacer`] reads the grants and
+//! says when the thread has to pause, and until when. All arithmetic of shares is that of `fencepost_pacing`.
 //!
 //! `preload/` is the library that is preloaded into programs: signals, hooks and the C interface.
 
