@@ -8,6 +8,7 @@
 #   make test    the tests, but for those that take long
 #   make slow-tests  those
 #   make loom    every interleaving of what the processes of a transport share; part of slow-tests
+#   make tsan    the same under ThreadSanitizer, where it is installed; part of slow-tests
 #   make lint    formatters, linters and types
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
@@ -15,11 +16,12 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: loom compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
 BIN = .venv/bin
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 STAMPS = build/stamps
 
 # --- setup ---------------------------------------------------------------------------------
@@ -134,13 +136,23 @@ slow-primitives-tests:
 slow-python-tests:
 	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
 
-slow-rust-tests: loom
+slow-rust-tests: loom tsan
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
 	MAKEFLAGS= PROPTEST_CASES=2000 cargo test --quiet --locked -p fencepost-sim --lib -- c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:
 	MAKEFLAGS= RUSTFLAGS='--cfg loom' cargo test --quiet --release --locked -p fencepost-channel --no-default-features --test loom --target-dir target/loom
+
+# The same segment under ThreadSanitizer, where there is a nightly compiler with it.
+TSAN_RUNTIME = $(wildcard $(shell rustc +nightly --print sysroot 2>/dev/null)/lib/rustlib/$(HOST)/lib/librustc-nightly_rt.tsan.a)
+
+tsan:
+ifeq ($(TSAN_RUNTIME),)
+	@echo "tsan: no nightly compiler with ThreadSanitizer here; type: rustup toolchain install nightly" >&2
+else
+	MAKEFLAGS= TSAN_OPTIONS=suppressions=$(CURDIR)/crates/channel/tests/tsan.txt RUSTFLAGS='-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer' cargo +nightly test --quiet --locked -p fencepost-channel --test threads --target $(HOST) --target-dir target/tsan
+endif
 
 # --- lint ----------------------------------------------------------------------------------
 
@@ -165,8 +177,6 @@ FUZZ_TARGETS = record machine bounds_and_litmus persist_buffer crash
 FUZZ_SECONDS = 60
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
-HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-
 fuzz:
 	MAKEFLAGS= RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target $(HOST)
 	@for target in $(FUZZ_TARGETS); do sh fuzz/run fuzz/target/$(HOST)/release $$target $(FUZZ_SECONDS) || exit 1; done
