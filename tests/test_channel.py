@@ -8,6 +8,7 @@ wrong, it does in none.
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -382,8 +383,9 @@ devices = ["port"]
         )
         lines = map(str.split, run.stdout.splitlines())
         both, port = (int(moved) / float(seconds) for _, moved, seconds, *_ in lines)
-        assert both == pytest.approx(0.01e9, rel=0.2)
-        assert port == pytest.approx(0.03e9, rel=0.2)
+        # A busy machine may give them less than their shares, but never more.
+        assert 0.005e9 < both < 0.01e9 * 1.2
+        assert 0.015e9 < port < 0.03e9 * 1.2
 
     in_one_of(5, check)
 
@@ -448,8 +450,9 @@ def test_status_top_and_stop_of_a_segment(
     command = ("channel", "run", "-q", "--config", "channels.toml", "--emulate", "0.02")
     command += ("--segment", name, "--json", "out.json")
     run = subprocess.Popen(
-        [FENCEPOST, *command, "--", stream, "2", "1", "gold:1", "silver:1"],
+        [FENCEPOST, *command, "--", stream, "-", "1", "gold:1", "silver:1"],
         cwd=tmp_path,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -462,6 +465,10 @@ def test_status_top_and_stop_of_a_segment(
     assert "in use with another configuration" in other.stderr
     # From now on both run as fast as they can.
     fencepost("channel", "stop", name, check=True)
+    assert run.stdin is not None
+    run.stdin.write("\n")
+    run.stdin.flush()
+    time.sleep(2)
     output, _ = run.communicate(timeout=60)
     used = sum(int(line.split()[1]) / float(line.split()[2]) for line in output.splitlines())
     assert run.returncode == 0

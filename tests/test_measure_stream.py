@@ -18,13 +18,14 @@ from typing import Any
 
 import pytest
 
-from fencepost import confidence
+from fencepost import api, confidence
 from fencepost._core import InputError
-from fencepost.measure.stream import against, plot, program, study, text
+from fencepost.measure.stream import against, plot, program, simulated, study, text
 from fencepost.measure.stream.document import RUNS_MAX, Placed, result
 from fencepost.measure.stream.memories import Place
 from fencepost.measure.stream.point import KERNELS, Point
 from fencepost.measure.stream.program import PROGRAM, Libraries
+from fencepost.measure.stream.simulated import Simulation
 from fencepost.measure.topology.document import Topology
 from installed import ROOT, Fencepost
 
@@ -294,6 +295,37 @@ def test_a_pool_is_the_simulated_machines_persistent_memory(
     assert all(lasting < fleeting for fleeting, lasting in zip(*rates.values(), strict=True))
 
 
+@needs_pmdk
+def test_a_pool_can_lie_on_any_node_of_the_simulated_machine(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    own = ["--simulate", "spr-cxl", "--simulate-elements", 2048, "--threads", 1]
+    pool = ["--mode", "app-direct", "--json", "s.json"]
+    refused = fencepost("measure", "stream", *SMALL, *own, *pool)
+    assert refused.returncode == 2
+    assert "the machine has no PM: --place local=NODE says where its pool lies" in refused.stdout
+    # What was measured is there nevertheless.
+    assert len(json.loads((tmp_path / "s.json").read_text())["results"]) == 4
+    done = fencepost("measure", "stream", *SMALL, *own, *pool, "--place", "local=expander0")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert len(found["simulated"]) == 4
+    assert "type: --set cache.l3.size_kib=" in " ".join(done.stdout.split())
+
+
+def test_threads_of_a_replay_run_where_those_measured_do() -> None:
+    spr = Simulation(api.Machine("spr-cxl", "spr-cxl"), "nopb", {}, 4096)
+    one, both = Point(threads=3), Point(sockets=(0, 1), affinity="spread", threads=3)
+    assert simulated._where(spr, one)["threads"] == ",".join(map(str, range(10)))
+    assert simulated._where(spr, both)["threads"] == "spread"
+    assert simulated._lacks(spr, Point(threads=11)) == "the machine has 10 cores there"
+    assert simulated._lacks(spr, Point(sockets=(0, 1), threads=20)) is None
+    touched = simulated._where(spr, replace(both, memory="first-touch"))
+    assert touched["place"] == ["heap=dram0:first_touch"]
+    single = Simulation(api.Machine("asic-expander", "asic-expander"), "nopb", {}, 4096)
+    assert simulated._lacks(single, both) == "the machine has 1 socket"
+
+
 def test_a_measurement_is_compared_with_another(fencepost: Fencepost, tmp_path: Path) -> None:
     fencepost("measure", "stream", *SMALL, "--threads", 1, "--json", "a.json", check=True)
     own = ["--threads", 1, "--against", "a.json", "--json", "b.json"]
@@ -348,6 +380,16 @@ def test_it_runs_on_aarch64() -> None:
         (["--simulate", "nothere"], "there is no machine `nothere`"),
         (["--scheme", "pb"], "name one by --simulate"),
         (["--simulate", "pcs-table1", "--place", "cxl"], "--place cxl: it is WHERE=NODE"),
+        (
+            ["--simulate", "spr-cxl", "--place", "local=nowhere"],
+            "--place local=nowhere: spr-cxl: this machine has no memory node `nowhere`",
+        ),
+        (
+            ["--simulate", "spr-cxl", "--place", "foo=dram0"],
+            "--place foo=dram0: no such memory is measured; there is local",
+        ),
+        (["--mode", "app-direct", "--pool-folder", ".", "--memory", "local"], "leave out --memory"),
+        (["--threads", "1-99999999999"], "numbers from 1 on"),
         (["--against", "absent"], "absent: cannot be read"),
         (["--plot", "m.png"], "pictures are SVG"),
         (["--mode", "app-direct", "--libpmemobj", "absent.so"], "App-Direct needs libpmemobj: abs"),

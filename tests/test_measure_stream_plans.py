@@ -64,7 +64,8 @@ def test_only_processors_that_are_allowed_are_taken(far: Topology) -> None:
 def test_a_sweep_names_numbers_of_threads() -> None:
     assert threads.counts("1-N", 4) == [1, 2, 3, 4]
     assert threads.counts("1,2,N", 8) == [1, 2, 8]
-    for wrong in ("", "0", "0-2", "many", "4-"):
+    assert threads.counts("2,1-2,N", 2) == [2, 1]
+    for wrong in ("", "0", "0-2", "many", "4-", "2N", "1-99999999999"):
         with pytest.raises(InputError, match=r"numbers from 1 on"):
             threads.counts(wrong, 4)
 
@@ -81,6 +82,7 @@ def test_a_sweep_names_numbers_of_threads() -> None:
         ("remote", 1, Place((0,))),
         ("cxl", 0, Place((3,))),
         ("hbm", 0, Place((2,))),
+        ("first-touch", 0, Place(())),
         ("interleave", 0, Place((0, 1), True)),
         ("interleave:0,3", 0, Place((0, 3), True)),
         ("node:4", 0, Place((4,))),
@@ -88,6 +90,16 @@ def test_a_sweep_names_numbers_of_threads() -> None:
 )
 def test_memories_are_nodes(far: Topology, memory: str, socket: int, place: Place) -> None:
     assert memories.place(far, Point(memory=memory, sockets=(socket,))) == place
+
+
+def test_a_socket_of_several_nodes_has_its_memory_on_all_of_them(far: Topology) -> None:
+    """As where a processor is divided into clusters, each with memory of its own."""
+    for number, own in ((0, "0-1,8-9"), (4, "2-3,10-11")):
+        (far.tree.root / nodes.NODES / f"node{number}" / "cpulist").write_text(f"{own}\n")
+    again = Topology(far.tree)
+    assert memories.place(again, Point(memory="local")) == Place((0, 4), True)
+    assert memories.place(again, Point(memory="remote", sockets=(1,))) == Place((0, 4), True)
+    assert memories.place(again, Point(memory="local", sockets=(1,))) == Place((1,))
 
 
 def test_app_direct_takes_a_dax_file_system_where_there_is_one(far: Topology) -> None:
@@ -173,8 +185,8 @@ def test_the_study_has_its_groups(far: Topology) -> None:
     found = plan(far, Settings(), list(study.points([0, 1])), every_count, is_study=True)
     assert found.skipped == []
     sizes = {group: sum(p.point.group == group for p in found.placed) for group in study.GROUPS}
-    assert sizes == {"1a": 4, "1b": 8, "1c": 48, "2a": 8, "2b": 32}
-    assert len({placed.point.name for placed in found.placed}) == 100
+    assert sizes == {"1a": 4, "1b": 12, "1c": 48, "2a": 12, "2b": 32}
+    assert len({placed.point.name for placed in found.placed}) == 108
     for placed in found.placed:
         point = placed.point
         is_pool = point.group is not None and point.group.startswith("1")
@@ -195,9 +207,24 @@ def test_the_study_skips_what_a_machine_lacks_and_says_so(small: Topology) -> No
     found = plan(small, Settings(), list(study.points([0])), every_count, is_study=True)
     assert {placed.point.group for placed in found.placed} == {"1a"}
     reasons = {one["name"][:2]: one["reason"] for one in found.skipped}
-    assert reasons["1b"].startswith("cxl: no node is CXL memory")
-    assert reasons["1c"] == reasons["2b"] == "the machine has one socket"
+    assert any(one["reason"].startswith("cxl: no node is CXL memory") for one in found.skipped)
+    assert reasons["1c"] == reasons["2b"]
+    assert reasons["2b"] == "the machine has one socket whose processors can be used"
+    both = [one["name"] for one in found.skipped if one["name"].startswith(("1c", "2b"))]
+    assert all("sockets 0+1" in name for name in both)
     assert any("the pool is a file in memory on node 0" in note for note in found.notes)
+
+
+@pytest.mark.usefixtures("everything_allowed")
+def test_of_the_study_more_threads_than_a_socket_has_are_skipped(far: Topology) -> None:
+    points = list(study.points([0, 1]))
+    found = plan(far, Settings(), points, lambda *_: [1, 8], is_study=True)
+    assert {p.point.group for p in found.placed if p.point.threads == 8} == {"1c", "2b"}
+    skipped = [one for one in found.skipped if "8 threads" in one["name"]]
+    assert {one["name"][:2] for one in skipped} == {"1a", "1b", "2a"}
+    assert {one["reason"] for one in skipped} == {"its sockets have 4 processors for this process"}
+    with pytest.raises(InputError, match="--threads 8: socket 0 has 4 processors"):
+        plan(far, Settings(), [(Point(), None)], lambda *_: [8], is_study=False)
 
 
 @pytest.mark.usefixtures("everything_allowed")

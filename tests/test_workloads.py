@@ -85,8 +85,8 @@ def answer(program: Path, *arguments: object) -> dict[str, str]:
 @pytest.mark.parametrize(
     "program, arguments",
     [
-        ("queue", "-n 1000 -t {threads} -c 1"),
-        ("queue", "-n 1000 -t 2 -c {threads}"),
+        ("queue", "-n 200 -t {threads} -c 1"),
+        ("queue", "-n 200 -t 2 -c {threads}"),
         ("hashmap", "-n 5000 -k 300 -t {threads}"),
         ("hashmap", "-n 1000 -k 1 -g 0 -t {threads}"),
         ("stream", "-s 100K -r 5 -t {threads}"),

@@ -1,6 +1,7 @@
 /* Threads that say themselves what they use: stream SECONDS WARM_UP CHANNEL:THREADS[:SLEEP_US]…
  * Each spins, reports 4 KiB for each round, and sleeps for SLEEP_US after each 10 rounds. Prints,
- * for each thread, its channel and the bytes that it reported in SECONDS after WARM_UP. */
+ * for each thread, its channel and the bytes that it reported in SECONDS after WARM_UP. With `-`
+ * for SECONDS, they run until standard input ends, and the bytes are those since its last line. */
 #include <mchannel.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,11 +63,17 @@ int main(int count, char **arguments) {
     pthread_create(&streams[at].thread, NULL, run, &streams[at]);
   static unsigned long before[THREADS_MAX];
   sleep_for(atof(arguments[2]));
-  for (int at = 0; at < threads; at++)
-    before[at] = atomic_load(&streams[at].bytes);
+  int is_told = strcmp(arguments[1], "-") == 0, line;
   struct timespec begun, ended;
-  clock_gettime(CLOCK_MONOTONIC, &begun);
-  sleep_for(atof(arguments[1]));
+  do {
+    for (int at = 0; at < threads; at++)
+      before[at] = atomic_load(&streams[at].bytes);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    while (is_told && (line = getchar()) != EOF && line != '\n')
+      ;
+  } while (is_told && line != EOF);
+  if (!is_told)
+    sleep_for(atof(arguments[1]));
   for (int at = 0; at < threads; at++)
     before[at] = atomic_load(&streams[at].bytes) - before[at];
   clock_gettime(CLOCK_MONOTONIC, &ended);

@@ -111,12 +111,11 @@ D_RW_LOOP(triad, oid_a, D_RO(oid_b)[j] + factor * D_RO(oid_c)[j])
 static void (*const d_rw_loops[KERNELS])(size_t, size_t) = {copy_d_rw, scale_d_rw, add_d_rw,
                                                             triad_d_rw};
 
-static void *pmdk_symbol(const char *name) {
+// NULL if the library has none, which is said to be `missing` then.
+static void *pmdk_symbol(const struct settings *settings, const char *name) {
   void *symbol = dlsym(pmdk.handle, name);
-  if (symbol == NULL) {
-    fprintf(stderr, "stream: %s: no %s\n", pmdk.path, name);
-    exit(EXIT_USAGE);
-  }
+  if (symbol == NULL)
+    snprintf(pmdk.missing, sizeof pmdk.missing, "%s: it has no %s", settings->libpmemobj, name);
   return symbol;
 }
 
@@ -131,30 +130,32 @@ static void pmdk_load(const struct settings *settings) {
     return;
   }
   Dl_info about;
-  void *create = pmdk_symbol("pmemobj_create");
-  if (dladdr(create, &about) != 0)
+  void *create = pmdk_symbol(settings, "pmemobj_create");
+  if (create != NULL && dladdr(create, &about) != 0)
     snprintf(pmdk.path, sizeof pmdk.path, "%s", about.dli_fname);
   *(void **)&library.create = create;
-  *(void **)&library.open = pmdk_symbol("pmemobj_open");
-  *(void **)&library.close = pmdk_symbol("pmemobj_close");
-  *(void **)&library.error = pmdk_symbol("pmemobj_errormsg");
-  *(void **)&library.check_version = pmdk_symbol("pmemobj_check_version");
-  *(void **)&library.root = pmdk_symbol("pmemobj_root");
-  *(void **)&library.alloc = pmdk_symbol("pmemobj_alloc");
-  *(void **)&library.persist = pmdk_symbol("pmemobj_persist");
-  *(void **)&library.pool_by_oid = pmdk_symbol("pmemobj_pool_by_oid");
-  *(void **)&library.is_pmem = pmdk_symbol("pmem_is_pmem");
-  *(void **)&library.tx_begin = pmdk_symbol("pmemobj_tx_begin");
-  *(void **)&library.tx_stage = pmdk_symbol("pmemobj_tx_stage");
-  *(void **)&library.tx_process = pmdk_symbol("pmemobj_tx_process");
-  *(void **)&library.tx_end = pmdk_symbol("pmemobj_tx_end");
-  *(void **)&library.tx_errno = pmdk_symbol("pmemobj_tx_errno");
-  *(void **)&library.tx_add = pmdk_symbol("pmemobj_tx_add_range_direct");
-  const char *mismatch = library.check_version(PMEMOBJ_MAJOR_VERSION, PMEMOBJ_MINOR_VERSION);
-  if (mismatch != NULL) {
-    snprintf(pmdk.missing, sizeof pmdk.missing, "%s", mismatch);
-    pmdk.handle = NULL;
+  *(void **)&library.open = pmdk_symbol(settings, "pmemobj_open");
+  *(void **)&library.close = pmdk_symbol(settings, "pmemobj_close");
+  *(void **)&library.error = pmdk_symbol(settings, "pmemobj_errormsg");
+  *(void **)&library.check_version = pmdk_symbol(settings, "pmemobj_check_version");
+  *(void **)&library.root = pmdk_symbol(settings, "pmemobj_root");
+  *(void **)&library.alloc = pmdk_symbol(settings, "pmemobj_alloc");
+  *(void **)&library.persist = pmdk_symbol(settings, "pmemobj_persist");
+  *(void **)&library.pool_by_oid = pmdk_symbol(settings, "pmemobj_pool_by_oid");
+  *(void **)&library.is_pmem = pmdk_symbol(settings, "pmem_is_pmem");
+  *(void **)&library.tx_begin = pmdk_symbol(settings, "pmemobj_tx_begin");
+  *(void **)&library.tx_stage = pmdk_symbol(settings, "pmemobj_tx_stage");
+  *(void **)&library.tx_process = pmdk_symbol(settings, "pmemobj_tx_process");
+  *(void **)&library.tx_end = pmdk_symbol(settings, "pmemobj_tx_end");
+  *(void **)&library.tx_errno = pmdk_symbol(settings, "pmemobj_tx_errno");
+  *(void **)&library.tx_add = pmdk_symbol(settings, "pmemobj_tx_add_range_direct");
+  if (pmdk.missing[0] == '\0') {
+    const char *mismatch = library.check_version(PMEMOBJ_MAJOR_VERSION, PMEMOBJ_MINOR_VERSION);
+    if (mismatch != NULL)
+      snprintf(pmdk.missing, sizeof pmdk.missing, "%s", mismatch);
   }
+  if (pmdk.missing[0] != '\0')
+    pmdk.handle = NULL;
 }
 
 __attribute__((noreturn)) static void pmdk_failure(const char *what) {

@@ -104,7 +104,11 @@ def stream_command(
     ] = None,
     simulate_elements: Annotated[
         int | None,
-        typer.Option(min=ELEMENTS_LEAST, help="Of a simulated array (default: 4 times its LLC)."),
+        typer.Option(
+            min=ELEMENTS_LEAST,
+            max=ELEMENTS_MAX,
+            help="Of a simulated array (default: 4 times its LLC, 4 million at most).",
+        ),
     ] = None,
     against_file: Annotated[
         Path | None,
@@ -159,11 +163,15 @@ def stream_command(
     check(point)
     if pool_folder is not None and mode == "memory" and not is_study:
         raise InputError("--pool-folder is of a pool: --mode app-direct")
+    if pool_folder is not None and memory:
+        raise InputError("--pool-folder says where the pool lies: leave out --memory")
     if is_study:
         _refuse_with_study(point, memory, sockets, pool_folder)
-        wanted = list(study.points(list(topology.sockets)))
+        wanted = list(study.points(_usable_sockets(topology)))
     else:
-        wanted = [(replace(point, memory=name), None) for name in memory or ["local"]]
+        usual = "local" if pool_folder is None else str(pool_folder)
+        where = dict.fromkeys(memory or [usual])
+        wanted = [(replace(point, memory=one), None) for one in where]
     settings = Settings(runs, repetitions, elements, pool_folder, Libraries(libnuma, libpmemobj))
     found = plan(topology, settings, wanted, _counts(thread_counts, is_study), is_study=is_study)
     with console.messages().status("") as status:
@@ -196,6 +204,8 @@ def stream_command(
         _print(document)
     if not all(one["validated"] for one in document["results"]):
         raise typer.Exit(CHECK_FAILED)
+    if simulate is not None and not document["simulated"]:
+        raise InputError(f"--simulate {simulate}: no point could be simulated, as said above")
 
 
 def _measured(
@@ -215,11 +225,12 @@ def _measured(
     from fencepost.measure.stream import simulated
 
     machine = Machine(simulate, machines.name_of(simulate), tuple(sets))
-    _ = machine.document  # a wrong name or key is said before anything is measured
-    nodes_of = dict(_pair(rule) for rule in place)
-    document = measure(topology, settings, found, watch)
     length = elements or simulated.elements_for(machine)
-    simulated.add(document, found, machine, scheme, nodes_of, length, watch)
+    simulation = simulated.Simulation(machine, scheme, dict(map(_pair, place)), length)
+    # What is wrong is said before anything is measured.
+    simulated.check(simulation, [placed.point.memory for placed in found.placed])
+    document = measure(topology, settings, found, watch)
+    simulated.add(document, found, simulation, watch)
     return document
 
 
@@ -232,9 +243,7 @@ def _pair(rule: str) -> tuple[str, str]:
 
 def _sockets(topology: Topology, text_of_list: str | None) -> tuple[int, ...]:
     """Those asked for, or the first of which this process may use a processor."""
-    allowed = set(nodes.allowed_processors())
-    there = topology.sockets
-    usable = [s for s, own in there.items() if {processor.number for processor in own} & allowed]
+    usable = _usable_sockets(topology)
     if text_of_list is None:
         return (usable[0],)
     wanted = listed(text_of_list)
@@ -243,6 +252,13 @@ def _sockets(topology: Topology, text_of_list: str | None) -> tuple[int, ...]:
             f"--sockets {text_of_list}: processors are allowed on socket {as_list(usable)}"
         )
     return tuple(wanted)
+
+
+def _usable_sockets(topology: Topology) -> list[int]:
+    """Those of which this process may use a processor."""
+    allowed = set(nodes.allowed_processors())
+    each = topology.sockets.items()
+    return [socket for socket, own in each if {processor.number for processor in own} & allowed]
 
 
 def _counts(text_of_list: str | None, is_study: bool) -> Callable[[Point, int], list[int]]:
@@ -274,10 +290,13 @@ def _print(document: Document) -> None:
         terminal.print_line(console.output(), line)
     print()
     terminal.print_table(console.output(), text.table(document))
-    for skipped in document.get("simulated_on", {}).get("skipped", []):
+    simulated_on = document.get("simulated_on", {"skipped": [], "notes": []})
+    for skipped in simulated_on["skipped"]:
         terminal.print_line(
             console.output(), f"not simulated: {skipped['name']}: {skipped['reason']}"
         )
+    for note in simulated_on["notes"]:
+        terminal.print_line(console.output(), note)
     if "against" in document:
         print()
         terminal.print_table(console.output(), text.against_table(document["against"]))

@@ -81,8 +81,13 @@ def plan(
                 raise InputError(str(lacking)) from lacking
             found.skipped.append({"name": _series_name(series), "reason": str(lacking)})
             continue
-        for count in counts(series, len(threads.order(topology, allowed, series))):
+        most = len(threads.order(topology, allowed, series))
+        for count in counts(series, most):
             point = series.with_threads(count)
+            if is_study and count > most:
+                reason = f"its sockets have {many(most, 'processor')} for this process"
+                found.skipped.append({"name": point.name, "reason": reason})
+                continue
             processors = threads.pinned(topology, allowed, point)
             found.placed.append(Placed(point, own, processors))
     if not found.placed:

@@ -11,7 +11,10 @@ from fencepost.measure.topology.document import Topology
 from fencepost.measure.topology.nodes import CPUS, Node
 from fencepost.measure.topology.tree import Tree, as_list, listed
 
-NAMES = ("local", "remote", "cxl", "hbm", "pmem", "interleave", "node:N", "interleave:N,M")
+NAMES = (
+    *("local", "remote", "first-touch", "cxl", "hbm", "pmem"),
+    *("interleave", "node:N", "interleave:N,M"),
+)
 
 ELEMENT_BYTES = 8
 ARRAYS = 3
@@ -65,13 +68,15 @@ def place(topology: Topology, point: Point, folder: Path | None = None) -> Place
 
 def _nodes(topology: Topology, point: Point) -> tuple[list[int], bool]:
     memory = point.memory
+    if memory == "first-touch":  # where the thread runs that touches a page first
+        return [], False
     if memory == "local":
-        return [topology.node_of(point.sockets[0]).number], False
+        return _of_socket(topology, point.sockets[0])
     if memory == "remote":
         others = [socket for socket in topology.sockets if socket != point.sockets[0]]
         if not others:
             raise Lacking("remote: the machine has one socket")
-        return [topology.node_of(others[0]).number], False
+        return _of_socket(topology, others[0])
     if memory == "interleave":
         dram = [node.number for node in topology.of_kind("DRAM")]
         if len(dram) < 2:
@@ -95,6 +100,12 @@ def _nodes(topology: Topology, point: Point) -> tuple[list[int], bool]:
                 f"{as_list([node.number for node in topology.nodes if node.bytes])}"
             )
     return numbers, named[1] == "interleave"
+
+
+def _of_socket(topology: Topology, socket: int) -> tuple[list[int], bool]:
+    """All nodes of its processors, in turn where there are several."""
+    numbers = [node.number for node in topology.nodes_of(socket)]
+    return numbers, len(numbers) > 1
 
 
 def check_allowed(own: Place, allowed: Sequence[int] | None) -> None:

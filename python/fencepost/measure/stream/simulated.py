@@ -1,17 +1,21 @@
 """The same program, recorded and replayed on a machine: a region of interest for each kernel."""
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost import api
+from fencepost import _core, api
 from fencepost._core import InputError
 from fencepost.measure.stream import program
-from fencepost.measure.stream.document import UNIT, Placed, Plan, name_of
+from fencepost.measure.stream.document import UNIT, Plan, name_of
 from fencepost.measure.stream.memories import ARRAYS, CACHES_LEAST, ELEMENT_BYTES, Place
 from fencepost.measure.stream.point import KERNELS, Point
+from fencepost.plural import many
 from fencepost.recordings import record_alike
+from fencepost.runs.experiment import options, resolved
 
 Document = dict[str, Any]
 
@@ -20,77 +24,170 @@ REPETITIONS = 2
 
 # The pool's mapping, by the name of the file in memory (workloads/stream/pmdk.h).
 POOL = "file:*fencepost-stream*"
+DRAM = "dram0"
 
 KIB = 1024
+# By default no more: 96 MB in three arrays, recorded and replayed in a minute or so.
+ELEMENTS_MAX = 4_000_000
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """On which machine the points are replayed, and how."""
+
+    machine: api.Machine
+    scheme: str
+    nodes: Mapping[str, str]  # of the machine, by the names of measured memories
+    elements: int
+
+    @property
+    def sockets(self) -> int:
+        """Of the machine."""
+        return int(self.machine.document.get("sockets", {}).get("count", 1))
+
+    @property
+    def has_pm(self) -> bool:
+        """Whether the machine has persistent memory for a pool."""
+        return bool(self.machine.document["fabric"]["devices"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known of the rates."""
+        wanted = _as_stream_wants(self.machine)
+        if self.elements >= wanted:
+            return []
+        level, name = _last_level(self.machine)
+        smaller = max(level["size_kib"] * self.elements // wanted, 1)
+        return [
+            f"simulated arrays of {self.elements:,} elements are shorter than {CACHES_LEAST} times "
+            f"the last-level caches of {self.machine.label}: rates are also those of caches; type: "
+            f"--set cache.{name}.size_kib={smaller} (caches that fit the arrays) or "
+            f"--simulate-elements {wanted}"
+        ]
 
 
 def elements_for(machine: api.Machine) -> int:
-    """As STREAM wants for its last-level cache."""
-    level = list(machine.document["cache"].values())[-1]
-    caches = 1 if level["shared"] else machine.document["core"]["count"]
-    size = level["size_kib"] * KIB * caches
-    return int(CACHES_LEAST * size // ELEMENT_BYTES)
+    """As STREAM wants for its last-level caches, or as are soon replayed."""
+    return min(_as_stream_wants(machine), ELEMENTS_MAX)
+
+
+def _as_stream_wants(machine: api.Machine) -> int:
+    level, _ = _last_level(machine)
+    document = machine.document
+    sockets = document.get("sockets", {}).get("count", 1)
+    caches = sockets if level["shared"] else document["core"]["count"]
+    return int(CACHES_LEAST * level["size_kib"] * KIB * caches // ELEMENT_BYTES)
+
+
+def _last_level(machine: api.Machine) -> tuple[Document, str]:
+    name, level = list(machine.document["cache"].items())[-1]
+    return level, name
+
+
+def check(simulation: Simulation, memories: Sequence[str]) -> None:
+    """Refuses what no point could be replayed by, before anything is measured; `memories` are the
+    names that points have. Raises `InputError`."""
+    for memory, node in simulation.nodes.items():
+        if memory not in memories:
+            there = ", ".join(dict.fromkeys(memories))
+            raise InputError(
+                f"--place {memory}={node}: no such memory is measured; there is {there}"
+            )
+        asked = resolved(options([simulation.scheme], [], place=[f"heap={node}"]))
+        machine = simulation.machine
+        try:
+            _core.options_check(json.dumps(asked), machine.label, json.dumps(machine.document))
+        except InputError as error:
+            reason = str(error).rpartition(": ")[2]
+            raise InputError(f"--place {memory}={node}: {machine.label}: {reason}") from error
 
 
 def add(
     document: Document,
     found: Plan,
-    machine: api.Machine,
-    scheme: str,
-    nodes: Mapping[str, str],
-    elements: int,
+    simulation: Simulation,
     watch: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Adds `simulated` to a measured document, and `simulated_on` with what was left out.
 
-    `nodes` gives the node of the machine for names of memories; local memory is `dram0` and a pool
-    the machine's PM where it says nothing.
+    Local memory is `dram0` and a pool the machine's PM where `nodes` says nothing. What the
+    machine cannot run is left out with the reason, and so is everything if nothing can be.
     """
-    simulated, skipped = [], []
-    cores = machine.document["core"]["count"]
+    simulated: list[Document] = []
+    skipped: list[Document] = []
+    machine = simulation.machine
     for placed in found.placed:
-        node = nodes.get(placed.point.memory)
-        if node is None and placed.point.memory == "local" and placed.point.mode == "memory":
-            node = "dram0"
-        if node is None and placed.point.mode == "memory":
-            reason = f"--place {placed.point.memory}=NODE says which node of the machine it is"
-        elif placed.point.threads > cores:
-            reason = f"the machine has {cores} cores"
-        else:
-            watch(f"simulating {machine.label}: {placed.point.name}")
-            rates = _rates(placed, machine, scheme, node, elements)
-            simulated += _results(document, placed.point, rates)
-            continue
-        skipped.append({"name": placed.point.name, "reason": reason})
-    if not simulated:
-        reasons = "; ".join(dict.fromkeys(one["reason"] for one in skipped))
-        raise InputError(f"--simulate {machine.label}: no point can be simulated: {reasons}")
+        point = placed.point
+        reason = _lacks(simulation, point)
+        if reason is None:
+            watch(f"simulating {machine.label}: {point.name}")
+            try:
+                simulated += _results(document, point, _rates(simulation, point))
+                continue
+            except InputError as error:  # what was measured is not lost by it
+                reason = str(error)
+        skipped.append({"name": point.name, "reason": reason})
     document["simulated"] = simulated
     document["simulated_on"] = {
         "machine": machine.label,
-        "scheme": scheme,
-        "elements": elements,
-        "nodes": dict(nodes),
+        "scheme": simulation.scheme,
+        "elements": simulation.elements,
+        "nodes": dict(simulation.nodes),
         "skipped": skipped,
+        "notes": simulation.notes if simulated else [],
     }
 
 
-def _rates(
-    placed: Placed, machine: api.Machine, scheme: str, node: str | None, elements: int
-) -> dict[str, float]:
+def _lacks(simulation: Simulation, point: Point) -> str | None:
+    """Why a point cannot be replayed on the machine, if it cannot."""
+    sockets, cores = simulation.sockets, simulation.machine.document["core"]["count"]
+    if len(point.sockets) > sockets:
+        return f"the machine has {many(sockets, 'socket')}"
+    own = cores // sockets * len(point.sockets)
+    if point.threads > own:
+        return f"the machine has {many(own, 'core')} there"
+    if point.memory in simulation.nodes:
+        return None
+    if point.mode == "memory":
+        if point.memory in ("local", "first-touch"):
+            return None
+        return f"--place {point.memory}=NODE says which node of the machine it is"
+    if not simulation.has_pm:
+        return f"the machine has no PM: --place {point.memory}=NODE says where its pool lies"
+    return None
+
+
+def _where(simulation: Simulation, point: Point) -> dict[str, Any]:
+    """Where the program's memory lies and its threads run, as `api.compare` takes it."""
+    # Sockets are alike: those that compute are the machine's first ones.
+    of_socket = simulation.machine.document["core"]["count"] // simulation.sockets
+    threads = point.affinity
+    if len(point.sockets) < simulation.sockets:
+        threads = ",".join(map(str, range(of_socket * len(point.sockets))))
+    node = simulation.nodes.get(point.memory)
+    if point.mode == "memory":
+        usual = f"{DRAM}:first_touch" if point.memory == "first-touch" else DRAM
+        return {"threads": threads, "place": [f"heap={node or usual}"]}
+    pool: dict[str, Any] = {"pm": [POOL]} if node is None else {"place": [f"{POOL}={node}"]}
+    pool["place"] = [*pool.get("place", []), f"heap={DRAM}"]
+    return {"threads": threads, **pool}
+
+
+def _rates(simulation: Simulation, point: Point) -> dict[str, float]:
     """GB/s of each kernel, once what it meets is warm."""
-    point = placed.point
+    machine, elements = simulation.machine, simulation.elements
     words = program.arguments(point, Place(()), [], elements, REPETITIONS)
-    part = "heap" if point.mode == "memory" else POOL
-    where: dict[str, Any] = {"pm": [part]} if node is None else {"place": [f"{part}={node}"]}
     with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
         record = Path(name) / "stream.fencepost"
         record_alike(record, program.PROGRAM, words, Path(name))
-        found = api.compare(machine, record, schemes=[scheme], **where)
+        where = _where(simulation, point)
+        found = api.compare(machine, record, schemes=[simulation.scheme], **where)
     [run] = found.runs
     if "error" in run:
         raise InputError(f"{machine.label}: {run['error']}")
     times: Sequence[float] = [region["simulated_ns"] for region in run["regions"]]
+    if not times:
+        raise InputError(f"the program ended early: is there memory for {elements:,} elements?")
     touched = [2, 2, ARRAYS, ARRAYS]
     return {
         kernel: count * ELEMENT_BYTES * elements / min(times[number :: len(KERNELS)])

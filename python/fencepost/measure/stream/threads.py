@@ -1,5 +1,6 @@
 """Which processors threads are pinned to."""
 
+import re
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
@@ -63,7 +64,7 @@ def pinned(topology: Topology, allowed: Sequence[int], point: Point) -> list[int
 
 def counts(text: str, most: int) -> list[int]:
     """The numbers of threads of a sweep as `1,2,4-8`; `N` is `most`. Raises `InputError`."""
-    found = listed(text.replace("N", str(most)))
+    found = listed(re.sub(r"(?<![0-9N])N(?![0-9N])", str(most), text))
     if not found or min(found) < 1:
         raise InputError(f"--threads {text}: numbers from 1 on, such as 4, 1-8, 1,2,4 or 1-N")
     return found

@@ -67,13 +67,12 @@ class Topology:
             found.setdefault(processor.socket, []).append(processor)
         return dict(sorted(found.items()))
 
-    def node_of(self, socket: int) -> Node:
-        """The first node that has processors of that socket."""
+    def nodes_of(self, socket: int) -> list[Node]:
+        """The nodes that have processors of that socket, and memory; the first of all if none is
+        known to."""
         own = {processor.number for processor in self.sockets[socket]}
-        for node in self.nodes:
-            if own & set(node.processors):
-                return node
-        return self.nodes[0]
+        found = [node for node in self.nodes if own & set(node.processors) and node.bytes]
+        return found or self.nodes[:1]
 
     def of_kind(self, kind: str) -> list[Node]:
         """Nodes of that kind."""

@@ -48,16 +48,19 @@ class Tree:
 
 HERE = Tree()
 
+NUMBER_MAX = 65_535
+
 
 def listed(text: str) -> list[int]:
-    """The numbers of a list as `0-3,8`."""
+    """The numbers of a list as `0-3,8`, each once; none if it is no such list, or has numbers that
+    no processor, node or count of threads has."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
         low, dash, high = part.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
+        if not low.isdigit() or (dash and not high.isdigit()) or int(high or low) > NUMBER_MAX:
             return []
         found += range(int(low), int(high or low) + 1)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def as_list(numbers: list[int]) -> str:
