@@ -468,6 +468,7 @@ def test_wrong_rows_are_one_message(row: str, part: str) -> None:
         (["--free", "link.latency_ns=1..9", "--hold-out", "idle"], "no row is set"),
         (["--free", "link.latency_ns=1..9", "--cross-validate"], "there is only idle"),
         (["--free", "link.latency_ns=1..9", "--node", "1=expander"], "rows.csv is a CSV file"),
+        (["--free", "link.nope=1..9"], "--free link.nope=1..9: link.nope: there is no such key"),
         (["--free", "link.latency_ns=1..9", "-o", "pond-8.toml"], "cannot have its name"),
         (["--free", "link.latency_ns=1..9", "-o", "x"], "machine files are TOML"),
         (["--free", "link.latency_ns=1..9", "-o", "rows.csv"], "would overwrite the input"),

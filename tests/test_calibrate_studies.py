@@ -72,6 +72,9 @@ def test_a_study_is_named_where_a_file_would_be(
     free = ["--free", "link.latency_ns=20..150"]
     assert main(["calibrate", MACHINE, "--to", "tiny", "--only", "elsewhere", *free]) == 2
     assert "--only elsewhere: no row of tiny" in capsys.readouterr().err
+    for option in (["--node", "1=expander"], ["--measure-us", "5"]):
+        assert main(["calibrate", MACHINE, "--to", "tiny", *option, *free]) == 2
+        assert "it is of synthetic traffic, and tiny is a study" in capsys.readouterr().err
     (tmp_path / "rows.csv").write_text(f"{HEAD}\nidle_latency,dram,120,ns,set,\n")
     named = str(tmp_path / "rows.csv")
     assert main(["calibrate", MACHINE, "--to", named, "--only", "dram", *free]) == 2

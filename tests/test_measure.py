@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.measure import persist, platform, plot, text
-from fencepost.measure.interval import estimate
+from fencepost.measure import platform
+from fencepost.measure.persist import measurement, plot, text
+from fencepost.measure.persist.interval import estimate
 from fencepost.measure.topology.tree import Tree
 from installed import ROOT, Fencepost
 
@@ -36,11 +37,11 @@ point read clflushopt flushed random 1 1 64 12900 356 12900
 """
 
 
-def made_up(clflush: str = "12900 12900 12900") -> persist.Document:
-    return persist.document(persist.read(MADE_UP.format(clflush=clflush)))
+def made_up(clflush: str = "12900 12900 12900") -> measurement.Document:
+    return measurement.document(measurement.read(MADE_UP.format(clflush=clflush)))
 
 
-def value(document: persist.Document, name: str, unit: str) -> float:
+def value(document: measurement.Document, name: str, unit: str) -> float:
     [found] = [r for r in document["results"] if (r["name"], r["unit"]) == (name, unit)]
     return float(found["value"])
 
@@ -60,7 +61,7 @@ def test_cycles_are_the_cores_where_they_can_be_counted() -> None:
         own for line in lines for own in (line, "cycles 40 1320 680" if "point" in line else "")
     ]
     text_of_all = "\n".join(with_cycles).replace("cycles 40 1320 680", "cycles 40 40 40", 1)
-    document = persist.document(persist.read(text_of_all))
+    document = measurement.document(measurement.read(text_of_all))
     assert document["platform"]["counts_core_cycles"]
     assert value(document, "clflush persist, 1 line dirty sequential", "cycles") == 10
     said = "\n".join(text.summary(document))
@@ -93,7 +94,7 @@ def test_a_load_after_the_flush_says_where_it_left_the_line(samples: str, line: 
 
 def test_nothing_is_concluded_where_memory_is_no_slower_than_a_cache() -> None:
     same = MADE_UP.format(clflush="356 356 356").replace("12900", "356")
-    document = persist.document(persist.read(same))
+    document = measurement.document(measurement.read(same))
     assert document["platform"]["after_flush"]["clflush"]["line"] == "undecided"
 
 
@@ -132,7 +133,7 @@ def test_dax_mounts_are_found(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> persist.Document:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> measurement.Document:
     """A short measurement with a simulation beside it."""
     folder = tmp_path_factory.mktemp("measured")
     command = ["measure", "persist", "--rounds", 10, "--warm-up", 1, "--threads", 1, "--quiet"]
@@ -143,11 +144,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> persist.Document:
     assert "store, flush, fence: ns for each line (simulated)" in done.stdout
     assert "pcs-table1-0sw, nopb: clflush: the line is evicted" in done.stdout
     assert (folder / "m.svg").read_text().startswith("<?xml")
-    document: persist.Document = json.loads((folder / "m.json").read_text())
+    document: measurement.Document = json.loads((folder / "m.json").read_text())
     return document
 
 
-def test_every_primitive_of_this_processor_has_every_pattern(measured: persist.Document) -> None:
+def test_every_primitive_of_this_processor_has_every_pattern(
+    measured: measurement.Document,
+) -> None:
     names = {result["name"] for result in measured["results"]}
     for flush in ("clflush", "clflushopt", "clwb"):
         has = flush in HERE
@@ -161,7 +164,7 @@ def test_every_primitive_of_this_processor_has_every_pattern(measured: persist.D
     assert "non-temporal persist, 64 lines absent sequential" in names
 
 
-def test_every_value_has_its_interval_and_both_units(measured: persist.Document) -> None:
+def test_every_value_has_its_interval_and_both_units(measured: measurement.Document) -> None:
     results = measured["results"]
     assert len(results) == 2 * len({result["name"] for result in results})
     assert {result["unit"] for result in results} == {"ns", "cycles"}
@@ -169,7 +172,7 @@ def test_every_value_has_its_interval_and_both_units(measured: persist.Document)
 
 
 def test_what_is_simulated_has_the_same_names_and_the_difference(
-    measured: persist.Document,
+    measured: measurement.Document,
 ) -> None:
     times = {r["name"]: r["value"] for r in measured["results"] if r["unit"] == "ns"}
     simulated = {one["name"]: one for one in measured["simulated"]}
@@ -230,7 +233,7 @@ def test_it_runs_on_aarch64_with_the_flushes_of_that() -> None:
     words = list(map(str, command))
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done
-    document = persist.document(persist.read(done.stdout))
+    document = measurement.document(measurement.read(done.stdout))
     assert {result["primitive"] for result in document["results"]} == {"none", "civac", "cvac"}
     assert document["platform"]["missing"] == ["cvap"]
 
@@ -265,9 +268,9 @@ def test_wrong_input_has_one_clear_message(
 
 
 def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persist, "PROGRAM", Path("/absent/persist"))
+    monkeypatch.setattr(measurement, "PROGRAM", Path("/absent/persist"))
     with pytest.raises(Exception, match=r"/absent/persist is missing; type: make setup"):
-        persist.measure(persist.Settings())
+        measurement.measure(measurement.Settings())
 
 
 def test_a_picture_has_a_line_for_each_primitive() -> None:

@@ -108,7 +108,10 @@ def _read(text: str, machine: str, resolved: Document) -> FreeKey:
     if not low < high:
         raise InputError(f"--free {text}: the range is empty; LO has to be below HI")
     for end in ends:
-        machines.resolve(machine, [f"{key}={end}"])
+        try:
+            machines.resolve(machine, [f"{key}={end}"])
+        except InputError as error:
+            raise InputError(str(error).replace(f"--set {key}={end}", f"--free {text}")) from error
     is_whole = _is_whole(key, low, high, machine)
     own = value_of(resolved, key)
     return FreeKey(key, low, high, is_whole, None if own is None else float(own))

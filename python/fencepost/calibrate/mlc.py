@@ -93,6 +93,9 @@ def memories(machine: str, given: list[str]) -> dict[str, str]:
             raise InputError(f"--node {text}: it has to be N=MEMORY, such as 1=expander")
         if node in found:
             raise InputError(f"--node {text}: node {node} is {found[node]} already")
+        if memory not in latency.memories(resolved):
+            there = ", ".join(latency.memories(resolved))
+            raise InputError(f"--node {text}: {resolved.name} has no {memory}; it has {there}")
         latency.loaded_hosts(resolved, memory)
         found[node] = memory
     return found

@@ -46,7 +46,7 @@ def _table(rows: list[list[str]]) -> Table:
 def value_cells(document: Document) -> list[list[str]]:
     """A heading, and a row for each key."""
     [name] = document["provenance"]["machines"]
-    rows = [["key", name, "calibrated", "as well from", "to", ""]]
+    rows = [["key", name, "calibrated", "fits equally from", "to", ""]]
     for entry in document["values"]:
         own = "–" if entry["own"] is None else str(entry["own"])
         numbers = [str(entry[member]) for member in ("value", "low", "high")]

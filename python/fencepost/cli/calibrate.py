@@ -22,6 +22,9 @@ def _studies() -> list[str]:
     return [study.name for study in studies.STUDIES if study.can_be_set]
 
 
+MEASURE_US = 100.0  # simulated, of a row
+
+
 @app.command("calibrate")
 def calibrate_command(
     machine: Annotated[
@@ -91,8 +94,9 @@ def calibrate_command(
         ),
     ] = 1.0,
     measure_us: Annotated[
-        float, typer.Option(min=1, max=1e6, callback=not_nan, help="Simulated time of a row.")
-    ] = 100.0,
+        float | None,
+        typer.Option(min=1, max=1e6, callback=not_nan, help="Simulated time of a row (100)."),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=COUNT_MAX, help="Of the search, and of the traffic.")
     ] = 0,
@@ -122,6 +126,9 @@ def calibrate_command(
     machines.resolve(machine, [])  # a machine that there is not is said before what is wrong of it
     written = "" if is_study else data.text_of(to)
     notes: list[str] = []
+    if is_study and (nodes or measure_us is not None):
+        option = f"--node {nodes[0]}" if nodes else f"--measure-us {measure_us:g}"
+        raise InputError(f"{option}: it is of synthetic traffic, and {to} is a study")
     if only and not is_study:
         raise InputError(f"--only {only[0]}: {to} is a file; leave its other rows out there")
     if is_study:
@@ -143,7 +150,7 @@ def calibrate_command(
         data.held_out(targets, hold_out or []),
         draws=draws,
         alike=alike / 100,
-        measure_ns=measure_us * 1000,
+        measure_ns=(measure_us or MEASURE_US) * 1000,
         seed=seed,
         is_cross_validated=cross_validate,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import documents
-from fencepost.measure import persist, simulated
+from fencepost.measure.persist import measurement, simulated
 from fencepost.recordings import record_alike
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row, near
@@ -100,10 +100,10 @@ def records(lab: Lab) -> list[Path]:
 def record(lab: Lab) -> None:
     """Makes them anew, in `lab.records`."""
     patterns, points, chains = records(lab)
-    persist.check_built()
+    measurement.check_built()
     lab.log(f"recording {patterns.stem}")
-    record_alike(patterns, persist.PROGRAM, simulated.ROUNDS.arguments(), lab.folder)
-    said = persist.run(simulated.ROUNDS.arguments()).splitlines()
+    record_alike(patterns, measurement.PROGRAM, simulated.ROUNDS.arguments(), lab.folder)
+    said = measurement.run(simulated.ROUNDS.arguments()).splitlines()
     named = [" ".join(line.split()[:POINT_WORDS]) for line in said if line.startswith("point ")]
     documents.write_whole(points, "\n".join([*named, ""]))
     record_program(lab, chains)
@@ -119,7 +119,7 @@ def _regions(lab: Lab, record: Path, memory: str) -> list[dict[str, Any]]:
 
 def _points(lab: Lab, memory: str) -> Iterator[tuple[str, float]]:
     patterns, listed, _ = records(lab)
-    points = list(persist.read(listed.read_text(encoding="utf-8")).ticks)
+    points = list(measurement.read(listed.read_text(encoding="utf-8")).ticks)
     regions = _regions(lab, patterns, memory)
     pairs = zip(points, (region["simulated_ns"] for region in regions), strict=True)
     times = simulated.times_of(list(pairs))

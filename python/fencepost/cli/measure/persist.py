@@ -10,7 +10,7 @@ from fencepost import documents, machines, terminal
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.measure.group import group
-from fencepost.measure import persist, plot, text
+from fencepost.measure.persist import measurement, plot, text
 
 ROUNDS_MAX = 100_000
 THREADS_MAX = 64
@@ -70,22 +70,22 @@ def persist_command(
             f"--threads {threads}: from processor {usable[0]} on, {len(usable)} are allowed"
         )
     at_most = threads or min(len(usable), THREADS_MAX)
-    settings = persist.Settings(rounds, warm_up, at_most, cpu, file)
+    settings = measurement.Settings(rounds, warm_up, at_most, cpu, file)
     with console.messages().status("") as status:
         if not quiet:
             status.update("measuring")
         if simulate is not None:
             from fencepost.api import Machine  # the simulator: only where it is asked for
-            from fencepost.measure import simulated
+            from fencepost.measure.persist import simulated
 
             machine = Machine(simulate, machines.name_of(simulate), tuple(sets or []))
             _ = machine.document  # a wrong name or key is said before anything is measured
-            document = persist.measure(settings)
+            document = measurement.measure(settings)
             if not quiet:
                 status.update(f"simulating {machine.label}")
             simulated.add(document, machine, scheme)
         else:
-            document = persist.measure(settings)
+            document = measurement.measure(settings)
     try:
         if json_file is not None:
             documents.write_json(json_file, document)
@@ -95,7 +95,7 @@ def persist_command(
         _print(document)
 
 
-def _print(document: persist.Document) -> None:
+def _print(document: measurement.Document) -> None:
     for line in text.summary(document):
         terminal.print_line(console.output(), line)
     for title, table in text.tables(document):

@@ -11,7 +11,7 @@ from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance, between
 from fencepost.runs.cells import Cell, Cells
-from fencepost.studies.streamer import overview
+from fencepost.studies.streamer import overview, pmdk
 from fencepost.studies.streamer.replays import Replay
 from fencepost.studies.streamer.series import (
     BOTH,
@@ -190,7 +190,8 @@ class Claims(Topic):
             return []
         everything: tuple[Figure | Statement, ...] = (*FIGURES, *STATEMENTS)
         points = [point for one in everything for point in one.points]
-        return [Replay(point).cell for point in (*points, *overview.shown())]
+        of_points = [Replay(point).cell for point in (*points, *overview.shown())]
+        return [*of_points, *pmdk.cells()]
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Each figure by text and by data, each statement by the text."""
@@ -204,8 +205,8 @@ class Claims(Topic):
         return figures + [_statement_row(one, our_rates) for one in STATEMENTS]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """What each memory gives, and which way the data go."""
-        return list(overview.texts(runs))
+        """What each memory gives, which way the data go, and what a pool costs."""
+        return [*overview.texts(runs), pmdk.text(runs)]
 
 
 def _their_rates(point: Point, kernel: str) -> Value:

@@ -41,6 +41,7 @@ class Replay:
     elements: int = ELEMENTS
     cache_factor: int = 1  # of the small caches; 0: the machine's own
     sets: tuple[str, ...] = ()
+    access: str = "d_rw"  # to a pool
 
     @property
     def arguments(self) -> list[str]:
@@ -48,7 +49,7 @@ class Replay:
         words = ["--elements", self.elements, "--repetitions", 2, "--first-touch", "on"]
         words += ["--threads", self.point.threads]
         if self.point.series.is_pool:
-            words += ["--pool-in-memory", "--access", "d_rw"]
+            words += ["--pool-in-memory", "--access", self.access]
         return [str(word) for word in words]
 
     @property

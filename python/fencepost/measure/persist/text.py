@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Column, Table
 
-from fencepost.measure.persist import Document
+from fencepost.measure.persist.measurement import Document
 
 TITLES = {
     "persist": "store, flush, fence",

@@ -11,7 +11,7 @@ from typing import Any
 from fencepost import __version__
 from fencepost._core import InputError
 from fencepost.measure import platform
-from fencepost.measure.interval import Estimate, estimate
+from fencepost.measure.persist.interval import Estimate, estimate
 from fencepost.tree import BUILD
 
 Document = dict[str, Any]

@@ -7,9 +7,9 @@ from typing import Any
 
 from fencepost import api
 from fencepost._core import InputError
-from fencepost.measure import persist
-from fencepost.measure.interval import Estimate
-from fencepost.measure.persist import Document, Point, Settings
+from fencepost.measure.persist import measurement
+from fencepost.measure.persist.interval import Estimate
+from fencepost.measure.persist.measurement import Document, Point, Settings
 from fencepost.recordings import record_alike
 
 # More than the part of one thread.
@@ -20,7 +20,7 @@ ROUNDS = Settings(rounds=1, warm_up=1, threads=1)
 
 
 def add(document: Document, machine: api.Machine, scheme: str) -> None:
-    """Adds `simulated` to a document that `persist.measure` made: what one thread does."""
+    """Adds `simulated` to a document that `measurement.measure` made: what one thread does."""
     regions = _replay(machine, scheme)
     times = times_of(regions)
     measured = {result["name"]: result for result in document["results"] if result["unit"] == "ns"}
@@ -36,7 +36,7 @@ def add(document: Document, machine: api.Machine, scheme: str) -> None:
     document["simulated_on"] = {
         "machine": machine.label,
         "scheme": scheme,
-        "after_flush": persist.after_flush({p: Estimate(t, 0, 0, 1) for p, t in times.items()}),
+        "after_flush": measurement.after_flush({p: Estimate(t, 0, 0, 1) for p, t in times.items()}),
     }
 
 
@@ -47,13 +47,13 @@ def _difference(simulated: float, measured: float) -> float | None:
 
 def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
     """The points with the simulated time of their regions, in ns."""
-    persist.check_built()
-    output = persist.read(persist.run(ROUNDS.arguments()))
+    measurement.check_built()
+    output = measurement.read(measurement.run(ROUNDS.arguments()))
     arena = int(output.said["arena"], 16)
     pm = f"range:{arena:#x}-{arena + ARENA_BYTES_MAX:#x}"
     with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
         record = Path(name) / "persist.fencepost"
-        record_alike(record, persist.PROGRAM, ROUNDS.arguments(), Path(name))
+        record_alike(record, measurement.PROGRAM, ROUNDS.arguments(), Path(name))
         result = api.compare(machine, record, schemes=[scheme], pm=[pm])
     [run] = result.runs
     if "error" in run:

@@ -1,7 +1,7 @@
 """What a persist costs by the lines that share a fence, as a picture."""
 
 from fencepost import plots
-from fencepost.measure.persist import Document
+from fencepost.measure.persist.measurement import Document
 
 
 def svg(document: Document) -> str:
