@@ -32,6 +32,18 @@ PROGRAM = ["--", *HASHMAP.split(), "--pool", "pool"]
 TESTED = [e for e in EXAMPLES if e.program != "ledger" or e.variant in ("", "no-snapshot")]
 
 
+def broken_examples() -> list[Any]:
+    """One for each set of faults; the other programs with the same mistakes are slow tests."""
+    seen: set[tuple[str, ...]] = set()
+    found = []
+    for example in TESTED:
+        if not example.is_correct:
+            marks = [pytest.mark.slow] if example.faults in seen else []
+            found.append(pytest.param(example, marks=marks, id=example.name))
+            seen.add(example.faults)
+    return found
+
+
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The variants of the example programs."""
@@ -73,9 +85,7 @@ def test_a_correct_program_survives_every_power_cut(example, explore):
     assert output.splitlines()[-1].startswith("crash: no violation in ")
 
 
-@pytest.mark.parametrize(
-    "example", [e for e in TESTED if not e.is_correct], ids=lambda example: example.name
-)
+@pytest.mark.parametrize("example", broken_examples())
 def test_a_broken_program_is_found_out_and_the_fault_has_its_name(example, explore, tmp_path):
     code, result, output = explore(example)
     assert code == 1, output

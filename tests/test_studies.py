@@ -1,5 +1,6 @@
 """A study is a folder and a line of a list: the tiny one goes through every command."""
 
+import csv
 import json
 
 import pytest
@@ -35,7 +36,11 @@ def test_a_study_has_rows_a_page_and_a_verdict(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == verdict
     page = (docs / "tiny.md").read_text()
     assert page.startswith("# What a persist costs\n")
-    assert verdict in page and "| with | persist latency | 250 ns |" in page
+    assert verdict in page and "[Every point](data/tiny.csv): 1 row of this section." in page
+    with (docs / "data" / "tiny.csv").open(newline="") as file:
+        points = {row["condition"]: row for row in csv.DictReader(file)}
+    assert points.keys() == {"without", "with"}
+    assert points["with"]["metric"] == "persist latency" and points["with"]["expected"] == "250 ns"
 
 
 def test_a_quick_study_has_its_quick_parts(tmp_path):

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def write_page(path: Path, markdown: str) -> None:
     """Writes a page with one sentence a line."""
     write_whole(path, sentences.one_a_line(markdown))
+
+
+def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
+    """Writes pages, and what lies beside them, by their paths in `folder`."""
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            write_page(path, text)
+        else:
+            write_whole(path, text)
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

@@ -126,8 +126,8 @@ def _write(
     if json_file is not None:
         documents.write_json(json_file, outcome.document)
     if docs is not None:
-        text = page.with_pictures_apart(outcome.markdown, f"out/reproduce/{study.name}")
-        documents.write_page(docs / f"{study.name}.md", text)
+        written = page.files(study.name, outcome.markdown, f"out/reproduce/{study.name}")
+        documents.write_pages(docs, written)
     if outcome.report is not None:
         documents.write_whole(folder / "report.html", outcome.report)
 

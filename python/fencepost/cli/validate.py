@@ -127,5 +127,5 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
-    text = page.with_pictures_apart(validation_page.markdown(done), "out/validate")
-    documents.write_page(folder / "validation.md", text)
+    written = page.files("validation", validation_page.markdown(done), "out/validate")
+    documents.write_pages(folder, written)

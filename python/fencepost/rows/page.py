@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fencepost.plural import many
 from fencepost.rows.row import FOLLOWS, QUALITIES, SET, Row, last_line
 from fencepost.rows.tolerance import Figure
 
@@ -18,6 +21,9 @@ MANY = 4  # rows of one metric, from which on a list of them says what they have
 COMMITTED = frozenset({"pcs-fig5.svg", "streamer-roofline.svg"})
 # What a reason may begin with, so that misses are counted by it.
 _CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
+# Where a page has the table of a section's rows, and what follows of that table.
+_EVERY_POINT = "### Every point"
+_DATA = "data"  # the folder beside a page for tables that nobody reads from end to end
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 
 
@@ -53,7 +59,7 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
         parts += [summary(section.rows)] if judged(section.rows) else []
         parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
-        parts += ["### Every point\n", table(section.rows)] if section.rows else []
+        parts += [f"{_EVERY_POINT}\n", table(section.rows)] if section.rows else []
         if any(row.misses for row in section.rows):
             parts += ["### Misses\n", reasons(section.rows)]
     return "\n".join(parts)
@@ -234,6 +240,47 @@ def line(row: Row) -> str:
     if mark.startswith("miss"):
         mark = mark.replace("miss", "**miss**", 1)
     return f"| {' | '.join([*texts, mark])} |"
+
+
+def files(name: str, text: str, pictures: str) -> dict[str, str]:
+    """What a page becomes in `docs/`: the page, and its long tables as one CSV file beside it.
+
+    `pictures` is the folder where the command that makes the page puts those that are not
+    committed. The keys are paths below `docs/`.
+    """
+    data = f"{_DATA}/{name}.csv"
+    lines: list[str] = []
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["section", *COLUMNS[:-1], "marks"])
+    section, rest = "", iter(with_pictures_apart(text, pictures).splitlines())
+    for one in rest:
+        if one.startswith("## "):
+            section = one.removeprefix("## ")
+        if one != _EVERY_POINT:
+            lines.append(one)
+            continue
+        rows = list(_rows_of_table(rest))
+        writer.writerows([section, *cells] for cells in rows)
+        lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
+    written = {f"{name}.md": "\n".join(lines) + "\n"}
+    if len(table.getvalue().splitlines()) > 1:
+        written[data] = table.getvalue()
+    return written
+
+
+def _rows_of_table(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The cells of a Markdown table that comes next, with the line behind it."""
+    has_begun = False
+    for one in lines:
+        if not one.startswith("|"):
+            if has_begun:
+                return
+            continue
+        cells = [cell.strip().replace("**", "") for cell in one.strip("|").split(" |")]
+        if has_begun and not one.startswith("|---"):
+            yield cells
+        has_begun = True
 
 
 def with_pictures_apart(text: str, folder: str) -> str:

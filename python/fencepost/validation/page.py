@@ -3,8 +3,9 @@
 from fencepost.rows import page
 from fencepost.validation import Comparison, Findings
 
-_INTRODUCTION = """Made by `make validate`. Every point, *expected | ours | difference*. What \
-is expected is of several kinds, which no count mixes:
+_INTRODUCTION = """Made by `make validate`; every point, with what is expected, ours and the \
+difference, is in [data/validation.csv](data/validation.csv). What is expected is of several \
+kinds, which no count mixes:
 
 - **published**: measured by others. A row that was used to set a parameter of a machine is marked \
 *set*; one that follows from such a row, or hangs on what was chosen because it is not public, \
