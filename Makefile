@@ -122,7 +122,7 @@ python-tests-b:
 	$(BIN)/pytest tests/test_[!a-o]*.py -m "not slow"
 
 recorder-tests:
-	$(BIN)/pytest tests/recorder tests/recorder_aarch64
+	$(BIN)/pytest tests/recorder tests/recorder_aarch64 -m "not slow"
 
 # What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 SLOW = slow
@@ -134,7 +134,7 @@ slow-primitives-tests:
 	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)"
 
 slow-python-tests:
-	$(BIN)/pytest --ignore=tests/recorder --ignore=tests/recorder_aarch64 --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
+	$(BIN)/pytest --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
 
 slow-rust-tests: loom tsan
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored

@@ -158,8 +158,18 @@ def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> Non
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
-@pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
-@pytest.mark.parametrize("arguments", [(), ("/nowhere",)], ids=["leave", "stay"])
+VALUES = ("--values", "--pm", "heap")
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        pytest.param((), (), id="leave"),
+        pytest.param((), ("/nowhere",), id="stay", marks=pytest.mark.slow),
+        pytest.param(VALUES, (), id="leave-values", marks=pytest.mark.slow),
+        pytest.param(VALUES, ("/nowhere",), id="stay-values", marks=pytest.mark.slow),
+    ],
+)
 def test_threads_are_stopped_in_our_code_too(
     recorder: Recorder, options: tuple[str, ...], arguments: tuple[str, ...]
 ) -> None:
