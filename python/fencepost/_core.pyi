@@ -12,6 +12,7 @@ __all__ = [
     "Job",
     "Record",
     "__version__",
+    "bursts_follow",
     "bursts_measure",
     "coherence_bounds",
     "coherence_catalogue",
@@ -157,6 +158,7 @@ def provoke_fault(part: str | None) -> None:
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
 
+def bursts_follow(machine_name: str, machine: str, bursts: str) -> tuple[bytes, str]: ...
 def bursts_measure(machine_name: str, machine: str, bursts: str) -> str:
     """What came of bursts of coherent requests on a machine; all are JSON.
 

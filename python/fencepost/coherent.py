@@ -14,6 +14,13 @@ Result = dict[str, Any]
 REQUESTS = 16
 REPETITIONS = 256
 FOOTPRINT_BYTES = 32 << 20
+NEAR_BYTES = 16 << 10  # has room in the device's caches
+
+# Where lines of a burst can be found (docs/type2.md).
+PLACES = (
+    *("memory", "last_level", "own_cache", "other_cache", "pushed"),
+    *("device_owned", "device_modified"),
+)
 
 DEVICE_ACCESSES = (
     "nc_read",
@@ -64,6 +71,32 @@ def bursts(
     text = _core.bursts_measure(machine.name, machine.text, json.dumps(asked))
     result: Result = json.loads(text)
     return result
+
+
+def follow(
+    machine: Machine,
+    requester: dict[str, Any],
+    found_in: str,
+    *,
+    memory: str = "dram",
+    requests: int = 1,
+    footprint_bytes: int = NEAR_BYTES,
+    seed: int = 0,
+) -> tuple[bytes, Result]:
+    """One burst of a device, followed: a Perfetto trace, and the same requests as a document
+    (docs/timeline.md)."""
+    asked = {
+        "requester": requester,
+        "found_in": found_in,
+        "memory": memory,
+        "requests": requests,
+        "footprint_bytes": footprint_bytes,
+        "repetitions": 1,
+        "seed": seed,
+    }
+    trace, text = _core.bursts_follow(machine.name, machine.text, json.dumps(asked))
+    result: Result = json.loads(text)
+    return trace, result
 
 
 def transfers(machine: Machine, by: str, size: int, count: int = 1) -> Result:

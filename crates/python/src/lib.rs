@@ -29,7 +29,7 @@ mod traffic;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::bursts::{bursts_measure, pcie_measure};
+    use super::bursts::{bursts_follow, bursts_measure, pcie_measure};
     #[pymodule_export]
     use super::crash::{CrashStates, mapped_reads};
     #[pymodule_export]

@@ -16,14 +16,19 @@ use crate::device::type2::device_memory::Meta;
 use crate::device::type2::host_side::Holds;
 use crate::device::type2::messages::CacheState;
 use crate::error::SimulationError;
+use crate::kernel::trace::{Selection, Trace};
 use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::message::Stage;
 use crate::system::{Stepped, System};
-use crate::time::Duration;
+use crate::time::{Duration, Time};
+use crate::timeline::Timeline;
 use crate::traffic::Random;
 
 /// The longest pause before a burst: some times between two refreshes.
 const PAUSE_MAX: Duration = Duration::from_ps(20_000_000);
+
+/// How much of requests is followed.
+const SLICES_MAX: usize = 1 << 20;
 
 /// The most requests of a burst.
 pub const REQUESTS_MAX: u32 = 65_536;
@@ -70,6 +75,8 @@ pub enum FoundIn {
     DeviceModified,
     /// In the last-level cache, where a burst of `nc_p_write` of the first accelerator has put them.
     Pushed,
+    /// Of host memory: in the cache of another accelerator, which has modified them.
+    OtherCache,
 }
 
 /// Bursts of one kind.
@@ -124,27 +131,34 @@ impl Bursts {
         let mut system = System::with_coherence(machine).map_err(impossible)?;
         let mut random = Random::new(self.seed);
         let mut finished = Vec::new();
-        let pusher = accelerators(machine).next().filter(|_| self.found_in == FoundIn::Pushed);
-        if self.found_in == FoundIn::Pushed && (pusher.is_none() || self.memory != "dram") {
-            return Err(impossible("an accelerator pushes lines of dram, and there has to be one".to_owned()));
-        }
         for _ in 0..self.repetitions {
             let lines = self.choose(first, &mut random);
-            self.place(&mut system, machine, by, &lines);
-            if let Some(device) = pusher {
-                run_burst(
-                    &mut system,
-                    By::Device(device, DeviceAccess::NcPWrite, false),
-                    lines.clone(),
-                    Duration::ZERO,
-                )?;
-            }
+            self.place(&mut system, machine, by, &lines)?;
             // At any time: otherwise bursts fall into step with what happens at regular times, such as refreshes.
             let pause = Duration::from_ps(random.below(PAUSE_MAX.as_ps()));
             finished.push(run_burst(&mut system, by, lines, pause)?);
         }
         let stats = system.stats();
         Ok(Measured { bursts: self.clone(), finished, stats })
+    }
+
+    /// Runs one burst and follows its requests; gives the requests with what each part of their time was.
+    ///
+    /// # Errors
+    /// As [`Bursts::run`], and if cores make the requests.
+    pub fn follow(&self, machine: &Machine) -> Result<Timeline, SimulationError> {
+        let impossible = SimulationError::Impossible;
+        let by = self.by(machine).map_err(impossible)?;
+        if matches!(by, By::Core(..)) {
+            return Err(impossible("requests of devices are followed, and not those of cores".to_owned()));
+        }
+        let mut system = System::with_coherence(machine).map_err(impossible)?;
+        let lines = self.choose(self.first_line(machine).map_err(impossible)?, &mut Random::new(self.seed));
+        self.place(&mut system, machine, by, &lines)?;
+        system.trace(Trace::new(Selection::Window(system.now(), Time::NEVER), SLICES_MAX));
+        run_burst(&mut system, by, lines, Duration::ZERO)?;
+        let trace = system.take_trace().expect("it has just been given");
+        Ok(Timeline::new(trace, system.names(), system.wires()))
     }
 
     /// The requester on `machine`, if all is there that these bursts need.
@@ -200,12 +214,29 @@ impl Bursts {
             Requester::Device { ref name, .. } if own != "dram0" && *name != self.memory => {
                 return Err(format!("{name} caches its host's dram and its own memory, and not {}", self.memory));
             }
+            _ if self.found_in == FoundIn::Pushed && (accelerators(machine).next().is_none() || own != "dram0") => {
+                return Err("an accelerator pushes lines of dram, and there has to be one".to_owned());
+            }
+            _ if self.found_in == FoundIn::OtherCache && (own != "dram0" || self.other(machine).is_none()) => {
+                return Err("another accelerator has lines of dram, and the first host has no other".to_owned());
+            }
             _ if self.is_of_device_cache() && !accelerators(machine).any(is_of_device) => {
                 return Err(format!("{} is no accelerator, which would have a cache of it", self.memory));
             }
             _ => {}
         }
         Ok(LineAddress::containing(node.frames.start))
+    }
+
+    /// An accelerator of the first host that does not make the requests.
+    fn other(&self, machine: &Machine) -> Option<DeviceId> {
+        let requester = match &self.requester {
+            Requester::Device { name, .. } => accelerator(machine, name).ok(),
+            Requester::Core { .. } => None,
+        };
+        let topology = machine.topology();
+        let mut others = accelerators(machine).filter(|device| Some(*device) != requester);
+        others.find(|device| topology.devices[device.0 as usize].hosts.contains(&HostId(0)))
     }
 
     fn is_of_device_cache(&self) -> bool {
@@ -231,7 +262,13 @@ impl Bursts {
     }
 
     /// Puts the lines where they are to be found, and all others into memory.
-    fn place(&self, system: &mut System, machine: &Machine, by: By, lines: &[LineAddress]) {
+    fn place(
+        &self,
+        system: &mut System,
+        machine: &Machine,
+        by: By,
+        lines: &[LineAddress],
+    ) -> Result<(), SimulationError> {
         for device in accelerators(machine) {
             system.with_accelerator(device, |accelerator, _| {
                 for line in accelerator.held() {
@@ -247,6 +284,11 @@ impl Bursts {
             Some(device) => self.place_in_device_memory(system, machine, by, device, lines),
             None => self.place_in_host_memory(system, machine, by, lines),
         }
+        if self.found_in == FoundIn::Pushed {
+            let pusher = accelerators(machine).next().expect("it was looked for");
+            run_burst(system, By::Device(pusher, DeviceAccess::NcPWrite, false), lines.to_vec(), Duration::ZERO)?;
+        }
+        Ok(())
     }
 
     fn place_in_host_memory(&self, system: &mut System, machine: &Machine, by: By, lines: &[LineAddress]) {
@@ -263,6 +305,19 @@ impl Bursts {
                     });
                     system.with_accelerator(device, |accelerator, _| {
                         accelerator.set_functionally(*line, CacheState::Exclusive, memory);
+                    });
+                }
+            }
+            (FoundIn::OtherCache, _) => {
+                let other = self.other(machine).expect("it was looked for");
+                let number = number_at_host(machine, other);
+                for line in lines {
+                    let memory = system.coherent_host(HostId(0)).memory(*line);
+                    system.with_coherent_host(HostId(0), |host, _| {
+                        host.set_functionally(*line, |state| state.devices[number].holds = Holds::Owner);
+                    });
+                    system.with_accelerator(other, |accelerator, _| {
+                        accelerator.set_functionally(*line, CacheState::Modified, Version(memory.0 + 1));
                     });
                 }
             }

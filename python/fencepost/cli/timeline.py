@@ -1,11 +1,12 @@
 """`fencepost timeline`: follow single requests of a result through the machine."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import documents, reliability, timeline
+from fencepost import coherent, documents, machines, reliability, terminal, timeline, traffic
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -19,7 +20,13 @@ SLICES_MAX = 10_000  # about a megabyte
 
 @app.command("timeline")
 def make_timeline(
-    result: Annotated[Path, typer.Argument(help="A result document (--json of run, compare).")],
+    result: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT|MACHINE",
+            help="A result document (--json of run, compare); with --request, a machine.",
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The trace, for ui.perfetto.dev.")
     ],
@@ -78,6 +85,28 @@ def make_timeline(
     limit_events: Annotated[
         int, typer.Option(min=1, max=COUNT_MAX, metavar="N", help="No new requests after N slices.")
     ] = SLICES_MAX,
+    request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ACCESS",
+            help=f"A request of an accelerator: {', '.join(coherent.DEVICE_ACCESSES)}.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose request (default: the machine's first)."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of which memory: dram, or a device (default dram)."),
+    ] = None,
+    found_in: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help=f"Where its line is found: {', '.join(coherent.PLACES)} (default last_level).",
+        ),
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FILE.svg", help="Draw the way of the first persist (SVG)."),
@@ -85,6 +114,19 @@ def make_timeline(
     quiet: Quiet = False,
 ) -> None:
     """Run a result again and follow single requests from the core to the media and back."""
+    of_device = {"--device": device, "--memory": memory, "--found-in": found_in}
+    of_result: dict[str, object] = {
+        "--record": records,
+        "--run": run,
+        "--persist": persist,
+        "--region": region,
+    }
+    of_result |= {"--from": from_ns, "--to": until_ns, "--picture": picture}
+    if request is not None:
+        _refuse(of_result, "of a result, and --request is followed on a machine")
+        _follow_request(str(result), request, device, memory or "dram", found_in, output)
+        return
+    _refuse(of_device, "of a device's request: name one by --request")
     chosen = [persist is not None, region is not None, not (from_ns is None and until_ns is None)]
     if sum(chosen) > 1:
         raise InputError("one of --persist, --region and --from with --to selects what is followed")
@@ -120,4 +162,42 @@ def make_timeline(
         f"{output}: {key.name}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
         highlight=False,
         soft_wrap=True,
+    )
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name}: it is {why}")
+
+
+def _follow_request(
+    name: str, access: str, device: str | None, memory: str, found_in: str | None, output: Path
+) -> None:
+    """Follows one request of an accelerator through its machine."""
+    for option, value, values in (
+        ("--request", access, coherent.DEVICE_ACCESSES),
+        ("--found-in", found_in, (*coherent.PLACES, None)),
+    ):
+        if value not in values:
+            raise InputError(f"{option} {value}: it is {' or '.join(filter(None, values))}")
+    outputs.check({"-o": output}, [machines.file_of(name)])
+    machine = traffic.Machine(machines.name_of(name), machines.resolve(name, []))
+    there = machine.resolved["fabric"].get("accelerators", [])
+    if not there:
+        raise InputError(f"{machine.name}: it has no accelerator: see fabric.accelerators")
+    asked = coherent.device(device or there[0], access, observes=True)
+    trace, requests = coherent.follow(machine, asked, found_in or "last_level", memory=memory)
+    documents.write_whole(output, trace)
+    [followed] = requests["requests"]
+    for part in sorted(followed["slices"], key=lambda part: (part["from_ps"], part["until_ps"])):
+        terminal.print_line(console.output(), _line(part))
+
+
+def _line(part: dict[str, Any]) -> str:
+    """A part of a request's time: since its beginning, for how long, where, and what was there."""
+    begun, ended = part["from_ps"] / 1000, part["until_ps"] / 1000
+    where = f"{part['component']}: {part['track']}"
+    return (
+        f"{begun:10,.1f} ns {ended - begun:8,.1f} ns  {where}: {part['message'] or part['doing']}"
     )

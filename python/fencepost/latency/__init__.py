@@ -157,9 +157,13 @@ def coherent_point(
 ) -> Document:
     """The latency of one request of an accelerator while nothing else goes on."""
     requester = coherent.device(name, access, observes=True)
-    # Near each other, so that they have room in the device's caches.
     result = coherent.bursts(
-        machine, requester, found_in, memory=memory, requests=1, footprint_bytes=16 << 10
+        machine,
+        requester,
+        found_in,
+        memory=memory,
+        requests=1,
+        footprint_bytes=coherent.NEAR_BYTES,
     )
     return {
         "device": name,

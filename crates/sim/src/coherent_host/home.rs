@@ -9,6 +9,7 @@ use crate::device::type2::messages::{Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
 use crate::device::type2::{DEVICES_MAX, Rules};
 use crate::kernel::Context;
+use crate::kernel::trace::Place;
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Flow, Message, Opcode, Stage, Tag};
 use crate::stats::StatsNode;
@@ -141,6 +142,7 @@ impl CoherentHost {
         };
         let at = now + self.times.last_level;
         message.stack.charge(Stage::Cache, at);
+        context.show(Place::Anywhere, &message);
         if self.is_remote(message.line) {
             return self.steps.at(at, Step::DeviceAsks(request, message), 0, context);
         }

@@ -245,6 +245,14 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// A request of this component begins, which is called so.
+    #[inline]
+    pub fn begin_own_request(&mut self, called: &'static str, message: &mut Message) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin_called(self.component, called, message);
+        }
+    }
+
     /// A write is in a persist buffer.
     #[inline]
     pub fn enter_buffer(&mut self, message: &Message) {

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use super::component::{ComponentId, PortId};
 use crate::address_map::is_pm;
 use crate::line::{LineAddress, Version};
-use crate::message::{Cause, Message, RequestName, Stage};
-use crate::time::Time;
+use crate::message::{Cause, Message, Opcode, RequestName, Stage};
+use crate::time::{Duration, Time};
 
 /// Which requests are traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Slice {
     pub place: Place,
     /// What.
     pub doing: Doing,
+    /// The message that was there, where it is a part of the latency stack.
+    pub message: Option<Opcode>,
     /// From when.
     pub from: Time,
     /// Until when.
@@ -80,11 +82,28 @@ pub struct TracedRequest {
     pub core: Option<u16>,
     /// Of a drain, the traced writes that brought what it drains.
     pub drains: Vec<RequestName>,
+    /// What it is called, where its cause does not say it: what the load generator of a device asked for.
+    pub called: Option<&'static str>,
     /// When it is complete; none while it is under way.
     pub completed: Option<Time>,
-    /// What of its stack is in slices.
-    seen_ps: [u64; Stage::COUNT],
-    seen_until: Time,
+    /// What of its stack was in slices each time that it was shown.
+    shown: Vec<Shown>,
+}
+
+/// How far a request's stack is in slices. Messages that come of one and go different ways, such as a snoop's answer
+/// and its data, each go on from where they parted.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    parts_ps: [u64; Stage::COUNT],
+    until: Time,
+    message: Option<Opcode>,
+}
+
+impl Shown {
+    fn is_before(&self, message: &Message) -> bool {
+        let parts = self.parts_ps.iter().zip(message.stack.parts_ps());
+        parts.into_iter().all(|(shown, part)| shown <= part)
+    }
 }
 
 /// The value of something that is watched, from a time on.
@@ -198,6 +217,15 @@ impl Trace {
         self.show(host, core, message);
     }
 
+    /// A component's own request begins, which is called so. Gives it a name if it is to be traced.
+    pub fn begin_called(&mut self, component: ComponentId, called: &'static str, message: &mut Message) {
+        let Selection::Window(from, until) = self.selection else { return };
+        if (from..until).contains(&message.stack.start()) && self.slices.len() < self.slices_max {
+            self.add(component, None, message, Vec::new());
+            self.requests.last_mut().expect("it has just been added").called = Some(called);
+        }
+    }
+
     fn add(&mut self, component: ComponentId, core: Option<u16>, message: &mut Message, drains: Vec<RequestName>) {
         self.requests.push(TracedRequest {
             cause: message.cause,
@@ -206,9 +234,9 @@ impl Trace {
             component,
             core,
             drains,
+            called: None,
             completed: None,
-            seen_ps: [0; Stage::COUNT],
-            seen_until: message.stack.start(),
+            shown: vec![Shown { parts_ps: [0; Stage::COUNT], until: message.stack.start(), message: None }],
         });
         message.request = RequestName(self.requests.len() as u32);
         self.under_way += 1;
@@ -222,19 +250,23 @@ impl Trace {
     pub fn show(&mut self, component: ComponentId, place: Place, message: &Message) {
         let name = message.request;
         let request = &mut self.requests[name.0 as usize - 1];
-        let mut from = request.seen_until;
+        let mut before = request.shown.iter().rev().filter(|shown| shown.is_before(message));
+        let same = before.clone().find(|shown| shown.message == Some(message.opcode));
+        let before = *same.or_else(|| before.next()).expect("all that a request brings begins where it began");
+        let mut from = before.until;
         for (stage, (part, seen)) in
-            Stage::ALL.into_iter().zip(message.stack.parts_ps().iter().copied().zip(request.seen_ps))
+            Stage::ALL.into_iter().zip(message.stack.parts_ps().iter().copied().zip(before.parts_ps))
         {
             if part > seen {
-                let until = from + crate::time::Duration::from_ps(part - seen);
-                self.slices.push(Slice { request: name, component, place, doing: Doing::Stage(stage), from, until });
+                let until = from + Duration::from_ps(part - seen);
+                let (doing, message) = (Doing::Stage(stage), Some(message.opcode));
+                self.slices.push(Slice { request: name, component, place, doing, message, from, until });
                 from = until;
             }
         }
         debug_assert_eq!(from, message.stack.charged_until(), "charges are in another order than that of the stages");
-        request.seen_ps = *message.stack.parts_ps();
-        request.seen_until = message.stack.charged_until();
+        let (parts_ps, until) = (*message.stack.parts_ps(), message.stack.charged_until());
+        request.shown.push(Shown { parts_ps, until, message: Some(message.opcode) });
     }
 
     /// A traced write is in a persist buffer.
@@ -261,7 +293,7 @@ impl Trace {
         self.under_way -= 1;
         if let Some((until, core)) = at_core.filter(|&until| until > from).zip(request.core) {
             let (request, place, doing) = (message.request, Place::Core(core), Doing::ToCore);
-            self.slices.push(Slice { request, component, place, doing, from, until });
+            self.slices.push(Slice { request, component, place, doing, message: None, from, until });
         }
     }
 
@@ -272,7 +304,8 @@ impl Trace {
         let names = take(&mut self.unwritten, write.line, is_in_it);
         if let Some(&request) = names.last().filter(|_| write.is_complete) {
             let (place, doing) = (Place::Bank(write.bank), Doing::MediaWrite);
-            self.slices.push(Slice { request, component, place, doing, from: write.from, until: write.until });
+            let (from, until) = (write.from, write.until);
+            self.slices.push(Slice { request, component, place, doing, message: None, from, until });
         }
     }
 

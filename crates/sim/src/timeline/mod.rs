@@ -43,8 +43,8 @@ impl Timeline {
     }
 
     /// The requests with their slices: of each its `name` (a number), `cause`, `line`, `version`, `core`, `drains`
-    /// (names), `completed_ps`, and `slices` in the order of time, each with `component`, `track`, `doing`, `from_ps`
-    /// and `until_ps`.
+    /// (names), `completed_ps`, and `slices` in the order of time, each with `component`, `track`, `doing`, `message`,
+    /// `from_ps` and `until_ps`.
     pub fn to_json(&self) -> Value {
         let requests = self.trace.requests().iter().zip(1..).map(|(request, name)| {
             let own = |slice: &&Slice| slice.request == RequestName(name);
@@ -53,6 +53,7 @@ impl Timeline {
                     "component": self.component(slice.component),
                     "track": self.track(slice),
                     "doing": doing(slice, request),
+                    "message": slice.message.map(|opcode| format!("{opcode:?}")),
                     "from_ps": slice.from.as_ps(),
                     "until_ps": slice.until.as_ps(),
                 })
@@ -110,6 +111,9 @@ fn doing(slice: &Slice, request: &TracedRequest) -> &'static str {
 
 /// Why a request was made, in the words of the results.
 fn cause(request: &TracedRequest) -> &'static str {
+    if let Some(called) = request.called {
+        return called;
+    }
     match (request.cause, is_pm(request.line)) {
         (Cause::DemandRead, true) => "llc_read",
         (Cause::DemandRead, false) => "dram_read",

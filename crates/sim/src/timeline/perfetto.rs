@@ -243,11 +243,12 @@ impl Writer {
             begin.message(event::DEBUG_ANNOTATIONS, &annotation);
         }
         let part_of = if matches!(slice.doing, Doing::Stage(_)) { "latency stack" } else { "after the answer" };
-        let texts = [
+        let mut texts = vec![
             ("line", format!("{:#x}", request.line.byte())),
             ("cause", cause(request).into()),
             ("part of", part_of.into()),
         ];
+        texts.extend(slice.message.map(|opcode| ("message", format!("{opcode:?}"))));
         for (name, text) in texts {
             let mut annotation = Buffer::default();
             annotation.number(annotation::NAME_IID, self.annotations.number(name)).text(annotation::TEXT, &text);

@@ -11,6 +11,7 @@ use crate::device::type2::dcoh::{Line, Outcome};
 use crate::device::type2::messages::{CacheState, Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
 use crate::kernel::Context;
+use crate::kernel::trace::Place;
 use crate::line::{LineAddress, Version};
 use crate::message::{Message, Opcode, Stage};
 use crate::stats::StatsNode;
@@ -141,7 +142,7 @@ impl Accelerator {
                 self.touch(line, context);
                 #[cfg(test)]
                 self.log_read(line, &asked.trail, None);
-                self.answer(asked.trail, read, context);
+                self.answer(line, asked.trail, read, context);
             }
             Does::Write => {
                 self.stats.hits += 1;
@@ -149,9 +150,9 @@ impl Accelerator {
                 self.own(line).line.store(written_at(context.now()));
                 #[cfg(test)]
                 self.log_write(line, written_at(context.now()));
-                self.answer(asked.trail, fill, context);
+                self.answer(line, asked.trail, fill, context);
             }
-            Does::Nothing => self.answer(asked.trail, Duration::ZERO, context),
+            Does::Nothing => self.answer(line, asked.trail, Duration::ZERO, context),
             Does::Drop => {
                 self.own(line).line.drop_copy();
                 self.tags.remove(line);
@@ -185,6 +186,7 @@ impl Accelerator {
     pub(super) fn entered(&mut self, mut message: Message, context: &mut Context<'_>) {
         let now = context.now();
         message.stack.charge(Stage::DeviceQueue, now);
+        context.show(Place::Anywhere, &message);
         if wire::snoop(message.opcode).is_some() {
             self.stats.snoops += 1;
             return self.snooped(message, context);
@@ -210,7 +212,7 @@ impl Accelerator {
             self.transaction_ended(line, request, trail, context);
         } else if has_order && let Some(asked) = self.own(line).owner.take() {
             debug_assert_eq!(asked.line, line);
-            self.answer(trail, Duration::ZERO, context);
+            self.answer(line, trail, Duration::ZERO, context);
         }
         if self.own(line).line.answers_snoops(RULES)
             && let Some(snoop) = self.own(line).held.take()
@@ -272,7 +274,7 @@ impl Accelerator {
                 _ => Some(Duration::ZERO),
             };
             match delay {
-                Some(delay) => self.answer(trail, delay, context),
+                Some(delay) => self.answer(line, trail, delay, context),
                 None => {
                     asked.trail = trail;
                     self.decide(asked, context);

@@ -24,9 +24,10 @@ use super::steps::Steps;
 use super::wire::Trail;
 use crate::device::{DEVICE_PORT, Device};
 use crate::kernel::link::{LinkConfig, Transmitter};
+use crate::kernel::trace::Place;
 use crate::kernel::{Component, Context, Event};
 use crate::line::{LineAddress, Version};
-use crate::message::{Message, Stage, cache};
+use crate::message::{Message, Opcode, Stage, cache};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 use engine::{EngineLine, EngineStats};
@@ -56,6 +57,21 @@ pub enum DeviceAccess {
     FlushLine,
 }
 
+impl DeviceAccess {
+    /// Its name, as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceAccess::NcRead => "nc_read",
+            DeviceAccess::CsRead => "cs_read",
+            DeviceAccess::CoRead => "co_read",
+            DeviceAccess::NcWrite => "nc_write",
+            DeviceAccess::CoWrite => "co_write",
+            DeviceAccess::NcPWrite => "nc_p_write",
+            DeviceAccess::FlushLine => "flush_line",
+        }
+    }
+}
+
 /// A request of the load generator.
 #[derive(Clone, Debug)]
 struct Asked {
@@ -75,8 +91,8 @@ enum Step {
     Leaves(Message),
     /// A message from the port is at the engine.
     Enters(Message),
-    /// An answer is at the load generator.
-    Answered(Trail),
+    /// An answer for that line is at the load generator.
+    Answered(LineAddress, Trail),
     /// A request of CXL.mem has been looked up in the tags.
     HostLookedUp(Message),
     /// A request of the engine leaves for the memory.
@@ -257,7 +273,13 @@ impl Accelerator {
             Step::Issue(number) => {
                 let running = self.running.as_ref().expect("a burst is under way");
                 let (access, line) = (running.burst.kind, running.burst.lines[number]);
-                let asked = Asked { access, line, trail: Trail::starting(now) };
+                let mut trail = Trail::starting(now);
+                if context.is_tracing() {
+                    let mut request = trail.message(Opcode::RdCurr, line, Version(0));
+                    context.begin_own_request(access.name(), &mut request);
+                    trail.request = request.request;
+                }
+                let asked = Asked { access, line, trail };
                 let looked_up = now + self.times.generator + self.times.lookup;
                 self.steps.at(looked_up, Step::LookedUp(asked), STEP, context);
             }
@@ -269,10 +291,21 @@ impl Accelerator {
                 }
             }
             Step::HostLookedUp(message) => self.host_looked_up(message, context),
-            Step::ToMemory(message) => self.to_memory.offer(message, context),
-            Step::Leaves(message) => self.memory.transmitter(DEVICE_PORT).offer(message, context),
+            Step::ToMemory(message) => {
+                context.show(Place::Anywhere, &message);
+                self.to_memory.offer(message, context);
+            }
+            Step::Leaves(message) => {
+                context.show(Place::Anywhere, &message);
+                self.memory.transmitter(DEVICE_PORT).offer(message, context);
+            }
             Step::Enters(message) => self.entered(message, context),
-            Step::Answered(trail) => {
+            Step::Answered(line, trail) => {
+                if context.is_tracing() {
+                    let answer = trail.message(Opcode::ReadData, line, Version(0));
+                    context.show(Place::Anywhere, &answer);
+                    context.complete_request(&answer, None);
+                }
                 let running = self.running.as_mut().expect("a burst is under way");
                 running.answered(&trail.stack);
             }
@@ -280,10 +313,10 @@ impl Accelerator {
     }
 
     /// The answer to a request of the load generator leaves the engine in `delay`.
-    fn answer(&mut self, mut trail: Trail, delay: Duration, context: &mut Context<'_>) {
+    fn answer(&mut self, line: LineAddress, mut trail: Trail, delay: Duration, context: &mut Context<'_>) {
         let at = context.now() + delay + self.times.generator;
         trail.stack.charge(Stage::DeviceQueue, at);
-        self.steps.at(at, Step::Answered(trail), STEP, context);
+        self.steps.at(at, Step::Answered(line, trail), STEP, context);
     }
 
     /// A message of the engine leaves it in `delay`, and is at the port after that.

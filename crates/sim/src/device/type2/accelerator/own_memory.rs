@@ -140,12 +140,12 @@ impl Accelerator {
                 self.own_tags.remove(line);
                 match is_dirty {
                     true => self.write_own(line, Busy::Write(asked), context),
-                    false => self.answer(asked.trail, Duration::ZERO, context),
+                    false => self.answer(line, asked.trail, Duration::ZERO, context),
                 }
             }
             DeviceAccess::NcRead | DeviceAccess::CsRead | DeviceAccess::CoRead if state.has(ask) => {
                 self.touch_own(line, context);
-                self.answer(asked.trail, read, context);
+                self.answer(line, asked.trail, read, context);
             }
             _ if state.must_ask(ask) => {
                 let request = if ask == Ask::Share { Request::RdShared } else { Request::RdOwnNoData };
@@ -157,7 +157,7 @@ impl Accelerator {
             DeviceAccess::CoWrite => {
                 self.own_line(line).line.access(Ask::Own, super::engine::written_at(now));
                 self.touch_own(line, context);
-                self.answer(asked.trail, fill, context);
+                self.answer(line, asked.trail, fill, context);
             }
             DeviceAccess::NcWrite | DeviceAccess::NcPWrite => {
                 self.own_line(line).line.write_memory(super::engine::written_at(now));
@@ -279,14 +279,14 @@ impl Accelerator {
         let busy = self.own_line(line).busy.take().expect("memory was asked for it");
         match busy {
             Busy::Read(asked) if asked.access == DeviceAccess::NcRead => {
-                self.answer(trail, Duration::ZERO, context);
+                self.answer(line, trail, Duration::ZERO, context);
             }
             Busy::Read(_) => {
                 self.own_line(line).line.access(Ask::Share, Version(0));
                 self.touch_own(line, context);
-                self.answer(trail, fill + read, context);
+                self.answer(line, trail, fill + read, context);
             }
-            Busy::Write(_) => self.answer(trail, Duration::ZERO, context),
+            Busy::Write(_) => self.answer(line, trail, Duration::ZERO, context),
             Busy::HostRead(mut request, opcode) => {
                 request.stack = trail.stack;
                 let version = self.own_line(line).line.memory;
