@@ -38,7 +38,7 @@ def broken_examples() -> list[Any]:
     found = []
     for example in TESTED:
         if not example.is_correct:
-            marks = [pytest.mark.slow] if example.faults in seen else []
+            marks = [pytest.mark.slow, pytest.mark.exhaustive] if example.faults in seen else []
             found.append(pytest.param(example, marks=marks, id=example.name))
             seen.add(example.faults)
     return found

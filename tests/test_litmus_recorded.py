@@ -238,7 +238,7 @@ def test_a_recorded_row_of_aarch64_leaves_what_its_model_allows(
 
 
 # Of two flushes that act alike, `make test` tries one, and slow tests the other.
-EITHER = ("cvac", pytest.param("civac", marks=pytest.mark.slow))
+EITHER = ("cvac", pytest.param("civac", marks=[pytest.mark.slow, pytest.mark.exhaustive]))
 
 
 @pytest.mark.parametrize("flush", EITHER)

@@ -159,14 +159,15 @@ def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> Non
 
 
 VALUES = ("--values", "--pm", "heap")
+REST = (pytest.mark.slow, pytest.mark.exhaustive)
 
 
 @pytest.mark.parametrize(
     ("options", "arguments"),
     [
         pytest.param((), (), id="leave"),
-        pytest.param((), ("/nowhere",), id="stay", marks=pytest.mark.slow),
-        pytest.param(VALUES, (), id="leave-values", marks=pytest.mark.slow),
+        pytest.param((), ("/nowhere",), id="stay", marks=REST),
+        pytest.param(VALUES, (), id="leave-values", marks=REST),
         pytest.param(VALUES, ("/nowhere",), id="stay-values", marks=pytest.mark.slow),
     ],
 )
