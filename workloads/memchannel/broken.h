@@ -13,7 +13,7 @@ enum broken {
   NO_VALIDATION, // the ordered store commits whatever has become of what it read
   ROW_SHIFTED,   // a stencil takes the neighbour on the wrong side
   EDGE_LEFT_OUT, // a graph kernel leaves out a vertex's last edge
-  WORD_LEFT_OUT, // a reader leaves out the last words of a block
+  WORD_LEFT_OUT, // a reader leaves out the last lines of a block
 };
 
 #ifndef BROKEN

@@ -138,7 +138,9 @@ static inline bool silo_commit(struct silo *silo, struct silo_thread *own,
     }
   for (unsigned i = 0; i < transaction->written; i++)
     silo_lock(writes[i]);
-  atomic_thread_fence(memory_order_seq_cst);
+  // What is locked is seen before anything is checked; who locks nothing orders nothing.
+  if (transaction->written > 0)
+    atomic_thread_fence(memory_order_seq_cst);
   uint64_t epoch = atomic_load_explicit(&silo->epoch, memory_order_acquire);
   bool is_valid = BROKEN == NO_VALIDATION || silo_is_unchanged(transaction);
   uint64_t number = own->number;

@@ -108,10 +108,8 @@ static void work(struct member *member) {
   bool is_clock = tenant == tenants->of && member->thread == 0;
   uint64_t measured_end = tenants->settling + tenants->timed;
   for (uint64_t unit = 0; unit < tenant->units; unit++) {
-    if (is_clock && unit == tenants->settling && unit > 0) {
-      region_end();
-      region_begin();
-    }
+    if (is_clock && unit == tenants->settling && unit > 0)
+      region_next();
     if (is_clock && unit == measured_end)
       region_end();
     tenant->kind->work(tenant, member->thread, unit);

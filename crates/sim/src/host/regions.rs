@@ -14,6 +14,8 @@ use crate::time::Time;
 pub struct RegionBoundary {
     /// Whether it is the beginning.
     pub begins: bool,
+    /// Whether the region before it ends there, without anything coming to rest.
+    pub follows_another: bool,
     /// When.
     pub time: Time,
 }
@@ -92,6 +94,9 @@ impl Regions {
         match Marker(code) {
             Marker::ROI_BEGIN => self.set(true, time),
             Marker::ROI_END => self.set(false, time),
+            Marker::ROI_NEXT if self.is_timing_alone() => {
+                self.boundary = Some(RegionBoundary { begins: true, follows_another: true, time });
+            }
             _ => {}
         }
     }
@@ -103,8 +108,13 @@ impl Regions {
         } else if self.has_regions && self.is_warming == begins {
             self.is_warming = !begins;
             self.is_settling = !begins;
-            self.boundary = Some(RegionBoundary { begins, time });
+            self.boundary = Some(RegionBoundary { begins, follows_another: false, time });
         }
+    }
+
+    /// Whether a region is timed, and no other host's with it.
+    fn is_timing_alone(&self) -> bool {
+        self.has_regions && !self.is_warming && !self.meets_others
     }
 
     /// Whether there is a boundary that was not taken yet.

@@ -95,6 +95,8 @@ impl Marker {
     pub const ROI_BEGIN: Self = Self(1);
     /// A region of interest ends.
     pub const ROI_END: Self = Self(2);
+    /// A region of interest ends, and the next begins there, while everything goes on.
+    pub const ROI_NEXT: Self = Self(3);
 }
 
 impl SlotKind {

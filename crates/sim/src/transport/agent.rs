@@ -175,7 +175,12 @@ impl Agent {
         let members: Vec<Member> = threads.iter().map(member).collect();
         let owned = resources.into_iter().map(|resource| {
             let capacity = Bandwidth::new(resource.capacity).times(config.utilisation);
-            let probing = Probing { interval: real(interval), load_limit: config.load_limit, ..Probing::new(capacity) };
+            let probing = Probing {
+                interval: real(interval),
+                load_limit: config.load_limit,
+                load_weight: config.load_weight,
+                ..Probing::new(capacity)
+            };
             let owner = Owner::of_groups(law, probing, 1, groups.clone(), &[]);
             let owner = owner.expect("a machine's capacities and intervals are above zero");
             let grants = vec![None; groups.count() + 1];

@@ -118,6 +118,10 @@ pub struct TransportConfig {
     #[garde(range(min = 0.01, max = 0.99))]
     #[schemars(range(min = 0.01, max = 0.99))]
     pub load_limit: f64,
+    /// What the newest interval counts in the average of the load factor; 1: all.
+    #[garde(range(min = 0.01, max = 1.0))]
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub load_weight: f64,
     /// Which signal of congestion lowers the estimate of what a resource carries.
     #[garde(skip)]
     pub congestion: CongestionSignal,
@@ -139,6 +143,7 @@ impl Default for TransportConfig {
             interval_us: 1000.0,
             utilisation: 0.961,
             load_limit: 0.2,
+            load_weight: 0.125,
             congestion: CongestionSignal::default(),
             counting: Counting::default(),
             load: LoadThresholds::default(),

@@ -16,13 +16,13 @@ from fencepost.studies.study import Part
 
 THREADS = 15
 RECORDS = 2 << 20
-BWAVES = Tenant("bwaves", THREADS, 120, 64)
-SILO = Tenant("silo-C", THREADS, 8000, RECORDS)
+BWAVES = Tenant("bwaves", THREADS, 220, 64)
+SILO = Tenant("silo-C", THREADS, 9000, RECORDS)
 MICA = Tenant("mica-C", THREADS, 8000, RECORDS)
 PAIRS = {
-    "Bwaves+Silo": Together((BWAVES, SILO), 60, 20),
-    "Bwaves+MICA": Together((BWAVES, MICA), 60, 20),
-    "MICA+Silo": Together((SILO, MICA), 1500, 500),
+    "Bwaves+Silo": Together((BWAVES, SILO), 90, 35),
+    "Bwaves+MICA": Together((BWAVES, MICA), 90, 35),
+    "MICA+Silo": Together((SILO, MICA), 4000, 1500),
 }
 
 

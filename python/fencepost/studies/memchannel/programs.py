@@ -48,7 +48,7 @@ class Together:
     timed: int  # and that count
     node: str = "port0"
 
-    def cell(self, transport: str = "none") -> Cell:
+    def cell(self, transport: str = "none", *sets: str) -> Cell:
         """Their replay."""
         arguments = " ".join(tenant.argument for tenant in self.tenants)
         low = ARENA_BASE + ARENA_BYTES
@@ -59,6 +59,7 @@ class Together:
             f"-s {self.settling} -n {self.timed} {arguments}",
             VOLATILE,
             MACHINE,
+            sets,
             axes=(("placement", placement), ("transport", transport)),
         )
 

@@ -32,9 +32,9 @@ TWO_PORTS = "threads for MICA and Silo, two x8 ports"
 
 def stores(workload: str) -> Together:
     """The ordered store, which is timed, beside the hash-table store."""
-    silo = Tenant(f"silo-{workload}", THREADS, 4000, RECORDS)
-    mica = Tenant(f"mica-{workload}", THREADS, 6000, RECORDS)
-    return Together((silo, mica), 1500, 500)
+    silo = Tenant(f"silo-{workload}", THREADS, 8000, RECORDS)
+    mica = Tenant(f"mica-{workload}", THREADS, 8000, RECORDS)
+    return Together((silo, mica), 4000, 1500)
 
 
 class Services(Topic):

@@ -8,6 +8,7 @@ use crate::stats::StatsNode;
 
 const BEGIN: u8 = 1;
 const END: u8 = 2;
+const NEXT: u8 = 3;
 
 /// What was counted in the `number`th region.
 fn region(bench: &Bench, number: usize) -> StatsNode {
@@ -202,4 +203,27 @@ fn h415_threads_meet_at_their_locks_while_warming() {
     let bench = on_cores(2, script);
     assert_eq!(bench.boundaries.len(), 2);
     assert_eq!(bench.host().forced_waits(), 0);
+}
+
+#[test]
+fn h416_a_region_that_follows_another_begins_while_everything_goes_on() {
+    let mut script = threads(1);
+    script.run(0, &[marker(BEGIN)]);
+    script.run(1, &[load(RAX, RBX, line(0)), load(RCX, RBX, line(8))]);
+    is_busy(&mut script, 0, 20);
+    script.run(0, &[marker(NEXT)]);
+    is_busy(&mut script, 0, 30);
+    script.run(0, &[marker(END)]);
+    let bench = on_cores(2, script);
+    let [(true, begin), (true, next), (false, end)] = bench.region_cycles()[..] else { panic!("two regions") };
+    assert!(next - begin < 30 && end - next < 40 && end - begin < MISS, "{begin} {next} {end}: nobody waits");
+    assert_eq!([0, 1, 2].map(|at| bench.boundaries[at].0.follows_another), [false, true, false]);
+    let count = |at: usize| bench.boundaries[at].1.counter("core0.instructions");
+    assert_eq!([count(1) - count(0), count(2) - count(1)], [20 + 1, 30 + 1]);
+}
+
+#[test]
+fn h417_no_region_follows_where_none_is_timed() {
+    let bench = one_core(Script::of(&[marker(NEXT), marker(BEGIN), marker(END), marker(NEXT), nop()]));
+    assert_eq!(bench.boundaries.len(), 2);
 }

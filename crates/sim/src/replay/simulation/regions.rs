@@ -62,7 +62,11 @@ impl Simulation {
     /// A host has crossed a boundary of a region.
     #[cold]
     fn cross(&mut self, host: usize, boundary: &RegionBoundary) {
-        if boundary.begins {
+        if boundary.follows_another {
+            self.host_ends[host] = Some(boundary.time);
+            self.close_region();
+            self.begin_region(boundary.time);
+        } else if boundary.begins {
             // Between intervals what was written is still gathered; it is taken over when the next begins.
             if self.sampling.is_none() {
                 self.system.absorb_warm_writes();
