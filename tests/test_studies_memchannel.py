@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fencepost import traffic
+from fencepost._core import InputError
 from fencepost.evidence import Lab
 from fencepost.rows.row import SET
 from fencepost.studies.memchannel import metrics
 from fencepost.studies.memchannel.points import Point, point, results
+from fencepost.studies.memchannel.programs import Tenant, Together, check_all_ran
 from fencepost.studies.memchannel.published import names, with_transport, without
 from fencepost.studies.memchannel.streams import PORT, anywhere, chasing, streaming
 from fencepost.studies.memchannel.study import TOPICS
@@ -63,6 +66,19 @@ def test_what_is_not_modelled_is_neither_a_hit_nor_a_miss(tmp_path: Path) -> Non
     rows = Tiering().rows({}, lab(tmp_path))  # type: ignore[arg-type]
     assert [one.note for one in rows] == ["not modelled"] * 3
     assert not any(one.misses or one.holds for one in rows)
+
+
+def test_a_tenant_that_is_over_early_is_noticed() -> None:
+    together = Together((Tenant("bwaves", 1, 9, 64), Tenant("stream", 2, 9, 32)), 4, 5)
+
+    def run(*lines: int) -> dict[str, Any]:
+        pool = [{"core": core, "lines": count} for core, count in enumerate(lines)]
+        return {"regions": [{"pool": []}, {"pool": pool}]}
+
+    check_all_ran(run(10, 99, 101), together)
+    for ended in (run(10, 99, 9), run(10, 99)):
+        with pytest.raises(InputError, match="stream: threads end before"):
+            check_all_ran(ended, together)
 
 
 def test_jains_index_is_one_of_equals_and_a_part_where_one_has_all() -> None:

@@ -32,6 +32,7 @@ def random_machine(chance: random.Random) -> Machine:
         f"transport.interval_us={window * chance.randint(1, 10)}",
         f"transport.utilisation={chance.uniform(0.3, 1):.3f}",
         f"transport.load_limit={chance.uniform(0.05, 0.9):.3f}",
+        f"transport.load_weight={chance.uniform(0.05, 1):.3f}",
         f"transport.congestion='{chance.choice(['none', 'dev_load', 'backpressure', 'both'])}'",
         f"transport.counting='{chance.choice(['reads', 'reads_and_writes'])}'",
         f"link.request_credits={chance.randint(1, 32)}",

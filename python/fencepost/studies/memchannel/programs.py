@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fencepost._core import InputError
 from fencepost.runs.cells import Cell
 from fencepost.schemes import VOLATILE
 from fencepost.studies.memchannel.points import MACHINE
@@ -72,6 +73,15 @@ class Together:
         """Those of a tenant's threads: `threads` is `close`."""
         first = sum(other.threads for other in self.tenants[:tenant])
         return range(first, first + self.tenants[tenant].threads)
+
+
+def check_all_ran(run: Run, together: Together) -> None:
+    """Nobody was over before what is timed was: who is leaves the port to the others."""
+    for number, tenant in enumerate(together.tenants):
+        lines = [one["lines"] for one in _reads(run, together.cores(number))]
+        if len(lines) < tenant.threads or 2 * min(lines) < max(lines):
+            message = "threads end before what is timed; give them more to do"
+            raise InputError(f"{tenant.name}: {message}")
 
 
 def timed_ns(run: Run) -> float:

@@ -36,7 +36,10 @@ def both(lab: Lab, streams: Sequence[Stream]) -> list[Result]:
 
 def both_runs(runs: Cells, together: Together) -> list[Run]:
     """Programs without and with the transport."""
-    return [runs[together.cell(transport)] for transport in BOTH]
+    found = [runs[together.cell(transport)] for transport in BOTH]
+    for run in found:
+        programs.check_all_ran(run, together)
+    return found
 
 
 def less(condition: str, metric: str, before: float, after: float) -> Row:
