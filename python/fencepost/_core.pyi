@@ -11,12 +11,14 @@ __all__ = [
     "InternalError",
     "Job",
     "Record",
+    "Service",
     "__version__",
     "bursts_follow",
     "bursts_measure",
     "coherence_bounds",
     "coherence_catalogue",
     "coherence_mutant",
+    "lines_of_regions",
     "link_saturate",
     "link_soak",
     "litmus_examine",
@@ -45,6 +47,9 @@ class InputError(Exception):
 
 class InternalError(Exception):
     """A fault of the simulator; its text names the run."""
+
+def lines_of_regions(record: Record) -> list[int]:
+    """How many lines the first thread touches in each of its regions."""
 
 def link_saturate(link: str, mix: str, messages: int) -> str:
     """What a link carries of a mix of messages when there are always more, as JSON.
@@ -185,6 +190,21 @@ class Record:
     def __new__(cls, path: str, allow_cut: bool) -> Record: ...
     def provenance(self) -> str:
         """What a result says of the record it was made from, as JSON."""
+
+@final
+class Service:
+    """What a recorded redis-server did, for simulations of it whose memory does not suffice.
+
+    `requests` are how many requests each measured operation had: the last that the server answered.
+    """
+
+    def __new__(cls, record: Record, requests: list[int]) -> Service: ...
+    def summary(self, compressor: str) -> str:
+        """`operations`, `instructions`, `lines`, `pages`, `classes` of pages and so on, as JSON."""
+    def sample(self, compressor: str, class_: str, count: int) -> list[bytes]:
+        """So many pages of a class, or all if there are fewer."""
+    def run(self, cell: str) -> str:
+        """Simulates a cell (JSON: `Cell` of crates/reclaim); gives `Measured`."""
 
 @final
 class Job:

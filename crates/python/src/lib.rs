@@ -22,6 +22,7 @@ mod prove;
 mod prove_coherence;
 mod record;
 mod sampling;
+mod service;
 mod timeline;
 mod traffic;
 
@@ -56,6 +57,8 @@ mod _core {
     use super::record::{OpenRecord, record_info};
     #[pymodule_export]
     use super::sampling::matched_ratio;
+    #[pymodule_export]
+    use super::service::{RecordedService, lines_of_regions};
     #[pymodule_export]
     use super::traffic::{traffic_footprint_max, traffic_measure};
 

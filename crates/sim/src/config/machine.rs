@@ -20,7 +20,7 @@ use crate::address_space::{MemoryNode, Rule};
 use crate::cache::config::CacheConfig;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::device::type2::Type2Config;
-use crate::device::{DramConfig, PcieConfig, PmConfig};
+use crate::device::{DramConfig, PageEngineConfig, PcieConfig, PmConfig, SwapDeviceConfig};
 use crate::home_agent::{SocketLinkConfig, SocketsConfig};
 use crate::host_bridge::HostBridgeConfig;
 use crate::kernel::link::LinkConfig;
@@ -76,6 +76,12 @@ pub struct Machine {
     /// A PCIe device, to compare accelerators with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pcie: Option<PcieConfig>,
+    /// What works on pages in the accelerators, and in the PCIe device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_engine: Option<PageEngineConfig>,
+    /// Where pages are swapped to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_device: Option<SwapDeviceConfig>,
     /// The source that feeds the platform when power fails, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_up: Option<HoldUpConfig>,
@@ -243,6 +249,8 @@ impl Machine {
         let accelerator = tree.entry("accelerator").and_then(|memory| typed(memory, "accelerator", faults));
         let type2 = section::<Type2Config>(tree, "type2", faults);
         let pcie = section::<PcieConfig>(tree, "pcie", faults);
+        let page_engine = section::<PageEngineConfig>(tree, "page_engine", faults);
+        let swap_device = section::<SwapDeviceConfig>(tree, "swap_device", faults);
         let hold_up = section(tree, "hold_up", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
@@ -284,6 +292,8 @@ impl Machine {
             accelerator,
             type2,
             pcie,
+            page_engine,
+            swap_device,
             hold_up,
             fabric: fabric?,
             placement: placement.unwrap_or_default(),

@@ -11,6 +11,7 @@ mod line_versions;
 mod load;
 pub mod medium;
 mod occupancy;
+pub mod page_engine;
 pub mod pcie;
 pub mod pm;
 mod port;
@@ -23,6 +24,7 @@ pub use controller::{DEVICE_PORT, Device, DeviceStats, MEMORY_PORT};
 pub use dram::{AddressMapping, Dram, DramConfig, PagePolicy};
 pub use load::LoadThresholds;
 pub use medium::{Completion, Medium, MediumConfig};
+pub use page_engine::{PageEngineConfig, SwapDeviceConfig};
 pub use pcie::PcieConfig;
 pub use pm::{AckAt, Pm, PmConfig, PmMedium};
 

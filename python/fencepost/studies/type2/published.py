@@ -15,9 +15,6 @@ SOURCE = FILE.name
 PART = 0.15  # how near a value has to be, over what was published
 POINTS = 10.0  # and a percentage
 
-# What is about services, and not about the device: not compared.
-SERVICES = ("Redis p99", "p99 over none", "share of CPU", "LLC miss rate", "xxhash")
-
 
 @dataclass(frozen=True)
 class Published:
@@ -32,21 +29,20 @@ class Published:
 
 @cache
 def figures() -> dict[tuple[str, str], Published]:
-    """All that are about latency or bandwidth, by metric and condition, in the file's order."""
+    """All, by metric and condition, in the file's order."""
     with FILE.open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if not row["metric"].startswith(SERVICES)]
-    return {(row["metric"], row["condition"]): _figure(row) for row in rows}
+        return {(row["metric"], row["condition"]): _figure(row) for row in csv.DictReader(file)}
 
 
 def _figure(row: dict[str, str]) -> Published:
     value, unit = row["value"], row["unit"]
     if value[0] in "<>":
-        tolerance, expected = Tolerance(value[0]), float(value[1:])
+        tolerance, expected = Tolerance(value[0]), float(value[1:].removeprefix("="))
     elif ".." in value:
         low, high = sorted(map(float, value.split("..")))
         expected = (low + high) / 2
         tolerance = between(low, high, POINTS if unit == "%" else PART * expected)
     else:
-        expected = float(value)
+        expected = float(value.removeprefix("~"))
         tolerance = Tolerance("=", POINTS if unit == "%" else PART * abs(expected))
     return Published(row["metric"], row["condition"], expected, tolerance, unit)

@@ -14,9 +14,10 @@ from fencepost.studies.study import CellStudy, Part
 from fencepost.studies.type2.device_memory import DeviceMemory
 from fencepost.studies.type2.host_memory import HostMemory
 from fencepost.studies.type2.peers import Peers
+from fencepost.studies.type2.reclaim.topic import Reclaim
 from fencepost.studies.type2.topic import Topic
 
-TOPICS: tuple[Topic, ...] = (HostMemory(), DeviceMemory(), Peers())
+TOPICS: tuple[Topic, ...] = (HostMemory(), DeviceMemory(), Peers(), Reclaim())
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
 

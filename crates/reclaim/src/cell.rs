@@ -1,0 +1,174 @@
+//! A cell of a study: one backend under one load and limit, as data in and out.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::linux::memory::{Counts, Limit, Memory};
+use crate::linux::preset::preset;
+use crate::page::{CLASSES, Class, Codec, Facts};
+use crate::recorded::Service;
+use crate::service::caches::{Caches, Size};
+use crate::service::costs::Costs;
+use crate::service::scheduler::Nanoseconds;
+use crate::service::simulation::{CAUSES, Setting, Simulation};
+
+/// What is asked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// `6.2` or `6.8`.
+    pub linux: String,
+    /// zswap's compressor.
+    pub compressor: Codec,
+    /// Anonymous memory and pool, over the anonymous pages at the beginning; none: all that is wanted.
+    pub memory_share: Option<f64>,
+    /// Whether zswap is on; without it pages go to the swap device.
+    pub zswap: bool,
+    /// Whether an expander, which takes pages as they are, stands in its place.
+    pub keeps_whole: bool,
+    /// Whether ksm is on.
+    pub ksm: bool,
+    /// The backend.
+    pub costs: Costs,
+    /// The core's second level.
+    pub second_level: Size,
+    /// The last level, or what of it is the service's.
+    pub last_level: Size,
+    /// ns of an instruction whose accesses hit.
+    pub instruction_ns: f64,
+    /// ns that a miss adds.
+    pub miss_ns: f64,
+    /// Open loop; none: closed.
+    pub arrivals_per_second: Option<f64>,
+    /// Which recorded operations each one does; begun anew at its end.
+    pub sequence: Vec<Vec<u32>>,
+    /// Before those that are measured.
+    pub warm_up: u64,
+    /// Measured.
+    pub operations: u64,
+    /// Whether kswapd and ksmd share the server's core.
+    pub shares_core: bool,
+    /// Whether their work passes caches.
+    pub pollutes: bool,
+    /// Of the arrivals.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it, units last")]
+pub struct Measured {
+    pub p50_ns: Nanoseconds,
+    pub p99_ns: Nanoseconds,
+    pub p999_ns: Nanoseconds,
+    pub mean_ns: f64,
+    pub operations: u64,
+    pub operations_per_second: f64,
+    /// Of a core, by task.
+    pub server_share: f64,
+    pub kswapd_share: f64,
+    pub ksmd_share: f64,
+    pub last_level_accesses: u64,
+    pub last_level_miss_rate: f64,
+    pub misses_per_operation: f64,
+    pub link_bytes: u64,
+    pub link_gb_per_s: f64,
+    /// Mean of the operations at p99 and above, in ns.
+    pub slow: FxHashMap<&'static str, f64>,
+    pub frames: u32,
+    pub pool_pages: u32,
+    pub limit_pages: u32,
+    pub ksm_scans: u64,
+    pub counts: Counts,
+}
+
+impl Cell {
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// If there is no such kernel or operation.
+    pub fn run(&self, service: &Service, facts: &[Option<Facts>]) -> Result<Measured, String> {
+        let preset = preset(&self.linux).ok_or_else(|| format!("there is no preset of Linux {}", self.linux))?;
+        let is_known = |&number: &u32| (number as usize) < service.operations.len();
+        if self.sequence.is_empty() || !self.sequence.iter().flatten().all(is_known) {
+            return Err("the sequence names operations that are not recorded, or none".into());
+        }
+        let anonymous = facts.iter().filter(|facts| facts.is_some()).count();
+        let share = self.memory_share.map(|share| (anonymous as f64 * share) as u32);
+        let limit = Limit {
+            pages: share.unwrap_or(u32::MAX / 2),
+            has_zswap: self.zswap,
+            keeps_whole: self.keeps_whole,
+            pool_in_device: self.costs.pool_in_device,
+        };
+        let addresses = service.pages.iter().map(|page| page.address).collect();
+        let memory = Memory::new(preset, limit, addresses, facts.to_vec());
+        let is_anonymous: Vec<bool> = service.pages.iter().map(|page| page.is_anonymous).collect();
+        let contents: Vec<_> = service.pages.iter().map(|page| page.contents.as_deref()).collect();
+        let setting = Setting {
+            preset,
+            costs: &self.costs,
+            operations: &service.operations,
+            sequence: &self.sequence,
+            is_anonymous: &is_anonymous,
+            contents: &contents,
+            instruction_ns: self.instruction_ns,
+            miss_ns: self.miss_ns,
+            arrivals_per_second: self.arrivals_per_second,
+            operations_counted: (self.warm_up, self.warm_up + self.operations),
+            has_ksm: self.ksm,
+            shares_core: self.shares_core,
+            pollutes: self.pollutes,
+            seed: self.seed,
+        };
+        let caches = |cores| Caches::new(cores, self.second_level, self.last_level);
+        let (outcome, memory) = Simulation::new(setting, memory, caches).run();
+        let mut latencies = outcome.latencies;
+        latencies.sort_unstable_by_key(|&(latency, _)| latency);
+        let at = |part: f64| ((latencies.len() as f64 * part) as usize).min(latencies.len() - 1);
+        let slow = &latencies[at(0.99)..];
+        let mean_of = |cause: usize| slow.iter().map(|(_, stack)| stack[cause] as f64).sum::<f64>() / slow.len() as f64;
+        let elapsed = outcome.elapsed as f64;
+        let (accesses, misses) = outcome.last_level;
+        let count = latencies.len() as f64;
+        Ok(Measured {
+            p50_ns: latencies[at(0.5)].0,
+            p99_ns: latencies[at(0.99)].0,
+            p999_ns: latencies[at(0.999)].0,
+            mean_ns: latencies.iter().map(|(latency, _)| *latency as f64).sum::<f64>() / count,
+            operations: latencies.len() as u64,
+            operations_per_second: count / elapsed * 1e9,
+            server_share: outcome.busy[0] as f64 / elapsed,
+            kswapd_share: outcome.busy[1] as f64 / elapsed,
+            ksmd_share: outcome.busy[2] as f64 / elapsed,
+            last_level_accesses: accesses,
+            last_level_miss_rate: misses as f64 / accesses.max(1) as f64,
+            misses_per_operation: misses as f64 / count,
+            link_bytes: outcome.link_bytes,
+            link_gb_per_s: outcome.link_bytes as f64 / elapsed,
+            slow: CAUSES.iter().enumerate().map(|(number, &(_, name))| (name, mean_of(number))).collect(),
+            frames: memory.frames(),
+            pool_pages: memory.pool_pages(),
+            limit_pages: share.unwrap_or(0),
+            ksm_scans: outcome.scans,
+            counts: memory.counts,
+        })
+    }
+}
+
+/// What is known of each anonymous page of a service that holds something.
+#[must_use]
+pub fn facts(service: &Service, codec: Codec) -> Vec<Option<Facts>> {
+    let of = |page: &crate::recorded::ServicePage| {
+        let contents = page.contents.as_ref().filter(|_| page.is_anonymous);
+        contents.map(|bytes| Facts::of(bytes, codec))
+    };
+    service.pages.iter().map(of).collect()
+}
+
+/// How many pages of a service there are of each class.
+#[must_use]
+pub fn classes(facts: &[Option<Facts>]) -> FxHashMap<Class, usize> {
+    let of = |class: Class| facts.iter().flatten().filter(|facts| facts.class == class).count();
+    CLASSES.iter().map(|&class| (class, of(class))).collect()
+}

@@ -1,0 +1,155 @@
+"""Cells: a workload under a feature of the kernel, done by a backend, at a load and a limit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fencepost.rows.lab import Lab
+from fencepost.runs.simulator import simulator
+from fencepost.runs.store import named
+from fencepost.studies import kept
+from fencepost.studies.type2.points import MACHINE
+from fencepost.studies.type2.reclaim import costs
+from fencepost.studies.type2.reclaim.service import Recorded, pace, recorded
+from fencepost.traffic import Machine, Result
+
+# Fixed before anything was measured; the tables of other loads and limits stand beside.
+LOAD = 0.7  # of what the service alone can do
+MEMORY = 0.9  # of the pages that it has when it is loaded
+LINUX = "6.2"
+COMPRESSOR = "lzo"
+
+OPERATIONS, QUICK_OPERATIONS = 100_000, 20_000
+WARM_UP, QUICK_WARM_UP = 20_000, 4_000
+
+BACKENDS = ("cpu", "pcie", "cxl")
+FEATURES = ("zswap", "ksm", "zswap and ksm")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is simulated."""
+
+    workload: str
+    feature: str = "none"  # or one of FEATURES, `swap` (a swap device alone), `expander`
+    backend: str = "none"
+    load: float = LOAD
+    memory: float = MEMORY
+    linux: str = LINUX
+    compressor: str = COMPRESSOR
+    shares_core: bool = True
+    pollutes: bool = True
+    engine_speed: float = 1.0
+    is_closed: bool = False
+
+    @property
+    def alone(self) -> Cell:
+        """The service without any of it, at the same load."""
+        return Cell(self.workload, load=self.load)
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether memory does not suffice: ksm looks for pages whether or not it does."""
+        return self.feature not in ("none", "ksm")
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A cell with all that decides what comes of it."""
+
+    recorded: Recorded
+    text: str
+
+
+class Cells:
+    """All cells of a lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.pace = cache(lambda: pace(lab))
+        self._sequence = cache(lambda workload: recorded(lab).sequence(workload, self._counts()[1]))
+        self.costs = cache(self._costs)
+        self._work = cache(self._worked)
+
+    def results(self, cells: Sequence[Cell]) -> list[Result]:
+        """What came of each; what was done before comes from the lab's store."""
+        points = [self._point(one) for one in cells]
+        return kept.results(self.lab, points, _measured, _machine, _identity)
+
+    def result(self, cell: Cell) -> Result:
+        """Of one."""
+        return self.results([cell])[0]
+
+    def is_overloaded(self, cell: Cell) -> bool:
+        """Whether it serves less than arrives: its latencies grow for as long as that lasts."""
+        offered = cell.load * 1e9 / self.result(Cell(cell.workload, is_closed=True))["mean_ns"]
+        served: float = self.result(cell)["operations_per_second"]
+        return served < 0.95 * offered
+
+    def slower(self, cell: Cell) -> float:
+        """Its p99 over that of the service alone."""
+        one, alone = self.results([cell, cell.alone])
+        return float(one["p99_ns"] / alone["p99_ns"])
+
+    def _point(self, cell: Cell) -> _Point:
+        rate = None
+        if not cell.is_closed:
+            closed = self.result(Cell(cell.workload, is_closed=True))
+            rate = cell.load * 1e9 / closed["mean_ns"]
+        of = self.pace()
+        warm_up, count = self._counts()
+        machine = costs.machine_of_core(self.lab)
+        levels = {
+            name: {key: machine["cache"][level][key] for key in ("size_kib", "ways")}
+            for name, level in (("second_level", "l2"), ("last_level", "l3"))
+        }
+        asked = {
+            "linux": cell.linux,
+            "compressor": cell.compressor,
+            "memory_share": cell.memory if cell.has_limit else None,
+            "zswap": "zswap" in cell.feature or cell.feature == "expander",
+            "keeps_whole": cell.feature == "expander",
+            "ksm": "ksm" in cell.feature,
+            "costs": self.costs(cell.backend, cell.compressor, cell.engine_speed),
+            **levels,
+            "instruction_ns": of.instruction_ns,
+            "miss_ns": of.miss_ns,
+            "arrivals_per_second": rate,
+            "sequence": self._sequence(cell.workload),
+            "warm_up": warm_up,
+            "operations": count - warm_up,
+            "shares_core": cell.shares_core,
+            "pollutes": cell.pollutes,
+            "seed": 1,
+        }
+        return _Point(recorded(self.lab), json.dumps(asked, sort_keys=True))
+
+    def _counts(self) -> tuple[int, int]:
+        """Operations before those that are measured, and all."""
+        if self.lab.quick:
+            return QUICK_WARM_UP, QUICK_WARM_UP + QUICK_OPERATIONS
+        return WARM_UP, WARM_UP + OPERATIONS
+
+    def _worked(self, compressor: str) -> costs.Work:
+        return costs.work(self.lab, recorded(self.lab).open(), compressor)
+
+    def _costs(self, backend: str, compressor: str, engine_speed: float) -> dict[str, Any]:
+        """Of a backend."""
+        return costs.backend(self.lab, backend, self._work(compressor), engine_speed)
+
+
+def _measured(machine: Machine, one: _Point) -> Result:
+    result: Result = json.loads(one.recorded.open().run(one.text))
+    return result
+
+
+def _machine(lab: Lab, one: _Point) -> Machine:
+    return Machine(MACHINE, lab.resolved(MACHINE))
+
+
+def _identity(lab: Lab, one: _Point) -> str:
+    return named("reclaim", [simulator(), one.recorded.path.name, one.text])

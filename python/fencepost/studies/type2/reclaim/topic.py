@@ -1,0 +1,112 @@
+"""zswap and ksm done by a core, by a PCIe device and by the coherent device: rows of Redis."""
+
+from __future__ import annotations
+
+import shutil
+from statistics import mean
+
+from fencepost.rows.lab import Lab
+from fencepost.rows.row import Row
+from fencepost.studies.study import Part
+from fencepost.studies.type2.reclaim import tables
+from fencepost.studies.type2.reclaim.cells import Cell, Cells
+from fencepost.studies.type2.reclaim.server import PROGRAM
+from fencepost.studies.type2.reclaim.ycsb import WORKLOADS
+from fencepost.studies.type2.topic import Topic, not_modelled, row
+from fencepost.tree import WORKLOADS as PROGRAMS
+
+REDIS = "Redis p99 over Redis alone"
+YCSB = "p99 over none"
+SHARE = "share of CPU taken by ksm"
+MISSES = "LLC miss rate under YCSB"
+
+# By condition: feature and backend.
+REDIS_ROWS = {
+    "zswap and ksm on the CPU": ("zswap and ksm", "cpu"),
+    "zswap and ksm on PCIe": ("zswap and ksm", "pcie"),
+    "zswap and ksm on CXL": ("zswap and ksm", "cxl"),
+    "zswap on the CPU": ("zswap", "cpu"),
+    "zswap on CXL": ("zswap", "cxl"),
+    "ksm on the CPU": ("ksm", "cpu"),
+    "ksm on CXL": ("ksm", "cxl"),
+}
+NO_SUCH_DEVICE = {
+    (YCSB, "mean of YCSB; DSA"): "DSA",
+    (YCSB, "mean of YCSB; SmartNIC (STYX)"): "SmartNIC",
+    (SHARE, "DSA"): "DSA",
+    (MISSES, "DSA"): "DSA",
+    ("xxhash of a 4 KB page", "DSA"): "DSA",
+    ("xxhash of a 4 KB page", "SmartNIC"): "SmartNIC",
+}
+
+
+def workloads(lab: Lab) -> list[str]:
+    """Those that rows are means over."""
+    return ["A"] if lab.quick else list(WORKLOADS)
+
+
+class Reclaim(Topic):
+    """Part 3 of the study."""
+
+    part = Part("reclaim", "zswap and ksm for Redis")
+    description = (
+        "A recorded redis-server under YCSB on one core, which it shares with kswapd and ksmd; "
+        "p99 of its operations over that of Redis alone, mean of the workloads. "
+        "[reclaim.md](reclaim.md) says how it is modelled."
+    )
+
+    def rows(self, lab: Lab) -> list[Row]:
+        """Each row of the file about Redis, YCSB and hashing."""
+        names = [(REDIS, condition) for condition in REDIS_ROWS]
+        names += [(YCSB, "mean of YCSB; ksm on the CPU"), (SHARE, "on the CPU")]
+        names += [(MISSES, "no ksm"), (MISSES, "ksm on the CPU")]
+        if not lab.wants_any({condition for _, condition in [*names, *NO_SUCH_DEVICE]}):
+            return []
+        if lacking := missing():
+            return [not_modelled(*name, f"{lacking} is missing") for name in names] + _others()
+        cells = Cells(lab)
+        over = workloads(lab)
+
+        def slower(feature: str, backend: str) -> float:
+            return mean(cells.slower(Cell(one, feature, backend)) for one in over)
+
+        def of_ksm(path: str) -> float:
+            return mean(cells.result(Cell(one, "ksm", "cpu"))[path] for one in over)
+
+        alone = mean(cells.result(Cell(one))["last_level_miss_rate"] for one in over)
+        found = [
+            row(REDIS, condition, slower(*of)) for condition, of in REDIS_ROWS.items()
+        ]
+        found += [
+            row(YCSB, "mean of YCSB; ksm on the CPU", slower("ksm", "cpu")),
+            row(SHARE, "on the CPU", 100 * of_ksm("ksmd_share")),
+            row(MISSES, "no ksm", 100 * alone),
+            row(MISSES, "ksm on the CPU", 100 * of_ksm("last_level_miss_rate")),
+        ]
+        return found + _others()
+
+    def tables(self, lab: Lab) -> list[str]:
+        """What is behind the rows, and beyond them."""
+        if missing():
+            return []
+        cells = Cells(lab)
+        found = [tables.costs(cells), tables.pages(lab), tables.cells(cells, workloads(lab))]
+        found += [tables.stacks(cells), tables.causes(cells), tables.loads_and_limits(cells)]
+        found += [tables.places(cells), tables.engines(cells), tables.kernels(cells)]
+        return found
+
+
+def missing() -> str | None:
+    """What has to be installed and is not."""
+    if shutil.which(PROGRAM) is None:
+        return PROGRAM
+    if not (PROGRAMS / "page_work").exists():
+        return "page_work, which needs the compressors' libraries,"
+    return None
+
+
+def _others() -> list[Row]:
+    return [
+        not_modelled(metric, condition, f"the machine has no {device}")
+        for (metric, condition), device in NO_SUCH_DEVICE.items()
+    ]
