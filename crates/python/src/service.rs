@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fencepost_reclaim::cell::{Cell, classes, facts};
+use fencepost_reclaim::cell::{Cell, classes, facts, touched_pages};
 use fencepost_reclaim::footprint;
 use fencepost_reclaim::page::{Class, Codec, Facts};
 use fencepost_reclaim::recorded::Service;
@@ -58,10 +58,13 @@ impl RecordedService {
             "operations": operations.len(),
             "instructions": instructions,
             "lines": lines,
+            "with_clock_event": (0..operations.len()).filter(|&of| operations[of].has_clock_event).collect::<Vec<_>>(),
+            "instructions_max": operations.iter().map(|operation| operation.instructions).max(),
             "first_instruction": self.service.instructions.0,
             "end_instruction": self.service.instructions.1,
             "pages": self.service.pages.len(),
             "anonymous_pages": facts.iter().flatten().count(),
+            "touched_pages": touched_pages(&self.service, &facts),
             "compressed_bytes": facts.iter().flatten().map(|facts| u64::from(facts.compressed)).sum::<u64>(),
             "classes": classes(&facts),
         });

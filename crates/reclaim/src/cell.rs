@@ -20,7 +20,8 @@ pub struct Cell {
     pub linux: String,
     /// zswap's compressor.
     pub compressor: Codec,
-    /// Anonymous memory and pool, over the anonymous pages at the beginning; none: all that is wanted.
+    /// Memory for anonymous pages and the pool, over the anonymous pages that operations touch; none: all that is
+    /// wanted.
     pub memory_share: Option<f64>,
     /// Whether zswap is on; without it pages go to the swap device.
     pub zswap: bool,
@@ -93,8 +94,7 @@ impl Cell {
         if self.sequence.is_empty() || !self.sequence.iter().flatten().all(is_known) {
             return Err("the sequence names operations that are not recorded, or none".into());
         }
-        let anonymous = facts.iter().filter(|facts| facts.is_some()).count();
-        let share = self.memory_share.map(|share| (anonymous as f64 * share) as u32);
+        let share = self.memory_share.map(|share| (f64::from(touched_pages(service, facts)) * share) as u32);
         let limit = Limit {
             pages: share.unwrap_or(u32::MAX / 2),
             has_zswap: self.zswap,
@@ -154,6 +154,15 @@ impl Cell {
             counts: memory.counts,
         })
     }
+}
+
+/// How many pages that are known operations touch.
+#[must_use]
+pub fn touched_pages(service: &Service, facts: &[Option<Facts>]) -> u32 {
+    let mut is_touched = vec![false; facts.len()];
+    let touches = service.operations.iter().flat_map(|operation| &operation.touches);
+    touches.for_each(|touch| is_touched[touch.page() as usize] = true);
+    is_touched.iter().zip(facts).filter(|(is_touched, facts)| **is_touched && facts.is_some()).count() as u32
 }
 
 /// What is known of each anonymous page of a service that holds something.

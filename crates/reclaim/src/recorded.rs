@@ -14,6 +14,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const WRITEV: u64 = 20;
 const EPOLL_WAIT: u64 = 232;
+const OPENAT: u64 = 257;
 const EPOLL_PWAIT: u64 = 281;
 
 /// The thread that serves.
@@ -72,6 +73,8 @@ pub struct Operation {
     pub instructions: u64,
     /// Lines.
     pub touches: Vec<Touch>,
+    /// Whether the server did what it does once a second too (it looks at its size in `/proc` then).
+    pub has_clock_event: bool,
 }
 
 /// A page of the service.
@@ -135,6 +138,7 @@ fn joined(turns: Vec<Operation>, requests: &[u32]) -> Vec<Operation> {
         turns.by_ref().take(count as usize).fold(Operation::default(), |mut all, one| {
             all.instructions += one.instructions;
             all.touches.extend(one.touches);
+            all.has_clock_event |= one.has_clock_event;
             all
         })
     };
@@ -232,6 +236,9 @@ impl Walk {
                 self.store(*address, bytes);
             }
             Event::Unmap { start, length, .. } => self.forget(*start, *length),
+            Event::SystemCall { number: OPENAT, .. } => {
+                self.current.iter_mut().for_each(|current| current.has_clock_event = true);
+            }
             Event::SystemCall { number: EPOLL_WAIT | EPOLL_PWAIT, .. } => {
                 self.end_turn();
                 self.turn += 1;

@@ -32,7 +32,9 @@ struct Item {
 pub struct Ksm {
     preset: &'static Preset,
     items: Vec<Item>,
-    cursor: u32,
+    /// Which pages it may look at, in the order of their addresses.
+    pages: Vec<u32>,
+    cursor: usize,
     stable: Vec<Node>,
     /// Pages of this scan, with what their version was.
     unstable: Vec<(u32, u32)>,
@@ -45,23 +47,17 @@ pub struct Ksm {
 pub type Contents<'a> = &'a [Option<&'a Bytes>];
 
 impl Ksm {
-    /// For pages 0 to `pages`.
+    /// For these pages, in this order.
     #[must_use]
-    pub fn new(preset: &'static Preset, pages: u32) -> Self {
-        let items = vec![Item::default(); pages as usize];
-        Self { preset, items, cursor: 0, stable: Vec::new(), unstable: Vec::new(), numbers: 0, scans: 0 }
+    pub fn new(preset: &'static Preset, pages: Vec<u32>) -> Self {
+        let items = vec![Item::default(); pages.iter().max().map_or(0, |&last| last as usize + 1)];
+        Self { preset, items, pages, cursor: 0, stable: Vec::new(), unstable: Vec::new(), numbers: 0, scans: 0 }
     }
 
-    /// Looks at the next page (`cmp_and_merge_page`), whatever becomes of it.
+    /// Looks at the next page that is there (`cmp_and_merge_page`), whatever becomes of it.
     pub fn scan(&mut self, memory: &mut Memory, contents: Contents<'_>, jobs: &mut Vec<Job>) {
-        let page = self.cursor;
-        self.cursor += 1;
-        if self.cursor as usize == self.items.len() {
-            self.cursor = 0;
-            self.scans += 1;
-            self.unstable.clear();
-        }
-        if !memory.is_private(page) || self.may_skip(page) {
+        let Some(page) = (0..self.pages.len()).map(|_| self.next()).find(|&page| memory.is_mapped(page)) else { return };
+        if memory.is_shared(page) || self.may_skip(page) {
             return;
         }
         self.stable.retain(|node| memory.sharers(node.number) > 0);
@@ -99,6 +95,16 @@ impl Ksm {
             compare(of_node(node), (page, version), contents).0 == Ordering::Less
         });
         self.stable.insert(at, node);
+    }
+
+    fn next(&mut self) -> u32 {
+        if self.cursor == self.pages.len() {
+            self.cursor = 0;
+            self.scans += 1;
+            self.unstable.clear();
+        }
+        self.cursor += 1;
+        self.pages[self.cursor - 1]
     }
 
     /// Smart scan: what has not been merged for a while is looked at less often.
@@ -176,6 +182,10 @@ mod tests {
         Memory::new(&LINUX_6_2, limit, (0..contents.len() as u64).collect(), facts)
     }
 
+    fn of_all(preset: &'static Preset, pages: u32) -> Ksm {
+        Ksm::new(preset, (0..pages).collect())
+    }
+
     fn scan_all(ksm: &mut Ksm, memory: &mut Memory, contents: Contents<'_>) -> Vec<Job> {
         let mut jobs = Vec::new();
         contents.iter().for_each(|_| ksm.scan(memory, contents, &mut jobs));
@@ -190,7 +200,7 @@ mod tests {
     fn the_second_scan_merges_what_has_not_changed() {
         let (same, other) = ([1; PAGE], [2; PAGE]);
         let contents = [Some(&same), Some(&other), Some(&same), Some(&same)];
-        let (mut memory, mut ksm) = (memory(&contents), Ksm::new(&LINUX_6_2, 4));
+        let (mut memory, mut ksm) = (memory(&contents), of_all(&LINUX_6_2, 4));
         let first = scan_all(&mut ksm, &mut memory, &contents);
         assert_eq!((hashes(&first), first.len(), memory.counts.merged), (4, 4, 0));
         let second = scan_all(&mut ksm, &mut memory, &contents);
@@ -203,7 +213,7 @@ mod tests {
     fn a_page_that_is_written_between_scans_is_only_hashed() {
         let same = [1; PAGE];
         let contents = [Some(&same); 2];
-        let (mut memory, mut ksm) = (memory(&contents), Ksm::new(&LINUX_6_2, 2));
+        let (mut memory, mut ksm) = (memory(&contents), of_all(&LINUX_6_2, 2));
         for _ in 0..4 {
             scan_all(&mut ksm, &mut memory, &contents);
             assert_eq!(memory.touch(0, true, &mut Vec::new()), Touched::Present);
@@ -215,7 +225,7 @@ mod tests {
     fn no_more_than_256_share_a_page() {
         let same = [1; PAGE];
         let contents = vec![Some(&same); 600];
-        let (mut memory, mut ksm) = (memory(&contents), Ksm::new(&LINUX_6_2, 600));
+        let (mut memory, mut ksm) = (memory(&contents), of_all(&LINUX_6_2, 600));
         scan_all(&mut ksm, &mut memory, &contents);
         scan_all(&mut ksm, &mut memory, &contents);
         assert_eq!([0, 1, 2].map(|number| memory.sharers(number)), [256, 256, 88]);
@@ -226,7 +236,7 @@ mod tests {
     fn smart_scan_skips_one_two_four_and_then_eight() {
         let bytes = [1; PAGE];
         let contents = [Some(&bytes)];
-        let (mut memory, mut ksm) = (memory(&contents), Ksm::new(&LINUX_6_8, 1));
+        let (mut memory, mut ksm) = (memory(&contents), of_all(&LINUX_6_8, 1));
         let looked: Vec<usize> =
             (0..30).filter(|_| !scan_all(&mut ksm, &mut memory, &contents).is_empty()).collect();
         assert_eq!(looked, [0, 1, 2, 3, 5, 8, 13, 22]);

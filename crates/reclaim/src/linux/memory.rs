@@ -220,10 +220,22 @@ impl Memory {
         self.states[page as usize] == State::Resident
     }
 
+    /// Whether the program has it mapped.
+    #[must_use]
+    pub fn is_mapped(&self, page: u32) -> bool {
+        self.is_private(page) || self.is_shared(page)
+    }
+
     /// Whether it is one that is shared.
     #[must_use]
     pub fn is_shared(&self, page: u32) -> bool {
         matches!(self.states[page as usize], State::Shared(_))
+    }
+
+    /// Of a page, over the size of one.
+    #[must_use]
+    pub fn address(&self, page: u32) -> u64 {
+        self.addresses[page as usize]
     }
 
     /// How often a page has been written.

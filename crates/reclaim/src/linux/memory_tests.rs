@@ -10,7 +10,7 @@ fn facts(compressed: u32) -> Facts {
 /// `pages` pages that compress to half, in memory for 400.
 fn memory(pages: u32, has_zswap: bool) -> Memory {
     let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_device: false };
-    Memory::new(&LINUX_6_2, limit, (0..u64::from(pages)).collect(), vec![Some(facts(2000)); pages as usize])
+    Memory::new(&LINUX_6_2, limit, (0..u64::from(pages)).collect(), vec![Some(facts(1900)); pages as usize])
 }
 
 fn settle(memory: &mut Memory) -> Vec<Job> {

@@ -179,19 +179,33 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// At rest: ksm has been there for a while, and memory has been reclaimed up to its mark.
+    /// At rest, but as things are after a while: ksm has scanned twice, and all operations have been done once, so that
+    /// what is there is what they use.
     #[must_use]
     pub fn new(setting: Setting<'a>, mut memory: Memory, caches: impl Fn(usize) -> Caches) -> Self {
         let pages = setting.is_anonymous.len() as u32;
         let mut jobs = Vec::new();
-        let mut ksm = Ksm::new(setting.preset, pages);
+        let mut mergeable: Vec<u32> = (0..pages).filter(|&page| setting.is_anonymous[page as usize]).collect();
+        mergeable.sort_by_key(|&page| memory.address(page));
+        let count = mergeable.len();
+        let mut ksm = Ksm::new(setting.preset, mergeable);
         if setting.has_ksm {
             // What does not change is shared after two scans.
-            for _ in 0..2 * pages {
+            for _ in 0..2 * count {
                 ksm.scan(&mut memory, setting.contents, &mut jobs);
             }
         }
         while memory.is_below_high() && memory.kswapd(&mut jobs) {}
+        for &number in setting.sequence.iter().flatten() {
+            let touches = &setting.operations[number as usize].touches;
+            for touch in touches.iter().filter(|touch| setting.is_anonymous[touch.page() as usize]) {
+                memory.touch(touch.page(), touch.writes(), &mut jobs);
+                jobs.clear();
+            }
+            if memory.is_low() {
+                while memory.is_below_high() && memory.kswapd(&mut jobs) {}
+            }
+        }
         memory.counts = Default::default();
         let cores = if setting.shares_core { 1 } else { TASKS };
         let weights = [NICE_0, NICE_0, u64::from(setting.preset.ksm_weight)];

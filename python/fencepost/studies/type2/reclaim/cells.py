@@ -19,7 +19,7 @@ from fencepost.traffic import Machine, Result
 
 # Fixed before anything was measured; the tables of other loads and limits stand beside.
 LOAD = 0.7  # of what the service alone can do
-MEMORY = 0.9  # of the pages that it has when it is loaded
+MEMORY = 0.9  # of the pages that its operations touch
 LINUX = "6.2"
 COMPRESSOR = "lzo"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from fencepost import _core
 from fencepost.rows.lab import Lab
@@ -54,16 +55,35 @@ class Recorded:
         return _opened(self)
 
     @property
-    def summary(self) -> dict[str, int]:
+    def summary(self) -> dict[str, Any]:
         """Counts."""
-        summary: dict[str, int] = json.loads(self.open().summary("lzo"))
+        summary: dict[str, Any] = json.loads(self.open().summary("lzo"))
         return summary
 
     def sequence(self, workload: str, count: int) -> list[list[int]]:
         """Which recorded operations so many of a workload are."""
-        places = {operation: place for place, operation in enumerate(self.catalogue)}
+        places = self._places()
         drawn = ycsb.operations(workload, self.records, self.inserts, count, seed=1)
         return [[places[one] for one in operation] for operation in drawn]
+
+    def _places(self) -> dict[ycsb.Operation, int]:
+        """Where each is recorded.
+
+        While it is recorded the server is slow, and what it does once a second comes far too often:
+        the next one of its kind stands for an operation that this has come upon.
+        """
+        catalogue = self.catalogue
+        interrupted = set(self.summary["with_clock_event"])
+        of_kind: dict[str, int] = {}
+        places = {}
+        # Backwards, and once more for the last ones.
+        for place in [*reversed(range(len(catalogue)))] * 2:
+            if place not in interrupted:
+                of_kind[catalogue[place][0]] = place
+            stands = of_kind.get(catalogue[place][0])
+            if stands is not None:
+                places[catalogue[place]] = stands
+        return places
 
 
 @cache

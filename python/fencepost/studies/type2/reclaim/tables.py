@@ -24,7 +24,7 @@ from fencepost.traffic import Result
 
 WORKLOAD = "A"  # of the tables of one
 LOADS = (0.5, LOAD, 0.85)
-MEMORIES = (0.8, MEMORY, 0.95)
+MEMORIES = (0.8, MEMORY, 1.0)
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 STACK = ("queue", "core", "fault", "reclaim", "decompression", "swap", "memory")
 
