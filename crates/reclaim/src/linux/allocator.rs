@@ -34,7 +34,9 @@ impl Allocator {
     pub fn new(packing: Packing) -> Self {
         match packing {
             Packing::Zbud => Self::Zbud(Zbud { free: vec![Vec::new(); CHUNKS + 1], ..Zbud::default() }),
-            Packing::Zsmalloc => Self::Zsmalloc(Zsmalloc { classes: vec![SizeClass::default(); PAGE / CLASS_STEP + 1] }),
+            Packing::Zsmalloc => {
+                Self::Zsmalloc(Zsmalloc { classes: vec![SizeClass::default(); PAGE / CLASS_STEP + 1] })
+            }
         }
     }
 

@@ -56,7 +56,9 @@ impl Ksm {
 
     /// Looks at the next page that is there (`cmp_and_merge_page`), whatever becomes of it.
     pub fn scan(&mut self, memory: &mut Memory, contents: Contents<'_>, jobs: &mut Vec<Job>) {
-        let Some(page) = (0..self.pages.len()).map(|_| self.next()).find(|&page| memory.is_mapped(page)) else { return };
+        let Some(page) = (0..self.pages.len()).map(|_| self.next()).find(|&page| memory.is_mapped(page)) else {
+            return;
+        };
         if memory.is_shared(page) || self.may_skip(page) {
             return;
         }
@@ -91,9 +93,8 @@ impl Ksm {
         self.numbers += 1;
         memory.share(other, node.number);
         memory.join(page, node.number);
-        let at = self.stable.partition_point(|node| {
-            compare(of_node(node), (page, version), contents).0 == Ordering::Less
-        });
+        let at =
+            self.stable.partition_point(|node| compare(of_node(node), (page, version), contents).0 == Ordering::Less);
         self.stable.insert(at, node);
     }
 
@@ -237,8 +238,7 @@ mod tests {
         let bytes = [1; PAGE];
         let contents = [Some(&bytes)];
         let (mut memory, mut ksm) = (memory(&contents), of_all(&LINUX_6_8, 1));
-        let looked: Vec<usize> =
-            (0..30).filter(|_| !scan_all(&mut ksm, &mut memory, &contents).is_empty()).collect();
+        let looked: Vec<usize> = (0..30).filter(|_| !scan_all(&mut ksm, &mut memory, &contents).is_empty()).collect();
         assert_eq!(looked, [0, 1, 2, 3, 5, 8, 13, 22]);
     }
 }

@@ -247,7 +247,9 @@ impl<'a> Simulation<'a> {
         if self.setting.has_ksm {
             self.push(0, Event::Wake { task: KSMD });
         }
-        while self.outcome.latencies.len() as u64 + self.setting.operations_counted.0 < self.setting.operations_counted.1 {
+        while self.outcome.latencies.len() as u64 + self.setting.operations_counted.0
+            < self.setting.operations_counted.1
+        {
             let Reverse((at, _, event)) = self.events.pop().expect("operations go on arriving");
             self.now = at;
             match event {
@@ -293,7 +295,8 @@ impl<'a> Simulation<'a> {
             let gap = -self.draw().ln() / rate * 1e9;
             self.push(self.now + gap as Nanoseconds, Event::Arrival);
         }
-        if !self.tasks[SERVER].is_awake {
+        // It may sleep in the middle of an operation too, and is then woken by what it waits for.
+        if self.current.is_none() && !self.tasks[SERVER].is_awake {
             self.wake(SERVER);
         }
     }
@@ -511,7 +514,8 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
-        let time = operation.instructions as f64 * self.setting.instruction_ns + f64::from(misses) * self.setting.miss_ns;
+        let time =
+            operation.instructions as f64 * self.setting.instruction_ns + f64::from(misses) * self.setting.miss_ns;
         self.core_segment(SERVER, time, Cause::Memory, false);
     }
 
@@ -606,3 +610,7 @@ impl<'a> Simulation<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "simulation_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+"""zswap and ksm in the Type-2 study: the operations are YCSB's, and costs follow the machine."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fencepost.evidence import Lab
+from fencepost.studies.type2.published import figures
+from fencepost.studies.type2.reclaim import costs, server, topic, ycsb
+from fencepost.studies.type2.reclaim.cells import BACKENDS, FEATURES, Cell, Cells
+from fencepost.studies.type2.reclaim.costs import Work
+
+WORK = Work(
+    compress=dict.fromkeys(costs.CLASSES, 4000.0),
+    decompress=dict.fromkeys(costs.CLASSES, 2000.0),
+    hash=800.0,
+    compare_page=700.0,
+    compare_line=300.0,
+    copy=500.0,
+    scratch_lines=200,
+)
+
+
+def test_keys_and_index_are_those_of_the_java_client() -> None:
+    # Java: Utils.fnvhash64(0), and "hello".hashCode().
+    assert ycsb.key(0) == b"user6284781860667377211"
+    assert ycsb.java_hash(b"hello") == 99162322
+    assert ycsb.java_hash(b"user6284781860667377211") < 2**31
+
+
+def test_values_have_the_characters_of_the_java_client() -> None:
+    value = ycsb.value(random.Random(1))
+    assert len(value) == 100
+    assert all(32 <= byte < 128 for byte in value)
+    # The first and the fourth of six are drawn from 32 characters.
+    assert all(byte < 64 for byte in value[::6] + value[3::6])
+
+
+@pytest.mark.parametrize(("workload", "mix"), ycsb.WORKLOADS.items())
+def test_shares_of_operations(workload: str, mix: ycsb.Mix) -> None:
+    drawn = list(ycsb.operations(workload, 1000, 200, 20_000, 1))
+    kinds = Counter("+".join(kind for kind, _ in one) for one in drawn)
+    expected = {
+        "read": mix.read,
+        "update": mix.update,
+        "insert": mix.insert,
+        "read+update": mix.read_modify_write,
+    }
+    for kind, share in expected.items():
+        assert kinds[kind] / len(drawn) == pytest.approx(share, abs=0.01)
+    known = set(ycsb.catalogue(1000, 200))
+    assert all(one in known for operation in drawn for one in operation)
+
+
+def test_popular_keys_are_zipfian() -> None:
+    zipfian = ycsb.Zipfian(1000, random.Random(1))
+    drawn = Counter(zipfian.draw() for _ in range(100_000))
+    # 1 / i^0.99 over the sum of all, which is 7.73 of 1,000 items.
+    for item in (0, 1, 9, 99):
+        assert drawn[item] / 100_000 == pytest.approx((item + 1) ** -0.99 / 7.73, rel=0.2)
+
+
+def test_requests_of_operations() -> None:
+    assert server.requests_of([("read", 1), ("insert", 2), ("update", 1)]) == [1, 2, 1]
+    assert ycsb.command([b"GET", b"a"]) == b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab(tmp_path_factory.mktemp("reclaim"), lambda _: None, True)
+
+
+def test_a_device_takes_work_off_the_core(lab: Lab) -> None:
+    cpu, pcie, cxl = (costs.backend(lab, name, WORK) for name in BACKENDS)
+    assert cpu["compress"]["half"] == {"core_ns": 4000.0, "device_ns": 0.0, "link_bytes": 0}
+    for device in (pcie, cxl):
+        assert device["compress"]["half"]["core_ns"] < 500
+    # By coherent reads and pushes a page is back sooner than by two transfers.
+    assert cxl["decompress"]["half"]["device_ns"] < pcie["decompress"]["half"]["device_ns"]
+    assert [one["pool_in_device"] for one in (cpu, pcie, cxl)] == [False, False, True]
+
+
+def test_the_engine_is_in_what_the_device_takes_and_nowhere_else(lab: Lab) -> None:
+    one, twice = (costs.backend(lab, "cxl", WORK, speed) for speed in (1.0, 2.0))
+    less = one["compress"]["half"]["device_ns"] - twice["compress"]["half"]["device_ns"]
+    assert less == pytest.approx(4096 / 3.9 / 2)
+    assert one["compress"]["half"]["core_ns"] == twice["compress"]["half"]["core_ns"]
+
+
+def test_every_published_figure_of_services_has_a_row() -> None:
+    about = ("Redis", "p99", "share of CPU", "LLC miss", "xxhash")
+    expected = {name for name in figures() if name[0].startswith(about)}
+    rows = {(topic.REDIS, condition) for condition in topic.REDIS_ROWS} | set(topic.NO_SUCH_DEVICE)
+    rows |= {(topic.YCSB, "mean of YCSB; ksm on the CPU"), (topic.SHARE, "on the CPU")}
+    rows |= {(topic.MISSES, "no ksm"), (topic.MISSES, "ksm on the CPU")}
+    assert rows == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(topic.missing() is not None, reason=f"{topic.missing()} is missing")
+def test_redis_waits_for_a_core_and_not_for_the_coherent_device(tmp_path: Path) -> None:
+    cells = Cells(Lab(tmp_path, lambda _: None, True))
+    slower = {
+        (feature, by): cells.slower(Cell("A", feature, by)) for feature in FEATURES for by in BACKENDS
+    }
+    for feature in FEATURES:
+        assert slower[feature, "cxl"] < slower[feature, "cpu"], slower
+    assert slower["ksm", "cxl"] < 1.2 < slower["ksm", "cpu"]
+    apart = cells.slower(Cell("A", "ksm", "cpu", shares_core=False))
+    assert apart < slower["ksm", "cpu"] / 2
+    closed, alone = cells.results([Cell("A", is_closed=True), Cell("A")])
+    rate = alone["operations_per_second"] / closed["operations_per_second"]
+    assert rate == pytest.approx(0.7, abs=0.02)
+    for one in (closed, alone):
+        assert one["operations"] == 20_000
+    assert sum(alone["slow"].values()) > alone["p99_ns"]
