@@ -105,7 +105,9 @@ def test_every_published_figure_of_services_has_a_row() -> None:
 def test_redis_waits_for_a_core_and_not_for_the_coherent_device(tmp_path: Path) -> None:
     cells = Cells(Lab(tmp_path, lambda _: None, True))
     slower = {
-        (feature, by): cells.slower(Cell("A", feature, by)) for feature in FEATURES for by in BACKENDS
+        (feature, by): cells.slower(Cell("A", feature, by))
+        for feature in FEATURES
+        for by in BACKENDS
     }
     for feature in FEATURES:
         assert slower[feature, "cxl"] < slower[feature, "cpu"], slower

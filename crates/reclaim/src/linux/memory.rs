@@ -1,4 +1,5 @@
-//! Memory that does not suffice: which pages are there, what a touch of one that is not brings about, and who makes room.
+//! Memory that does not suffice: which pages are there, what a touch of one that is not brings about, and who makes
+//! room.
 //!
 //! Nothing here takes time. What is to be done comes back as [`Job`]s, in order, and is taken to be done: whoever asked
 //! gives it its time.
@@ -466,5 +467,4 @@ impl Memory {
 }
 
 #[cfg(test)]
-#[path = "memory_tests.rs"]
 mod tests;

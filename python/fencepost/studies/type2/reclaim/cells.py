@@ -86,7 +86,8 @@ class Cells:
 
     def is_overloaded(self, cell: Cell) -> bool:
         """Whether it serves less than arrives: its latencies grow for as long as that lasts."""
-        offered = cell.load * 1e9 / self.result(Cell(cell.workload, is_closed=True))["mean_ns"]
+        alone = self.result(Cell(cell.workload, is_closed=True))
+        offered: float = cell.load * 1e9 / alone["mean_ns"]
         served: float = self.result(cell)["operations_per_second"]
         return served < 0.95 * offered
 

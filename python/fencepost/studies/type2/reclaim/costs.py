@@ -166,8 +166,19 @@ def backend(lab: Lab, name: str, work: Work, engine_speed: float = 1.0) -> dict[
     return common | (_cxl if name == "cxl" else _pcie)(lab, engine)
 
 
-def _burst(lab: Lab, *of: Any, **more: Any) -> float:
-    (found,) = results(lab, [Burst(*of, repetitions=8 if lab.quick else 64, **more)])
+def _burst(
+    lab: Lab,
+    by: str,
+    access: str,
+    found_in: str,
+    memory: str = "dram",
+    *,
+    requests: int,
+    sets: tuple[str, ...] = (),
+) -> float:
+    repetitions = 8 if lab.quick else 64
+    one = Burst(by, access, found_in, memory, requests, repetitions=repetitions, sets=sets)
+    (found,) = results(lab, [one])
     return elapsed(found)
 
 
@@ -180,13 +191,13 @@ def _expander(lab: Lab) -> tuple[float, float]:
 
 def _cxl(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
     """The core stores a page's address into the device's memory, where the device polls for it."""
-    biased = {"sets": (DEVICE_BIAS,)}
+    biased = (DEVICE_BIAS,)
 
     def reads(lines: int) -> float:
         return _burst(lab, "device", "nc_read", "memory", requests=lines)
 
     def pool(access: str, lines: int) -> float:
-        return _burst(lab, "device", access, "memory", DEVICE, requests=lines, **biased)
+        return _burst(lab, "device", access, "memory", DEVICE, requests=lines, sets=biased)
 
     # The core's part: a line to the device, and the flag that the device has pushed.
     core = _burst(lab, "own", "nt_store", "memory", DEVICE, requests=1)

@@ -18,7 +18,9 @@ from fencepost.studies.type2.reclaim import ycsb
 
 PROGRAM = "redis-server"
 PATIENCE_SECONDS = 600
-_PIPELINE = 64  # commands of the load under way; none of the workloads', whose operations are told apart
+_PIPELINE = (
+    64  # commands of the load under way; none of the workloads', whose operations are told apart
+)
 
 
 def record(
@@ -35,14 +37,14 @@ def record(
     load = (request for number in range(records) for request in ycsb.insert(number, chance))
     with tempfile.TemporaryDirectory() as folder:
         address = Path(folder) / "s"
-        with _started(server, address, path, region) as recorder:
-            with _connected(address, recorder) as client:
-                _pipelined(client, load)
-                for operation in operations:
-                    for request in ycsb.requests(operation, chance):
-                        client.sendall(ycsb.command(request))
-                        _answers(client, 1)
-                _end(client, recorder)
+        recorder = _started(server, address, path, region)
+        with recorder, _connected(address, recorder) as client:
+            _pipelined(client, load)
+            for operation in operations:
+                for request in ycsb.requests(operation, chance):
+                    client.sendall(ycsb.command(request))
+                    _answers(client, 1)
+            _end(client, recorder)
     if not path.exists():
         raise InputError(f"{PROGRAM}: not recorded (the recorder ended with {recorder.returncode})")
 
@@ -53,9 +55,7 @@ def requests_of(operations: Sequence[ycsb.Operation]) -> list[int]:
     return [len(ycsb.requests(operation, chance)) for operation in operations]
 
 
-def _started(
-    server: str, address: Path, path: Path, region: str | None
-) -> subprocess.Popen[bytes]:
+def _started(server: str, address: Path, path: Path, region: str | None) -> subprocess.Popen[bytes]:
     # All that would run beside the requests is off: what is measured is requests.
     options = {
         "port": "0",

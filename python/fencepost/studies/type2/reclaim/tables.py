@@ -40,9 +40,7 @@ def _percent(part: float) -> str:
 def costs(cells: Cells) -> str:
     """What a page takes."""
     heads = ["core + device, ns", "compress (to a half)", "decompress", "hash", "compare"]
-    lines = [
-        [name, *described(cells.costs(name, COMPRESSOR, 1.0))] for name in BACKENDS
-    ]
+    lines = [[name, *described(cells.costs(name, COMPRESSOR, 1.0))] for name in BACKENDS]
     pace = cells.pace()
     return (
         "What the work on a page takes, of the core that has it done and of the device:\n\n"
@@ -62,7 +60,9 @@ def pages(lab: Lab) -> str:
         counts = [f"{of['classes'][name]:,}" for name in CLASSES]
         lines.append([compressor, *counts, f"{ratio:.2f}"])
     heads = ["pages", "of one word", "to 1/4", "to 1/2", "to 3/4", "less or not", "ratio"]
-    return "The server's pages when it is loaded, by what they compress to:\n\n" + table(heads, lines)
+    return "The server's pages when it is loaded, by what they compress to:\n\n" + table(
+        heads, lines
+    )
 
 
 def cells(of: Cells, workloads: Sequence[str]) -> str:
@@ -75,7 +75,9 @@ def cells(of: Cells, workloads: Sequence[str]) -> str:
             lines.append([_name(cell), *_measures(one)])
     heads = ["workload, feature, backend", "p50 µs", "p99 µs", "p99.9 µs", "kop/s"]
     heads += ["kswapd %", "ksmd %", "LLC misses %", "link GB/s", "zswap loads", "swap loads"]
-    return "Each cell; shares of the core, and loads by faults and readahead:\n\n" + table(heads, lines)
+    return "Each cell; shares of the core, and loads by faults and readahead:\n\n" + table(
+        heads, lines
+    )
 
 
 def _name(cell: Cell) -> str:
@@ -104,9 +106,9 @@ def stacks(of: Cells) -> str:
     ]
     heads = ["operations at p99 and above, µs", *STACK]
     return (
-        "Where the time of slow operations goes on average: behind earlier operations, without the core, "
-        "into faults, making room, decompression, the swap device, and the operation itself:\n\n"
-        + table(heads, lines)
+        "Where the time of slow operations goes on average: behind earlier operations, without "
+        "the core, into faults, making room, decompression, the swap device, and the operation "
+        "itself:\n\n" + table(heads, lines)
     )
 
 
@@ -158,10 +160,18 @@ def places(of: Cells) -> str:
         lines.append([name, _slower(of, cell), _microseconds(one["p99_ns"])])
         lines[-1] += [_percent(one["kswapd_share"]), f"{counts['zswap_loads']:,}"]
         lines[-1] += [f"{counts['swap_loads']:,}", f"{one['pool_pages']:,}"]
-    heads = ["cold pages", "p99 over alone", "p99 µs", "kswapd %", "loads", "swap loads", "pool pages"]
+    heads = [
+        "cold pages",
+        "p99 over alone",
+        "p99 µs",
+        "kswapd %",
+        "loads",
+        "swap loads",
+        "pool pages",
+    ]
     return (
-        "Cold pages elsewhere; an expander takes a page as it is, copied out and back by a core:\n\n"
-        + table(heads, lines)
+        "Cold pages elsewhere; an expander takes a page as it is, copied out and back by a "
+        "core:\n\n" + table(heads, lines)
     )
 
 
@@ -178,11 +188,19 @@ def engines(of: Cells) -> str:
 def kernels(of: Cells) -> str:
     """Both presets, and other compressors."""
     rows = [
-        (f"Linux {linux}, {compressor}", [
-            Cell(WORKLOAD, "zswap and ksm", by, linux=linux, compressor=compressor)
-            for by in BACKENDS
-        ])
-        for linux, compressor in ((LINUX, COMPRESSOR), ("6.8", COMPRESSOR), (LINUX, "lz4"), (LINUX, "zstd"))
+        (
+            f"Linux {linux}, {compressor}",
+            [
+                Cell(WORKLOAD, "zswap and ksm", by, linux=linux, compressor=compressor)
+                for by in BACKENDS
+            ],
+        )
+        for linux, compressor in (
+            (LINUX, COMPRESSOR),
+            ("6.8", COMPRESSOR),
+            (LINUX, "lz4"),
+            (LINUX, "zstd"),
+        )
     ]
     return "Other kernels and compressors, both features:\n\n" + table(
         ["p99 over Redis alone", *BACKENDS], _over(of, rows)

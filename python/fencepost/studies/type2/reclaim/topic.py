@@ -71,12 +71,10 @@ class Reclaim(Topic):
             return mean(cells.slower(Cell(one, feature, backend)) for one in over)
 
         def of_ksm(path: str) -> float:
-            return mean(cells.result(Cell(one, "ksm", "cpu"))[path] for one in over)
+            return mean(float(cells.result(Cell(one, "ksm", "cpu"))[path]) for one in over)
 
         alone = mean(cells.result(Cell(one))["last_level_miss_rate"] for one in over)
-        found = [
-            row(REDIS, condition, slower(*of)) for condition, of in REDIS_ROWS.items()
-        ]
+        found = [row(REDIS, condition, slower(*of)) for condition, of in REDIS_ROWS.items()]
         found += [
             row(YCSB, "mean of YCSB; ksm on the CPU", slower("ksm", "cpu")),
             row(SHARE, "on the CPU", 100 * of_ksm("ksmd_share")),

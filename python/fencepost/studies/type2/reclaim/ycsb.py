@@ -198,5 +198,3 @@ def command(request: Request) -> bytes:
     parts = [b"*%d\r\n" % len(request)]
     parts += [b"$%d\r\n%s\r\n" % (len(part), part) for part in request]
     return b"".join(parts)
-
-
