@@ -46,7 +46,7 @@ def workloads(lab: Lab) -> list[str]:
 
 
 class Reclaim(Topic):
-    """Part 3 of the study."""
+    """zswap and ksm."""
 
     part = Part("reclaim", "zswap and ksm for Redis")
     description = (
