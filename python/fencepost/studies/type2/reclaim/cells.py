@@ -17,7 +17,7 @@ from fencepost.studies.type2.reclaim import costs
 from fencepost.studies.type2.reclaim.service import Recorded, pace, recorded
 from fencepost.traffic import Machine, Result
 
-# The same for all backends; docs/reclaim.md says how they were chosen. Tables of others stand beside.
+# The same for all backends; docs/reclaim.md says how they were chosen, and tables have others.
 LOAD = 0.7  # of what the service alone can do
 MEMORY = 0.9  # of the pages that its operations touch
 LINUX = "6.2"
