@@ -40,6 +40,10 @@ HELD = matching(
         "ring-plain-gcc-O2",
         "rotating_flags-backoff-gcc-O2",
         "rotating_flags-pause-gcc-O2",
+        "version_held-pause-gcc-O2",
+        "version_tree-plain-gcc-O2",
+        "version_tree-yield-gcc-O2",
+        "versions-plain-gcc-O2",
     ]
 )
 

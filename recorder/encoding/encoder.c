@@ -75,10 +75,7 @@ static struct told_wait *told_at(struct encoder *encoder, uint64_t address) {
   return &encoder->told[(uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40) % TOLD_WAITS];
 }
 
-void encoder_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
-  /* A replay gives locks to whoever comes first. */
-  if (polled_word_is_lock(address))
-    return;
+static void encode_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
   uint8_t fields[3 * VARINT_BYTES_MAX], *out = varint_write(fields, address);
   out = varint_write(out, wake);
   out = varint_write(out, rounds);
@@ -89,6 +86,12 @@ void encoder_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint
   *told_at(encoder, address) = (struct told_wait){address, wake};
 }
 
+void encoder_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
+  /* A replay gives locks to whoever comes first. */
+  if (!polled_word_is_lock(address))
+    encode_wait(encoder, address, wake, rounds);
+}
+
 bool encoder_learns_of_store(struct encoder *encoder, const uint64_t *marker,
                              struct polled_look *look) {
   if (!path_look(marker, look) || look->clock == 0 || polled_word_is_lock(look->address))
@@ -97,11 +100,13 @@ bool encoder_learns_of_store(struct encoder *encoder, const uint64_t *marker,
   return told->address != look->address || told->clock != look->clock;
 }
 
-/* The next execution reads a polled word behind a store that the thread may not know of. */
+/* The next execution reads a polled word behind a store that the thread may not know of, or a lock
+ * that it does not take: a replay has it wait while another thread holds the lock. */
 static void encode_look(struct encoder *encoder, const uint64_t *marker) {
   struct polled_look look;
-  if (encoder_learns_of_store(encoder, marker, &look))
-    encoder_wait(encoder, look.address, look.clock, 0);
+  bool learns = encoder_learns_of_store(encoder, marker, &look);
+  if (learns || (look.only_reads && polled_word_is_own_lock(look.address)))
+    encode_wait(encoder, look.address, look.clock, 0);
 }
 
 void encoder_release_left_out(struct encoder *encoder, const uint64_t *marker) {

@@ -18,14 +18,22 @@
 #define OUTDATED_MAX 64u
 /* What by its code may wait, and comes to more words, walks through memory. */
 #define WORDS_OF_SITE_MAX 256u
+/* Of a flag that a thread sets and clears by updates, somebody goes on each time that it is set; a
+ * reader of a lock does now and then, as it looks once more and gives up. */
+#define PASSES_OF_FLAG 4u
 /* Whoever holds a word is not stopped (thread_holds_lock), but may have ended with its process. */
 #define LOCK_YIELDS_MAX 20000u
 
 /* What threads do with a word, as far as has been seen. It is a lock if threads that have polled it
- * update it next, and nobody else does before they have stored to it. */
+ * update it next, and nobody else does before they have stored to it; those that only read it, as
+ * versions are read, go on while nobody has it. A flag has threads go on that wait for the update.
+ */
 struct protocol {
   uint64_t holder; /* thread + 1 that updated it and has not stored to it since */
   uint32_t taken_by_pollers;
+  uint32_t given;             /* how often a holder has stored to it */
+  uint32_t passed_while_held; /* how often a thread that polled it went on while another had it */
+  bool has_been_updated;
   bool is_no_lock;
   /* Of threads that updated this word and then waited for another one: whether the thread that
    * ended the wait had updated it later, as the last one at a barrier has, or earlier, as the
@@ -227,7 +235,9 @@ static bool is_lock(const struct polled_word *word) {
     const struct polled_word *lock = find(word->handed_on);
     return lock != NULL && lock->protocol.ended_by_later == 0;
   }
-  return word->protocol.taken_by_pollers != 0 && !word->protocol.is_no_lock;
+  const struct protocol *protocol = &word->protocol;
+  return protocol->taken_by_pollers != 0 && !protocol->is_no_lock &&
+         PASSES_OF_FLAG * protocol->passed_while_held <= protocol->given;
 }
 
 uint64_t polled_word_last_store(uint64_t address, uint32_t thread) {
@@ -253,8 +263,14 @@ bool polled_word_is_lock(uint64_t address) {
   return word != NULL && is_lock(word);
 }
 
+bool polled_word_is_own_lock(uint64_t address) {
+  const struct polled_word *word = find(address);
+  return word != NULL && word->handed_on == 0 && is_lock(word);
+}
+
 /* What an atomic update by `thread` does, in terms of the record. */
-static uint8_t update_kind(struct polled_word *word, struct thread *thread, uint64_t *lock) {
+static uint8_t update_kind(struct polled_word *word, struct thread *thread, bool clears_lowest_bit,
+                           uint64_t *lock) {
   struct protocol *protocol = &word->protocol;
   uint64_t own = thread->id + 1;
   *lock = word->address;
@@ -265,12 +281,17 @@ static uint8_t update_kind(struct polled_word *word, struct thread *thread, uint
   }
   if (protocol->ended_by_later != 0 && protocol->ended_by_earlier == 0)
     return RELEASE_COUNTS;
+  bool gives = !protocol->has_been_updated && protocol->holder == 0 && clears_lowest_bit;
+  protocol->has_been_updated = true;
+  if (gives) /* a lock that was taken before anybody looked at it */
+    return RELEASE_UPDATES;
   if (protocol->holder == 0) {
     protocol->holder = own;
     return is_lock(word) ? RELEASE_TAKES_LOCK : RELEASE_UPDATES;
   }
   if (protocol->holder == own) {
     protocol->holder = 0;
+    protocol->given++;
     return is_lock(word) ? RELEASE_GIVES_LOCK : RELEASE_UPDATES;
   }
   protocol->is_no_lock = true;
@@ -300,28 +321,62 @@ static uint8_t store_kind(struct polled_word *word, struct thread *thread, uint6
     return RELEASE_STORES;
   }
   protocol->holder = 0;
+  protocol->given++;
   return is_lock(word) ? RELEASE_GIVES_LOCK : RELEASE_STORES;
 }
 
-/* The thread stores to `word`: what that says of the one that it polled before. */
-static void end_look(struct thread *thread, struct polled_word *word, bool is_update) {
-  struct polled_word *looked = thread->polling.looked;
-  thread->polling.looked = NULL;
-  if (looked == NULL)
-    return;
-  if (looked != word)
-    looked->protocol.is_no_lock = true;
-  else if (is_update)
+/* --- what looks say ------------------------------------------------------------------------- */
+
+static void add_site_kind(uint64_t pc, uint8_t kind) {
+  uint32_t at = site_place(pc);
+  if (__atomic_load_n(&table.site[at], __ATOMIC_ACQUIRE) == pc)
+    __atomic_fetch_or(&table.site_kind[at], kind, __ATOMIC_RELAXED);
+}
+
+/* The thread has done something else than taking the lock that it saw free. */
+static void note_reader(const struct kept_look *look) {
+  if (look->pc != 0 && look->saw_given)
+    add_site_kind(look->pc, SITE_READS);
+}
+
+static void keep_look(struct thread *thread, struct polled_word *word, uint64_t pc) {
+  struct polling *polling = &thread->polling;
+  const struct protocol *protocol = &word->protocol;
+  struct kept_look look = {word, pc, protocol->holder != 0 && protocol->holder != thread->id + 1,
+                           protocol->holder == 0 && protocol->given != 0};
+  /* Whoever fails to take a lock is none that only reads it. */
+  if (polling->looks != 0 && (pc != 0 || polling->look[0].word != word))
+    note_reader(&polling->look[0]);
+  uint32_t kept = polling->looks < LOOKS_KEPT_OF_THREAD ? polling->looks : LOOKS_KEPT_OF_THREAD - 1;
+  memmove(&polling->look[1], &polling->look[0], kept * sizeof(look));
+  polling->look[0] = look;
+  polling->looks = kept + 1;
+}
+
+/* The thread stores to `word`: what that says of those that it polled before. */
+static void end_looks(struct thread *thread, struct polled_word *word, bool is_update) {
+  struct polling *polling = &thread->polling;
+  bool has_looked = false;
+  for (uint32_t i = 0; i < polling->looks; i++)
+    has_looked |= polling->look[i].word == word;
+  if (is_update && has_looked)
     word->protocol.taken_by_pollers++;
+  if (polling->looks != 0 && polling->look[0].word != word) {
+    note_reader(&polling->look[0]);
+    if (polling->look[0].saw_taken)
+      polling->look[0].word->protocol.passed_while_held++;
+  }
+  polling->looks = 0;
 }
 
 /* Gives the store or update that comes now its place in the process clock, and says so before the
  * execution that it is part of. */
 static void announce(struct thread *thread, const struct block *block, struct polled_word *word,
-                     bool is_update) {
-  end_look(thread, word, is_update);
+                     bool is_update, bool clears_lowest_bit) {
+  end_looks(thread, word, is_update);
   uint64_t before = word->clock != 0 && word->thread != thread->id ? word->clock : 0, lock;
-  uint8_t kind = is_update ? update_kind(word, thread, &lock) : store_kind(word, thread, &lock);
+  uint8_t kind = is_update ? update_kind(word, thread, clears_lowest_bit, &lock)
+                           : store_kind(word, thread, &lock);
   if (kind == RELEASE_TAKES_LOCK) {
     thread->polling.held_lock = lock;
     thread->polling.has_looked = false;
@@ -423,7 +478,7 @@ void polled_words_before_store(struct thread *thread, uint32_t id, uint32_t inst
   know_site(pc, word);
   hold(thread, word);
   thread->polling.held_kind = site_kind(pc);
-  announce(thread, block, word, false);
+  announce(thread, block, word, false, false);
   if (!is_known)
     polled_words_end(thread);
 }
@@ -465,11 +520,12 @@ void polled_words_after_update(struct thread *thread, uint32_t id) {
   struct polled_word *word = thread->polling.stored;
   if (word == NULL)
     return;
-  if (value_of(word, thread->polling.held_bytes) != thread->polling.held_value) {
+  uint64_t before = thread->polling.held_value, now = value_of(word, thread->polling.held_bytes);
+  if (now != before) {
     expect_protocol(word, thread->polling.held_kind);
-    announce(thread, code_table_get(id), word, true);
+    announce(thread, code_table_get(id), word, true, (before & ~now & 1) != 0);
   } else {
-    thread->polling.looked = word;
+    keep_look(thread, word, 0);
   }
   polled_words_end(thread);
 }
@@ -511,13 +567,15 @@ void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instru
     if (clock != 0)
       learn_protocol(thread, word);
     word->looker = thread->id + 1;
+    keep_look(thread, word, pc);
+    bool only_reads = (site_kind(pc) & SITE_READS) != 0 && word->protocol.holder != thread->id + 1;
     polled_words_end(thread);
-    thread->polling.looked = word;
     thread->polling.has_looked = true;
     struct fields fields;
     fields_begin(&fields);
     fields_number(&fields, word->address);
     fields_number(&fields, clock);
+    fields_byte(&fields, only_reads);
     thread_event_before_execution(thread, block->raw_words, MARKER_LOOK, false, 0, fields.bytes,
                                   (size_t)(fields.end - fields.bytes));
     return;

@@ -14,13 +14,25 @@
 
 struct thread;
 
+/* A thread's looks at polled words since its last store to one, as many as may come between a look
+ * at a lock and taking it. */
+#define LOOKS_KEPT_OF_THREAD 8u
+
+struct kept_look {
+  struct polled_word *word;
+  uint64_t pc;    /* of the load; 0: an update that changed nothing */
+  bool saw_taken; /* another thread had it by an update and had not given it back */
+  bool saw_given; /* somebody had it before and has given it back */
+};
+
 /* A thread's own notes. */
 struct polling {
-  uint64_t updated_word;      /* the polled word that it updated last, */
-  uint64_t updated_clock;     /* and where in the process clock */
-  uint64_t held_lock;         /* the word by which it has got a lock; 0 for none */
-  bool has_looked;            /* since it has taken that lock, at any word */
-  struct polled_word *looked; /* the one that it has read since its last store to one */
+  uint64_t updated_word;                       /* the polled word that it updated last, */
+  uint64_t updated_clock;                      /* and where in the process clock */
+  uint64_t held_lock;                          /* the word by which it has got a lock; 0 for none */
+  bool has_looked;                             /* since it has taken that lock, at any word */
+  struct kept_look look[LOOKS_KEPT_OF_THREAD]; /* the last one first */
+  uint32_t looks;
   struct polled_word *stored; /* a store to it, or a look, is under way: it is this thread's */
   uint64_t held_value;        /* that it had before, */
   uint32_t held_bytes;        /* of so many bytes */
@@ -48,6 +60,7 @@ enum site_kind {
   SITE_TAKES_TURN = 8,   /* takes a turn at a lock that is handed on */
   SITE_AWAITS_TURN = 16, /* polls for that turn */
   SITE_SETS_UP = 32,     /* stores to what the thread will poll for its turn */
+  SITE_READS = 64, /* has read a lock that was free, and the thread did not take it: learned */
 };
 
 /* The instruction at `pc` is of this kind. It is about to be instrumented; where it may have been,
@@ -68,6 +81,8 @@ bool polled_word_is_shared(uint64_t address);
 
 /* Whether threads use the word as a lock, or to hand one on: who comes first gets it. */
 bool polled_word_is_lock(uint64_t address);
+/* Whether it is a lock whose holder has changed this very word. */
+bool polled_word_is_own_lock(uint64_t address);
 
 /* Whether the instruction at `pc` is known to poll, or to store where others poll. What
  * instrumented code does for it depends on that: where it is known, it calls before each store and

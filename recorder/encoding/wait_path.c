@@ -81,8 +81,10 @@ bool path_look(const uint64_t *at, struct polled_look *look) {
   if (!word_is_marker(*at))
     return false;
   const uint8_t *fields = marker_fields(at), *second;
+  bool only_reads = false;
   if (marker_event(*at) == MARKER_LOOK) {
     second = skip_varint(fields);
+    only_reads = *skip_varint(second) != 0;
   } else if (marker_event(*at) == EVENT_SPIN_RELEASE) {
     second = skip_varint(fields) + 1; /* behind its kind: the store that it came after */
     if (varint_read(second) == 0)
@@ -90,7 +92,7 @@ bool path_look(const uint64_t *at, struct polled_look *look) {
   } else {
     return false;
   }
-  *look = (struct polled_look){varint_read(fields), varint_read(second)};
+  *look = (struct polled_look){varint_read(fields), varint_read(second), only_reads};
   return true;
 }
 

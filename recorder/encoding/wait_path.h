@@ -16,6 +16,7 @@
 /* Which store to a polled word a read has come behind; 0 for none of another thread. */
 struct polled_look {
   uint64_t address, clock;
+  bool only_reads; /* by an instruction behind which threads do not take the lock that it may be */
 };
 
 /* A word that an instruction updates, by reading and writing it. */

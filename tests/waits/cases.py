@@ -85,6 +85,9 @@ PROGRAMS = (
     _written(_RING, waits=()),
     _written("ring", reference=_RING),
     _written("wait_under_lock"),
+    _written("versions"),
+    _written("version_held"),
+    _written("version_tree"),
     *_workload("lu", "lu.c", "-n64", "-b8", "-p4"),
     *_workload("fft", "fft.c", "-m10", "-p4"),
 )

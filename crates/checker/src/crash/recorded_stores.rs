@@ -315,7 +315,7 @@ impl Walk<'_> {
                 }
                 self.note_call(thread, before);
             }
-            Event::SpinWait { .. } => self.found.is_order_known &= self.has_order,
+            Event::SpinWait { .. } | Event::LockRead { .. } => self.found.is_order_known &= self.has_order,
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
                     self.store(thread, 0, object, 4, None, false);

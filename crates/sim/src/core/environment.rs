@@ -2,6 +2,7 @@
 
 use super::persist::PersistPolicy;
 use super::store_log::{LoggedStore, Performed, StoreLog};
+use super::synchronisation::Synchronisation;
 use super::thread::Thread;
 use super::write_order::WriteOrder;
 use crate::address_map::is_pm;
@@ -69,6 +70,8 @@ pub struct Environment<'a> {
     pub table: &'a mut PageTable,
     /// What is persisted beyond the program's own flushes.
     pub persist: &'a PersistPolicy,
+    /// Who has which lock.
+    pub synchronisation: &'a Synchronisation,
     /// Requests made, with the cycle at which they reach the next level.
     pub requests: &'a mut Vec<(u64, CoreRequest)>,
     /// The core's number.

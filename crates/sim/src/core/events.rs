@@ -83,7 +83,7 @@ pub fn meaning(event: &Event) -> Meaning {
             kind: SpinReleaseKind::Store | SpinReleaseKind::Update | SpinReleaseKind::GivesLock,
             ..
         } => Meaning::Release,
-        Event::SpinWait { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
+        Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
         Event::ThreadCreate { .. } | Event::ThreadExit { .. } | Event::ThreadJoin { .. } => {
             synchronisation(Access::None)
         }
@@ -146,7 +146,18 @@ impl Core {
                 }
                 Ok(Progress::Dispatched)
             }
-            Meaning::Synchronisation { access } => Ok(self.come_to_synchronisation(access, env)),
+            Meaning::Synchronisation { access } => {
+                if let Event::LockRead { clock, object } = *env.thread.event()
+                    && !env.synchronisation.is_held_by_another(env.thread.id, object)
+                {
+                    if !env.persist.before_synchronisation(env.thread) {
+                        env.thread.clock = env.thread.clock.max(clock);
+                        env.thread.pass_event();
+                    }
+                    return Ok(Progress::Dispatched);
+                }
+                Ok(self.come_to_synchronisation(access, env))
+            }
             Meaning::Region => {
                 env.thread.phase = EventPhase::Accessed;
                 Ok(self.when_drained(Pause::Event))
@@ -182,7 +193,7 @@ impl Core {
                 }
             }
             // What it waited for comes next; which store it comes behind, others of these events say.
-            Event::SpinWait { .. } | Event::SpinRelease { .. } => {
+            Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => {
                 env.persist.before_synchronisation(env.thread);
             }
             _ => return None,

@@ -23,6 +23,8 @@ pub struct Decision {
 enum Wait {
     /// For a lock; a reader or not.
     Lock { object: u64, reads: bool },
+    /// Until no other thread has a lock, without taking it.
+    Free { object: u64 },
     /// For a wake-up; then for a mutex, if it is a condition's.
     Wake { clock: Clock, object: u64, mutex: Option<u64> },
     /// For the other participants of a barrier.
@@ -40,11 +42,13 @@ struct Lock {
     depth: u32,
     readers: u32,
     queue: VecDeque<(ThreadId, bool)>,
+    /// Those that only wait until it is free.
+    watchers: Vec<ThreadId>,
 }
 
 impl Lock {
     fn is_free(&self) -> bool {
-        self.writer.is_none() && self.readers == 0 && self.queue.is_empty()
+        self.writer.is_none() && self.readers == 0 && self.queue.is_empty() && self.watchers.is_empty()
     }
 }
 
@@ -190,6 +194,31 @@ impl Synchronisation {
         if self.given.contains(store) {
             return Decision { proceeds: true, woken: Vec::new() };
         }
+        let decision = self.lend_locks(thread);
+        self.awaited.entry(store).or_default().push(thread);
+        self.waits.insert(thread, (clock, Wait::Wake { clock: store, object, mutex: None }));
+        decision
+    }
+
+    /// Whether another thread than this one has the lock.
+    pub fn is_held_by_another(&self, thread: ThreadId, lock: u64) -> bool {
+        self.locks.get(&lock).and_then(|lock| lock.writer).is_some_and(|writer| writer != thread)
+    }
+
+    /// `thread` reads the word of a lock that it does not take, and goes on when no other one has it. In the meantime
+    /// others may have its locks.
+    pub fn wait_until_free(&mut self, thread: ThreadId, clock: Clock, lock: u64) -> Decision {
+        if !self.is_held_by_another(thread, lock) {
+            return Decision { proceeds: true, woken: Vec::new() };
+        }
+        let decision = self.lend_locks(thread);
+        self.lock(lock).watchers.push(thread);
+        self.waits.insert(thread, (clock, Wait::Free { object: lock }));
+        decision
+    }
+
+    /// Gives back what `thread` has while it waits; it gets all of it again before it goes on.
+    fn lend_locks(&mut self, thread: ThreadId) -> Decision {
         let mut decision = Decision::default();
         let mut held: Vec<_> = self.locks.iter().filter(|(_, lock)| lock.writer == Some(thread)).collect();
         held.sort_unstable_by_key(|(object, _)| **object);
@@ -201,8 +230,6 @@ impl Synchronisation {
         if !held.is_empty() {
             self.regains.insert(thread, held);
         }
-        self.awaited.entry(store).or_default().push(thread);
-        self.waits.insert(thread, (clock, Wait::Wake { clock: store, object, mutex: None }));
         decision
     }
 
@@ -261,6 +288,7 @@ impl Synchronisation {
         let (waited, wait) = self.waits.remove(&thread)?;
         match wait {
             Wait::Lock { object, .. } => self.lock(object).queue.retain(|(waiting, _)| *waiting != thread),
+            Wait::Free { object } => self.lock(object).watchers.retain(|waiting| *waiting != thread),
             Wait::Wake { clock, .. } => {
                 if let Some(waiting) = self.awaited.get_mut(&clock) {
                     waiting.retain(|waiting| *waiting != thread);
@@ -299,6 +327,7 @@ impl Synchronisation {
                     };
                     format!("thread {thread} waits {how} for the lock {object:#x}: {holder} it")
                 }
+                Wait::Free { object } => format!("thread {thread} waits until the lock {object:#x} is free"),
                 Wait::Wake { clock, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)
                 }
@@ -351,6 +380,7 @@ impl Synchronisation {
         } else {
             lock.readers = lock.readers.saturating_sub(1);
         }
+        let watchers = if lock.writer.is_none() { std::mem::take(&mut lock.watchers) } else { Vec::new() };
         let mut granted = Vec::new();
         while let Some(&(thread, reads)) = lock.queue.front() {
             let fits = lock.writer.is_none() && (reads || lock.readers == 0);
@@ -367,6 +397,12 @@ impl Synchronisation {
         }
         if lock.is_free() {
             self.locks.remove(&object);
+        }
+        for thread in watchers {
+            let clock = self.waits.remove(&thread).map(|(clock, _)| clock).unwrap_or_default();
+            if self.regain(thread, clock) {
+                decision.woken.push(thread);
+            }
         }
         // Who had it before goes on when it has all of its locks again.
         for thread in granted {
@@ -488,6 +524,20 @@ mod tests {
         assert!(!threads.apply(B, &lock(2)).proceeds);
         assert_eq!(threads.apply(A, &unlock(4)).woken, [C]);
         assert_eq!(threads.apply(C, &unlock(5)).woken, [B]);
+    }
+
+    #[test]
+    fn who_only_reads_a_lock_waits_while_another_has_it_and_lends_its_own_meanwhile() {
+        let mut threads = Synchronisation::default();
+        let wait = |threads: &mut Synchronisation| threads.wait_until_free(A, Clock(3), M);
+        assert!(wait(&mut threads).proceeds);
+        assert!(threads.apply(A, &lock(1)).proceeds && wait(&mut threads).proceeds, "its own lock does not hold it");
+        threads.apply(A, &unlock(2));
+        assert!(threads.take_word(A, Clock(1), 7).proceeds && threads.apply(B, &lock(2)).proceeds);
+        assert!(!threads.take_word(C, Clock(3), 7).proceeds);
+        assert_eq!(wait(&mut threads), Decision { proceeds: false, woken: vec![C] });
+        assert!(threads.apply(B, &unlock(4)).woken.is_empty(), "C has what A had");
+        assert_eq!(threads.stored(C, Clock(5), Some(7)).woken, [A]);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn begins_at_once(event: &Event) -> bool {
 /// cannot see when one ends.
 fn place_of(event: &Event) -> Option<Clock> {
     match (meaning(event), event) {
-        (_, Event::SpinWait { .. } | Event::SpinRelease { .. }) => None,
+        (_, Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. }) => None,
         (Meaning::Synchronisation { .. }, _) => event.clock(),
         _ => None,
     }

@@ -166,6 +166,7 @@ impl Host {
             l1i: &mut caches.l1i[core],
             table: &mut self.process.table,
             persist: &self.process.persist,
+            synchronisation: &self.process.synchronisation,
             requests: &mut self.buffers.requests,
             core,
             observations: self.observers.observations.as_deref_mut(),

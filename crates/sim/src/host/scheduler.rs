@@ -235,6 +235,11 @@ impl Host {
                 self.synchronise(thread, &event, now, context)
             }
             Event::SpinWait { .. } => self.wait_for_store(thread, &event, now, context),
+            Event::LockRead { clock, object } => {
+                let decision = self.process.synchronisation.wait_until_free(ThreadId(thread as u32), clock, object);
+                self.wake_all(&decision.woken, now, context);
+                decision.proceeds
+            }
             Event::SpinRelease { .. } => self.come_to_release(thread, &event, now, context),
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),

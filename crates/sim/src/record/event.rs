@@ -198,6 +198,12 @@ pub enum Event {
         wake: Option<Clock>,
         iterations: u64,
     },
+    /// The thread reads a word that others take as a lock, and does not take it: it goes on while no other one has it,
+    /// whatever it saw when it was recorded. Records have it as a [`Event::SpinWait`] at a word that is a lock.
+    LockRead {
+        clock: Clock,
+        object: u64,
+    },
     /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if
     /// there was one. `lock` is the word that stands for the lock that is taken or given back.
     SpinRelease {
@@ -342,6 +348,7 @@ impl Event {
             | E::FutexWait { clock, .. }
             | E::FutexWake { clock, .. }
             | E::SpinWait { clock, .. }
+            | E::LockRead { clock, .. }
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
@@ -395,7 +402,7 @@ impl Event {
             Self::BarrierWait { .. } => "barrier_wait",
             Self::FutexWait { .. } => "futex_wait",
             Self::FutexWake { .. } => "futex_wake",
-            Self::SpinWait { .. } => "spin_wait",
+            Self::SpinWait { .. } | Self::LockRead { .. } => "spin_wait",
             Self::SpinRelease { .. } => "spin_release",
             Self::SystemCall { .. } => "system_call",
             Self::Map { .. } => "map",

@@ -264,6 +264,7 @@ impl EventEncoder {
             E::SpinWait { clock, object, wake, iterations } => {
                 self.clocked(38, clock, [object, Self::wake(wake), iterations]);
             }
+            E::LockRead { clock, object } => self.clocked(38, clock, [object, 0, 0]),
             E::SpinRelease { clock, object, kind, after, lock } => {
                 self.clocked(35, clock, [object]);
                 self.stream.push(kind as u8);

@@ -1,5 +1,6 @@
 //! What polled words are for, where the recorder found it out only in the course of the recording: the stores that it
-//! did not know it of are given their kind from what the whole record says.
+//! did not know it of are given their kind from what the whole record says. A wait at a word that is a lock names the
+//! store that was seen, which is whose turn it was in the recording; it is made one for the lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,10 +53,15 @@ impl WordUses {
 
     /// Gives events the kinds that the recorder did not know yet.
     pub(super) fn complete(&self, events: &mut [Event]) {
-        if self.counters.is_empty() && self.lock_uses.is_empty() {
+        if self.counters.is_empty() && self.locks.is_empty() {
             return;
         }
         for event in events {
+            if let Event::SpinWait { clock, object, .. } = *event
+                && self.locks.contains(&object)
+            {
+                *event = Event::LockRead { clock, object };
+            }
             let Event::SpinRelease { clock, object, kind, lock, .. } = event else { continue };
             if *kind == SpinReleaseKind::Update && self.counters.contains(object) {
                 *kind = SpinReleaseKind::Count;

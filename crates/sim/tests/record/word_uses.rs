@@ -62,10 +62,18 @@ fn a_thread_that_never_waited_takes_the_lock_that_others_wait_for() {
 fn an_update_that_found_the_lock_taken_is_none() {
     use SpinReleaseKind::{GivesLock, Store, TakesLock, Update};
     let events = [release(1, OTHER, Update), polls(1), lock_use(2, TakesLock), release(3, OTHER, Store)];
-    let read = [release(1, OTHER, Update), polls(1), lock_use(2, TakesLock), lock_use(3, GivesLock)];
+    let reads = Event::LockRead { clock: Clock(1), object: OTHER };
+    let read = [release(1, OTHER, Update), reads, lock_use(2, TakesLock), lock_use(3, GivesLock)];
     assert_eq!(kinds_beside_a_taker(&events), read);
     let again = [release(1, OTHER, Update), lock_use(2, TakesLock), lock_use(3, GivesLock)];
     assert_eq!(kinds_beside_a_taker(&again), again);
+}
+
+#[test]
+fn a_wait_at_a_lock_is_for_the_lock_and_not_for_the_store_that_it_saw() {
+    let wait = |object| Event::SpinWait { clock: Clock(1), object, wake: Some(Clock(1)), iterations: 3 };
+    let read = [Event::LockRead { clock: Clock(1), object: OTHER }, wait(COUNTER)];
+    assert_eq!(kinds_beside_a_taker(&[wait(OTHER), wait(COUNTER)]), read);
 }
 
 #[test]

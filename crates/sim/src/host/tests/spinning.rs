@@ -217,3 +217,32 @@ fn h313_a_store_that_was_left_out_has_happened_where_it_stands() {
     assert!(bench.read_of(line(0)) > 600);
     assert_eq!(bench.host().forced_waits(), 0);
 }
+
+/// Thread 0 reads its line when it has looked at the lock, which thread 1 has from cycle `from` for 2000 cycles; the
+/// record says that it saw the lock given back.
+fn reads_beside_a_holder(from: usize, look_at: usize) -> u64 {
+    let mut script = threads(1);
+    is_busy(&mut script, 1, from);
+    releases(&mut script, 1, SpinReleaseKind::TakesLock, WORD);
+    is_busy(&mut script, 1, 2000);
+    let given = releases(&mut script, 1, SpinReleaseKind::GivesLock, WORD);
+    is_busy(&mut script, 0, look_at);
+    awaits(&mut script, 0, given);
+    reads(&mut script, 0, 0);
+    let mut bench = on_cores(2, script);
+    let read = bench.read_of(line(0));
+    assert_eq!(bench.host().forced_waits(), 0);
+    read
+}
+
+#[test]
+fn h314_who_reads_a_lock_s_word_waits_while_another_thread_has_it() {
+    let read = reads_beside_a_holder(100, 1000);
+    assert!((2100..3000).contains(&read), "{read}");
+}
+
+#[test]
+fn h315_who_reads_a_lock_s_word_passes_while_it_is_free_whatever_it_saw() {
+    let read = reads_beside_a_holder(2000, 1000);
+    assert!((900..1500).contains(&read), "{read}");
+}
