@@ -9,7 +9,7 @@
 /* Instructions that are looked at for one block's sake, without values, for one instruction's and
  * for one update's. */
 #define STEPS_MAX_OF_SHAPE 100u
-#define STEPS_MAX 600u
+#define STEPS_MAX 4000u
 #define STEPS_MAX_OF_UPDATE 8000u
 
 /* Beginnings of blocks that have been looked at: engines make code anew for many reasons. What is

@@ -186,9 +186,17 @@ static bool added_constant(const struct symbolic_state *state, instr_t *instr,
     return false;
   int64_t amount = 1;
   if (opcode == OP_add || opcode == OP_sub) {
-    if (!opnd_is_immed_int(instr_get_src(instr, 0)))
+    opnd_t source = instr_get_src(instr, 0);
+    struct symbol added = constant(0);
+    if (opnd_is_immed_int(source))
+      added.offset = opnd_get_immed_int(source);
+    else if (opnd_is_reg(source))
+      added = symbolic_register(state, opnd_get_reg(source));
+    else
       return false;
-    amount = opnd_get_immed_int(instr_get_src(instr, 0));
+    if (!symbol_is_constant(added))
+      return false;
+    amount = added.offset;
   }
   *result = symbolic_register(state, opnd_get_reg(instr_get_dst(instr, 0)));
   result->offset += adds ? amount : -amount;

@@ -109,6 +109,13 @@ static void encode_look(struct encoder *encoder, const uint64_t *marker) {
     encode_wait(encoder, look.address, look.clock, 0);
 }
 
+void encoder_note(struct encoder *encoder, const uint64_t *marker) {
+  if (marker_event(*marker) == MARKER_LOOK)
+    encode_look(encoder, marker);
+  else
+    encode_marker(encoder, marker);
+}
+
 void encoder_release_left_out(struct encoder *encoder, const uint64_t *marker) {
   uint8_t fields[3 + 2 * VARINT_BYTES_MAX];
   uint8_t *out = varint_write(fields, varint_read((const uint8_t *)(marker + 2)));
@@ -250,7 +257,7 @@ void encoder_consume_executions(struct encoder *encoder, const uint64_t *from, c
 void encoder_consume_path(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
   while (from < to) {
     if (word_is_marker(*from)) {
-      encode_marker(encoder, from);
+      encoder_note(encoder, from);
       from += marker_words(*from);
       continue;
     }
@@ -314,10 +321,7 @@ static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, c
       }
       notes_end = path_behind_notes(words, to);
     }
-    if (marker_event(words[0]) == MARKER_LOOK)
-      encode_look(encoder, words);
-    else
-      encode_marker(encoder, words);
+    encoder_note(encoder, words);
     words += marker_words(words[0]);
   }
   tell_polling(encoder);

@@ -49,6 +49,8 @@ void encoder_consume_executions(struct encoder *encoder, const uint64_t *from, c
 
 /* Encodes executions and the events between them. */
 void encoder_consume_path(struct encoder *encoder, const uint64_t *from, const uint64_t *to);
+/* Encodes what is noted at `marker` of stores to polled words, made or seen. */
+void encoder_note(struct encoder *encoder, const uint64_t *marker);
 
 /* The thread has waited for `address`, until the store with this place in the process clock (0:
  * unknown); `rounds` of its loop are left out. */

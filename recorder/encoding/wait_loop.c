@@ -8,6 +8,7 @@
 #include "record_format.h"
 #include "selected_memory.h"
 #include "varint.h"
+#include "wait_entry.h"
 #include "wait_path.h"
 #include "wait_rounds.h"
 
@@ -34,7 +35,11 @@ struct run {
 
 struct wait_loop {
   bool is_open;
-  bool has_first;          /* its first round, which is encoded, is the first shape */
+  bool has_first; /* its first round, which is encoded, is the first shape */
+  /* What came before its first round, behind a look in an execution that does more than look, which
+   * is encoded: left out if it waits. */
+  uint64_t lead[LEAD_WORDS_MAX];
+  uint32_t lead_words;
   const uint64_t *left_at; /* the round that has left the last one: it begins none */
   uint32_t left_filling;   /* of the buffer */
   uint64_t head_words[HEAD_WORDS_MAX];
@@ -116,20 +121,10 @@ static void slice_rounds(struct encoder *encoder, struct wait_loop *loop) {
   wait_slice_close(slice);
 }
 
-/* Whether another thread's word is among them: the thread's own stack counts only where there is
- * nothing else (an MCS lock's node may lie there). */
-static bool has_foreign_word(const struct wait_slice *slice, origin_set origins) {
-  for (uint32_t i = 0; i < slice->words; i++) {
-    if (origins_have_word(origins, i) && !slice->word[i].is_own)
-      return true;
-  }
-  return false;
-}
-
 static bool is_polled_one(const struct wait_loop *loop, origin_set origins, uint32_t index) {
   const struct shared_word *word = &loop->slice.word[index];
   if (!origins_have_word(origins, index) ||
-      (word->is_own && has_foreign_word(&loop->slice, origins)))
+      (word->is_own && origins_have_foreign_word(&loop->slice, origins)))
     return false;
   /* What each round reads anew, as on the way through a list, is not polled. */
   return wait_rounds_began_with(&loop->known, word->address);
@@ -245,6 +240,7 @@ static const struct shared_word *awaited_word(const struct encoder *encoder,
 }
 
 static void encode_as_work(struct encoder *encoder, struct wait_loop *loop) {
+  encoder_consume_path(encoder, loop->lead, loop->lead + loop->lead_words);
   for (uint32_t i = 0; i < loop->runs; i++) {
     const struct shape *shape = &loop->known.shape[loop->run[i].shape];
     const uint64_t *from = loop->known.stored + shape->first;
@@ -278,7 +274,7 @@ static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
     longest = loop->run[i].times > longest->times ? &loop->run[i] : longest;
   const struct shape *shape = &loop->known.shape[longest->shape];
   bool polls = !loop->slice.has_failed && reads_the_same_again(loop) &&
-               has_foreign_word(&loop->slice, loop->slice.branches);
+               origins_have_foreign_word(&loop->slice, loop->slice.branches);
   head->round_instructions = polls ? shape->instructions : 0;
   head->round_words = shape->count;
   encoder->polling_instructions += polls ? loop->instructions : 0;
@@ -323,7 +319,8 @@ static const uint64_t *is_unended(struct encoder *encoder, struct wait_loop *loo
  * that `end` stands behind; NULL where none has left it (an interruption). */
 static const uint64_t *leave(struct encoder *encoder, struct wait_loop *loop, const uint64_t *at,
                              const uint64_t *to, bool is_last, const struct path_exit *exit) {
-  if (loop->rounds == 0) { /* Nothing has been left out. */
+  if (loop->rounds == 0) { /* Nothing has been left out, but what led to it. */
+    encode_as_work(encoder, loop);
     close_loop(encoder, loop, at);
     return at;
   }
@@ -428,14 +425,6 @@ static bool ends_the_wait(struct encoder *encoder, struct wait_loop *loop, const
   return loop->slice.has_failed || (!origins_vary(origins) && polled_word(loop, origins) != NULL);
 }
 
-static bool has_interruption(const uint64_t *from, const uint64_t *to) {
-  for (; from < to; from += raw_words_of(from)) {
-    if (was_interrupted(from, to))
-      return true;
-  }
-  return false;
-}
-
 static const uint64_t *go_round(struct encoder *encoder, struct wait_loop *loop, const uint64_t *at,
                                 const uint64_t *to, bool is_last) {
   for (;;) {
@@ -448,7 +437,7 @@ static const uint64_t *go_round(struct encoder *encoder, struct wait_loop *loop,
       at = end;
       continue;
     }
-    if (round == ROUND_ENDS && has_interruption(at, end)) {
+    if (round == ROUND_ENDS && path_has_interruption(at, end)) {
       exit.how = EXIT_NOT_TAKEN;
       return leave(encoder, loop, at, to, is_last, &exit);
     }
@@ -478,6 +467,7 @@ static struct wait_loop *open_loop(struct encoder *encoder, const struct path_he
       loop->known.loads = loop->looks = 0;
   loop->known.updates = loop->known.widening = 0;
   loop->has_first = false;
+  loop->lead_words = 0;
   loop->rounds = loop->instructions = 0;
   loop->has_learned = false;
   memset(loop->known.edge, 0, sizeof(loop->known.edge));
@@ -533,30 +523,40 @@ const uint64_t *wait_loop_encode(struct encoder *encoder, const uint64_t *last,
   return go_round(encoder, loop, words, to, is_last);
 }
 
-/* Whether the execution updates another word than this one: then it has polled nothing yet. */
-static bool updates_another(const uint64_t *at, uint64_t address) {
-  const struct block *block = code_table_get((uint32_t)*at);
-  for (uint32_t i = 0; i < block->slots; i++) {
-    if (block->slot[i].kind == SLOT_UPDATE && path_slot_value(&block->slot[i], at) != address)
-      return true;
+/* The execution behind `words` looks at what it may wait for, and is none of a round: it does more
+ * (from a ticket that it takes, the code may run straight into the loop), or a compiler has taken
+ * the loop's first look out of it. It is encoded; what follows up to the next look is waiting if
+ * that begins a loop that waits, or sees a new store and the thread has let time pass before. */
+static const uint64_t *wait_behind_look(struct encoder *encoder, const struct path_head *head,
+                                        const uint64_t *words, const uint64_t *to, bool is_last) {
+  const uint64_t *lead = head->words + head->count, *end = NULL;
+  struct polled_look look;
+  struct next_look next;
+  if (!entry_look(words, head->words, head->polled.address, &look) ||
+      !entry_next_look(lead, to, look.address, &next) || next.notes == lead ||
+      raw_words_of(next.execution) > HEAD_WORDS_MAX)
+    return words;
+  struct path_head first = {
+      next.execution, (uint32_t)raw_words_of(next.execution), {look.address, next.pc}};
+  bool sees_store = next.clock != look.clock;
+  if (path_round(encoder->own, &first, lead, to, &end) != ROUND_ENDS || end != next.notes ||
+      (sees_store && !entry_lets_time_pass(lead, end)))
+    return words;
+  for (const uint64_t *note = words; note < head->words; note += raw_words_of(note))
+    encoder_note(encoder, note);
+  encoder_consume_executions(encoder, head->words, lead);
+  if (sees_store) {
+    keep_releases(encoder, lead, end);
+    return end;
   }
-  return false;
-}
-
-/* What the execution behind these notes polls; address 0 where that is nothing, or where it sees a
- * new store: then it need not wait, and should it come round again, its way there is none that
- * waiting goes. */
-static struct path_place polled_behind(struct encoder *encoder, const uint64_t *notes,
-                                       const uint64_t *execution) {
-  struct path_place polled = {0, 0};
-  for (; notes < execution; notes += raw_words_of(notes)) {
-    struct polled_look look;
-    if (encoder_learns_of_store(encoder, notes, &look))
-      return (struct path_place){0, 0};
-    if (polled.address == 0 && marker_event(*notes) == MARKER_LOOK && path_look(notes, &look))
-      polled = path_read_of(execution, look.address);
-  }
-  return updates_another(execution, polled.address) ? (struct path_place){0, 0} : polled;
+  struct wait_loop *loop = open_loop(encoder, &first);
+  memcpy(loop->lead, lead, (size_t)(end - lead) * sizeof(uint64_t));
+  loop->lead_words = (uint32_t)(end - lead);
+  note_first_looks(loop, end, next.execution);
+  loop->entry.address = 0;
+  if (!polled_word_has_waited(look.address))
+    loop->entry = last_update(encoder, loop, end);
+  return go_round(encoder, loop, end, to, is_last);
 }
 
 const uint64_t *wait_loop_at_look(struct encoder *encoder, const uint64_t *words,
@@ -566,11 +566,15 @@ const uint64_t *wait_loop_at_look(struct encoder *encoder, const uint64_t *words
       raw_words_of(first) > HEAD_WORDS_MAX || has_just_left(encoder, words))
     return words;
   struct path_head head = {first, (uint32_t)raw_words_of(first),
-                           polled_behind(encoder, words, first)};
+                           entry_polled(encoder, words, first)};
   if (head.polled.address == 0)
     return words;
-  enum path_round round = path_round(encoder->own, &head, words, to, &end);
-  if (round == ROUND_LEAVES || (round == ROUND_GOES_ON && is_last))
+  enum path_round round = ROUND_LEAVES;
+  if (!entry_updates_another(first, head.polled.address))
+    round = path_round(encoder->own, &head, words, to, &end);
+  if (round == ROUND_LEAVES)
+    return wait_behind_look(encoder, &head, words, to, is_last);
+  if (round == ROUND_GOES_ON && is_last)
     return words;
   struct wait_loop *loop = open_loop(encoder, &head);
   note_first_looks(loop, words, first);

@@ -67,6 +67,14 @@ const uint64_t *path_behind_notes(const uint64_t *at, const uint64_t *to) {
   return at;
 }
 
+bool path_has_interruption(const uint64_t *from, const uint64_t *to) {
+  for (; from < to; from += raw_words_of(from)) {
+    if (was_interrupted(from, to))
+      return true;
+  }
+  return false;
+}
+
 static const uint8_t *marker_fields(const uint64_t *at) {
   return (const uint8_t *)(at + 1 + marker_has_clock(*at));
 }

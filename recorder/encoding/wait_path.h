@@ -55,6 +55,8 @@ bool path_steps_are_equal(const uint64_t *one, const uint64_t *other, const uint
 /* Whether it only says which stores to polled words were seen or made. */
 bool path_is_note(const uint64_t *at);
 const uint64_t *path_behind_notes(const uint64_t *at, const uint64_t *to);
+/* Whether an execution on the path was interrupted. */
+bool path_has_interruption(const uint64_t *from, const uint64_t *to);
 bool path_look(const uint64_t *at, struct polled_look *look);
 
 static inline uint64_t path_slot_value(const struct slot *slot, const uint64_t *words) {

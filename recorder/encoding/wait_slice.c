@@ -34,6 +34,14 @@ bool origins_have_word(origin_set origins, uint32_t index) {
   return (origins & bit(FIRST_WORD + index)) != 0;
 }
 
+bool origins_have_foreign_word(const struct wait_slice *slice, origin_set origins) {
+  for (uint32_t i = 0; i < slice->words; i++) {
+    if (origins_have_word(origins, i) && !slice->word[i].is_own)
+      return true;
+  }
+  return false;
+}
+
 bool origins_vary(origin_set origins) { return (origins & bit(VARIES_BIT)) != 0; }
 
 bool is_own_address(const struct own_range own[2], uint64_t address) {

@@ -67,6 +67,9 @@ origin_set wait_slice_steady(struct wait_slice *slice, const uint64_t *from, con
 
 /* Whether word `index` is in the set. */
 bool origins_have_word(origin_set origins, uint32_t index);
+/* Whether another thread's word is among them: the thread's own stack counts only where there is
+ * nothing else (an MCS lock's node may lie there). */
+bool origins_have_foreign_word(const struct wait_slice *slice, origin_set origins);
 /* Whether it holds what counts rounds or tells the time. */
 bool origins_vary(origin_set origins);
 
