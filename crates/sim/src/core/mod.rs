@@ -19,6 +19,7 @@ pub mod execution;
 pub mod front_end;
 pub mod issue;
 pub mod memory;
+mod passed_clocks;
 pub mod persist;
 mod persist_site;
 pub mod pipeline;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::passed_clocks::PassedClocks;
 use crate::record::{Clock, Event, FutexOutcome, ThreadId};
 
 /// What became of an operation.
@@ -52,48 +53,6 @@ impl Lock {
     }
 }
 
-/// Places in the process clock, a bit each: a record has millions of them, close together. All before some place are in
-/// it.
-#[derive(Clone, Debug)]
-struct Clocks {
-    words: FxHashMap<u64, u64>,
-    /// The first word that may lack a place.
-    first: u64,
-    /// With how many words it is time to find out whether some are not needed any more.
-    many: usize,
-}
-
-impl Default for Clocks {
-    fn default() -> Clocks {
-        Clocks { words: FxHashMap::default(), first: 0, many: CLOCK_WORDS }
-    }
-}
-
-/// Words of [`Clocks`] that are few: 8192 places close together.
-const CLOCK_WORDS: usize = 128;
-
-impl Clocks {
-    fn insert(&mut self, clock: Clock) {
-        let word = clock.0 / 64;
-        if word >= self.first {
-            *self.words.entry(word).or_default() |= 1 << (clock.0 % 64);
-        }
-    }
-
-    fn contains(&self, clock: Clock) -> bool {
-        let word = clock.0 / 64;
-        word < self.first || self.words.get(&word).is_some_and(|bits| bits >> (clock.0 % 64) & 1 == 1)
-    }
-
-    /// All places before `clock` are in it from now on.
-    fn fill_before(&mut self, clock: Clock) {
-        self.first = self.first.max(clock.0 / 64);
-        self.words.retain(|word, _| *word >= self.first);
-        // Where a thread lags behind, looking again and again would not help.
-        self.many = CLOCK_WORDS.max(2 * self.words.len());
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 struct Barrier {
     arrived: u64,
@@ -105,7 +64,7 @@ struct Barrier {
 pub struct Synchronisation {
     locks: FxHashMap<u64, Lock>,
     barriers: FxHashMap<(u64, u64), Barrier>,
-    given: Clocks,
+    given: PassedClocks,
     awaited: FxHashMap<Clock, Vec<ThreadId>>,
     joined: FxHashMap<ThreadId, Vec<ThreadId>>,
     ended: FxHashSet<ThreadId>,
@@ -163,13 +122,13 @@ impl Synchronisation {
 
     /// Whether so many wake-ups are remembered that [`Self::forget_before`] is due.
     pub fn remembers_many(&self) -> bool {
-        self.given.words.len() >= self.given.many
+        self.given.has_many()
     }
 
     /// Words of 64 places that are remembered.
     #[cfg(test)]
     pub fn remembered(&self) -> usize {
-        self.given.words.len()
+        self.given.words()
     }
 
     /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that nobody has
@@ -501,6 +460,7 @@ impl Synchronisation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::passed_clocks::CLOCK_WORDS;
     use super::*;
 
     const A: ThreadId = ThreadId(0);
@@ -570,7 +530,7 @@ mod tests {
                 // Another thread is a thousand places behind.
                 threads.forget_before(Clock(clock - 1000));
             }
-            most = most.max(threads.given.words.len());
+            most = most.max(threads.given.words());
         }
         assert!(most <= CLOCK_WORDS, "{most} words");
         let wait = |clock| Event::SemaphoreWait { clock: Clock(2_000_000), object: M, wake: Some(Clock(clock)) };
