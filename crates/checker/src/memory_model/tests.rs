@@ -52,6 +52,7 @@ fn findings(selected: &[&str], seeds: std::ops::Range<u64>) -> Vec<Finding> {
 }
 
 #[test]
+#[ignore = "slow: every test, behind a fabric that others do not look at"]
 fn no_forbidden_state_is_left_behind_a_tree_of_switches() {
     let findings = findings(&["tree"], 0..3);
     assert_eq!(findings.len(), names().len());
