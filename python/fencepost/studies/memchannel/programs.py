@@ -25,6 +25,10 @@ LINE_BYTES = 64
 ARENA_BASE, ARENA_BYTES = 0x1000_0000_0000, 0x10_0000_0000
 
 
+# A thread that read a smaller part of what the busiest one did was over before the end.
+LEAST = 0.25
+
+
 @dataclass(frozen=True)
 class Tenant:
     """One program: its threads, and how much each of them does."""
@@ -76,10 +80,13 @@ class Together:
 
 
 def check_all_ran(run: Run, together: Together) -> None:
-    """Nobody was over before what is timed was: who is leaves the port to the others."""
+    """Nobody was over before what is timed was: who is leaves the port to the others.
+
+    Threads of a store read up to 2.5 times as many lines as others, by the keys that they draw.
+    """
     for number, tenant in enumerate(together.tenants):
         lines = [one["lines"] for one in _reads(run, together.cores(number))]
-        if len(lines) < tenant.threads or 2 * min(lines) < max(lines):
+        if len(lines) < tenant.threads or LEAST * max(lines) > min(lines):
             message = "threads end before what is timed; give them more to do"
             raise InputError(f"{tenant.name}: {message}")
 

@@ -51,6 +51,7 @@ def _beside(victim: Tenant, others: Tenant, settling: int, timed: int) -> Togeth
 # As many threads as stand for the load elsewhere. They have more to do than the victim needs.
 STREAMS = Tenant("stream", CONTENDERS, 7_000, 32)
 BLOCKS = Tenant("blocks", CONTENDERS, 7_000, 64)
+LONG_BLOCKS = Tenant("blocks", CONTENDERS, 16_000, 64)
 WITHIN_PORT = "beside streams that saturate its port"
 WITHIN_FABRIC = "beside 4 KB blocks behind its port"
 # With a transport they settle for at least ten of its intervals; then four of them are timed.
@@ -61,7 +62,7 @@ VICTIMS = {
     "Roms": Victim(
         _beside(Tenant("roms", 1, 1700, 128), STREAMS, 1200, 500), WITHIN_PORT, "", True
     ),
-    "BC": Victim(_beside(Tenant("bc", 1, 120, 20), BLOCKS, 80, 40), WITHIN_FABRIC, "BC+PR"),
+    "BC": Victim(_beside(Tenant("bc", 1, 120, 20), LONG_BLOCKS, 80, 40), WITHIN_FABRIC, "BC+PR"),
     "PR": Victim(_beside(Tenant("pr", 1, 1000, 21), BLOCKS, 700, 300), WITHIN_FABRIC),
 }
 QUICK = ("Bwaves",)
