@@ -51,7 +51,7 @@ def _beside(victim: Tenant, others: Tenant, settling: int, timed: int) -> Togeth
 # As many threads as stand for the load elsewhere. They have more to do than the victim needs.
 STREAMS = Tenant("stream", CONTENDERS, 7_000, 32)
 BLOCKS = Tenant("blocks", CONTENDERS, 7_000, 64)
-LONG_BLOCKS = Tenant("blocks", CONTENDERS, 16_000, 64)
+LONG_BLOCKS = Tenant("blocks", CONTENDERS, 26_000, 64)
 WITHIN_PORT = "beside streams that saturate its port"
 WITHIN_FABRIC = "beside 4 KB blocks behind its port"
 # With a transport they settle for at least ten of its intervals; then four of them are timed.
