@@ -18,7 +18,9 @@ COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ 
 MANY = 4  # rows of one metric, from which on a list of them says what they have in common
 
 # Pictures are built, not committed, but for those that README shows.
-COMMITTED = frozenset({"pcs-fig5.svg", "streamer-roofline.svg", "type2-host-memory.svg"})
+COMMITTED = frozenset(
+    {"pcs-fig5.svg", "streamer-roofline.svg", "memchannel-victim.svg", "type2-host-memory.svg"}
+)
 # What a reason may begin with, so that misses are counted by it.
 _CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
 # Where a page has the table of a section's rows, and what follows of that table.
