@@ -59,16 +59,9 @@ def bursts(
     seed: int = 0,
 ) -> Result:
     """What came of bursts, one after the other, of so many requests each."""
-    asked = {
-        "requester": requester,
-        "found_in": found_in,
-        "memory": memory,
-        "requests": requests,
-        "footprint_bytes": footprint_bytes,
-        "repetitions": repetitions,
-        "seed": seed,
-    }
-    text = _core.bursts_measure(machine.name, machine.text, json.dumps(asked))
+    of = (requests, footprint_bytes, repetitions, seed)
+    asked = _asked(requester, found_in, memory, *of)
+    text = _core.bursts_measure(machine.name, machine.text, asked)
     result: Result = json.loads(text)
     return result
 
@@ -85,18 +78,33 @@ def follow(
 ) -> tuple[bytes, Result]:
     """One burst of a device, followed: a Perfetto trace, and the same requests as a document
     (docs/timeline.md)."""
-    asked = {
-        "requester": requester,
-        "found_in": found_in,
-        "memory": memory,
-        "requests": requests,
-        "footprint_bytes": footprint_bytes,
-        "repetitions": 1,
-        "seed": seed,
-    }
-    trace, text = _core.bursts_follow(machine.name, machine.text, json.dumps(asked))
+    asked = _asked(requester, found_in, memory, requests, footprint_bytes, 1, seed)
+    trace, text = _core.bursts_follow(machine.name, machine.text, asked)
     result: Result = json.loads(text)
     return trace, result
+
+
+def _asked(
+    requester: dict[str, Any],
+    found_in: str,
+    memory: str,
+    requests: int,
+    footprint_bytes: int,
+    repetitions: int,
+    seed: int,
+) -> str:
+    """Bursts as the simulator takes them."""
+    return json.dumps(
+        {
+            "requester": requester,
+            "found_in": found_in,
+            "memory": memory,
+            "requests": requests,
+            "footprint_bytes": footprint_bytes,
+            "repetitions": repetitions,
+            "seed": seed,
+        }
+    )
 
 
 def transfers(machine: Machine, by: str, size: int, count: int = 1) -> Result:
