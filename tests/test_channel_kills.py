@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -165,6 +166,26 @@ def test_who_is_killed_leaves_neither_rows_nor_shares_nor_the_segment(world: Wor
     kill_at_random(world, kills=350, seed=1)
     check_all_is_well(world)
     check_nothing_is_left(world)
+
+
+def test_a_segment_that_comes_and_goes_is_there_or_is_not(world: World) -> None:
+    path = world.segment.path
+    aside = path.with_name(f".{path.name}")
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            path.rename(aside)
+            aside.rename(path)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        states = [world.segment.state() for _ in range(100)]
+    finally:
+        over.set()
+        thread.join()
+    assert all(state is None or state["fingerprint"] for state in states)
 
 
 @pytest.mark.slow

@@ -40,13 +40,22 @@ class Segment:
 
     def state(self) -> dict[str, Any] | None:
         """What it says now; None if it is gone."""
-        path = self.held or self.path
-        done = _keeper("state", path, environment=os.environ | self.host)
-        if done.returncode == 0:
-            return dict(json.loads(done.stdout))
-        if not path.exists():
+        try:
+            # Looked at by its descriptor: the name may come and go meanwhile.
+            handle = os.open(self.held or self.path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
             return None
-        raise InputError(done.stderr.strip())
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
+        try:
+            done = _keeper("state", _by_descriptor(handle), environment=os.environ | self.host)
+        finally:
+            os.close(handle)
+        if done.returncode != 0:
+            raise InputError(
+                done.stderr.strip().replace(str(_by_descriptor(handle)), str(self.path))
+            )
+        return dict(json.loads(done.stdout))
 
     def trigger(self, settings: Mapping[str, str]) -> str:
         """What calls the handlers of programs that are started with these settings."""
@@ -106,7 +115,7 @@ def held(path: Path, settings: str, host: Mapping[str, str]) -> Iterator[Segment
             # It may have been removed right before, by a keeper that found it unused.
             if not _is_at(path, handle):
                 continue
-            segment = Segment(path, Path(f"/proc/{os.getpid()}/fd/{handle}"), host)
+            segment = Segment(path, _by_descriptor(handle), host)
             _check_same(segment, settings)
             yield segment
             return
@@ -145,6 +154,11 @@ def _is_abandoned(segment: Segment) -> bool:
     except InputError:  # of another version
         return True
     return state is not None and not state["keepers"] and not state["threads"]
+
+
+def _by_descriptor(handle: int) -> Path:
+    """For other processes, too."""
+    return Path(f"/proc/{os.getpid()}/fd/{handle}")
 
 
 def _is_at(path: Path, handle: int) -> bool:
