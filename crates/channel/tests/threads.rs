@@ -3,7 +3,7 @@
 
 #![cfg(not(loom))]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencepost_channel_core::keeper::{Owners, State};
@@ -24,8 +24,8 @@ fn segment(coherence: Coherence) -> Segment<'static> {
     Segment::open(words, 0).unwrap()
 }
 
-/// Takes rows and gives them back; all that it writes in a window fits together.
-fn live(segment: Segment<'_>, thread: u32) {
+/// Takes rows and gives them back; all that it writes in a window fits together. Lives at least until it was `seen`.
+fn live(segment: Segment<'_>, thread: u32, seen: &AtomicU64) {
     for _ in 0..LIVES {
         let (index, holder) = segment.take_row(thread, 0).expect("there are more rows than threads");
         for heartbeat in 1..=WINDOWS {
@@ -33,6 +33,9 @@ fn live(segment: Segment<'_>, thread: u32) {
             row.claims[0] = (CAPACITY, CAPACITY);
             row.publish(segment.row(index));
             let _ = segment.path_grants(1);
+            while seen.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
         }
         Row::place(segment.row(index)).close(holder);
         segment.reap_row(index, Row::place(segment.row(index)).holder(), thread);
@@ -47,38 +50,33 @@ fn keep(segment: Segment<'_>, candidate: usize, is_over: &AtomicBool) {
 }
 
 /// Never sees half of a window, nor a share that the device does not have.
-fn look_on(segment: Segment<'_>, is_over: &AtomicBool) -> u64 {
-    let mut seen = 0;
+fn look_on(segment: Segment<'_>, seen: &AtomicU64, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         for row in segment.rows().take(8).filter_map(Row::read) {
+            seen.fetch_add(1, Ordering::Relaxed);
             assert_eq!(row.bytes, row.heartbeat * 64);
-            seen += 1;
         }
         if let Some(grant) = segment.grant(0) {
             assert!(grant.share.bytes_per_second() <= CAPACITY);
         }
         let _ = State::read(segment).json();
     }
-    seen
 }
 
 fn run(coherence: Coherence) {
     let segment = segment(coherence);
-    let is_over = AtomicBool::new(false);
-    let seen = std::thread::scope(|scope| {
-        let paced: Vec<_> = (1..=PACED).map(|thread| scope.spawn(move || live(segment, thread))).collect();
+    let (seen, is_over) = (&AtomicU64::new(0), &AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let paced: Vec<_> = (1..=PACED).map(|thread| scope.spawn(move || live(segment, thread, seen))).collect();
         for candidate in 0..2 {
-            let is_over = &is_over;
             scope.spawn(move || keep(segment, candidate, is_over));
         }
-        let looker = scope.spawn(|| look_on(segment, &is_over));
+        let looker = scope.spawn(|| look_on(segment, seen, is_over));
         let ended: Vec<_> = paced.into_iter().map(|thread| thread.join()).collect();
         is_over.store(true, Ordering::Relaxed);
-        let seen = looker.join().unwrap();
+        looker.join().unwrap();
         ended.into_iter().for_each(|end| end.unwrap());
-        seen
     });
-    assert!(seen > 0);
     assert!(segment.rows().all(|words| Row::place(words).holder().phase == Phase::Free));
     let (sums, threads) = segment.totals(0).sums();
     assert_eq!((sums.bytes, threads), (u64::from(PACED) * LIVES * WINDOWS * 64, u64::from(PACED) * LIVES));
