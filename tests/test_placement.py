@@ -59,6 +59,19 @@ def followed(chase: Path) -> Path:
     return fp.record([str(chase)], to, arguments=region, quiet=True).path
 
 
+def test_without_persistent_memory_the_heap_is_ordinary_memory(
+    record: Path, fencepost: Fencepost
+) -> None:
+    """No option is needed for that; nothing is said of persists, which nobody can want there."""
+    done = fencepost("run", "asic-expander", record, "-q", "--json", "r.json", check=True)
+    assert "so the heap lies in dram0; --place heap=NODE puts it elsewhere" in done.stderr
+    assert "no persist at all" not in done.stderr
+    assert "persist latency" not in done.stdout
+    done = fencepost("run", "asic-expander", record, "--pm", "file:pool")
+    assert done.returncode == 2
+    assert "--pm file:pool: the machine has no persistent memory" in done.stderr
+
+
 def expander_of(fencepost: Fencepost) -> str:
     shown = json.loads(fencepost("machine", "show", "asic-expander", check=True).stdout)
     [name] = shown["fabric"]["expanders"]

@@ -116,6 +116,8 @@ def _figures(
     for figure in figures.HEADLINE:
         value_a = figure.value(a, baseline_run(a, result_a))
         value_b = figure.value(b, baseline_run(b, result_b))
+        if value_a is None and value_b is None:
+            continue
         found.append(
             {
                 "key": figure.key,

@@ -19,14 +19,16 @@ from fencepost.runs.axes import (
 
 
 def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
-    """Figures down, some of the runs across, named by what differs between them."""
+    """Figures down, some of the runs across, named by what differs between them. A figure that no
+    run of the result has is left out."""
     all_runs = result["runs"]
     table = _headed("", result, runs)
     if not all(map(reliability.is_reliable, all_runs)):
         table.add_row("reliable", *map(reliable_cell, runs))
     over = baseline_name(result)
     for figure in figures.HEADLINE:
-        table.add_row(figure.label_over(over), *(cell(figure, run, result) for run in runs))
+        if any(_value(figure, run, result) is not None for run in all_runs):
+            table.add_row(figure.label_over(over), *(cell(figure, run, result) for run in runs))
     return table
 
 
@@ -79,8 +81,12 @@ def cell(figure: figures.Figure, run: figures.Run, result: dict[str, Any]) -> st
     if "error" in run:
         return figures.shown(None, figure.unit)
     baseline = baseline_run(run, result)
-    value, half_width = figure.value(run, baseline), figure.half_width(run, baseline)
-    return figures.shown_with_error(value, half_width, figure.unit)
+    half_width = figure.half_width(run, baseline)
+    return figures.shown_with_error(_value(figure, run, result), half_width, figure.unit)
+
+
+def _value(figure: figures.Figure, run: figures.Run, result: dict[str, Any]) -> figures.Value:
+    return None if "error" in run else figure.value(run, baseline_run(run, result))
 
 
 def title(result: dict[str, Any]) -> str:

@@ -128,23 +128,38 @@ impl Options {
     /// Where the memory of `record` lies on `host` of that machine, and what a reader has to know about it.
     pub fn placement(&self, record: &Record, machine: &Machine, host: HostId) -> PyResult<(Placement, Vec<String>)> {
         let rules_of_machine = machine.placement_rules();
+        let nodes = machine.nodes_of(host);
         // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces
         // it.
         let heap = Part::Selected(PmSelector::Heap);
         let places_heap = rules_of_machine.iter().any(|rule| rule.part == heap || rule.part == Part::All);
-        let pm = self.pm.iter().filter(|selector| !(places_heap && **selector == PmSelector::Heap));
+        let has_pm = nodes.iter().any(|node| node.is_pm);
+        if let (false, Some(other)) = (has_pm, self.pm.iter().find(|selector| **selector != PmSelector::Heap)) {
+            let listed = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
+            let message = format!("the machine has no persistent memory, only {listed}; say --place {other}=NODE");
+            return Err(input(format!("--pm {other}: {message}")));
+        }
+        let is_usual = |selector: &&PmSelector| **selector == PmSelector::Heap && (places_heap || !has_pm);
+        let pm = self.pm.iter().filter(|selector| !is_usual(selector));
         let own: Vec<Rule> = pm.cloned().map(Rule::in_pm).chain(self.place.iter().cloned()).collect();
         let is_replaced = |rule: &Rule| own.iter().any(|other| other.part == rule.part);
         let of_machine = rules_of_machine.into_iter().filter(|rule| !is_replaced(rule));
         let rules: Vec<Rule> = of_machine.chain(own.iter().cloned()).collect();
         let (placement, unmatched) =
-            Placement::resolve(&rules, record.memory_map().map_err(input)?, &machine.nodes_of(host)).map_err(input)?;
+            Placement::resolve(&rules, record.memory_map().map_err(input)?, &nodes).map_err(input)?;
         let warning = |part: &Part| {
             let is_pm = self.pm.iter().any(|selector| Part::Selected(selector.clone()) == *part);
             let option = if is_pm { format!("--pm {part}") } else { format!("--place {part}=…") };
             format!("{option} matches nothing in this record")
         };
-        Ok((placement, unmatched.iter().map(warning).collect()))
+        let mut warnings: Vec<String> = unmatched.iter().map(warning).collect();
+        if !has_pm && self.pm.contains(&PmSelector::Heap) && !places_heap {
+            let first = &nodes[0].name;
+            warnings.push(format!(
+                "the machine has no persistent memory, so the heap lies in {first}; --place heap=NODE puts it elsewhere"
+            ));
+        }
+        Ok((placement, warnings))
     }
 
     /// The addresses of `record` that `--pm` means.

@@ -393,7 +393,7 @@ fn warnings(outcome: &Outcome, persists: u64, timed: u64, flushes_without_promis
              volatile on this machine (core.point_of_coherence); their lines count as write-backs, not as persists"
         ));
     }
-    if persists == 0 && flushes_without_promise == 0 {
+    if persists == 0 && flushes_without_promise == 0 && outcome.has_pm {
         warnings.push(
             "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),
         );

@@ -173,6 +173,11 @@ impl Host {
         self.process.finished_at
     }
 
+    /// Whether any memory of its machine that it reaches is persistent.
+    pub fn reaches_pm(&self) -> bool {
+        self.process.table.nodes().any(|(node, _)| node.is_pm)
+    }
+
     /// Waits that were ended because nothing else could go on.
     pub fn forced_waits(&self) -> u64 {
         self.process.waits.forced

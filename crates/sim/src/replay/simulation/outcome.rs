@@ -62,6 +62,8 @@ pub struct Outcome {
     pub links: Vec<LinkEnd>,
     /// What was measured if only a sample was replayed in detail.
     pub sample: Option<Sample>,
+    /// Whether any host reaches persistent memory.
+    pub has_pm: bool,
     /// Waits of all hosts that were ended because nothing else could go on.
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
@@ -98,6 +100,7 @@ impl Simulation {
             hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
             sample,
+            has_pm: self.system.hosts().any(Host::reaches_pm),
             forced_waits,
             polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
             unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
