@@ -59,6 +59,33 @@ def followed(chase: Path) -> Path:
     return fp.record([str(chase)], to, arguments=region, quiet=True).path
 
 
+MAPS = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int file = open(argv[1], O_RDWR | O_CREAT, 0600);
+  if (ftruncate(file, 4096)) return 1;
+  char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  page[0] = 1;
+  return page == MAP_FAILED;
+}
+"""
+
+
+@pytest.mark.parametrize("option", ["--pm=file:p\udcff*", "--place=file:p\udcff*=pm0"])
+def test_a_file_is_named_by_whatever_bytes_it_has(
+    tmp_path: Path, fencepost: Fencepost, option: str
+) -> None:
+    (tmp_path / "maps.c").write_text(MAPS)
+    subprocess.run(["gcc", "-o", "maps", "maps.c"], cwd=tmp_path, check=True)
+    fencepost("record", "-q", "-o", "r.fencepost", "--", "./maps", "p\udcff1", check=True)
+    placed = [option, "--place", "heap=dram0", "-q", "--json", "r.json"]
+    fencepost("run", "pcs-table1", "r.fencepost", *placed, check=True)
+    [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert {node["node"]: node["pages"] for node in run["placement"]}["pm0"] == 1
+
+
 def test_without_persistent_memory_the_heap_is_ordinary_memory(
     record: Path, fencepost: Fencepost
 ) -> None:

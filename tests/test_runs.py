@@ -95,6 +95,8 @@ def test_a_run_that_failed_is_not_kept(tmp_path):
     store.keep("a", {"error": "a fault"})
     store.keep("b", {"simulated_ns": 1.0})
     assert store.load("a") is None and store.load("b") == {"simulated_ns": 1.0}
+    (tmp_path / "b.json").write_text('{"simula')
+    assert store.load("b") is None, "a part of one is none"
 
 
 def test_placements_are_compared_with_each_other(tmp_path, fencepost):

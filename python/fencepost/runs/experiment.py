@@ -21,6 +21,7 @@ from fencepost.runs import executors
 from fencepost.runs.axes import AXES, SCHEME, Key, Setting, name_among
 from fencepost.runs.schedule import Replay, Schedule, Watch, check, unwatched
 from fencepost.runs.task import LIMITS, How, Task, followed
+from fencepost.shown_name import shown_name
 
 Document = dict[str, Any]
 
@@ -50,7 +51,9 @@ def resolved(chosen: Document) -> Document:
     # A heap that is placed is not PM unless its rule says so.
     is_placed = any(rule.startswith(("heap=", "all=")) for rule in chosen["place"])
     pm = chosen["pm"] or ([] if is_placed else ["heap"])
-    read: Document = json.loads(_core.options_resolve(json.dumps(chosen | {"pm": pm})))
+    # Names are told as records show them: any byte may be in one.
+    named = {"pm": [*map(shown_name, pm)], "place": [*map(shown_name, chosen["place"])]}
+    read: Document = json.loads(_core.options_resolve(json.dumps(chosen | named)))
     return read
 
 

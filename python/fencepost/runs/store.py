@@ -20,11 +20,11 @@ class Store:
         self.folder = folder
 
     def load(self, identity: str) -> Run | None:
-        """The run of that identity, if there is one."""
-        path = self._file(identity)
-        if not path.exists():
+        """The run of that identity, if there is a whole one."""
+        try:
+            run: Run = json.loads(self._file(identity).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
             return None
-        run: Run = json.loads(path.read_text(encoding="utf-8"))
         return run
 
     def keep(self, identity: str, run: Run) -> None:
