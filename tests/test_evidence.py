@@ -86,3 +86,5 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
             evaluate(row, "pcs-table1", lab)
     with pytest.raises(fp.InputError, match="no rows of `nothing`"):
         evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), "pcs-table1", lab)
+    with pytest.raises(fp.InputError, match="machine=None: it has to be a Machine, or a name"):
+        evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), None, lab)

@@ -251,7 +251,7 @@ def compare(
     `Result.is_reliable`. Raises `InputError`.
     """
     several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
-    asked = [_machine(one) for one in several]
+    asked = [machine_of(one) for one in several]
     if not asked:
         raise _core.InputError('no machine is given; for example compare("pcs-table1", record)')
     if len({one.label for one in asked}) < len(asked):
@@ -405,7 +405,7 @@ def explain(
     """
     from fencepost.explain import of_experiment
 
-    asked, records = _machine(machine), _records(record)
+    asked, records = machine_of(machine), _records(record)
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
         _persistent(pm),
@@ -452,7 +452,7 @@ def whatif(
     from fencepost.whatif import ranges
     from fencepost.whatif.study import Study
 
-    asked, records = _machine(machine), _records(record)
+    asked, records = machine_of(machine), _records(record)
     chosen = options(
         schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
         _persistent(pm),
@@ -470,7 +470,8 @@ def whatif(
     return Sensitivity(study.run(opened, names, _at_once(jobs), watch or unwatched))
 
 
-def _machine(one: Machine | str) -> Machine:
+def machine_of(one: Machine | str) -> Machine:
+    """A machine as callers may give one; raises `InputError` with what would be right."""
     if not isinstance(one, Machine | str):
         raise _core.InputError(f"machine={one!r}: it has to be {MACHINE_WANTED}")
     return one if isinstance(one, Machine) else Machine.load(one)

@@ -15,7 +15,7 @@ from typing import Any
 
 from fencepost import studies
 from fencepost._core import InputError
-from fencepost.api import Machine
+from fencepost.api import Machine, machine_of
 from fencepost.rows import Lab, Row, Tolerance, between, last_line, misses, near
 from fencepost.tree import RESULTS, ROOT
 
@@ -53,7 +53,7 @@ def evaluate(row: Row, machine: Machine | str, lab: Lab | None = None) -> Row:
 def evaluate_all(rows: Iterable[Row], machine: Machine | str, lab: Lab | None = None) -> list[Row]:
     """The same of several rows, those of one study together, in their order."""
     asked = list(rows)
-    chosen = machine if isinstance(machine, Machine) else Machine.load(machine)
+    chosen = machine_of(machine)
     found: dict[tuple[str, str, str], Row] = {}
     for study, name in dict.fromkeys((row.study, row.machine) for row in asked):
         if not name:
