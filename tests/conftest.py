@@ -43,6 +43,29 @@ def fencepost(tmp_path: Path) -> Fencepost:
     return run
 
 
+@pytest.fixture
+def fencepost_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Fencepost:
+    """The same in this process, for what is refused before anything is started: importing the
+    command takes ten times as long as refusing."""
+    from fencepost import cli
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        command = list(map(str, arguments))
+        # The command would leave these as a recorded program wants them.
+        handlers = {one: signal.getsignal(one) for one in (signal.SIGPIPE, signal.SIGXFSZ)}
+        try:
+            code = cli.main(command)
+        finally:
+            for one, handler in handlers.items():
+                signal.signal(one, handler)
+        return subprocess.CompletedProcess(command, code, *capfd.readouterr())
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def fft_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small FFT on two threads, recorded once."""

@@ -6,11 +6,14 @@ simulator's reader share does not go unseen. It is meant to be plain, not fast.
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import struct
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import xxhash
 import zstandard
@@ -98,6 +101,10 @@ class Cursor:
         return int.from_bytes(self.take(8), "little")
 
     def varint(self) -> int:
+        at = self.at
+        if at < len(self.data) and self.data[at] < 0x80:  # as nearly all of them are
+            self.at = at + 1
+            return self.data[at]
         value = shift = 0
         while True:
             byte = self.byte()
@@ -134,6 +141,12 @@ class Block:
     code: bytes
     slots: tuple[Slot, ...]
 
+    @functools.cached_property
+    def writes(self) -> int:
+        """How many ranges `write_ranges` has of each execution."""
+        strings = sum(slot.kind == STRING_DESTINATION for slot in self.slots)
+        return strings // 2 + sum(slot.kind in (STORE, UPDATE, SCATTER) for slot in self.slots)
+
     @property
     def instructions(self) -> int:
         return len(self.lengths)
@@ -158,8 +171,7 @@ class Frame:
     stored_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """The bytes that one write left in selected PM."""
 
     address: int
@@ -189,8 +201,7 @@ class Event:
             raise AttributeError(name) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """One slot of one execution."""
 
     address: int
@@ -339,6 +350,7 @@ class Record:
         events = Cursor(streams.get(3, b""))
         slots = self._slots(streams.get(2, b""))
         next(slots)
+        has_values = bool(streams.get(5))
         writes = self._writes(streams.get(5, b""))
         next(writes)
         executed = 0
@@ -363,7 +375,7 @@ class Record:
                 raise Damaged(f"block {block_id} is used before it is described")
             block = self.blocks[block_id]
             values = slots.send(block)
-            written = writes.send((block, values))
+            written = writes.send((block, values)) if has_values else []
             pending = Execution(block, values, len(block.lengths), written)
         if pending is not None:
             executed += pending.executed
@@ -437,6 +449,9 @@ class Record:
                 return
             written = []
             if skip is None:
+                continue
+            if skip >= execution[0].writes:
+                skip -= execution[0].writes
                 continue
             for address, size in write_ranges(*execution):
                 if skip is None:
@@ -537,17 +552,17 @@ class Record:
         for thread in self.threads:
             clock = 0
             for item in self.items(thread):
-                found: list[Written | Event] = []
                 if isinstance(item, Execution):
-                    found.extend(item.written)
-                else:
-                    clock = item.clock if item.clock is not None else clock
-                    if item.name in ("kernel_write", "initial_bytes"):
-                        found.append(Written(**item.fields))  # type: ignore[arg-type]
-                    elif item.name in ("map", "unmap"):
-                        found.append(item)
-                ordered.extend((clock, thread, len(ordered) + i, w) for i, w in enumerate(found))
-        ordered.sort(key=lambda change: change[:3])
+                    for written in item.written:
+                        ordered.append((clock, thread, len(ordered), written))
+                    continue
+                clock = item.clock if item.clock is not None else clock
+                if item.name in ("kernel_write", "initial_bytes"):
+                    change = Written(**item.fields)  # type: ignore[arg-type]
+                    ordered.append((clock, thread, len(ordered), change))
+                elif item.name in ("map", "unmap"):
+                    ordered.append((clock, thread, len(ordered), item))
+        ordered.sort(key=operator.itemgetter(0, 1, 2))
         for *_, change in ordered:
             yield change
 

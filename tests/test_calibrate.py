@@ -477,11 +477,11 @@ def test_wrong_rows_are_one_message(row: str, part: str) -> None:
     ],
 )
 def test_wrong_input_is_one_message_and_code_2(
-    fencepost: Fencepost, tmp_path: Path, arguments: list[str], part: str
+    fencepost_here: Fencepost, tmp_path: Path, arguments: list[str], part: str
 ) -> None:
     (tmp_path / "rows.csv").write_text(f"{HEAD}\n{ROW.removesuffix(',')},idle\n")
     (tmp_path / "other.txt").write_text("a letter\n")
-    done = fencepost("calibrate", BASE, "--to", "rows.csv", *arguments)
+    done = fencepost_here("calibrate", BASE, "--to", "rows.csv", *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done
     assert part in done.stderr
     assert "Traceback" not in done.stderr
@@ -504,7 +504,7 @@ def test_wrong_input_is_one_message_and_code_2(
     ],
 )
 def test_files_that_have_no_rows_are_said(
-    fencepost: Fencepost, tmp_path: Path, machine: str, file: str, part: str
+    fencepost_here: Fencepost, tmp_path: Path, machine: str, file: str, part: str
 ) -> None:
     (tmp_path / "rows.csv").write_text(f"{HEAD}\n{ROW}\n")
     (tmp_path / "empty.csv").write_text("")
@@ -515,7 +515,7 @@ def test_files_that_have_no_rows_are_said(
     (tmp_path / "zero.txt").write_text(MLC.replace("   1200.0", "      0.0"))
     (tmp_path / "endless.txt").write_text(MLC.replace("66000.5", "9" * 400))
     (tmp_path / "bytes.csv").write_bytes(b"metric\xff")
-    done = fencepost("calibrate", machine, "--to", file, "--free", "link.latency_ns=1..9")
+    done = fencepost_here("calibrate", machine, "--to", file, "--free", "link.latency_ns=1..9")
     assert (done.returncode, done.stdout) == (2, ""), done
     assert part in done.stderr
     assert "Traceback" not in done.stderr

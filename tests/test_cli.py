@@ -88,8 +88,8 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
         (["report", "absent.json"], "absent.json: cannot be read"),
     ],
 )
-def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
-    done = fencepost(*arguments)
+def test_wrong_input_is_one_message_and_code_2(fencepost_here, arguments, part):
+    done = fencepost_here(*arguments)
     assert refused(done, part)
     assert len(done.stderr.splitlines()) == 1
 

@@ -481,13 +481,13 @@ NOTICED_LATE = ("a check that cannot be run", "a check that fails anyway", "anot
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_has_one_clear_message(case, fencepost, tmp_path):
+def test_wrong_input_has_one_clear_message(case, fencepost_here, tmp_path):
     arguments, message = WRONG[case]
     (tmp_path / "notrun").write_text("x")
     (tmp_path / "notrun").chmod(0o755)
     (tmp_path / "late").write_text("#!/bin/sh\n")
     (tmp_path / "late").chmod(0o755)
-    done = fencepost("crash", "pcs-table1", *arguments)
+    done = fencepost_here("crash", "pcs-table1", *arguments)
     assert done.returncode == 2
     assert message in done.stderr and done.stderr.count("\n") == 1
     if case not in NOTICED_LATE:
@@ -508,10 +508,10 @@ def test_wrong_input_has_one_clear_message(case, fencepost, tmp_path):
     ],
 )
 def test_a_machine_that_cannot_do_it_is_refused_before_the_program_runs(
-    machine, scheme, message, fencepost, tmp_path
+    machine, scheme, message, fencepost_here, tmp_path
 ):
     options = ["--pm", "file:pool", "--check", CHECK, "--scheme", scheme]
-    done = fencepost("crash", machine, *options, *PROGRAM)
+    done = fencepost_here("crash", machine, *options, *PROGRAM)
     assert done.returncode == 2
     assert message in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "pool").exists() and not (tmp_path / "hashmap.crash").exists()

@@ -138,8 +138,8 @@ def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
         (["pond-8", "--json", "a.svg", "--plot", "a.svg"], "--json a.svg is the same file"),
     ],
 )
-def test_wrong_input_is_one_message_and_code_2(fencepost, arguments, part):
-    done = fencepost("latency", *arguments, "--delay", "0", "--measure-us", "5", "-q")
+def test_wrong_input_is_one_message_and_code_2(fencepost_here, arguments, part):
+    done = fencepost_here("latency", *arguments, "--delay", "0", "--measure-us", "5", "-q")
     assert done.returncode == 2, done
     assert done.stdout == ""
     assert part in done.stderr

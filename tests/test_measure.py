@@ -256,12 +256,12 @@ def test_it_runs_on_aarch64_with_the_flushes_of_that() -> None:
     ],
 )
 def test_wrong_input_has_one_clear_message(
-    fencepost: Fencepost, tmp_path: Path, arguments: list[object], reason: str
+    fencepost_here: Fencepost, tmp_path: Path, arguments: list[object], reason: str
 ) -> None:
     if arguments[0] == "--threads" and len(os.sched_getaffinity(0)) >= 64:
         pytest.skip("as many processors are allowed")
     (tmp_path / "pool").write_text("kept")
-    done = fencepost("measure", "persist", *arguments)
+    done = fencepost_here("measure", "persist", *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done
     assert (tmp_path / "pool").read_text() == "kept"
     assert reason in done.stderr and done.stderr.count("\n") == 1

@@ -396,11 +396,11 @@ def test_it_runs_on_aarch64() -> None:
     ],
 )
 def test_wrong_input_has_one_clear_message(
-    fencepost: Fencepost, arguments: list[object], reason: str
+    fencepost_here: Fencepost, arguments: list[object], reason: str
 ) -> None:
     if arguments[0] == "--sockets" and len(Topology().sockets) > 1:
         pytest.skip("this machine has several sockets")
-    done = fencepost("measure", "stream", *SMALL, *arguments)
+    done = fencepost_here("measure", "stream", *SMALL, *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done
     assert reason in done.stderr and done.stderr.count("\n") == 1
 
@@ -416,9 +416,9 @@ def test_wrong_input_has_one_clear_message(
     ],
 )
 def test_what_is_to_be_persisted_has_to_be_known(
-    fencepost: Fencepost, persist: str, reason: str
+    fencepost_here: Fencepost, persist: str, reason: str
 ) -> None:
-    done = fencepost("measure", "stream", *SMALL, "--mode", "app-direct", "--persist", persist)
+    done = fencepost_here("measure", "stream", *SMALL, "--mode", "app-direct", "--persist", persist)
     assert done.returncode == 2 and reason in done.stderr and done.stderr.count("\n") == 1
 
 

@@ -110,7 +110,7 @@ INPUTS = ["fft.fencepost", "fft.json", "own.toml", "report.html"]
         ("record -o own.toml -- ./own.toml", "-o own.toml"),
     ],
 )
-def test_every_command_refuses(fencepost, tmp_path, result, fft_record, arguments, parts):
+def test_every_command_refuses(fencepost_here, tmp_path, result, fft_record, arguments, parts):
     result["provenance"]["record"]["name"] = "fft.fencepost"
     documents.write_json(tmp_path / "fft.json", result)
     documents.write_json(tmp_path / "report.html", result)
@@ -118,7 +118,7 @@ def test_every_command_refuses(fencepost, tmp_path, result, fft_record, argument
     (tmp_path / "own.toml").write_text("an own machine, executable")
     (tmp_path / "own.toml").chmod(0o755)
     before = {name: (tmp_path / name).read_bytes() for name in INPUTS}
-    done = fencepost(*arguments.split())
+    done = fencepost_here(*arguments.split())
     assert (done.returncode, done.stdout) == (2, ""), done
     assert done.stderr.startswith(f"fencepost: {parts}"), done.stderr
     assert done.stderr.count("\n") == 1

@@ -164,9 +164,9 @@ def test_the_other_socket_is_further_away_and_the_expander_furthest(
     ],
 )
 def test_what_cannot_be_placed_is_refused(
-    options: list[str], message: str, fencepost: Fencepost, chase: Path
+    options: list[str], message: str, fencepost_here: Fencepost, chase: Path
 ) -> None:
-    done = fencepost("run", "asic-expander", *options, "--", chase)
+    done = fencepost_here("run", "asic-expander", *options, "--", chase)
     assert done.returncode == 2
     assert message in done.stderr
 

@@ -155,7 +155,7 @@ def test_two_switches_are_proved_too(fencepost, topology):
     assert done.stdout.splitlines()[-1].startswith("proved: ")
 
 
-def test_what_cannot_be_explored_is_refused(fencepost):
+def test_what_cannot_be_explored_is_refused(fencepost_here):
     for arguments, message in (
         (["--entries", 9], "entries: 9 is not 1 to 4"),
         (
@@ -180,7 +180,7 @@ def test_what_cannot_be_explored_is_refused(fencepost):
         (["--scheme", "pb", "--threshold", 1], "--threshold: only pb_rf has one, and --scheme is"),
         (["--scheme", "pb", "--scheme", "nopb", "--preset", 0], "--preset: only pb_rf has one"),
     ):
-        done = fencepost("prove", *arguments)
+        done = fencepost_here("prove", *arguments)
         assert done.returncode == 2
         assert message in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1

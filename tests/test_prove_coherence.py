@@ -54,8 +54,8 @@ def test_a_story_is_told(fencepost):
         (["--entries", 1, "coherence"], "--entries: options stand behind `coherence`"),
     ],
 )
-def test_what_is_refused_is_said(fencepost, arguments, said):
-    done = fencepost("prove", *arguments)
+def test_what_is_refused_is_said(fencepost_here, arguments, said):
+    done = fencepost_here("prove", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
 

@@ -120,7 +120,7 @@ def test_placements_are_compared_with_each_other(tmp_path, fencepost):
     assert done.returncode == 2 and "there is no such request" in done.stderr
 
 
-def test_axes_that_are_none_are_refused(fencepost):
+def test_axes_that_are_none_are_refused(fencepost_here):
     for arguments, message in (
         (["--axis", "color=red"], "--axis color=red: it has to be AXIS=VALUE"),
         (["--axis", "scheme=pb", "--axis", "scheme=pb"], "one value is given twice"),
@@ -141,7 +141,7 @@ def test_axes_that_are_none_are_refused(fencepost):
         ),
         (["--baseline", "scheme=pc"], "no run has it; of scheme there are: nopb, pb"),
     ):
-        done = fencepost("compare", "pcs-table1", RECORD, *arguments)
+        done = fencepost_here("compare", "pcs-table1", RECORD, *arguments)
         assert done.returncode == 2 and message in " ".join(done.stderr.split()), done.stderr
 
 

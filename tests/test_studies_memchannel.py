@@ -193,8 +193,8 @@ def test_wrong_values_of_keys_are_named(
     ],
 )
 def test_a_transport_that_there_is_not_is_refused(
-    fencepost: Fencepost, words: list[str], said: str
+    fencepost_here: Fencepost, words: list[str], said: str
 ) -> None:
-    refused = fencepost(*words)
+    refused = fencepost_here(*words)
     assert refused.returncode == 2
     assert said in refused.stderr

@@ -72,8 +72,8 @@ def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
         (("--record", "missing.fencepost"), "missing.fencepost: cannot be read"),
     ],
 )
-def test_what_cannot_be_followed_is_said(made, fencepost, options, message):
-    done = fencepost("timeline", made / "fft.json", "-o", "a", *options)
+def test_what_cannot_be_followed_is_said(made, fencepost_here, options, message):
+    done = fencepost_here("timeline", made / "fft.json", "-o", "a", *options)
     assert done.returncode == 2
     assert message in done.stderr
 

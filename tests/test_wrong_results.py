@@ -202,7 +202,7 @@ def test_any_member_of_another_kind_is_refused_or_does_no_harm(
 @pytest.mark.parametrize("command", ["report R", "diff R R", "timeline R -o x"])
 def test_the_message_says_where_and_what_would_be_right(
     replayed: dict[str, Any],
-    fencepost: Fencepost,
+    fencepost_here: Fencepost,
     tmp_path: Path,
     command: str,
     member: str,
@@ -211,7 +211,7 @@ def test_the_message_says_where_and_what_would_be_right(
 ) -> None:
     steps = [int(step) if step.isdigit() else step for step in re.findall(r"[\w-]+", member)]
     documents.write_json(tmp_path / "R", changed(replayed, tuple(steps), value))
-    done = fencepost(*command.split())
+    done = fencepost_here(*command.split())
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert f"R: not a result: {message}" in done.stderr
 

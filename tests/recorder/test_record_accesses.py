@@ -89,10 +89,14 @@ def expected_loops(output: str) -> list[tuple[int, list[tuple[str, int, int]]]]:
 def test_full_buffers_lose_nothing(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("boundaries", "-O1", "-no-pie"))
     assert run.returncode == 0
-    executions = [item for item in run.load().items(0) if isinstance(item, rf.Execution)]
+    record = run.load()
+    kinds_of = {one.id: tuple(slot.kind for slot in one.slots) for one in record.blocks.values()}
+    executions: dict[tuple[int, ...], list[rf.Execution]] = {kinds: [] for kinds in kinds_of.values()}
+    for item in record.items(0):
+        if isinstance(item, rf.Execution):
+            executions[kinds_of[item.block.id]].append(item)
     for rounds, expected in expected_loops(run.stdout):
-        kinds = [KINDS[kind] for kind, _, _ in expected]
-        bodies = [item for item in executions if [slot.kind for slot in item.block.slots] == kinds]
+        bodies = executions[tuple(KINDS[kind] for kind, _, _ in expected)]
         assert len(bodies) == rounds
         for number, body in enumerate(bodies):
             assert body.values == [first + number * step for _, first, step in expected], number
