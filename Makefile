@@ -165,6 +165,7 @@ lint: setup
 	$(BIN)/ruff format --check
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(BIN)/mypy
+	@$(BIN)/python -m mypy.stubtest fencepost._core
 	MAKEFLAGS= cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	MAKEFLAGS= cargo clippy --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
 	MAKEFLAGS= RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps --document-private-items

@@ -15,16 +15,30 @@ from fencepost import figures
 from fencepost.cli.application import COMMANDS, app, load
 from installed import FENCEPOST, on_terminal
 
-# Prints the modules and the commands that are there when one command is asked for.
+# Prints the modules and the commands that are there when one command is asked for, for each in a
+# process of its own.
 ALONE = """
-import sys
+import os, sys
 from fencepost.cli.application import app, load
 import typer
-load(sys.argv[1:])
 here = "fencepost.cli."
-print(*(name.removeprefix(here) for name in sys.modules if name.startswith(here)))
-print(*typer.main.get_command(app).list_commands(None))
+for asked in sys.argv[1:]:
+    if os.fork() > 0:
+        os.wait()
+        continue
+    load([asked])
+    print(*(name.removeprefix(here) for name in sys.modules if name.startswith(here)))
+    print(*typer.main.get_command(app).list_commands(None))
+    sys.exit()
 """
+
+
+def alone(*asked):
+    """What `ALONE` prints, of each the modules and the commands."""
+    command = [sys.executable, "-c", ALONE, *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = list(map(str.split, done.stdout.splitlines()))
+    return list(zip(lines[::2], lines[1::2], strict=True))
 
 
 def refused(done, *parts):
@@ -41,16 +55,16 @@ def test_the_version_is_printed(fencepost):
     done = fencepost("--version")
     assert done.returncode == 0
     assert re.fullmatch(r"fencepost \d+\.\d+\.\d+\n", done.stdout)
+    [(modules, commands)] = alone("--version")
+    assert not commands and not set(modules) & set(COMMANDS.values()), "it needs none"
 
 
 def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
-    """What a command starts with is in `COMMANDS`; each in a process of its own."""
-    for name, module in COMMANDS.items():
-        done = subprocess.run(
-            [sys.executable, "-c", ALONE, name], capture_output=True, text=True, check=False
-        )
-        loaded, registered = map(str.split, done.stdout.splitlines())
-        assert module in loaded and name in registered, done.stderr
+    """What a command starts with is in `COMMANDS`."""
+    for (name, module), (loaded, registered) in zip(
+        COMMANDS.items(), alone(*COMMANDS), strict=True
+    ):
+        assert module in loaded and name in registered, name
     assert "crash" not in loaded and "crash" not in registered
 
 
@@ -263,13 +277,24 @@ def test_a_failed_run_is_on_standard_error(fencepost, tmp_path, result):
 
 GROUPS = [["machine", name] for name in ("list", "show", "schema", "keys")]
 
+# Prints the help of each of the commands asked for, and a form feed behind it.
+HELPS = """
+import sys
+from fencepost import cli
+for words in sys.argv[1:]:
+    cli.main([*words.split(), "--help"])
+    print("\\f")
+"""
+
 
 @pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow)])
 def test_help_cuts_neither_the_names_of_options_nor_words(columns):
     """As a terminal of that width has it."""
     main_help = on_terminal(columns, [FENCEPOST, "--help"])
-    for words in [[name] for name in COMMANDS] + GROUPS:
-        shown = on_terminal(columns, [FENCEPOST, *words, "--help"])
+    asked = [[name] for name in COMMANDS] + GROUPS
+    printed = on_terminal(columns, [sys.executable, "-c", HELPS, *map(" ".join, asked)])
+    for words, shown in zip(asked, printed.split("\f")[:-1], strict=True):
+        assert max(map(len, shown.splitlines())) <= columns, words
         command = typer.main.get_command(application())
         for word in words:
             command = command.commands[word]

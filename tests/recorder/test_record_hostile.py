@@ -52,6 +52,8 @@ def test_code_that_is_written_while_other_threads_run(recorder: Recorder) -> Non
     assert (run.returncode, run.stdout, run.stderr) == (0, "15000\n", "")
 
 
+VALUES = ("--values", "--pm", "heap")
+
 # The timer's signals wait while the recorder empties a buffer, and then arrive where it has just
 # found a loop that waits, whose code is made anew. A worker that loses its parent ends by itself.
 POOL = """
@@ -75,7 +77,10 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("options", [(), (), ("--values", "--pm", "heap")])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param((), id="once"), pytest.param((), id="again", marks=pytest.mark.slow), VALUES],
+)
 def test_python_starts_processes_and_threads(recorder: Recorder, options: tuple[str, ...]) -> None:
     """A signal that arrives where code was just flushed finds the thread still in that code."""
     program = recorder.folder / "pool.py"

@@ -100,8 +100,10 @@ def start(
 def load(arguments: Sequence[str]) -> None:
     """Registers the command that these arguments begin with, or all where they name none.
 
-    A command starts in half the time when it does not import the others.
+    A command starts in half the time when it does not import the others, and `--version` needs none.
     """
+    if arguments[:1] == ["--version"]:
+        return
     asked = [COMMANDS[name] for name in arguments[:1] if name in COMMANDS]
     for module in asked or COMMANDS.values():
         import_module(f"fencepost.cli.{module}")
