@@ -1,6 +1,7 @@
 """`fencepost crash` ends by a kill as by Ctrl-C, in the background too, whatever it is doing, and
 leaves nothing but what was found. All that a check prints is kept. The cost decides about reads."""
 
+import itertools
 import json
 import os
 import signal
@@ -82,9 +83,23 @@ def running_in(folder: Path) -> list[str]:
 DOING = {"the recording": 1, "the check of the whole pool": 2, "a recorded check": 3, "a check": 40}
 
 
-@pytest.mark.parametrize("is_in_background", [False, True], ids=["foreground", "background"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("doing", DOING)
+def endings() -> list[Any]:
+    """Every way to end it at everything that it does; a half that has each pair of the three is
+    not slow."""
+    ways = itertools.product(
+        enumerate(DOING), enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), (False, True)
+    )
+    return [
+        pytest.param(
+            *(doing, how, is_in_background),
+            marks=[pytest.mark.slow] if (number + other + is_in_background) % 2 else [],
+            id=f"{doing}-{how.name}-{'background' if is_in_background else 'foreground'}",
+        )
+        for (number, doing), (other, how), is_in_background in ways
+    ]
+
+
+@pytest.mark.parametrize(("doing", "how", "is_in_background"), endings())
 def test_an_end_leaves_no_process_and_no_debris(doing, how, is_in_background, program, tmp_path):
     (tmp_path / "temporary").mkdir()
     call = str(DOING[doing])

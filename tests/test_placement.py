@@ -15,10 +15,10 @@ from conftest import Fencepost
 from fencepost.api import explain, whatif
 from installed import WORKLOADS
 
-# Pointers followed one after another through 8 MB of heap: eight times the last level.
+# Pointers followed one after another through 4 MB of heap: four times the last level.
 CHASE = """
 #include <stdlib.h>
-#define LINES (1 << 17)
+#define LINES (1 << 16)
 struct line { struct line *next; char rest[56]; };
 __attribute__((noinline)) struct line *follow(struct line *line) {
   for (unsigned i = 0; i < 30000; i++) line = line->next;
@@ -123,7 +123,7 @@ def test_a_heap_on_a_node_pays_what_latency_measures_there(
 ) -> None:
     """On an expander at the host, and in a pool behind a switch."""
     nodes = nodes_of_run(fencepost, tmp_path, machine, followed, f"heap={node}")
-    assert nodes[node]["pages"] >= 2048
+    assert nodes[node]["pages"] >= 1024
     assert nodes[node]["reads"] > 50 * nodes["dram0"]["reads"]
     fencepost("latency", machine, "--mix", "1:0", "--json", "l.json", check=True)
     [curve] = json.loads((tmp_path / "l.json").read_text())["curves"]
@@ -147,7 +147,7 @@ def test_the_other_socket_is_further_away_and_the_expander_furthest(
         fencepost("run", machine, record, *place, check=True)
         [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
         [used] = [got for got in run["placement"] if got["node"] == node]
-        assert used["pages"] >= 2048
+        assert used["pages"] >= 1024
         latencies.append(used["read_latency_ns"])
     assert latencies == sorted(latencies)
     assert all(far > 1.2 * near for near, far in itertools.pairwise(latencies))
@@ -252,7 +252,7 @@ def test_a_machine_places_programs_and_the_command_line_replaces_its_rules(
         pages = {node["node"]: node["pages"] for node in run["placement"]}
         shares.append(pages[expander] / sum(pages.values()))
     assert 0.4 < shares[0] < 0.5
-    assert shares[1] > 0.9
+    assert pages[expander] >= 1024 > 5 * pages["dram0"]
     (tmp_path / "mine.toml").write_text(
         'extends = "asic-expander"\ndescription = "mine"\n[placement]\nheap = "nowhere"\n'
     )

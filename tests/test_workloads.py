@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from installed import ROOT, WORKLOADS
+
 SOURCES = ROOT / "workloads"
 # Small sizes of those that persist their loops at three levels.
 KERNELS = {
@@ -50,8 +51,7 @@ def make(folder: Path, *variables: str) -> None:
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    """Up to date, as set-up and whoever runs them has them."""
-    make(WORKLOADS)
+    """As set-up built them."""
     return WORKLOADS
 
 
