@@ -101,10 +101,6 @@ class Cursor:
         return int.from_bytes(self.take(8), "little")
 
     def varint(self) -> int:
-        at = self.at
-        if at < len(self.data) and self.data[at] < 0x80:  # as nearly all of them are
-            self.at = at + 1
-            return self.data[at]
         value = shift = 0
         while True:
             byte = self.byte()

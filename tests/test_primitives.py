@@ -331,15 +331,14 @@ def combination(structure: str, flush: str, log: str, modify: str) -> list[objec
     return [*size, "--flush", flush, "--log", log, "--modify", modify]
 
 
+# Each structure, flush, log and kind of change.
 SAMPLE = (
-    ("bst", "clwb", "none", "hybrid"),
     ("bst", "clflushopt", "undo", "meta"),
     ("bst_p", "clwb", "redo", "meta"),
     ("cuckoo", "clwb", "undo", "data"),
     ("cuckoo", "clflush", "none", "meta"),
     ("queue", "clwb", "redo", "hybrid"),
     ("rbt", "clwb", "none", "meta"),
-    ("rbt", "clwb", "redo", "hybrid"),
 )
 
 
