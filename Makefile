@@ -12,11 +12,12 @@
 #   make lint    formatters, linters and types
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
+#   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -193,6 +194,15 @@ bench: setup
 
 validate: setup
 	$(BIN)/fencepost validate --docs docs --json out/validate.json
+
+# --- docs ----------------------------------------------------------------------------------
+
+# Made anew: a page that is gone is gone there too.
+docs: setup
+	@rm -rf out/site
+	@$(BIN)/python docs/site/assemble.py build/site
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/site-doctrees -c docs/site build/site out/site
+	@echo "site: out/site/index.html"
 
 # --- compare-results -----------------------------------------------------------------------
 

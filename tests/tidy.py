@@ -16,8 +16,8 @@ from fencepost.sentences import one_a_line
 ROOT = Path(__file__).parent.parent
 
 FOLDERS = (
-    *("crates", "experiments", "fuzz", "measure", "python", "recorder", "setup", "tests"),
-    "workloads",
+    *("crates", "docs", "experiments", "fuzz", "measure", "python", "recorder", "setup"),
+    *("tests", "workloads"),
 )
 SUFFIXES = (".rs", ".c", ".h", ".cpp", ".py", ".pyi")
 # The programs of the study of a host, as they were published.
