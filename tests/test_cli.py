@@ -174,20 +174,6 @@ def test_a_reader_that_went_away_ends_it_quietly():
     assert done.returncode == -signal.SIGPIPE
 
 
-def test_the_doctor_finds_what_setup_installed(fencepost):
-    done = fencepost("doctor", "--json", "doctor.json")
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"^ok +recorder", done.stdout, re.MULTILINE)
-
-
-def test_the_doctor_says_what_to_type(fencepost, tmp_path):
-    (tmp_path / "bin").mkdir()
-    done = fencepost("doctor", env={"PATH": str(tmp_path / "bin")})
-    assert done.returncode == 1
-    assert re.search(r"^MISSING +cmake .* sudo apt-get install cmake", done.stdout, re.MULTILINE)
-    assert re.search(r"^MISSING +rustc .* rustup", done.stdout, re.MULTILINE)
-
-
 def test_diff_of_two_results(fencepost, tmp_path, result):
     (tmp_path / "a.json").write_text(json.dumps(result))
     result["runs"][1]["simulated_ns"] *= 2

@@ -1,6 +1,7 @@
 """`fencepost info` and `fencepost doctor`: what a record holds, what this system lacks."""
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Annotated
@@ -40,15 +41,26 @@ def info(
 def doctor(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:
-    """What is here, what is missing, what to type. Exit code 1 if something required is missing."""
+    """What works here, what does not, and what to type. Exit code 1 if nothing can be recorded or
+    replayed."""
     findings = examination.examine()
+    works = examination.works(findings)
     if json_file is not None:
         entries = [dataclasses.asdict(finding) for finding in findings]
-        documents.write_json(json_file, {"findings": entries})
-    table = Table.grid("", "", "", Column(overflow="fold"), "", padding=(0, 2))
-    for finding in findings:
-        mark = "ok" if finding.is_here else "MISSING" if finding.is_required else "absent"
-        table.add_row(mark, finding.name, finding.detail, finding.purpose, finding.remedy)
-    terminal.print_table(console.output(), table)
-    if any(finding.is_required and not finding.is_here for finding in findings):
+        found = {"system": examination.system(), "works": works, "findings": entries}
+        documents.write_json(json_file, found)
+    console.output().print(examination.system(), markup=False)
+    for part, own in itertools.groupby(findings, key=lambda finding: finding.part):
+        console.output().print(f"\n{part}", markup=False)
+        table = Table.grid("", "", Column(overflow="fold"), padding=(0, 2))
+        for finding in own:
+            table.add_row(finding.mark, finding.name, _told(finding))
+        terminal.print_table(console.output(), table)
+    if not works:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _told(finding: examination.Finding) -> str:
+    purpose = "" if finding.is_here else f" ({finding.purpose})"
+    remedy = f"; type: {finding.remedy}" if finding.remedy else ""
+    return f"{finding.detail}{purpose}{remedy}"
