@@ -1,7 +1,7 @@
 # Thin wrappers: what each step does is said where it is done.
 #   make setup   everything that the others need, once; needs no network the second time
 #   make profile counts anew what the compiler optimises the simulator by, and builds it by that (PROFILE=no: without)
-#   make demo    records the FFT, replays it under three schemes: out/demo/report.html
+#   make demo    `fencepost demo`, which records an FFT and replays it under three schemes: out/demo/report.html
 #   make compare-speed BASE=COMMIT  how fast that commit and this one replay the same records, in turn
 #   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
 #   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
@@ -84,9 +84,6 @@ measure: $(STAMPS)/packages
 
 # --- demo ----------------------------------------------------------------------------------
 
-DEMO_MACHINE = pcs-table1
-DEMO_PROGRAM = build/workloads/fft -m12 -p8 --flush clflush
-
 # What is up to date is shown again and not made again.
 demo: setup
 	@if $(MAKE) --no-print-directory --question out/demo/report.html 2>/dev/null; \
@@ -97,13 +94,8 @@ demo: setup
 # The program's age decides, not that of `workloads`, which looks at it each time.
 build/workloads/fft: | workloads
 
-out/demo/fft.fencepost: build/workloads/fft $(STAMPS)/recorder $(STAMPS)/core
-	@mkdir -p $(@D)
-	$(BIN)/fencepost record -o $@ -- $(DEMO_PROGRAM)
-
-out/demo/report.html: out/demo/fft.fencepost $(wildcard machines/*.toml) $(STAMPS)/core
-	$(BIN)/fencepost compare $(DEMO_MACHINE) --schemes nopb,pb,pb_rf \
-		--json out/demo/result.json --report $@ out/demo/fft.fencepost
+out/demo/report.html: build/workloads/fft $(wildcard machines/*.toml) $(STAMPS)/recorder $(STAMPS)/core
+	$(BIN)/fencepost demo -o $(@D)
 
 # --- test ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from fencepost.cli.invocation import TAKES_A_PROGRAM, Invocation
 
 # The commands, in the order in which a user meets them, with the modules that register them.
 COMMANDS = {
+    "demo": "demo",
     "record": "record",
     "run": "replay",
     "compare": "replay",
