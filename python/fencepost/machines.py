@@ -8,9 +8,14 @@ from fencepost import _core
 from fencepost.tree import MACHINES
 
 
+def names() -> list[str]:
+    """The machines of `machines/`."""
+    return sorted(path.stem for path in MACHINES.glob("*.toml"))
+
+
 def shipped() -> dict[str, dict[str, Any]]:
     """The machines of `machines/`, resolved, by name."""
-    return {path.stem: resolve(path.stem, []) for path in sorted(MACHINES.glob("*.toml"))}
+    return {name: resolve(name, []) for name in names()}
 
 
 def resolve(machine: str, sets: list[str]) -> dict[str, Any]:

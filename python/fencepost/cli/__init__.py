@@ -12,6 +12,7 @@ from pathlib import Path
 from typer.exceptions import TyperException
 
 from fencepost._core import InputError, InternalError
+from fencepost.cli import completion
 from fencepost.cli.application import app, load
 from fencepost.cli.console import complain
 from fencepost.cli.exit_codes import FAULT, INTERRUPTED, WRONG_INPUT
@@ -35,14 +36,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 def import_command(arguments: list[str]) -> None:
     """What `main` would do first, for whoever wants that to be over."""
-    load(split(arguments)[0])
+    typed = completion.words()
+    load(split(arguments)[0] if typed is None else typed)
 
 
 def _ended(arguments: list[str]) -> int:
     """The code that the command ends with, whatever ends it."""
     own, program = split(arguments)
+    typed = completion.words()
+    if typed is not None and "--" in typed:
+        return 0  # the program's own arguments: shells offer files
     try:
-        load(own)
+        load(own if typed is None else typed)
         code = app(args=own, prog_name="fencepost", standalone_mode=False, obj=Invocation(program))
     except KeyboardInterrupt:  # of imports; where a command runs, it comes as its code
         code = INTERRUPTED

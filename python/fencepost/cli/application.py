@@ -63,7 +63,6 @@ app = typer.Typer(
     name="fencepost",
     cls=_InOrder,
     help="What a persist costs on CXL memory that you do not own yet.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # whose columns cut the names of options at 80 characters
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -12,6 +12,7 @@ from fencepost.calibrate import data, machine_file, mlc, page, study_rows, text
 from fencepost.calibrate.calibration import Plan
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, not_nan
 from fencepost.progress import WholeWatch
 from fencepost.rows.row import last_line
@@ -27,9 +28,7 @@ MEASURE_US = 100.0  # simulated, of a row
 
 @app.command("calibrate")
 def calibrate_command(
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     to: Annotated[
         Path,
         typer.Option(

@@ -15,6 +15,7 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
 from fencepost.cli.hosts import check_machine
 from fencepost.cli.invocation import program_of
+from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import Place, Threads
 from fencepost.crash import folder, text
@@ -32,9 +33,7 @@ BUFFERED = ("pb", "pb_rf", "pb_adaptive")
 @app.command("crash")
 def crash_command(
     context: typer.Context,
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     record: Annotated[
         Path | None,
         typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record made with --values."),

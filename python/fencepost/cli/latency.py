@@ -11,6 +11,7 @@ from fencepost import documents, latency, machines
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
+from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, not_nan
 from fencepost.latency import plot, text
 from fencepost.traffic import Machine
@@ -21,9 +22,7 @@ LEVELS = ("request", "flow")
 
 @app.command("latency")
 def latency_command(
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     memory: Annotated[
         str | None,
         typer.Option(

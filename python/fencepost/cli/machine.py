@@ -10,6 +10,7 @@ from rich.table import Column, Table
 from fencepost import _core, documents, machine_keys, machines, terminal
 from fencepost.cli import console, outputs
 from fencepost.cli.application import Group, app, print_help_alone
+from fencepost.cli.machine_argument import beginning_with
 
 group = typer.Typer(cls=Group, help="Named machines and the schema of machine files.")
 app.add_typer(group, name="machine")
@@ -38,7 +39,10 @@ def list_machines(
 
 @group.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A name from machines/, or a file.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A name from machines/, or a file.", autocompletion=beginning_with),
+    ],
     sets: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
 ) -> None:

@@ -12,6 +12,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_machine, in_order, records_of
+from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Place, Pm, Quiet, Seed, Set, Threads
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
@@ -23,9 +24,7 @@ from fencepost.shown_name import shown_name
 
 @app.command()
 def power(
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     record: Annotated[Path | None, typer.Argument(metavar="RECORD", help="A record.")] = None,
     scheme: Annotated[
         str | None,

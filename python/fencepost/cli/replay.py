@@ -28,6 +28,7 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.hosts import check_machine, in_order, is_record, records_of
 from fencepost.cli.invocation import program_of
+from fencepost.cli.machine_argument import MachineName, beginning_with
 from fencepost.cli.numbers import COUNT_MAX
 from fencepost.figures import Run
 from fencepost.progress import Watch
@@ -168,9 +169,7 @@ AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record tha
 @app.command()
 def run(
     context: typer.Context,
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     record: Annotated[
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
@@ -228,7 +227,9 @@ def compare(
     machines_and_record: Annotated[
         list[str],
         typer.Argument(
-            metavar="MACHINE… RECORD | MACHINE… -- PROGRAM ARGS…", help="Machines, then the record."
+            metavar="MACHINE… RECORD | MACHINE… -- PROGRAM ARGS…",
+            help="Machines, then the record.",
+            autocompletion=beginning_with,
         ),
     ],
     schemes: Schemes = None,

@@ -12,6 +12,7 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import FAULT
 from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.invocation import program_of
+from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.replay import (
     AllowCut,
     Hosts,
@@ -39,9 +40,7 @@ from fencepost.whatif.study import Study
 @app.command("whatif")
 def whatif_command(
     context: typer.Context,
-    machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A name from machines/, or a file.")
-    ],
+    machine: MachineName,
     record_and_changes: Annotated[
         list[str] | None,
         typer.Argument(
