@@ -19,7 +19,7 @@ from fencepost.crash.check import Check, Verdict
 from fencepost.crash.examples import ENVIRONMENT, EXAMPLES, Example, is_as_expected
 from fencepost.crash.journal import Journal
 from fencepost.crash.text import FAULTS, LINES_SHOWN, lines
-from fencepost.crash.violations import ORDER
+from fencepost.crash_shape import FAULTS as ORDER
 from installed import FENCEPOST, WORKLOADS, Fencepost, in_the_background
 
 HASHMAP = f"{WORKLOADS / 'hashmap'} -n 6 -k 3 --flush clwb"

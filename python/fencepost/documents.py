@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fencepost import result_shape, sentences
+from fencepost import result_shape, sentences, shape
 from fencepost._core import InputError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = result_shape.FORMAT_VERSION
 
 
 def file_behind(path: Path) -> Path:
@@ -139,7 +139,7 @@ def read_result(path: Path) -> dict[str, Any]:
         )
     try:
         result_shape.check(document)
-    except result_shape.WrongMember as wrong:
+    except shape.WrongMember as wrong:
         raise InputError(f"{path}: not a result: {wrong}") from wrong
     return document
 

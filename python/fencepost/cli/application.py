@@ -27,6 +27,7 @@ COMMANDS = {
     "machine": "machine",
     "info": "information",
     "doctor": "information",
+    "schema": "schema",
     "report": "results",
     "diff": "results",
     "timeline": "timeline",

@@ -22,7 +22,7 @@ from fencepost.crash import folder, text
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
-from fencepost.crash.violations import ORDER
+from fencepost.crash_shape import FAULTS
 from fencepost.runs.experiment import options
 from fencepost.runs.experiment import resolved as resolved_options
 
@@ -119,7 +119,7 @@ def crash_command(
 ) -> None:
     """Explore what a power cut can leave of a program's pool; exit 1 if a check fails on any."""
     program = program_of(context)
-    known = Ignore.parse(ignore or [], ORDER)
+    known = Ignore.parse(ignore or [], FAULTS)
     if not check:
         raise InputError("--check 'CMD {image}' is missing: what examines an image")
     examined = Check(check, timeout)

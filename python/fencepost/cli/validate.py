@@ -12,6 +12,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.evidence_shape import provenance
 from fencepost.rows import Lab, Row, last_line, misses, page
 from fencepost.tree import RECORDS, RESULTS, ROOT
 from fencepost.validation import Comparison, Findings
@@ -78,7 +79,9 @@ def validate(
             documents.write_whole(FOLDER / name, picture.svg)
     try:
         if json_file is not None:
-            documents.write_json(json_file, {"rows": [row.entry() for row in rows]})
+            documents.write_json(
+                json_file, {"provenance": provenance(), "rows": [row.entry() for row in rows]}
+            )
         if docs is not None and not faults:
             _write_page(docs, done)
     finally:  # a full disk costs files, and not what was found

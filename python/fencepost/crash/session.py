@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core
-from fencepost._core import InputError, InternalError
+from fencepost._core import InputError, InternalError, __version__
 from fencepost.crash import folder
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
@@ -20,6 +20,7 @@ from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.violations import Unexplained, Violation, Violations
+from fencepost.crash_shape import FORMAT_VERSION
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -104,6 +105,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         except InternalError as fault:
             error = str(fault)
     return {
+        "format_version": FORMAT_VERSION,
+        "fencepost": __version__,
         "out": str(request.out),
         "machine": request.machine_name,
         "scheme": request.scheme,

@@ -9,22 +9,9 @@ from typing import Any
 from fencepost import source_place
 from fencepost.crash.check import Verdict
 from fencepost.crash.ignore import Ignore
+from fencepost.crash_shape import FAULTS
 
 Explanation = dict[str, Any]
-
-# What is easiest to understand and surest to be the fault comes first.
-ORDER = (
-    "flush_before_store",
-    "fence_before_flush",
-    "missing_fence",
-    "one_fence_for_both",
-    "missing_flush",
-    "acknowledged_early",
-    "across_threads",
-    "later_store",
-    "between_stores",
-    "nothing_durable",
-)
 
 # What makes two violations the same.
 Signature = tuple[str, int | None, int | None]
@@ -185,6 +172,6 @@ class Violations:
 
 def _ranked(violations: Iterable[Violation]) -> list[Violation]:
     def rank(violation: Violation) -> tuple[int, int]:
-        return ORDER.index(violation.explanation["fault"]), -violation.images
+        return FAULTS.index(violation.explanation["fault"]), -violation.images
 
     return sorted(violations, key=rank)

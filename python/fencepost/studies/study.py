@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import reliability
-from fencepost._core import __version__
+from fencepost.evidence_shape import provenance
 from fencepost.rows import misses
 from fencepost.rows.lab import Lab
 from fencepost.rows.page import Section, markdown
@@ -193,7 +193,7 @@ class CellOutcome(Outcome):
         """`provenance`, `rows`, and `runs` without their statistics."""
         return {
             "provenance": {
-                "fencepost": __version__,
+                **provenance(),
                 "simulator": simulator()[:16],
                 "study": self.study.name,
                 "quick": self.is_quick,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fencepost import machines, reliability
-from fencepost._core import __version__
+from fencepost import evidence_shape, machines, reliability
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Watch
 from fencepost.runs.simulator import simulator
@@ -122,7 +121,7 @@ class Outcome(StudyOutcome):
         """All that is needed to do it again."""
         is_quick = self.replays.is_quick
         return {
-            "fencepost": __version__,
+            **evidence_shape.provenance(),
             "simulator": simulator()[:16],
             "study": "pcs",
             "parts": [part.name for part in self.parts],

@@ -1,0 +1,35 @@
+"""`fencepost schema`: what documents look like, for programs that read them."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from fencepost import published_schemas
+from fencepost._core import InputError
+from fencepost.cli.application import app
+
+NAMES = tuple(published_schemas.DOCUMENTS)
+
+
+def beginning_with(typed: str) -> list[str]:
+    """The kinds of documents that a shell offers."""
+    return [name for name in NAMES if name.startswith(typed)]
+
+
+@app.command()
+def schema(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(NAMES),
+            help="The kind of document.",
+            autocompletion=beginning_with,
+        ),
+    ],
+) -> None:
+    """The JSON Schema of a kind of document, with its version. `machine schema` has that of
+    machine files."""
+    if name not in NAMES:
+        raise InputError(f"there is no schema `{name}`; choose of: {', '.join(NAMES)}")
+    print(json.dumps(published_schemas.schema(name), indent=2, ensure_ascii=False))
