@@ -10,6 +10,10 @@ from fencepost._core import InputError
 from fencepost.api import Machine
 from fencepost.cli import main
 from fencepost.evidence import Lab, evaluate, rows
+from fencepost.rows import page
+from fencepost.rows.page import Section
+from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cells
 from tiny_study import TINY
 
@@ -41,6 +45,23 @@ def test_a_study_has_rows_a_page_and_a_verdict(tmp_path, capsys):
         points = {row["condition"]: row for row in csv.DictReader(file)}
     assert points.keys() == {"without", "with"}
     assert points["with"]["metric"] == "persist latency" and points["with"]["expected"] == "250 ns"
+
+
+def test_a_brief_section_keeps_its_tables_beside_the_page():
+    exact = Tolerance("is")
+    found = [
+        Row("tiny", "one", "order", "less", "less", exact),
+        Row("tiny", "two", "order", "less", "not less", exact, follows="the first"),
+    ]
+    data = {"By size": "| size | ns |\n| --- | ---: |\n| 64 | 1 |\n"}
+    section = Section("Orders", "", "", found, is_brief=True, data=data)
+    written = page.files("tiny", page.markdown("tiny", "Orders", "", [section]), "out")
+    text = written["tiny.md"]
+    assert "\n1 of 2 rows hold, 1 of the 1 held out.\n" in text
+    assert "[By size](data/tiny-by-size.csv)" in text and "| size |" not in text
+    assert written["data/tiny-by-size.csv"] == "size,ns\n64,1\n"
+    [_, second] = csv.DictReader(written["data/tiny.csv"].splitlines())
+    assert second["marks"] == "miss, unexplained, follows from the first"
 
 
 def test_a_quick_study_has_its_quick_parts(tmp_path):

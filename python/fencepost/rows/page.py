@@ -23,8 +23,9 @@ COMMITTED = frozenset(
 )
 # What a reason may begin with, so that misses are counted by it.
 _CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
-# Where a page has the table of a section's rows, and what follows of that table.
+# Where a page has the table of a section's rows, or a table that only a program reads.
 _EVERY_POINT = "### Every point"
+_DATA_HEADING = "### Data: "
 _DATA = "data"  # the folder beside a page for tables that nobody reads from end to end
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 
@@ -47,6 +48,8 @@ class Section:
     rows: list[Row]
     tables: list[str] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)
+    is_brief: bool = False  # one line says how many rows hold; their data say what they follow from
+    data: dict[str, str] = field(default_factory=dict)  # long tables (Markdown) by name
 
 
 def markdown(study: str, title: str, introduction: str, sections: Sequence[Section]) -> str:
@@ -58,10 +61,14 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
         parts += [f"Again: `{section.command}`\n"] if section.command else []
-        parts += [summary(section.rows)] if judged(section.rows) else []
+        if judged(section.rows):
+            parts.append((in_a_line if section.is_brief else summary)(section.rows))
         parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
-        parts += [f"{_EVERY_POINT}\n", table(section.rows)] if section.rows else []
+        for name, text in section.data.items():
+            parts += [f"{_DATA_HEADING}{name}\n", text]
+        if section.rows:
+            parts += [f"{_EVERY_POINT}\n", table(section.rows, has_notes=not section.is_brief)]
         if any(row.misses for row in section.rows):
             parts += ["### Misses\n", reasons(section.rows)]
     return "\n".join(parts)
@@ -203,10 +210,23 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Every row, and below them from what some follow."""
+def in_a_line(rows: Sequence[Row]) -> str:
+    """How many hold."""
+    known = judged(rows)
+    held_out = [row for row in known if row.is_held_out]
+    text = f"{sum(row.holds for row in known)} of {many(len(known), 'row')} hold"
+    if held_out and len(held_out) < len(known):
+        text += f", {sum(row.holds for row in held_out)} of the {len(held_out)} held out"
+    return f"{text}.\n"
+
+
+def table(rows: Sequence[Row], *, has_notes: bool = True) -> str:
+    """Every row, with from what some follow: below them, or else among the marks of each."""
     head = f"| {' | '.join(COLUMNS[:-1])} | |"
-    text = "\n".join([head, "|---" * len(COLUMNS) + "|", *map(line, rows)]) + "\n"
+    lines = [line(row, names_origin=not has_notes) for row in rows]
+    text = "\n".join([head, "|---" * len(COLUMNS) + "|", *lines]) + "\n"
+    if not has_notes:
+        return text
     notes = []
     for why in dict.fromkeys(row.follows for row in rows if row.follows):
         notes += [f"- {name}: follows from {why}" for name in _names(rows, why)]
@@ -235,9 +255,11 @@ def cells(row: Row) -> list[str]:
     return [row.condition, row.metric, *texts]
 
 
-def line(row: Row) -> str:
+def line(row: Row, *, names_origin: bool = False) -> str:
     """A row of the table of every point."""
     *texts, mark = cells(row)
+    if names_origin and row.role == FOLLOWS and row.follows:
+        mark = mark.replace("follows", f"follows from {row.follows}")
     mark = mark.replace("miss, unexplained", "**miss, unexplained**")
     if mark.startswith("miss"):
         mark = mark.replace("miss", "**miss**", 1)
@@ -245,43 +267,51 @@ def line(row: Row) -> str:
 
 
 def files(name: str, text: str, pictures: str) -> dict[str, str]:
-    """What a page becomes in `docs/`: the page, and its long tables as one CSV file beside it.
+    """What a page becomes in `docs/`: the page, and its long tables as CSV files beside it.
 
-    `pictures` is the folder where the command that makes the page puts those that are not
-    committed. The keys are paths below `docs/`.
+    The rows of all sections are one file; each table of data is one of its own. `pictures` is the
+    folder where the command that makes the page puts those that are not committed. The keys are
+    paths below `docs/`.
     """
     data = f"{_DATA}/{name}.csv"
     lines: list[str] = []
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["section", *COLUMNS[:-1], "marks"])
+    points = [["section", *COLUMNS[:-1], "marks"]]
+    written: dict[str, str] = {}
     section, rest = "", iter(with_pictures_apart(text, pictures).splitlines())
     for one in rest:
         if one.startswith("## "):
             section = one.removeprefix("## ")
-        if one != _EVERY_POINT:
+        if one == _EVERY_POINT:
+            _, *rows = _rows_of_table(rest)
+            points += [[section, *cells] for cells in rows]
+            lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
+        elif one.startswith(_DATA_HEADING):
+            what = one.removeprefix(_DATA_HEADING)
+            path = f"{_DATA}/{name}-{what.lower().replace(' ', '-')}.csv"
+            written[path] = _csv(list(_rows_of_table(rest)))
+            lines += [f"[{what}]({path})", ""]
+        else:
             lines.append(one)
-            continue
-        rows = list(_rows_of_table(rest))
-        writer.writerows([section, *cells] for cells in rows)
-        lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
-    written = {f"{name}.md": "\n".join(lines) + "\n"}
-    if len(table.getvalue().splitlines()) > 1:
-        written[data] = table.getvalue()
-    return written
+    page = {f"{name}.md": "\n".join(lines) + "\n"}
+    return page | ({data: _csv(points)} if len(points) > 1 else {}) | written
+
+
+def _csv(rows: list[list[str]]) -> str:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows(rows)
+    return table.getvalue()
 
 
 def _rows_of_table(lines: Iterator[str]) -> Iterator[list[str]]:
-    """The cells of a Markdown table that comes next, with the line behind it."""
+    """The cells of a Markdown table that comes next, with its head and the line behind it."""
     has_begun = False
     for one in lines:
         if not one.startswith("|"):
             if has_begun:
                 return
             continue
-        cells = [cell.strip().replace("**", "") for cell in one.strip("|").split(" |")]
-        if has_begun and not one.startswith("|---"):
-            yield cells
+        if not one.startswith("|---") and not one.startswith("| ---"):
+            yield [cell.strip().replace("**", "") for cell in one.strip("|").split(" |")]
         has_begun = True
 
 
