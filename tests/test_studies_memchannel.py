@@ -68,17 +68,17 @@ def test_what_is_not_modelled_is_neither_a_hit_nor_a_miss(tmp_path: Path) -> Non
     assert not any(one.misses or one.holds for one in rows)
 
 
-def test_a_tenant_that_is_over_early_is_noticed() -> None:
+def test_a_tenant_that_ends_early_is_noticed() -> None:
     together = Together((Tenant("bwaves", 1, 9, 64), Tenant("stream", 2, 9, 32)), 4, 5)
 
-    def run(*lines: int) -> dict[str, Any]:
-        pool = [{"core": core, "lines": count} for core, count in enumerate(lines)]
-        return {"regions": [{"pool": []}, {"pool": pool}]}
+    def run(*system_calls: int) -> dict[str, Any]:
+        cores = {f"core{core}": {"system_calls": calls} for core, calls in enumerate(system_calls)}
+        return {"statistics": {"host0": cores}}
 
-    check_all_ran(run(10, 99, 101), together)
-    for ended in (run(10, 99, 9), run(10, 99)):
-        with pytest.raises(InputError, match="stream: threads end before"):
-            check_all_ran(ended, together)
+    check_all_ran(run(0, 0, 0), together)
+    for calls, ended in (((0, 0, 2), 1), ((0, 2, 2), 2)):
+        with pytest.raises(InputError, match=f"stream:2:9:32: {ended} of its threads end before"):
+            check_all_ran(run(*calls), together)
 
 
 def test_jains_index_is_one_of_equals_and_a_part_where_one_has_all() -> None:

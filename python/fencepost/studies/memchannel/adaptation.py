@@ -24,10 +24,10 @@ class Adaptation(Topic):
 
     part = Part("adaptation", "Steps")
     description = (
-        "Four threads that stream; every 10 ms four others begin, twice, and then the first eight"
-        " end. The share has settled "
-        "when it stays within a tenth of what it has before the next step. The study samples "
-        "twice a second."
+        "Four threads stream; four more begin after 10 ms, four more after 20 ms, and the first "
+        "eight end after 30 ms. "
+        "The share has settled once it stays within a tenth of its final value for that step. "
+        "The paper samples twice a second, so its reaction time is a bound."
     )
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:

@@ -31,9 +31,9 @@ class Adapter(Topic):
 
     part = Part("adapter", "Contention in the host's adapter")
     description = (
-        "Twelve threads stream from both devices behind one port; the victim reads lines "
-        "anywhere, one after the "
-        "other for its latency, sixteen at a time for its bandwidth."
+        "Twelve threads stream from both devices behind one port. "
+        "The victim reads random lines: one at a time for its latency, sixteen at a time for its "
+        "bandwidth."
     )
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:

@@ -121,9 +121,11 @@ class Beyond(Topic):
 
     part = Part("beyond", "Beyond the study")
     description = (
-        "Rates instead of requests (`fencepost latency --level flow`): each host streams with 48 "
-        "lines under way from one of the devices at the root of a tree of switches with 16 ports "
-        "below. Nothing here is published."
+        "Nothing here is published. "
+        "Rates are simulated rather than requests (`fencepost latency --level flow`), except "
+        "where local memory is the victim. "
+        "Each host streams with 48 lines under way from a device at the root of a tree of 16-port "
+        "switches."
     )
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
@@ -181,10 +183,10 @@ class Beyond(Topic):
             "all, GB/s",
         ]
         return (
-            "How many hosts: after 20 ms every second one begins. Control traffic is the rows that "
-            "channels write, once a window, and that owners read, once an interval, and their "
-            "grants: it grows with the number of channels, times the resources on their way.\n\n"
-            + table(heads, lines)
+            "Scale: every second host begins after 20 ms. Control traffic is the rows that "
+            "channels write once a window and owners read once an interval, and the owners' "
+            "grants; it grows with the number of channels times the resources on their "
+            "paths.\n\n" + table(heads, lines)
         )
 
     def _liars(self, lab: Lab) -> str:
@@ -205,7 +207,7 @@ class Beyond(Topic):
             ]
             for name, of in zip(kinds, (range(14), (14,), (15,)), strict=True)
         ]
-        return "Two of sixteen tenants lie about what they move. GB/s of each:\n\n" + table(
+        return "Two of sixteen tenants misreport what they move; GB/s each:\n\n" + table(
             ["tenant", *LAWS], lines
         )
 
@@ -228,8 +230,8 @@ class Beyond(Topic):
                 )
         heads = ["transport", "the link carries", "settled after, ms", "used, GB/s"]
         return (
-            "The link of the device carries half of what it should from 20 to 40 ms, and nobody is "
-            "told; sixteen hosts find it out by congestion.\n\n" + table(heads, lines)
+            "The device's link loses half of its capacity from 20 to 40 ms, unannounced; sixteen "
+            "hosts learn it from congestion signals alone.\n\n" + table(heads, lines)
         )
 
     def _death(self, lab: Lab) -> str:
@@ -256,8 +258,8 @@ class Beyond(Topic):
             )
         heads = ["transport", "one of four hosts", "used before, GB/s", "settled after, ms", "used"]
         return (
-            "A host ends: its thread falls silent, or the host dies, its rows stand still, and "
-            "their owners forget them after four intervals.\n\n" + table(heads, lines)
+            "One of four hosts stops: its thread falls silent, or the host dies and owners drop "
+            "its rows after four intervals without a heartbeat.\n\n" + table(heads, lines)
         )
 
     def _local(self, lab: Lab) -> str:
@@ -276,9 +278,9 @@ class Beyond(Topic):
         ]
         heads = ["transport", "local latency, ns", "over alone", "streams, GB/s"]
         return (
-            "Local memory: a thread that follows a chain in the host's own DRAM beside twelve that "
-            "stream from the pool, whose lines hold entries of the last level's table of requests "
-            "(single requests are simulated here).\n\n" + table(heads, lines)
+            "Local memory: a pointer chase in the host's own DRAM beside twelve threads that "
+            "stream from the pool and fill the last level's request table.\n\n"
+            + table(heads, lines)
         )
 
     def _weights(self, lab: Lab) -> str:
@@ -309,8 +311,8 @@ class Beyond(Topic):
             for at, (name, part) in enumerate(zip(names, parts, strict=True))
         ]
         return (
-            "Weights, and tenants A (weight 1, two hosts) and B (weight 3, two parts of weights 1 "
-            "and 2 with a host each). Parts of the device:\n\n"
+            "Weights, and a hierarchy: tenant A (weight 1) has two hosts, tenant B (weight 3) two "
+            "groups of weights 1 and 2 with a host each. Shares of the device:\n\n"
             + table(["host", "by its weight", *LAWS], lines)
         )
 

@@ -40,10 +40,9 @@ class Fabric(Topic):
 
     part = Part("fabric", "Head-of-line blocking in the fabric")
     description = (
-        "Four cores read or write lines of one device, four others blocks of the device beside it"
-        " behind the same port; "
-        "each core has two blocks under way. Lines and blocks share the buffers of the link and "
-        "of the switch."
+        "Four cores read or write single lines of one device while four others move larger blocks "
+        "of a second device behind the same port. "
+        "Each core keeps two requests under way; all share the buffers of the link and the switch."
     )
 
     def _curve(self, lab: Lab, victim_writes: bool, others_write: bool) -> dict[int, float]:
@@ -131,8 +130,8 @@ class Fabric(Topic):
             )
         }
 
-    def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """The curves."""
+    def data(self, runs: Cells, lab: Lab) -> dict[str, str]:
+        """The curves: latency over that alone."""
         curves = [
             self._curve(lab, victim, others) for victim in (False, True) for others in (False, True)
         ]
@@ -143,9 +142,5 @@ class Fabric(Topic):
             "writes beside reads",
             "writes beside writes",
         ]
-        return [
-            table(
-                heads,
-                [[str(size), *(f"{curve[size]:.2f}" for curve in curves)] for size in curves[0]],
-            )
-        ]
+        lines = [[str(size), *(f"{curve[size]:.2f}" for curve in curves)] for size in curves[0]]
+        return {"Latency by block size": table(heads, lines)}

@@ -17,7 +17,7 @@ from fencepost.studies.study import Part
 THREADS = 15
 RECORDS = 2 << 20
 BWAVES = Tenant("bwaves", THREADS, 220, 64)
-SILO = Tenant("silo-C", THREADS, 9000, RECORDS)
+SILO = Tenant("silo-C", THREADS, 16_000, RECORDS)
 MICA = Tenant("mica-C", THREADS, 8000, RECORDS)
 PAIRS = {
     "Bwaves+Silo": Together((BWAVES, SILO), 90, 35),
@@ -31,10 +31,8 @@ class Fairness(Topic):
 
     part = Part("fairness", "Two programs on one port")
     description = (
-        "Fifteen threads of each of two programs: the stencil like bwaves, and the two stores "
-        "under YCSB-C. "
-        "The gap is what the threads of one read of the pool together more than those of the "
-        "other."
+        "Fifteen threads of each of two programs: the stencil, and the two stores under YCSB-C. "
+        "The gap is the difference between the bandwidths of the two programs."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

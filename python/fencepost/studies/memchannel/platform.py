@@ -20,8 +20,9 @@ class Platform(Topic):
 
     part = Part("platform", "The platform")
     description = (
-        "Dependent reads anywhere, and as many threads that stream as saturate the ports. "
-        "The bandwidth sets how lines are packed, the latency that of the links."
+        "Latency of dependent reads anywhere in the pool; bandwidth of enough streaming threads "
+        "to saturate the ports. "
+        "The bandwidth set how lines are packed into flits, the latency that of the links."
     )
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:

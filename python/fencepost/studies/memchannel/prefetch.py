@@ -45,10 +45,9 @@ class Prefetch(Topic):
 
     part = Part("prefetch", "Strides and prefetchers")
     description = (
-        "Four threads read one word of every N-th line, or fill it with non-temporal stores: "
-        "`workloads/memchannel/strides.c`, "
-        "recorded, with its memory behind one port. The study's latencies are four lines over its"
-        " bandwidths, and so are ours."
+        "Four threads read one word of every N-th line, or write the line with non-temporal "
+        "stores (`workloads/memchannel/strides.c`). "
+        "The paper's latencies are four lines over its bandwidth, so ours are computed alike."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

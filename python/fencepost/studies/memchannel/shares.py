@@ -22,7 +22,7 @@ class Shares(Topic):
     """Equal streams, and unequal ones."""
 
     part = Part("shares", "Unequal shares")
-    description = "Two streams of four cores each, one for each device behind the port."
+    description = "Two streams of four cores each, one to each device behind the port."
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Each stream's part."""

@@ -70,8 +70,9 @@ class Memchannel(CellStudy):
         command = f"fencepost reproduce {self.name} --part {part.name}"
         of = (part.title, topic.description, command, rows)
         if lab.conditions is not None:
-            return [Section(*of)]
-        return [Section(*of, topic.tables(runs, lab), topic.pictures(runs, lab))]
+            return [Section(*of, is_brief=True)]
+        shown = (topic.tables(runs, lab), topic.pictures(runs, lab))
+        return [Section(*of, *shown, is_brief=True, data=topic.data(runs, lab))]
 
 
 MEMCHANNEL = Memchannel()

@@ -15,7 +15,7 @@ class Tiering(Topic):
     """TPP."""
 
     part = Part("tpp", "Against page tiering (TPP)")
-    description = "Not modelled."
+    description = "Page migration by a kernel is not simulated, so these rows are not modelled."
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Its three loads."""

@@ -43,6 +43,10 @@ class Topic(ABC):
         """By file name."""
         return {}
 
+    def data(self, runs: Cells, lab: Lab) -> dict[str, str]:
+        """Long tables (Markdown) by name, which become files beside the page."""
+        return {}
+
 
 @dataclass(frozen=True)
 class NotModelled(Row):

@@ -32,10 +32,10 @@ class Uncore(Topic):
 
     part = Part("uncore", "Contention in the uncore")
     description = (
-        "Every line holds an entry of the last level's table of requests until it is answered, "
-        "hits like misses. Streams "
-        "from CXL hold theirs for as long as the saturated port takes, and who finds none waits "
-        "in the order of arrival."
+        "Every request holds an entry of the last level's request table until it is answered, hit "
+        "or miss. "
+        "Streams from a saturated port hold theirs long enough to fill the table, and then even "
+        "hits queue for an entry."
     )
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
