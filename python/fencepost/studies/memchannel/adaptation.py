@@ -16,6 +16,7 @@ from fencepost.studies.study import Part
 from fencepost.traffic import Stream
 
 STEP_NS = 10_000_000.0
+QUICK_STEP_NS = 5_000_000.0
 GROUP = 4
 
 
@@ -49,10 +50,11 @@ class Adaptation(Topic):
         ]
 
     def _times(self, lab: Lab) -> dict[str, float]:
+        step_ns = QUICK_STEP_NS if lab.quick else STEP_NS
         groups = [
-            (0.0, 3 * STEP_NS),
-            (STEP_NS, 3 * STEP_NS),
-            (2 * STEP_NS, None),
+            (0.0, 3 * step_ns),
+            (step_ns, 3 * step_ns),
+            (2 * step_ns, None),
         ]
         streams = [
             Stream(PORT[number % 2], 48, "sequential", begin_ns=begin, end_ns=end)
@@ -60,12 +62,12 @@ class Adaptation(Topic):
             for number in range(GROUP)
         ]
         [result] = results(
-            lab, [point(streams, transport=TRANSPORT, warm_up_ns=0.0, measure_ns=4 * STEP_NS)]
+            lab, [point(streams, transport=TRANSPORT, warm_up_ns=0.0, measure_ns=4 * step_ns)]
         )
         history = metrics.intervals(result, PORT_LINK)
         names = ("four begin", "four more begin", "four more begin again", "eight end")
         return {
-            name: metrics.settled_after(history, step * STEP_NS, (step + 1) * STEP_NS)
+            name: metrics.settled_after(history, step * step_ns, (step + 1) * step_ns)
             for step, name in enumerate(names)
         }
 

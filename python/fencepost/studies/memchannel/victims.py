@@ -40,7 +40,6 @@ class Victim:
 
     together: Together
     place: str
-    utilisation: str = ""  # the published row of how much of the port both use, if there is one
     has_latencies: bool = False
 
 
@@ -56,13 +55,9 @@ WITHIN_PORT = "beside streams that saturate its port"
 WITHIN_FABRIC = "beside 4 KB blocks behind its port"
 # With a transport they settle for at least ten of its intervals; then four of them are timed.
 VICTIMS = {
-    "Bwaves": Victim(
-        _beside(Tenant("bwaves", 1, 140, 64), STREAMS, 100, 40), WITHIN_PORT, "Bwaves+Roms", True
-    ),
-    "Roms": Victim(
-        _beside(Tenant("roms", 1, 1700, 128), STREAMS, 1200, 500), WITHIN_PORT, "", True
-    ),
-    "BC": Victim(_beside(Tenant("bc", 1, 120, 20), LONG_BLOCKS, 80, 40), WITHIN_FABRIC, "BC+PR"),
+    "Bwaves": Victim(_beside(Tenant("bwaves", 1, 140, 64), STREAMS, 100, 40), WITHIN_PORT, True),
+    "Roms": Victim(_beside(Tenant("roms", 1, 1700, 128), STREAMS, 1200, 500), WITHIN_PORT, True),
+    "BC": Victim(_beside(Tenant("bc", 1, 120, 20), LONG_BLOCKS, 80, 40), WITHIN_FABRIC),
     "PR": Victim(_beside(Tenant("pr", 1, 1000, 21), BLOCKS, 700, 300), WITHIN_FABRIC),
 }
 # Ten intervals and three of one victim: as few as let its figures settle.
@@ -72,6 +67,8 @@ QUICK = {
         together=_beside(Tenant("bwaves", 1, 105, 64), replace(STREAMS, units=5_000), 80, 25),
     )
 }
+# The study says of two programs together how much of the port is used.
+UTILISATIONS = {"Bwaves+Roms": ("Bwaves", "Roms"), "BC+PR": ("BC", "PR")}
 # What the transport does for this one was seen while its load limit was chosen among three values.
 LOOKED_AT, IN_SIGHT = "Bwaves", "transport.load_limit, chosen with these rows in sight"
 # The study does not say how long an interval is; these show what hangs on it.
@@ -101,11 +98,30 @@ class Victims(Topic):
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Slowdowns without and with, latencies, utilisation."""
-        return [
-            one
-            for name, victim in self._victims(lab).items()
-            for one in self._rows_of(runs, name, victim)
+        victims = self._victims(lab)
+        rows = [
+            one for name, victim in victims.items() for one in self._rows_of(runs, name, victim)
         ]
+        for published, names in UTILISATIONS.items():
+            if victims.keys() >= set(names):
+                rows.append(self._utilisation(runs, published, [victims[name] for name in names]))
+        return rows
+
+    def _utilisation(self, runs: Cells, published: str, victims: list[Victim]) -> Row:
+        """Percent of what the port carries without the transport, the mean of these victims."""
+        [used] = with_transport(published, "bandwidth utilisation")
+        parts = []
+        for victim in victims:
+            together = victim.together
+            cores = [*together.cores(0), *together.cores(1)]
+            before, after = (
+                programs.gb_per_second(run, cores) for run in both_runs(runs, together)
+            )
+            parts.append(100 * after / before)
+        condition = f"{published}, {victims[0].place}"
+        # What these say was looked at when utilisation and load limit were chosen.
+        ours = sum(parts) / len(parts)
+        return row(condition, "utilisation with the transport", used, ours, "%", is_set=True)
 
     def _rows_of(self, runs: Cells, name: str, victim: Victim) -> list[Row]:
         together = victim.together
@@ -124,15 +140,6 @@ class Victims(Topic):
             rows += reductions(condition, name, *falls)
         if name == LOOKED_AT:
             rows = [rows[0], *(replace(one, follows=IN_SIGHT) for one in rows[1:])]
-        if victim.utilisation:
-            [used] = with_transport(victim.utilisation, "bandwidth utilisation")
-            cores = [*together.cores(0), *together.cores(1)]
-            both = [programs.gb_per_second(run, cores) for run in (after, before)]
-            ours = 100 * both[0] / both[1]
-            # What these say was looked at when utilisation and load limit were chosen.
-            rows.append(
-                row(condition, "utilisation with the transport", used, ours, "%", is_set=True)
-            )
         if name == "Bwaves":
             [times] = with_transport(name, "throughput increase")
             gain = slow / mended
