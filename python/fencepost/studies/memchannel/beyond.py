@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fencepost import traffic
 from fencepost.rows.lab import Lab
@@ -17,7 +17,7 @@ from fencepost.studies.memchannel import metrics
 from fencepost.studies.memchannel.points import Point, results
 from fencepost.studies.memchannel.streams import LOCAL, STREAM_LINES, chasing, streaming
 from fencepost.studies.memchannel.topic import Topic, table
-from fencepost.studies.memchannel.transport import ALL, at_rest
+from fencepost.studies.memchannel.transport import ALL, BOTH, at_rest
 from fencepost.studies.study import Part
 from fencepost.traffic import Change, Group, Result, Stream
 
@@ -116,6 +116,14 @@ def last_rates(history: Sequence[Sequence[float]], begin_ns: float, end_ns: floa
     return sum(used) / len(used) / 1e9
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the page says (Markdown), and the table that it says it of."""
+
+    text: str
+    table: str
+
+
 class Beyond(Topic):
     """What the study does not show."""
 
@@ -133,14 +141,27 @@ class Beyond(Topic):
         return []
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """One for each question."""
-        parts = [self._hosts(lab), self._liars(lab), self._capacity(lab), self._death(lab)]
-        if not lab.quick:
-            parts.append(self._local(lab))
-        return [*parts, self._weights(lab)]
+        """A sentence or two for each question."""
+        return [answer.text for answer in self._answers(lab).values()]
 
-    def _hosts(self, lab: Lab) -> str:
+    def data(self, runs: Cells, lab: Lab) -> dict[str, str]:
+        """The tables behind them."""
+        return {name: answer.table for name, answer in self._answers(lab).items()}
+
+    def _answers(self, lab: Lab) -> dict[str, Answer]:
+        answers = {
+            "Hosts in a tree": self._hosts(lab),
+            "Misreporting tenants": self._liars(lab),
+            "A slower link": self._capacity(lab),
+            "A host that stops": self._death(lab),
+        }
+        if not lab.quick:
+            answers["Local memory"] = self._local(lab)
+        return answers | {"Weights and groups": self._weights(lab)}
+
+    def _hosts(self, lab: Lab) -> Answer:
         counts = QUICK_HOSTS if lab.quick else HOSTS
+        asked = [(law, hosts) for law in LAWS for hosts in counts]
         points = [
             flows(
                 [
@@ -149,92 +170,82 @@ class Beyond(Topic):
                 ],
                 law,
             )
-            for law in LAWS
-            for hosts in counts
+            for law, hosts in asked
         ]
-        found = dict(
-            zip(
-                [(law, hosts) for law in LAWS for hosts in counts],
-                results(lab, points),
-                strict=True,
-            )
-        )
+        found = dict(zip(asked, results(lab, points), strict=True))
+        settled = {one: settled_ms(found[one], STEP_NS, 2 * STEP_NS) for one in asked}
+        control = {
+            hosts: found[LAWS[0], hosts]["transport"]["control_bytes"] / (2 * STEP_NS * 1e-9) / 1e6
+            for hosts in counts
+        }
         lines = []
         for hosts in counts:
             one = found[LAWS[0], hosts]
-            per_second = one["transport"]["control_bytes"] / (2 * STEP_NS * 1e-9)
-            settled = [settled_ms(found[law, hosts], STEP_NS, 2 * STEP_NS) for law in LAWS]
             rates = [traffic.bandwidth(one, host=host) for host in range(hosts)]
             lines.append(
                 [
-                    f"{hosts:,}",
-                    *(f"{ms:.0f}" for ms in settled),
-                    f"{per_second / 1e6:,.1f}",
-                    f"{per_second / hosts / 1e6:.2f}",
+                    str(hosts),
+                    *(f"{settled[law, hosts]:.0f}" for law in LAWS),
+                    f"{control[hosts]:.1f}",
+                    f"{control[hosts] / hosts:.2f}",
                     f"{sum(rates):.1f}",
                 ]
             )
-        heads = [
-            "hosts",
-            "settled after, ms: memchannel",
-            "waterfill",
-            "control traffic, MB/s",
-            "of a host",
-            "all, GB/s",
-        ]
-        return (
-            "Scale: every second host begins after 20 ms. Control traffic is the rows that "
-            "channels write once a window and owners read once an interval, and the owners' "
-            "grants; it grows with the number of channels times the resources on their "
-            "paths.\n\n" + table(heads, lines)
+        heads = ["hosts", *(f"{law} settled after, ms" for law in LAWS)]
+        heads += ["control traffic, MB/s", "of a host, MB/s", "all, GB/s"]
+        slowest = [max(settled[law, hosts] for hosts in counts) for law in LAWS]
+        of_a_host = [control[hosts] / hosts for hosts in counts]
+        return Answer(
+            f"**Scale.** With {counts[0]} to {counts[-1]:,} hosts, every second of which begins "
+            f"after 20 ms, shares settle within {slowest[0]:.0f} ms (`{LAWS[0]}`) and "
+            f"{slowest[1]:.0f} ms (`{LAWS[1]}`). "
+            "Control traffic is what channels write once a window and owners read and publish once "
+            f"an interval: {min(of_a_host):.1f} to {max(of_a_host):.1f} MB/s a host. "
+            "It grows with the number of channels times the resources on their paths.",
+            table(heads, lines),
         )
 
-    def _liars(self, lab: Lab) -> str:
-        kinds = {"honest": 1.0, "says a quarter": 0.25, "says four times as much": 4.0}
+    def _liars(self, lab: Lab) -> Answer:
+        kinds = {"honest": range(14), "reports a quarter": (14,), "reports four times": (15,)}
         hosts = [[stream(0)] for _ in range(14)]
         hosts += [[stream(0, counted_part=0.25)], [stream(0, counted_part=4.0)]]
         points = [
             replace(flows(hosts, law), warm_up_ns=STEP_NS, measure_ns=STEP_NS) for law in LAWS
         ]
         found = results(lab, points)
-        lines = [
-            [
-                name,
-                *(
-                    f"{sum(traffic.bandwidth(one, host=host) for host in of) / len(of):.2f}"
-                    for one in found
-                ),
-            ]
-            for name, of in zip(kinds, (range(14), (14,), (15,)), strict=True)
-        ]
-        return "Two of sixteen tenants misreport what they move; GB/s each:\n\n" + table(
-            ["tenant", *LAWS], lines
+        rates = {
+            name: [sum(traffic.bandwidth(one, host=host) for host in of) / len(of) for one in found]
+            for name, of in kinds.items()
+        }
+        lines = [[name, *(f"{rate:.2f}" for rate in of)] for name, of in rates.items()]
+        honest, less, more = (of[0] for of in rates.values())
+        return Answer(
+            "**Misreporting.** Of sixteen tenants one reports a quarter of what it moves and gets "
+            f"{less:.2f} GB/s, one reports four times as much and gets {more:.2f}; the honest ones "
+            f"get {honest:.2f} each.",
+            table(["tenant, GB/s each", *LAWS], lines),
         )
 
-    def _capacity(self, lab: Lab) -> str:
+    def _capacity(self, lab: Lab) -> Answer:
         link = "mem0 -> root"
         changes = (Change(STEP_NS, link, 0.5), Change(2 * STEP_NS, link, 1.0))
         points = [flows([[stream(0)]] * 16, law, 3, LINKS_LIMIT, changes=changes) for law in LAWS]
-        lines = []
+        lines, settled, used = [], [], []
         for law, one in zip(LAWS, results(lab, points), strict=True):
             history = metrics.intervals(one, link)
             for step, name in enumerate(("all", "half", "all again")):
                 begin, end = step * STEP_NS, (step + 1) * STEP_NS
-                lines.append(
-                    [
-                        law,
-                        name,
-                        f"{metrics.settled_after(history, begin, end) / 1e6:.0f}",
-                        f"{last_rates(history, begin, end):.1f}",
-                    ]
-                )
-        heads = ["transport", "the link carries", "settled after, ms", "used, GB/s"]
-        return (
-            "The device's link loses half of its capacity from 20 to 40 ms, unannounced; sixteen "
-            "hosts learn it from congestion signals alone.\n\n" + table(heads, lines)
+                settled.append(metrics.settled_after(history, begin, end) / 1e6)
+                used.append(last_rates(history, begin, end))
+                lines.append([law, name, f"{settled[-1]:.0f}", f"{used[-1]:.1f}"])
+        return Answer(
+            "**Capacity.** A link loses half of its capacity unannounced. From congestion signals "
+            f"alone sixteen hosts settle within {max(settled):.0f} ms under either law, at "
+            f"{used[1]:.1f} instead of {used[0]:.1f} GB/s.",
+            table(["transport", "the link carries", "settled after, ms", "used, GB/s"], lines),
         )
 
-    def _death(self, lab: Lab) -> str:
+    def _death(self, lab: Lab) -> Answer:
         ends = {"falls silent": False, "dies": True}
         points = [
             flows(
@@ -244,28 +255,34 @@ class Beyond(Topic):
             for dies in ends.values()
         ]
         names = [(law, name) for law in LAWS for name in ends]
+        found = dict(zip(names, results(lab, points), strict=True))
+        settled = {name: settled_ms(one, STEP_NS, 2 * STEP_NS) for name, one in found.items()}
         lines = []
-        for (law, name), one in zip(names, results(lab, points), strict=True):
+        for name, one in found.items():
             history = metrics.intervals(one, "mem0 -> root")
-            lines.append(
-                [
-                    law,
-                    name,
-                    f"{last_rates(history, 0, STEP_NS):.1f}",
-                    f"{settled_ms(one, STEP_NS, 2 * STEP_NS):.0f}",
-                    f"{last_rates(history, STEP_NS, 2 * STEP_NS):.1f}",
-                ]
+            before, after = (
+                last_rates(history, step * STEP_NS, (step + 1) * STEP_NS) for step in (0, 1)
             )
-        heads = ["transport", "one of four hosts", "used before, GB/s", "settled after, ms", "used"]
-        return (
-            "One of four hosts stops: its thread falls silent, or the host dies and owners drop "
-            "its rows after four intervals without a heartbeat.\n\n" + table(heads, lines)
+            lines.append([*name, f"{before:.1f}", f"{settled[name]:.0f}", f"{after:.1f}"])
+        silent, dead = (max(settled[law, name] for law in LAWS) for name in ends)
+        heads = ["transport", "one of four hosts", "used before, GB/s", "settled after, ms"]
+        return Answer(
+            "**Failure.** When the thread of one of four hosts falls silent, the others have its "
+            f"share within {silent:.0f} ms; when the host dies, within {dead:.0f} ms, since its "
+            "rows count until they have had no heartbeat for four intervals.",
+            table([*heads, "used after, GB/s"], lines),
         )
 
-    def _local(self, lab: Lab) -> str:
+    def _local(self, lab: Lab) -> Answer:
         victim = [chasing(LOCAL)]
         [alone] = results(lab, [at_rest(victim, "none")])
-        found = results(lab, [at_rest([*victim, *streaming()], name) for name in ALL])
+        found = dict(
+            zip(
+                ALL,
+                results(lab, [at_rest([*victim, *streaming()], name) for name in ALL]),
+                strict=True,
+            )
+        )
         full = traffic.latency(alone, 0)
         lines = [["alone", f"{full:.0f}", "", ""]] + [
             [
@@ -274,16 +291,17 @@ class Beyond(Topic):
                 f"{traffic.latency(one, 0) / full:.2f}",
                 f"{sum(metrics.rates(one)[1:]):.1f}",
             ]
-            for name, one in zip(ALL, found, strict=True)
+            for name, one in found.items()
         ]
-        heads = ["transport", "local latency, ns", "over alone", "streams, GB/s"]
-        return (
-            "Local memory: a pointer chase in the host's own DRAM beside twelve threads that "
-            "stream from the pool and fill the last level's request table.\n\n"
-            + table(heads, lines)
+        without, mended = (traffic.latency(found[name], 0) for name in BOTH)
+        return Answer(
+            f"**Local memory.** A pointer chase in the host's own DRAM takes {full:.0f} ns alone, "
+            f"{without:.0f} ns beside twelve threads that stream from the pool and fill the last "
+            f"level's request table, and {mended:.0f} ns with the transport.",
+            table(["transport", "local latency, ns", "over alone", "streams, GB/s"], lines),
         )
 
-    def _weights(self, lab: Lab) -> str:
+    def _weights(self, lab: Lab) -> Answer:
         weights = [1.0, 2.0, 3.0]
         flat = [[stream(0, weight=weight)] for weight in weights]
         groups = (Group(1.0), Group(3.0), Group(1.0, 1), Group(2.0, 1))
@@ -310,10 +328,12 @@ class Beyond(Topic):
             [name, f"{part:.3f}", *(f"{column[at]:.3f}" for column in columns)]
             for at, (name, part) in enumerate(zip(names, parts, strict=True))
         ]
-        return (
-            "Weights, and a hierarchy: tenant A (weight 1) has two hosts, tenant B (weight 3) two "
-            "groups of weights 1 and 2 with a host each. Shares of the device:\n\n"
-            + table(["host", "by its weight", *LAWS], lines)
+        off = max(abs(column[at] - part) for column in columns for at, part in enumerate(parts))
+        return Answer(
+            "**Weights and groups.** Hosts of weights 1, 2 and 3 share a device, and so do a "
+            "tenant of weight 1 with two hosts and one of weight 3 with groups of weights 1 and 2. "
+            f"No part is off by more than {100 * off:.1f} % of the device.",
+            table(["host", "by its weight", *LAWS], lines),
         )
 
 
