@@ -57,7 +57,7 @@ def test_a_brief_section_keeps_its_tables_beside_the_page():
     section = Section("Orders", "", "", found, is_brief=True, data=data)
     written = page.files("tiny", page.markdown("tiny", "Orders", "", [section]), "out")
     text = written["tiny.md"]
-    assert "\n1 of 2 rows hold, 1 of the 1 held out.\n" in text
+    assert "\n1 of 2 rows hold, 1 of the 1 held out.\n" in text and "Every point" not in text
     assert "[By size](data/tiny-by-size.csv)" in text and "| size |" not in text
     assert written["data/tiny-by-size.csv"] == "size,ns\n64,1\n"
     [_, second] = csv.DictReader(written["data/tiny.csv"].splitlines())

@@ -25,6 +25,7 @@ COMMITTED = frozenset(
 _CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
 # Where a page has the table of a section's rows, or a table that only a program reads.
 _EVERY_POINT = "### Every point"
+_POINTS = "### Points"  # the same, where the page says elsewhere where they are
 _DATA_HEADING = "### Data: "
 _DATA = "data"  # the folder beside a page for tables that nobody reads from end to end
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
@@ -61,14 +62,17 @@ def markdown(study: str, title: str, introduction: str, sections: Sequence[Secti
     for section in sections:
         parts += [f"## {section.title}\n", f"{section.description}\n"]
         parts += [f"Again: `{section.command}`\n"] if section.command else []
-        if judged(section.rows):
-            parts.append((in_a_line if section.is_brief else summary)(section.rows))
+        if section.is_brief:
+            parts += [in_a_line(section.rows)] if _with_ours(section.rows) else []
+        elif judged(section.rows):
+            parts.append(summary(section.rows))
         parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
         parts += [f"{text.rstrip()}\n" for text in section.tables]
         for name, text in section.data.items():
             parts += [f"{_DATA_HEADING}{name}\n", text]
         if section.rows:
-            parts += [f"{_EVERY_POINT}\n", table(section.rows, has_notes=not section.is_brief)]
+            heading = _POINTS if section.is_brief else _EVERY_POINT
+            parts += [f"{heading}\n", table(section.rows, has_notes=not section.is_brief)]
         if any(row.misses for row in section.rows):
             parts += ["### Misses\n", reasons(section.rows)]
     return "\n".join(parts)
@@ -149,12 +153,15 @@ def causes(rows: Sequence[Row]) -> str:
 
 
 def _points(rows: Sequence[Row]) -> str:
-    """Each row with its difference; of many with the same metric, what they have in common."""
+    """The rows with their differences; of many with the same metric, what they have in common."""
     texts = []
+    few: dict[str, list[str]] = {}
     for metric in dict.fromkeys(row.metric for row in rows):
         own = [row for row in rows if row.metric == metric]
         if len(own) < MANY:
-            texts += [f"{row.condition} ({metric} {difference_text(row)})" for row in own]
+            for row in own:
+                said = f"{metric} {difference_text(row)}".rstrip()
+                few.setdefault(row.condition, []).append(said)
             continue
         ends = sorted(own, key=lambda row: row.difference or 0.0)
         least, most = difference_text(ends[0]), difference_text(ends[-1])
@@ -162,6 +169,7 @@ def _points(rows: Sequence[Row]) -> str:
         texts.append(
             f"{_shortened([row.condition for row in own])}: {len(own)} rows ({metric}{span})"
         )
+    texts += [f"{condition} ({', '.join(metrics)})" for condition, metrics in few.items()]
     return "; ".join(texts)
 
 
@@ -212,12 +220,16 @@ def summary(rows: Sequence[Row]) -> str:
 
 def in_a_line(rows: Sequence[Row]) -> str:
     """How many hold."""
-    known = judged(rows)
+    known = _with_ours(rows)
     held_out = [row for row in known if row.is_held_out]
     text = f"{sum(row.holds for row in known)} of {many(len(known), 'row')} hold"
     if held_out and len(held_out) < len(known):
         text += f", {sum(row.holds for row in held_out)} of the {len(held_out)} held out"
     return f"{text}.\n"
+
+
+def _with_ours(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in judged(rows) if row.ours is not None]
 
 
 def table(rows: Sequence[Row], *, has_notes: bool = True) -> str:
@@ -281,10 +293,11 @@ def files(name: str, text: str, pictures: str) -> dict[str, str]:
     for one in rest:
         if one.startswith("## "):
             section = one.removeprefix("## ")
-        if one == _EVERY_POINT:
+        if one in (_EVERY_POINT, _POINTS):
             _, *rows = _rows_of_table(rest)
             points += [[section, *cells] for cells in rows]
-            lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
+            if one == _EVERY_POINT:
+                lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
         elif one.startswith(_DATA_HEADING):
             what = one.removeprefix(_DATA_HEADING)
             path = f"{_DATA}/{name}-{what.lower().replace(' ', '-')}.csv"
