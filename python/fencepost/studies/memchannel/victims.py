@@ -222,7 +222,23 @@ class Victims(Topic):
             "Jain's index",
         ]
         tables = [table(heads, lines)]
-        return tables if lab.quick else [*tables, self._table_of_intervals(runs)]
+        return tables if lab.quick else [*tables, self._about_intervals(runs)]
+
+    def data(self, runs: Cells, lab: Lab) -> dict[str, str]:
+        """What the interval changes."""
+        return {} if lab.quick else {"Intervals": self._table_of_intervals(runs)}
+
+    def _about_intervals(self, runs: Cells) -> str:
+        """How little depends on the interval, which is not published."""
+        alone = programs.timed_ns(runs[VICTIMS["Bwaves"].together.alone.cell()])
+        *first, last = self._of_intervals()
+        slow = [
+            f"{programs.timed_ns(runs[cell]) / alone:.1f}" for cell in self._of_intervals().values()
+        ]
+        return (
+            f"With intervals of {', '.join(map(str, first))} and {last} us Bwaves slows down "
+            f"{', '.join(slow[:-1])} and {slow[-1]} times."
+        )
 
     def _of_intervals(self) -> dict[int, Cell]:
         """The stencil with the transport, by its interval in us."""
@@ -233,7 +249,7 @@ class Victims(Topic):
         }
 
     def _table_of_intervals(self, runs: Cells) -> str:
-        """How little hangs on the interval, which is not published."""
+        """The same, with latencies and what the port carries."""
         together = VICTIMS["Bwaves"].together
         alone = programs.timed_ns(runs[together.alone.cell()])
         everybody = [*together.cores(0), *together.cores(1)]
