@@ -119,9 +119,19 @@ class Victims(Topic):
             )
             parts.append(100 * after / before)
         condition = f"{published}, {victims[0].place}"
-        # What these say was looked at when utilisation and load limit were chosen.
         ours = sum(parts) / len(parts)
-        return row(condition, "utilisation with the transport", used, ours, "%", is_set=True)
+        # Utilisation and load limit were chosen by the one, with the other in sight.
+        is_set = victims[0] == VICTIMS[LOOKED_AT]
+        follows = "" if is_set else IN_SIGHT
+        return row(
+            condition,
+            "utilisation with the transport",
+            used,
+            ours,
+            "%",
+            is_set=is_set,
+            follows=follows,
+        )
 
     def _rows_of(self, runs: Cells, name: str, victim: Victim) -> list[Row]:
         together = victim.together
