@@ -19,17 +19,24 @@ from fencepost.runs.axes import (
 
 
 def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
-    """Figures down, some of the runs across, named by what differs between them. A figure that no
-    run of the result has is left out."""
+    """Figures down, some of the runs across, named by what differs between them."""
     all_runs = result["runs"]
     table = _headed("", result, runs)
     if not all(map(reliability.is_reliable, all_runs)):
         table.add_row("reliable", *map(reliable_cell, runs))
     over = baseline_name(result)
-    for figure in figures.HEADLINE:
-        if any(_value(figure, run, result) is not None for run in all_runs):
-            table.add_row(figure.label_over(over), *(cell(figure, run, result) for run in runs))
+    for figure in headline(result):
+        table.add_row(figure.label_over(over), *(cell(figure, run, result) for run in runs))
     return table
+
+
+def headline(result: dict[str, Any]) -> list[figures.Figure]:
+    """The headline figures that any run of the result has."""
+    return [
+        figure
+        for figure in figures.HEADLINE
+        if any(_value(figure, run, result) is not None for run in result["runs"])
+    ]
 
 
 def nodes(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:

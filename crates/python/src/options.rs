@@ -132,14 +132,16 @@ impl Options {
         // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces
         // it.
         let heap = Part::Selected(PmSelector::Heap);
-        let places_heap = rules_of_machine.iter().any(|rule| rule.part == heap || rule.part == Part::All);
+        let is_of_heap = |rule: &Rule| rule.part == heap || rule.part == Part::All;
+        let places_heap = rules_of_machine.iter().any(is_of_heap);
         let has_pm = nodes.iter().any(|node| node.is_pm);
         if let (false, Some(other)) = (has_pm, self.pm.iter().find(|selector| **selector != PmSelector::Heap)) {
             let listed = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
             let message = format!("the machine has no persistent memory, only {listed}; say --place {other}=NODE");
             return Err(input(format!("--pm {other}: {message}")));
         }
-        let is_usual = |selector: &&PmSelector| **selector == PmSelector::Heap && (places_heap || !has_pm);
+        let lacks_pm = !has_pm && !self.place.iter().any(is_of_heap);
+        let is_usual = |selector: &&PmSelector| **selector == PmSelector::Heap && (places_heap || lacks_pm);
         let pm = self.pm.iter().filter(|selector| !is_usual(selector));
         let own: Vec<Rule> = pm.cloned().map(Rule::in_pm).chain(self.place.iter().cloned()).collect();
         let is_replaced = |rule: &Rule| own.iter().any(|other| other.part == rule.part);
@@ -153,7 +155,7 @@ impl Options {
             format!("{option} matches nothing in this record")
         };
         let mut warnings: Vec<String> = unmatched.iter().map(warning).collect();
-        if !has_pm && self.pm.contains(&PmSelector::Heap) && !places_heap {
+        if lacks_pm && self.pm.contains(&PmSelector::Heap) && !places_heap {
             let first = &nodes[0].name;
             warnings.push(format!(
                 "the machine has no persistent memory, so the heap lies in {first}; --place heap=NODE puts it elsewhere"

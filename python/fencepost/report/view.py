@@ -182,7 +182,7 @@ def _figures(runs: list[Run], result: View) -> list[View]:
             "explanation": figure.explanation,
             "cells": [table.cell(figure, run, result) for run in runs],
         }
-        for figure in figures.HEADLINE
+        for figure in table.headline(result)
     ]
 
 
