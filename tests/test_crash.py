@@ -28,7 +28,7 @@ CRASH = ["crash", "pcs-table1", "--pm", "file:pool", "--check", CHECK, "--out", 
 PROGRAM = ["--", *HASHMAP.split(), "--pool", "pool"]
 
 
-# Of the mistakes with libpmemobj one stands for all; docs/crash-consistency.md has the others.
+# Of the mistakes with libpmemobj one stands for all; docs/crash-examples.md has the others.
 TESTED = [e for e in EXAMPLES if e.program != "ledger" or e.variant in ("", "no-snapshot")]
 
 

@@ -1,11 +1,13 @@
 """`fencepost prove`: counts, mutants, stories, and what it refuses."""
 
+import csv
 import json
 import signal
 import subprocess
 
 import pytest
 
+from fencepost import schemes
 from installed import FENCEPOST, ROOT
 
 SMALL = ["--entries", 1, "--addresses", 1, "--hosts", 1, "--writes", 2, "--crashes", 1]
@@ -49,25 +51,32 @@ def test_all_bounds_are_printed(fencepost):
 
 
 def test_several_schemes_are_added_up(fencepost):
-    schemes = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
-    done = fencepost("prove", *SMALL, *schemes, check=True)
+    options = ["--scheme", "nopb", "--scheme", "pb", "--scheme", "pb_rf"]
+    done = fencepost("prove", *SMALL, *options, check=True)
     assert done.stdout.splitlines()[-1].startswith("proved: 1918 states, 3977 transitions,")
 
 
 def documented():
-    """Options, scheme and counts of each row of the page."""
-    page = (ROOT / "docs" / "crash-consistency.md").read_text()
-    table = page.partition("| options | scheme | states | transitions | depth |\n")[2]
-    for row in table.partition("\n\n")[0].splitlines()[1:]:
-        options, scheme, *counts = (cell.strip() for cell in row.strip("|").split("|"))
-        states, transitions, depth = (int(count.replace(",", "")) for count in counts)
-        options = "" if options == "(none: the default bounds)" else options.strip("`")
-        yield options, scheme, f"{states} states, {transitions} transitions, depth {depth}, "
+    """Options, scheme and counts of each row of the data file."""
+    with (ROOT / "docs" / "data" / "prove.csv").open(newline="") as data:
+        for row in csv.DictReader(data):
+            counts = f"{row['states']} states, {row['transitions']} transitions, "
+            yield row["options"], row["scheme"], f"{counts}depth {row['depth']}, "
+
+
+def test_the_counts_of_the_default_bounds_on_the_page_are_those_of_the_data_file():
+    page = (ROOT / "docs" / "prove-reference.md").read_text()
+    table = page.partition("| scheme | states | transitions | depth |\n")[2].partition("\n\n")[0]
+    rows = [row.replace(",", "").strip("| ").split(" | ") for row in table.splitlines()[1:]]
+    assert len(rows) == len(schemes.EVERY)
+    of_file = {scheme: counts for options, scheme, counts in documented() if not options}
+    for scheme, states, transitions, depth in rows:
+        said = f"{states} states, {transitions} transitions, depth {depth}, "
+        assert of_file[scheme] == said
 
 
 def test_the_default_bounds_are_among_the_documented_counts():
-    schemes = ("nopb", "pb", "pb_rf", "pb_adaptive")
-    assert {("", scheme) for scheme in schemes} <= {row[:2] for row in documented()}
+    assert {("", scheme) for scheme in schemes.EVERY} <= {row[:2] for row in documented()}
 
 
 def largest_apart(rows):

@@ -50,7 +50,7 @@ def litmus(
     ] = None,
     docs: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE", help="Put the table into docs/crash-consistency.md again."),
+        typer.Option(metavar="PAGE", help="Put the table into docs/litmus-table.md again."),
     ] = None,
     jobs: Annotated[
         int | None,

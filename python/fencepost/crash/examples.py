@@ -1,6 +1,6 @@
 """What `fencepost crash` is shown on: the example programs, correct and broken, and what is found.
 
-    python -m fencepost.crash.examples docs/crash-consistency.md
+    python -m fencepost.crash.examples docs/crash-examples.md
 
 builds and explores all of them (workloads/broken.h, workloads/ledger.c) and writes the table of
 that page anew; it fails if a broken one is not found, or anything is said of a correct one.
