@@ -147,7 +147,7 @@ def test_the_page_gets_every_figure_and_keeps_the_rest(tmp_path):
     text = path.read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
     for cell in (
-        "2 × P; the same work took up to 25% longer",
+        "2 × P; the same work varied by up to 25%",
         "| fft on 8 cores | 12.3 | 5% | 68 |",
         "97 MB for 100 million instructions",
         "2,500 images a minute",

@@ -25,8 +25,8 @@ def markdown(document: Figures) -> str:
     noise = max(document["noise"][when]["spread"] for when in ("before", "after"))
     return "\n".join(
         [
-            f"Commit {commit}, {processors} × {processor}; the same work took up to {noise:.0%} "
-            "longer at times.\n",
+            f"Commit {commit}, {processors} × {processor}; the same work varied by up to "
+            f"{noise:.0%}.\n",
             *_replays(document["replay"]),
             *_costs(document),
             *_fabric(document["fabric"]),
@@ -53,7 +53,7 @@ def _costs(document: Figures) -> list[str]:
     ]
     records = [
         f"{name} {item['slowdown']:.1f} times native, {item['bytes_per_instruction']:.3f} bytes "
-        "for each instruction"
+        "per instruction"
         for name, item in document["record"].items()
     ]
     crashes = [
@@ -65,11 +65,11 @@ def _costs(document: Figures) -> list[str]:
         for item in document["prove"].values()
     ]
     return [
-        f"- Memory in the length of the record: {', '.join(lengths)}.",
+        f"- Memory by the length of the record: {', '.join(lengths)}.",
         f"- Recording: {'; '.join(records)}.",
-        f"- Crash states of a pool of 8 MB, made and checked: {', '.join(crashes)}.",
-        f"- The protocol, explored with two hosts: {', '.join(proofs)}.",
-        "- The fabric alone, each link that a message crosses counted once:\n",
+        f"- Crash images of an 8 MB pool, made and checked: {', '.join(crashes)}.",
+        f"- Protocol exploration with two hosts: {', '.join(proofs)}.",
+        "- The fabric alone; a message counts once for each link that it crosses:\n",
     ]
 
 
