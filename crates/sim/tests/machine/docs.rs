@@ -4,15 +4,19 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 14] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/machines.md",
+    "docs/fabrics.md",
+    "docs/placement.md",
+    "docs/machine-models.md",
     "docs/results.md",
     "docs/latency.md",
     "docs/sampling.md",
     "docs/timeline.md",
     "docs/performance.md",
+    "docs/persist-buffer.md",
     "docs/deadlocks.md",
     "docs/validation.md",
 ];
