@@ -34,7 +34,7 @@ def without_host_times(result):
 
 
 def documented_members(page, heading):
-    """The first names of a table of docs/results.md."""
+    """The first names of a table of docs/results-reference.md."""
     section = page.partition(f"{heading}\n")[2].partition("\n#")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     return {row.split("`")[1] for row in rows}
@@ -42,11 +42,8 @@ def documented_members(page, heading):
 
 def test_every_documented_member_is_there(compared, pytestconfig):
     result, _, _ = compared
-    page = (pytestconfig.rootpath / "docs" / "results.md").read_text()
-    runs = documented_members(
-        page,
-        "## `runs[]`: one replay each, machine by machine, scheme by scheme in the order asked for",
-    )
+    page = (pytestconfig.rootpath / "docs" / "results-reference.md").read_text()
+    runs = documented_members(page, "## `runs[]`: one replay each")
     explanation = documented_members(page, "### `explanation`")
     buffer = documented_members(page, "### `persist_buffer`") | {"read_hits", "reads", "stalls"}
     assert len(runs) > 15
@@ -81,7 +78,7 @@ def test_every_member_is_documented(compared, pytestconfig):
     """Counters beside their components; resolved machines with the keys of machine files; names of
     axes, schemes, switches and causes of time are no members."""
     result, _, _ = compared
-    page = (pytestconfig.rootpath / "docs" / "results.md").read_text()
+    page = (pytestconfig.rootpath / "docs" / "results-reference.md").read_text()
     documented = {
         name for code in re.findall(r"`([^`\n]+)`", page) for name in re.findall(r"\w+", code)
     }

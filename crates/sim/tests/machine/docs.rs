@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/machines.md",
@@ -12,6 +12,7 @@ const PAGES: [&str; 14] = [
     "docs/placement.md",
     "docs/machine-models.md",
     "docs/results.md",
+    "docs/results-reference.md",
     "docs/latency.md",
     "docs/sampling.md",
     "docs/timeline.md",
