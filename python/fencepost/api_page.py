@@ -17,22 +17,39 @@ from fencepost import api, evidence
 from fencepost.sentences import one_a_line
 
 INTRODUCTION = """\
-# Python
+# Fencepost from Python
+"""
 
-Made by `.venv/bin/python -m fencepost.api_page > docs/python.md` from the docstrings.
-[python.ipynb](python.ipynb) is a walk through it with outputs; everything is typed (`py.typed`).
+PRINTED = """\
+```
+      machine       scheme   speedup
+0  pcs-table1         nopb  1.000000
+1  pcs-table1           pb  1.306451
+2  pcs-table1        pb_rf  1.307771
+3  pcs-table1  pb_adaptive  1.300744
+4  64 entries         nopb  1.000000
+5  64 entries           pb  1.306451
+6  64 entries        pb_rf  1.302786
+7  64 entries  pb_adaptive  1.364346
+```
+
+`set` returns a changed copy, so machines can be kept side by side.
+Wrong input raises `fp.InputError`, whose text is one clear message.
+A fault of the simulator in one replay leaves the others whole, and is in that run's `error`.
+
+[python.ipynb](python.ipynb) is a walk through with outputs, and [results.md](results.md) describes what
+a result holds.
+Everything is typed (`py.typed`).
+`.venv/bin/python -m fencepost.api_page > docs/python.md` makes this page from the docstrings.
 """
 
 FURTHER = """\
-## `evidence`
+## The commands `explain` and `whatif`
 
-What the simulator is compared with, row by row: `fp.evidence.rows("unloaded")`,
-`fp.evidence.evaluate(row, machine)`; [studies.md](studies.md) has more.
-
-## What the commands `explain` and `whatif` give
-
-`from fencepost.api import explain, whatif` (`fencepost.explain` and `fencepost.whatif` themselves
-are packages): the documents of [explain.md](explain.md) and [whatif.md](whatif.md).
+Import them by `from fencepost.api import explain, whatif`, because `fencepost.explain` and
+`fencepost.whatif` are packages.
+They give the documents of [explain.md](explain-reference.md#the-document) and
+[whatif.md](whatif.md#the-document).
 """
 
 WIDTH = 96  # of a signature on one line
@@ -40,7 +57,7 @@ WIDTH = 96  # of a signature on one line
 
 def markdown() -> str:
     """The whole page."""
-    parts = [INTRODUCTION, _text(api.__doc__ or "")]
+    parts = [INTRODUCTION, _text(api.__doc__ or ""), PRINTED]
     for name in ("record", "compare", "Machine", "Record", "Result"):
         assert name in fencepost.__all__
         parts += _entry(_definition(api, name))
