@@ -177,7 +177,7 @@ def traffic_measure(machine_name: str, machine: str, scheme: str, experiment: st
     """What came of synthetic traffic on a machine; `machine` and `experiment` are JSON.
 
     `experiment` has `streams` (a list for each host, or one for all), `warm_up_ns`, `measure_ns`
-    and `seed`; docs/latency.md has the members of a stream and of the result.
+    and `seed`; docs/traffic.md has the members of a stream and of the result.
     """
 
 def traffic_footprint_max(machine_name: str, machine: str, host: int, memory: str) -> int:

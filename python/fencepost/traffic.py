@@ -1,6 +1,6 @@
 """Synthetic traffic on a machine: streams as the simulator takes them, and what each of them got.
 
-docs/latency.md has the members of a stream and of a result.
+docs/traffic.md has the members of a stream and of a result.
 """
 
 import json

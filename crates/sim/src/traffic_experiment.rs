@@ -232,7 +232,7 @@ fn run_until(system: &mut System, watch: &mut LivelockWatch, time: Time) -> Resu
 
 impl Measurement {
     /// `{interval_ns, hosts: [{name, streams: [{reads, writes, stale_reads}]}], first_stale_read, overwritten, links}`,
-    /// as docs/latency.md describes it.
+    /// as docs/traffic.md describes it.
     pub fn to_json(&self) -> Value {
         let hosts = self.hosts.iter().map(|name| {
             let streams = self.stats.get(name).map_or(&[][..], StatsNode::children);

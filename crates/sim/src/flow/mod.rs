@@ -35,7 +35,7 @@ const SAMPLED_HOSTS_MAX: usize = 64;
 /// A device that gives less than this part of what links would let through is what limits.
 const DEVICE_LIMITS: f64 = 0.98;
 
-/// Runs the traffic at its level, and says what came of it: see docs/latency.md.
+/// Runs the traffic at its level, and says what came of it: see docs/traffic.md.
 ///
 /// # Errors
 /// If the machine cannot run it, or nothing can go on.

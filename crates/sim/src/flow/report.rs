@@ -69,7 +69,7 @@ impl Measured {
         }
     }
 
-    /// As docs/latency.md describes it; figures that rates do not have are null.
+    /// As docs/traffic.md describes it; figures that rates do not have are null.
     pub fn to_json(&self, agent: Option<&Agent>, interval: Duration) -> Value {
         let ns = interval.as_ns();
         let direction = |of: &OfStream, bytes: f64| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 16] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/machines.md",
@@ -14,6 +14,7 @@ const PAGES: [&str; 15] = [
     "docs/results.md",
     "docs/results-reference.md",
     "docs/latency.md",
+    "docs/traffic.md",
     "docs/sampling.md",
     "docs/timeline.md",
     "docs/performance.md",

@@ -1,6 +1,6 @@
 """An expander that two hosts map at once, without coherence between them: who may read what.
 
-Hosts are the clients of a store of keys, whose oracle knows which get is stale (docs/latency.md).
+Hosts are the clients of a store of keys, whose oracle knows which get is stale (docs/traffic.md).
 """
 
 from __future__ import annotations
