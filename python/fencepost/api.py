@@ -129,8 +129,8 @@ class Result:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether all runs have the figures of the program that was recorded; where one has not,
-        its `unreliable_because` says why (docs/results.md), and its ratios must not be used.
+        """Whether all runs have the figures of the recorded program. If one has not, its ratios
+        must not be used, and its `unreliable_because` says why (docs/results.md).
         """
         return all(map(reliability.is_reliable, self.runs))
 
@@ -205,7 +205,7 @@ def record(
     """Runs a program and records it to `path` (default PROGRAM.fencepost in this folder).
 
     `arguments` are those of `fencepost record` (`--values`, `--roi START:STOP` …). Raises
-    `InputError` if no record came of it; what the program itself ended with is in the record.
+    `InputError` if there is no record; the record has the program's own exit status.
     """
     command = texts("program", program, '["ls", "-l"]')
     if not command:
@@ -239,15 +239,17 @@ def compare(
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
-    The options mean what they do on the command line (`schemes`: all that each machine can run
-    unless some are named; `pm`: `["heap"]` unless `place` says where the heap lies); with `power`
-    each run says what a power cut at its worst instant leaves to save. Each combination of the
-    values in `axes` (`"placement=heap=dram0"`, as of `--axis`) is a run of its own; ratios are over
-    the run that differs in the axis of `baseline` (`"scheme=nopb"`) alone, otherwise over the first
-    run. `jobs`
-    replays run at once (default: one per processor) in threads unless an `executor` takes them;
-    `watch` is called with them ten times a second. Whether what came of it can be used is in
-    `Result.is_reliable`. Raises `InputError`.
+    Options mean what they do on the command line. `schemes` defaults to all that each machine can
+    run, and `pm` to `["heap"]` unless `place` says where the heap lies. With `power` each run says
+    what must be saved at the worst instant for a power cut.
+
+    Each combination of the values in `axes` (such as `"placement=heap=dram0"`) is a run of its own.
+    Ratios are over the first run, or with `baseline` (such as `"scheme=nopb"`) over the run that
+    has this value and is otherwise the same.
+
+    `jobs` replays run at once (default: one per processor), in threads unless an `executor` takes
+    them; `watch` is called with them ten times a second. `Result.is_reliable` says whether the
+    figures can be used. Raises `InputError`.
     """
     several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
     asked = [machine_of(one) for one in several]

@@ -37,8 +37,8 @@ PRINTED = """\
 Wrong input raises `fp.InputError`, whose text is one clear message.
 A fault of the simulator in one replay leaves the others whole, and is in that run's `error`.
 
-[python.ipynb](python.ipynb) is a walk through with outputs, and [results.md](results.md) describes what
-a result holds.
+[python.ipynb](python.ipynb) is a walk through with outputs, and [results.md](results.md) describes
+what a result holds.
 Everything is typed (`py.typed`).
 `.venv/bin/python -m fencepost.api_page > docs/python.md` makes this page from the docstrings.
 """

@@ -6,7 +6,7 @@
     slower = fp.Machine.load("pond-8").set("dram.controller_latency_ns", 60)
     fp.evidence.evaluate(rows[0], slower).ours
 
-The last line gives what comes out for that row on the changed machine.
+The last line is what Fencepost gives for that row on the changed machine.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def rows(study: str, lab: Lab | None = None, *, quick: bool = False) -> list[Row
 
 
 def evaluate(row: Row, machine: Machine | str, lab: Lab | None = None) -> Row:
-    """The same row with ours from `machine` in the place of the machine that the row is about.
+    """The same row, with ours from `machine` instead of the row's own machine.
 
-    Whatever else the row is compared under stays: record, options, other machines of a ratio. The
-    reason of the row is not carried over. A row of a quick lab needs that lab. Raises `InputError`.
+    Everything else stays: record, options, other machines of a ratio. The row's reason is not
+    carried over. A row of a quick lab needs that lab. Raises `InputError`.
     """
     [evaluated] = evaluate_all([row], machine, lab)
     return evaluated

@@ -53,12 +53,12 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Study, condition and metric: what a row is known by."""
+        """Study, condition and metric, which together name a row."""
         return self.study, self.condition, self.metric
 
     @property
     def number(self) -> float:
-        """Ours, of a row that is known to have a number."""
+        """Ours, as a number; only for rows that have one."""
         assert isinstance(self.ours, float | int)
         return self.ours
 
@@ -73,13 +73,13 @@ class Row:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it says anything about the machine that was not put in."""
+        """Whether it tests the machine by something that set none of its parameters."""
         return self.role == HELD_OUT
 
     @property
     def undecided(self) -> bool:
-        """Whether ours is an estimate whose confidence interval spans what is near enough, or what
-        is expected differs by more than ours may.
+        """Whether the confidence interval of ours spans the edge of the tolerance, or repetitions
+        of what is expected lie farther apart than the tolerance.
         """
         if self.spread is not None and self.spread > self.tolerance.within:
             return True
@@ -90,18 +90,18 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether ours is near enough; never without data, nor undecided."""
+        """Whether ours is within the tolerance; false without data or if undecided."""
         return self.tolerance.accepts(self.expected, self.ours) and not self.undecided
 
     @property
     def misses(self) -> bool:
-        """Whether ours is known and not near enough."""
+        """Whether ours is known and outside the tolerance."""
         is_known = self.ours is not None and self.expected is not None
         return is_known and not self.holds and not self.undecided
 
     @property
     def note(self) -> str:
-        """A word of the study's own about the row, for its marks."""
+        """A remark of the study about the row, shown with its marks."""
         return ""
 
     @property
