@@ -32,7 +32,10 @@ fn section(heading: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results-reference.md");
     let page = fs::read_to_string(path).expect("the page is there");
     let mut lines = page.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
-    assert!(lines.next().is_some_and(|line| line.starts_with('#')), "docs/results-reference.md has no heading {heading}");
+    assert!(
+        lines.next().is_some_and(|line| line.starts_with('#')),
+        "docs/results-reference.md has no heading {heading}"
+    );
     lines.take_while(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
 }
 
