@@ -230,7 +230,7 @@ class Job:
 
     def explain(self) -> str:
         """The same, and which lines of the program persist and wait: a member `persist_sites` more,
-        with `flushes` and `fences` (docs/explain.md).
+        with `flushes` and `fences` (docs/explain-reference.md).
         """
 
     def timeline(self, selection: str) -> tuple[bytes, str]:

@@ -298,7 +298,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` gives: the document of docs/explain.md."""
+    """What `explain` gives: the document of docs/explain-reference.md."""
 
     document: Document
 

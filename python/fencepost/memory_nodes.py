@@ -1,6 +1,6 @@
 """What each memory node got: pages, its share of the accesses, and how long its reads took.
 
-Tables and reports show it where programs used more than one node (docs/machines.md, Where memory
+Tables and reports show it where programs used more than one node (docs/placement.md, Where memory
 lies); of one alone the other figures say the same.
 """
 

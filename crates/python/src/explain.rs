@@ -66,7 +66,7 @@ struct Counts {
     waited_for: BTreeMap<usize, u64>,
 }
 
-/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain.md; and what a
+/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain-reference.md; and what a
 /// reader has to know of them.
 pub fn persist_sites(
     simulation: &Simulation,

@@ -1,7 +1,7 @@
 """Which lines of a program pay for its persists, under each scheme: `fencepost explain`.
 
 The simulator counts for each flush, non-temporal store and fence of the program's code what became
-of it (docs/explain.md); here the schemes are laid side by side.
+of it (docs/explain-reference.md); here the schemes are laid side by side.
 """
 
 from typing import Any
@@ -15,5 +15,5 @@ Document = dict[str, Any]
 
 
 def of_experiment(experiment: Experiment, jobs: int, watch: Watch) -> Document:
-    """The document of docs/explain.md for an experiment with one machine."""
+    """The document of docs/explain-reference.md for an experiment with one machine."""
     return of_result(experiment.run(jobs, watch, _core.Job.explain))
