@@ -66,8 +66,8 @@ struct Counts {
     waited_for: BTreeMap<usize, u64>,
 }
 
-/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain-reference.md; and what a
-/// reader has to know of them.
+/// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain-reference.md;
+/// and what a reader must know of them.
 pub fn persist_sites(
     simulation: &Simulation,
     programs: &[HostProgram],
