@@ -28,7 +28,8 @@ fn bounds(options: &str, scheme: &str) -> Bounds {
 fn the_quick_documented_counts_come_out_again() {
     let mut explored = 0;
     for row in DOCUMENTED.lines().skip(1) {
-        let [options, scheme, counts @ ..] = &row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let cells: Vec<&str> = row.split(',').collect();
+        let [options, scheme, counts @ ..] = &cells[..] else { panic!("{row}") };
         let counts: Vec<u64> = counts.iter().map(|count| count.parse().expect("it is a number")).collect();
         if counts[1] <= QUICK {
             assert_eq!(proved(bounds(options, scheme))[..], counts, "{row}");
