@@ -13,11 +13,12 @@
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
+#   make wheel   a wheel that needs no compilers, installed and tried in an empty environment: out/wheel
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs wheel loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -195,6 +196,14 @@ docs: setup
 	@$(BIN)/python docs/site/assemble.py build/site
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/site-doctrees -c docs/site build/site out/site
 	@echo "site: out/site/index.html"
+
+# --- wheel ---------------------------------------------------------------------------------
+
+# For whoever has no compilers; it says on which Linux it runs. TRY=python3.10: with another Python than ours.
+TRY = $(BIN)/python
+wheel: setup
+	$(BIN)/python setup/whole_wheel.py out/wheel
+	setup/try-wheel out/wheel $(TRY)
 
 # --- compare-results -----------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from fencepost import studies
 from fencepost._core import InputError
 from fencepost.api import Machine, machine_of
 from fencepost.rows import Lab, Row, Tolerance, between, last_line, misses, near
-from fencepost.tree import RESULTS, ROOT
+from fencepost.tree import OUT, RESULTS
 
 __all__ = [
     "Lab",
@@ -71,5 +71,5 @@ def evaluate_all(rows: Iterable[Row], machine: Machine | str, lab: Lab | None = 
 
 def lab_of(study: str, *, quick: bool = False, **more: Any) -> Lab:
     """Where rows of a study are evaluated unless another lab is given."""
-    folder: Path = ROOT / "out" / "evidence" / study
+    folder: Path = OUT / "evidence" / study
     return Lab(folder, lambda _: None, quick, results=RESULTS, **more)

@@ -8,7 +8,7 @@ from typing import IO, NoReturn
 
 from fencepost._core import InputError
 from fencepost.interruptions import held, uninstall
-from fencepost.tree import RECORDER
+from fencepost.tree import RECORDER, TO_BUILD
 
 LAUNCHER = RECORDER / "fencepost-record"
 OUR_FAILURE = 125
@@ -78,4 +78,4 @@ def _end(recorder: subprocess.Popen[bytes]) -> None:
 
 
 def _not_built() -> str:
-    return f"fencepost: the recorder is not built ({LAUNCHER} is missing); type: make setup"
+    return f"fencepost: the recorder is not built ({LAUNCHER} is missing); type: {TO_BUILD}"

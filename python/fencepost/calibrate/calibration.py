@@ -22,7 +22,7 @@ from fencepost.runs import executors
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
 from fencepost.traffic import Machine
-from fencepost.tree import ROOT
+from fencepost.tree import OUT
 
 if TYPE_CHECKING:
     from fencepost.calibrate.search import Search, Way
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 Watch = Callable[[int, int], None]  # machines tried, and about how many there will be
 
-JOURNALS = ROOT / "out" / "calibrate"
+JOURNALS = OUT / "calibrate"
 
 WITHIN = 0.10  # of what is expected: as near as `validate loaded` has it
 DRAWS_PER_KEY = 24

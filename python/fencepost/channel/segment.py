@@ -15,7 +15,7 @@ from typing import Any
 
 from fencepost._core import InputError
 from fencepost.channel import configuration
-from fencepost.tree import CHANNEL
+from fencepost.tree import CHANNEL, TO_BUILD
 
 KEEPER = CHANNEL / "fencepost-channel-keeper"
 LIBRARY = CHANNEL / "libfencepost_channel.so"
@@ -79,7 +79,7 @@ def check_built() -> None:
     """Refuses to go on without the library and the keeper."""
     for file in (KEEPER, LIBRARY):
         if not file.exists():
-            raise InputError(f"the transport is not built ({file} is missing); type: make setup")
+            raise InputError(f"the transport is not built ({file} is missing); type: {TO_BUILD}")
 
 
 def path_of(name: str) -> Path:

@@ -19,9 +19,9 @@ from fencepost.progress import WholeWatch
 from fencepost.rows import Lab, Row, last_line, misses, page
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
-from fencepost.tree import RESULTS, ROOT
+from fencepost.tree import OUT, RESULTS
 
-FOLDER = ROOT / "out" / "reproduce"
+FOLDER = OUT / "reproduce"
 
 
 def _help_of_parts() -> str:

@@ -15,6 +15,7 @@ from fencepost._core import InputError
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.store import named
+from fencepost.tree import TO_BUILD
 
 _RECORDING = Lock()  # parts of a study may ask for one record side by side
 
@@ -55,7 +56,7 @@ class RecordedPrograms(ABC):
     def _recorded(self, program: str, arguments: str) -> _core.Record:
         binary = self.binary(program, arguments)
         if not binary.exists():
-            raise InputError(f"{binary} is missing; type: make setup")
+            raise InputError(f"{binary} is missing; type: {TO_BUILD}")
         # A folder keeps one record of each program.
         name = named(program.split()[0], arguments)
         lab = replace(self.lab, folder=self.lab.folder / "records" / name)

@@ -12,7 +12,7 @@ from fencepost import __version__
 from fencepost._core import InputError
 from fencepost.measure import platform
 from fencepost.measure.persist.interval import Estimate, estimate
-from fencepost.tree import BUILD
+from fencepost.tree import BUILD, TO_BUILD
 
 Document = dict[str, Any]
 
@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> str:
 def check_built() -> None:
     """Raises `InputError` if the program is not there."""
     if not PROGRAM.exists():
-        raise InputError(f"{PROGRAM} is missing; type: make setup")
+        raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
 
 
 def read(text: str) -> Output:

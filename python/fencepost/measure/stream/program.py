@@ -10,7 +10,7 @@ from pathlib import Path
 from fencepost._core import InputError
 from fencepost.measure.stream.memories import Place
 from fencepost.measure.stream.point import Point
-from fencepost.tree import BUILD
+from fencepost.tree import BUILD, TO_BUILD
 
 PROGRAM = BUILD / "measure" / "stream"
 
@@ -91,7 +91,7 @@ def read(text: str) -> Output:
 def check_built() -> None:
     """Raises `InputError` if the program is not there."""
     if not PROGRAM.exists():
-        raise InputError(f"{PROGRAM} is missing; type: make setup")
+        raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
 
 
 def about(libraries: Libraries) -> dict[str, str | None]:

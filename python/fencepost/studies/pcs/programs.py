@@ -13,7 +13,7 @@ from typing import Any
 from fencepost import documents, recording, recordings
 from fencepost._core import InputError
 from fencepost.rows.lab import Lab
-from fencepost.tree import EXPERIMENTS, WORKLOADS
+from fencepost.tree import EXPERIMENTS, TO_BUILD, WORKLOADS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,7 +135,7 @@ def _binary(program: Program, is_own: bool) -> Path:
     if is_own:
         path = WORKLOADS / program.command[0]
         if not path.exists():
-            raise InputError(f"{path} is missing; type: make setup")
+            raise InputError(f"{path} is missing; type: {TO_BUILD}")
         return path
     found = shutil.which(program.command[0])
     if found is None:

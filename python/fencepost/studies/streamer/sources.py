@@ -17,7 +17,7 @@ from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
-from fencepost.tree import BUILD
+from fencepost.tree import BUILD, TO_BUILD
 
 # A search evaluates rows of one record side by side.
 _RECORDING = Lock()
@@ -71,5 +71,5 @@ def _binary(name: str) -> Path:
         return program.PROGRAM
     path = BUILD / "workloads" / name
     if not path.exists():
-        raise InputError(f"{path} is missing; type: make setup")
+        raise InputError(f"{path} is missing; type: {TO_BUILD}")
     return path

@@ -15,6 +15,7 @@ from fencepost import recording
 from fencepost._core import InputError
 from fencepost.recordings import ENVIRONMENT
 from fencepost.studies.type2.reclaim import ycsb
+from fencepost.tree import TO_BUILD
 
 PROGRAM = "redis-server"
 PATIENCE_SECONDS = 600
@@ -32,7 +33,7 @@ def record(
     """
     server = shutil.which(PROGRAM)
     if server is None:
-        raise InputError(f"{PROGRAM} is missing; type: make setup")
+        raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
     chance = random.Random(records)
     load = (request for number in range(records) for request in ycsb.insert(number, chance))
     with tempfile.TemporaryDirectory() as folder:
