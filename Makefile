@@ -13,7 +13,7 @@
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
-#   make wheel   a wheel that needs no compilers, installed and tried in an empty environment: out/wheel
+#   make wheel   a wheel that needs no compilers, installed and tried in an empty environment, and the sources: out/wheel
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 
 SHELL = /bin/sh
@@ -203,6 +203,7 @@ docs: setup
 TRY = $(BIN)/python
 wheel: setup
 	$(BIN)/python setup/whole_wheel.py out/wheel
+	setup/sdist out/wheel
 	setup/try-wheel out/wheel $(TRY)
 
 # --- compare-results -----------------------------------------------------------------------

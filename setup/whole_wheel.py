@@ -88,7 +88,10 @@ def _licences() -> Iterator[tuple[Path, Path]]:
 
 
 def _committed(*folders: str) -> list[str]:
-    """The files of these folders, without what lies there by chance."""
+    """The files of these folders, without what lies there by chance; in unpacked sources, all."""
+    if not (ROOT / ".git").exists():
+        found = (path for folder in folders for path in (ROOT / folder).rglob("*"))
+        return sorted(str(path.relative_to(ROOT)) for path in found if path.is_file())
     command = ["git", "-C", str(ROOT), "ls-files", "-z", *folders]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return listed.split("\0")[:-1]
