@@ -12,8 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from fencepost import published_schemas, result_shape, shape
+from fencepost import published_schemas, result_shape, shape, studies
+from fencepost.cli import main
 from installed import ROOT, WORKLOADS, Fencepost
+from tiny_study import TINY
 
 NAMES = list(published_schemas.DOCUMENTS)
 Document = dict[str, Any]
@@ -132,12 +134,14 @@ def test_evidence_of_a_comparison(fencepost: Fencepost, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
-def test_evidence_of_a_study(fencepost: Fencepost, tmp_path: Path) -> None:
-    command = ["reproduce", "type2", "--quick", "--json", "rows.json"]
-    fencepost(*command, timeout=600)
-    document = read(tmp_path / "rows.json")
-    assert len(document["rows"]) > 20
+def test_evidence_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "STUDIES", [*studies.STUDIES, TINY])
+    rows = tmp_path / "rows.json"
+    assert (
+        main(["reproduce", "tiny", "--out", str(tmp_path / "out"), "-q", "--json", str(rows)]) == 0
+    )
+    document = read(rows)
+    assert len(document["rows"]) == 2 and document["provenance"]["study"] == "tiny"
     assert mistakes("evidence", document) == []
 
 
