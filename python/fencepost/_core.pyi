@@ -18,6 +18,7 @@ __all__ = [
     "coherence_bounds",
     "coherence_catalogue",
     "coherence_mutant",
+    "compressed_bytes",
     "lines_of_regions",
     "link_saturate",
     "link_soak",
@@ -47,6 +48,9 @@ class InputError(Exception):
 
 class InternalError(Exception):
     """A fault of the simulator; its text names the run."""
+
+def compressed_bytes(page: bytes, compressor: str) -> int:
+    """What a page of 4,096 bytes compresses to."""
 
 def lines_of_regions(record: Record) -> list[int]:
     """How many lines the first thread touches in each of its regions."""

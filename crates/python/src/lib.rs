@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use super::sampling::matched_ratio;
     #[pymodule_export]
-    use super::service::{RecordedService, lines_of_regions};
+    use super::service::{RecordedService, compressed_bytes, lines_of_regions};
     #[pymodule_export]
     use super::traffic::{traffic_footprint_max, traffic_measure};
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fencepost_reclaim::cell::{Cell, classes, facts, touched_pages};
+use fencepost_reclaim::cell::{Cell, classes, facts, fitting_pages, touched_pages};
 use fencepost_reclaim::footprint;
+use fencepost_reclaim::linux::preset::LINUX_6_2;
+use fencepost_reclaim::linux::zswap::pool_pages_per_page;
 use fencepost_reclaim::page::{Class, Codec, Facts};
 use fencepost_reclaim::recorded::Service;
 use pyo3::prelude::*;
@@ -19,6 +21,13 @@ type KnownFacts = Arc<Vec<Option<Facts>>>;
 #[pyfunction]
 pub fn lines_of_regions(py: Python<'_>, record: &OpenRecord) -> PyResult<Vec<u32>> {
     py.detach(|| footprint::lines_of_regions(record.program().record())).map_err(input)
+}
+
+/// What a page compresses to.
+#[pyfunction]
+pub fn compressed_bytes(page: &[u8], compressor: &str) -> PyResult<usize> {
+    let page = page.try_into().map_err(input)?;
+    Ok(codec(compressor)?.compress(page).len())
 }
 
 /// What a recorded redis-server did, for simulations of it.
@@ -64,6 +73,8 @@ impl RecordedService {
             "end_instruction": self.service.instructions.1,
             "pages": self.service.pages.len(),
             "anonymous_pages": facts.iter().flatten().count(),
+            "pool_pages_per_page": pool_pages_per_page(&LINUX_6_2, facts.iter().flatten()),
+            "fitting_pages": fitting_pages(&LINUX_6_2, &facts),
             "touched_pages": touched_pages(&self.service, &facts),
             "compressed_bytes": facts.iter().flatten().map(|facts| u64::from(facts.compressed)).sum::<u64>(),
             "classes": classes(&facts),

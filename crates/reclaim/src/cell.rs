@@ -4,7 +4,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::linux::memory::{Counts, Limit, Memory};
-use crate::linux::preset::preset;
+use crate::linux::preset::{Preset, preset};
+use crate::linux::watermarks::fitting_memory;
+use crate::linux::zswap::pool_pages_per_page;
 use crate::page::{CLASSES, Class, Codec, Facts};
 use crate::recorded::Service;
 use crate::service::caches::{Caches, Size};
@@ -20,9 +22,8 @@ pub struct Cell {
     pub linux: String,
     /// zswap's compressor.
     pub compressor: Codec,
-    /// Memory for anonymous pages and the pool, over the anonymous pages that operations touch; none: all that is
-    /// wanted.
-    pub memory_share: Option<f64>,
+    /// Pages of memory for anonymous pages and the pool; none: all that is wanted.
+    pub memory_pages: Option<u32>,
     /// Whether zswap is on; without it pages go to the swap device.
     pub zswap: bool,
     /// Whether an expander, which takes pages as they are, stands in its place.
@@ -94,9 +95,8 @@ impl Cell {
         if self.sequence.is_empty() || !self.sequence.iter().flatten().all(is_known) {
             return Err("the sequence names operations that are not recorded, or none".into());
         }
-        let share = self.memory_share.map(|share| (f64::from(touched_pages(service, facts)) * share) as u32);
         let limit = Limit {
-            pages: share.unwrap_or(u32::MAX / 2),
+            pages: self.memory_pages.unwrap_or(u32::MAX / 2),
             has_zswap: self.zswap,
             keeps_whole: self.keeps_whole,
             pool_in_device: self.costs.pool_in_device,
@@ -149,11 +149,19 @@ impl Cell {
             slow: CAUSES.iter().enumerate().map(|(number, &(_, name))| (name, mean_of(number))).collect(),
             frames: memory.frames(),
             pool_pages: memory.pool_pages(),
-            limit_pages: share.unwrap_or(0),
+            limit_pages: self.memory_pages.unwrap_or(0),
             ksm_scans: outcome.scans,
             counts: memory.counts,
         })
     }
+}
+
+/// The least memory in which zswap holds all pages that there is no room for: [`fitting_memory`].
+#[must_use]
+pub fn fitting_pages(preset: &Preset, facts: &[Option<Facts>]) -> u32 {
+    let known = || facts.iter().flatten();
+    let pages = known().count() as u32;
+    fitting_memory(preset, pages, pool_pages_per_page(preset, known()).unwrap_or(1.0))
 }
 
 /// How many pages that are known operations touch.

@@ -19,6 +19,8 @@ const ROUNDS: u32 = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Job {
+    /// Takes it off its list, finds what maps it, unmaps and frees it: the kernel's own part of reclaim.
+    Unmap { page: u32 },
     /// Compresses it, in vain if it is too large then; a page of one word is only looked through.
     Compress { page: u32, class: Class, bytes: u32 },
     /// Fills it from the pool.
@@ -361,6 +363,7 @@ impl Memory {
         let batch = self.preset.reclaim_batch;
         let Some(page) = (0..ROUNDS).find_map(|_| self.lru.take_unused(batch, &mut scanned)) else { return false };
         self.frames -= 1;
+        jobs.push(Job::Unmap { page });
         let is_in_pool = self.zswap.as_ref().is_some_and(|zswap| zswap.entry(page).is_some());
         self.states[page as usize] = if is_in_pool {
             self.counts.reclaimed_clean += 1;

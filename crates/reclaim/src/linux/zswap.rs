@@ -9,6 +9,17 @@ use crate::page::Facts;
 /// What zbud and zsmalloc keep beside an entry, so that it can be written back (`struct zswap_header`).
 const HEADER_BYTES: usize = 8;
 
+/// Pages of memory that a pool takes for a page that it keeps, on average over these; none if it keeps none.
+#[must_use]
+pub fn pool_pages_per_page<'a>(preset: &Preset, pages: impl Iterator<Item = &'a Facts>) -> Option<f64> {
+    let mut pool = Allocator::new(preset.packing);
+    let mut is_kept = |facts: &Facts| {
+        facts.same_filled.is_some() || pool.allocate(facts.compressed as usize + HEADER_BYTES).is_some()
+    };
+    let kept = pages.filter(|facts| is_kept(facts)).count();
+    (kept > 0).then(|| f64::from(pool.pages()) / kept as f64)
+}
+
 /// What came of a page that was to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
@@ -183,6 +194,18 @@ mod tests {
         new.store(50, &facts(100));
         assert_eq!([new.written_back(), new.written_back(), new.written_back()], [Some(0), Some(1), Some(2)]);
         assert_eq!(new.written_back(), None);
+    }
+
+    #[test]
+    fn a_pool_takes_a_page_for_two_halves_and_for_one_that_hardly_compresses() {
+        let of = |sizes: &[u32]| {
+            let pages: Vec<Facts> = sizes.iter().map(|&size| facts(size)).collect();
+            pool_pages_per_page(&LINUX_6_2, pages.iter())
+        };
+        assert_eq!(of(&[1900; 4]), Some(0.5));
+        assert_eq!(of(&[1900, 1900, 3800, 3800]), Some(0.75));
+        assert_eq!(of(&[3800, 4100]), Some(1.0), "what is not kept takes nothing");
+        assert_eq!(of(&[4100]), None);
     }
 
     #[test]

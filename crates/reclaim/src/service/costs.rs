@@ -34,8 +34,12 @@ pub struct Costs {
     pub compare_page: Step,
     /// A copy of a page, by the core.
     pub copy: Step,
-    /// Entering the kernel and leaving it, and a switch to another task, in ns.
-    pub kernel_entry_ns: f64,
+    /// A page fault in all but the work on pages, in ns.
+    pub fault_ns: f64,
+    /// Reclaiming a page in all but the work on its contents, in ns.
+    pub reclaim_page_ns: f64,
+    /// A switch of a core to another task, in ns.
+    pub switch_ns: f64,
     /// A page from the swap device, in ns.
     pub swap_read_ns: f64,
     /// Submitting a page to it, in ns of the core: nobody waits for the write.
@@ -57,6 +61,7 @@ impl Costs {
             Job::Decompress { class, .. } => self.decompress.get(&class).copied(),
             Job::Hash { .. } => Some(self.hash),
             Job::Copy { .. } => Some(self.copy),
+            Job::Unmap { .. } => Some(Step { core_ns: self.reclaim_page_ns, ..Step::default() }),
             Job::Compare { lines, .. } => Some(between(self.compare_line, self.compare_page, lines)),
             Job::SwapRead { .. } | Job::SwapWrite { .. } => None,
         }

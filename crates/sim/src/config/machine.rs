@@ -10,6 +10,7 @@ use super::errors::{ConfigError, ConfigErrors};
 use super::fabric::{FabricConfig, Overrides};
 use super::hold_up::HoldUpConfig;
 use super::layers::{Layers, SourceText};
+use super::linux::LinuxConfig;
 use super::persist::PersistConfig;
 use super::placement::PlacementConfig;
 use super::sections::{section, typed};
@@ -82,6 +83,9 @@ pub struct Machine {
     /// Where pages are swapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap_device: Option<SwapDeviceConfig>,
+    /// What the kernel's own paths take where pages are reclaimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux: Option<LinuxConfig>,
     /// The source that feeds the platform when power fails, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_up: Option<HoldUpConfig>,
@@ -251,6 +255,7 @@ impl Machine {
         let pcie = section::<PcieConfig>(tree, "pcie", faults);
         let page_engine = section::<PageEngineConfig>(tree, "page_engine", faults);
         let swap_device = section::<SwapDeviceConfig>(tree, "swap_device", faults);
+        let linux = section::<LinuxConfig>(tree, "linux", faults);
         let hold_up = section(tree, "hold_up", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
@@ -294,6 +299,7 @@ impl Machine {
             pcie,
             page_engine,
             swap_device,
+            linux,
             hold_up,
             fabric: fabric?,
             placement: placement.unwrap_or_default(),

@@ -9,6 +9,7 @@ from typing import Any
 from fencepost.rows.lab import Lab
 from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.studies.study import Part
 from fencepost.studies.type2.points import MACHINE
 from fencepost.studies.type2.published import SOURCE, figures
@@ -45,7 +46,7 @@ class NotModelled(Row):
         return "not modelled"
 
 
-def row(metric: str, condition: str, ours: float, **more: Any) -> Row:
+def row(metric: str, condition: str, ours: float | str, **more: Any) -> Row:
     """The published figure of that name, and ours."""
     of = figures()[metric, condition]
     return Row(
@@ -60,6 +61,11 @@ def row(metric: str, condition: str, ours: float, **more: Any) -> Row:
         machine=MACHINE,
         **more,
     )
+
+
+def shown(metric: str, condition: str, ours: float | str, **more: Any) -> Row:
+    """A figure of ours that nobody has published."""
+    return Row(STUDY, condition, metric, None, ours, Tolerance(), machine=MACHINE, **more)
 
 
 def not_modelled(metric: str, condition: str, why: str) -> Row:

@@ -1,10 +1,13 @@
+use rustc_hash::FxHashMap;
+
+use super::task::KSWAPD;
 use super::*;
 use crate::linux::memory::Limit;
 use crate::linux::preset::LINUX_6_2;
-use crate::page::{CLASSES, Class, Facts};
-use crate::recorded::Touch;
+use crate::page::{CLASSES, Class, Facts, LINES};
+use crate::recorded::{Operation, Touch};
 use crate::service::caches::Size;
-use crate::service::costs::Step;
+use crate::service::costs::{Costs, Step};
 
 const PAGES: u32 = 500;
 
@@ -18,7 +21,9 @@ fn costs(device_ns: f64) -> Costs {
         compare_line: step,
         compare_page: step,
         copy: step,
-        kernel_entry_ns: 100.0,
+        fault_ns: 100.0,
+        reclaim_page_ns: 200.0,
+        switch_ns: 0.0,
         swap_read_ns: 50_000.0,
         swap_write_ns: 100.0,
         scratch_lines: 10,
@@ -142,10 +147,50 @@ fn on_cores_of_their_own_nobody_takes_the_servers() {
 }
 
 #[test]
+fn a_server_that_slept_is_switched_to_first() {
+    let mut world = World::new(0.0);
+    // Operations of 580 ns: nearly each finds the server asleep.
+    world.arrivals_per_second = Some(1000.0);
+    let of = |(outcome, _): (Outcome, Memory)| outcome.latencies[1500];
+    assert_eq!(of(world.run()).0, 580);
+    world.costs.switch_ns = 1000.0;
+    let (latency, stack) = of(world.run());
+    assert_eq!((latency, stack[Cause::Queue as usize], stack[Cause::Switch as usize]), (1580, 1000, 0));
+}
+
+#[test]
+fn each_page_that_sleeps_on_the_device_costs_two_switches() {
+    let mut world = World::new(3000.0);
+    (world.memory_pages, world.arrivals_per_second) = (460, Some(1e6));
+    world.costs.switch_ns = 500.0;
+    let (outcome, memory) = world.run();
+    // Of these kswapd has one, beside what it unmaps and hands over: the other is the server's.
+    let pages = memory.counts.reclaimed_by_kswapd as f64;
+    let switches = (outcome.busy[KSWAPD] as f64 - 1200.0 * pages) / 500.0;
+    assert!(pages > 100.0 && (0.9..1.1).contains(&(switches / pages)), "{switches} switches for {pages} pages");
+    assert!(outcome.latencies.iter().any(|(_, stack)| stack[Cause::Switch as usize] > 0));
+}
+
+#[test]
+fn reclaim_takes_what_the_kernel_takes_beside_the_work_on_the_page() {
+    let mut world = World::new(0.0);
+    (world.memory_pages, world.shares_core) = (450, false);
+    let busy = |world: &World| {
+        let (outcome, memory) = world.run();
+        (outcome.busy[KSWAPD], memory.counts.reclaimed_by_kswapd)
+    };
+    let (dear, pages) = busy(&world);
+    world.costs.reclaim_page_ns = 0.0;
+    let (cheap, _) = busy(&world);
+    assert!(pages > 0 && dear > cheap, "{dear} {cheap} {pages}");
+}
+
+#[test]
 fn stacks_add_up_to_latencies_whatever_happens() {
     for device_ns in [0.0, 3000.0] {
         for rate in [None, Some(3e5), Some(2e6)] {
             let mut world = World::new(device_ns);
+            world.costs.switch_ns = 300.0;
             (world.memory_pages, world.has_ksm, world.arrivals_per_second) = (450, true, rate);
             let (outcome, memory) = world.run();
             for (latency, stack) in &outcome.latencies {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from statistics import fmean
 from typing import Any
 
+from fencepost.confidence import half_width
 from fencepost.rows.lab import Lab
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
@@ -17,14 +19,20 @@ from fencepost.studies.type2.reclaim import costs
 from fencepost.studies.type2.reclaim.service import Recorded, pace, recorded
 from fencepost.traffic import Machine, Result
 
-# The same for all backends; docs/reclaim.md says how they were chosen, and tables have others.
+# The same for all backends; docs/reclaim.md says where they come from, and tables have others.
 LOAD = 0.7  # of what the service alone can do
-MEMORY = 0.9  # of the pages that its operations touch
+MEMORY = 1.0  # of the least in which zswap holds all that there is no room for
 LINUX = "6.2"
 COMPRESSOR = "lzo"
 
 OPERATIONS, QUICK_OPERATIONS = 100_000, 20_000
 WARM_UP, QUICK_WARM_UP = 20_000, 4_000
+# Of arrivals, and of which operations come one after the other.
+SEEDS, QUICK_SEEDS = (1, 2, 3, 4, 5), (1,)
+
+OVERLOADED = "overloaded"
+# Of what arrives: a service that does less falls behind for as long as that lasts.
+SERVED = 0.95
 
 BACKENDS = ("cpu", "pcie", "cxl")
 FEATURES = ("zswap", "ksm", "zswap and ksm")
@@ -45,16 +53,35 @@ class Cell:
     pollutes: bool = True
     engine_speed: float = 1.0
     is_closed: bool = False
+    seed: int = 1
 
     @property
     def alone(self) -> Cell:
         """The service without any of it, at the same load."""
-        return Cell(self.workload, load=self.load)
+        return Cell(self.workload, load=self.load, seed=self.seed)
 
     @property
     def has_limit(self) -> bool:
         """Whether memory does not suffice: ksm looks for pages whether or not it does."""
         return self.feature not in ("none", "ksm")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with half its 95 % confidence interval, or no number but `overloaded`."""
+
+    value: float | str
+    half_width: float | None = None
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether latencies grow for as long as operations arrive."""
+        return isinstance(self.value, str)
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """Of one value a seed."""
+        return cls(fmean(values), half_width(values))
 
 
 @dataclass(frozen=True)
@@ -71,7 +98,9 @@ class Cells:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.pace = cache(lambda: pace(lab))
-        self._sequence = cache(lambda workload: recorded(lab).sequence(workload, self._counts()[1]))
+        self._sequence = cache(
+            lambda workload, seed: recorded(lab).sequence(workload, self._counts()[1], seed)
+        )
         self.costs = cache(self._costs)
         self._work = cache(self._worked)
 
@@ -84,23 +113,48 @@ class Cells:
         """Of one."""
         return self.results([cell])[0]
 
-    def is_overloaded(self, cell: Cell) -> bool:
-        """Whether it serves less than arrives: its latencies grow for as long as that lasts."""
-        alone = self.result(Cell(cell.workload, is_closed=True))
-        offered: float = cell.load * 1e9 / alone["mean_ns"]
-        served: float = self.result(cell)["operations_per_second"]
-        return served < 0.95 * offered
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Those that a cell is simulated with."""
+        return QUICK_SEEDS if self.lab.quick else SEEDS
 
-    def slower(self, cell: Cell) -> float:
-        """Its p99 over that of the service alone."""
-        one, alone = self.results([cell, cell.alone])
-        return float(one["p99_ns"] / alone["p99_ns"])
+    def of_seeds(self, cell: Cell) -> list[Result]:
+        """Of each seed."""
+        return self.results([replace(cell, seed=seed) for seed in self.seeds])
+
+    def is_overloaded(self, cell: Cell) -> bool:
+        """Whether less is served than arrives: latencies say no more than how long that lasted."""
+        if cell.is_closed:
+            return False
+        served = fmean(one["operations_per_second"] for one in self.of_seeds(cell))
+        return served < SERVED * self._rate(cell)
+
+    def slower(self, *cells: Cell) -> Estimate:
+        """p99 over that of the service alone, the mean of these cells."""
+        overloaded = [cell.workload for cell in cells if self.is_overloaded(cell)]
+        if overloaded:
+            which = f" ({', '.join(overloaded)})" if len(cells) > 1 else ""
+            return Estimate(OVERLOADED + which)
+        return self.mean(cells, lambda one, alone: float(one["p99_ns"] / alone["p99_ns"]))
+
+    def mean(self, cells: Sequence[Cell], measure: Callable[[Result, Result], float]) -> Estimate:
+        """Of these cells, of what is read off each and the service alone with the same seed."""
+        per_seed = []
+        for seed in self.seeds:
+            own = [replace(cell, seed=seed) for cell in cells]
+            found = self.results(own)
+            alone = self.results([cell.alone for cell in own])
+            per_seed.append(fmean(map(measure, found, alone)))
+        return Estimate.of(per_seed)
+
+    def _rate(self, cell: Cell) -> float:
+        closed = self.result(Cell(cell.workload, is_closed=True))
+        rate: float = cell.load * 1e9 / closed["mean_ns"]
+        return rate
 
     def _point(self, cell: Cell) -> _Point:
-        rate = None
-        if not cell.is_closed:
-            closed = self.result(Cell(cell.workload, is_closed=True))
-            rate = cell.load * 1e9 / closed["mean_ns"]
+        rate = None if cell.is_closed else self._rate(cell)
+        memory = round(cell.memory * recorded(self.lab).fitting_pages)
         of = self.pace()
         warm_up, count = self._counts()
         machine = costs.machine_of_core(self.lab)
@@ -111,7 +165,7 @@ class Cells:
         asked = {
             "linux": cell.linux,
             "compressor": cell.compressor,
-            "memory_share": cell.memory if cell.has_limit else None,
+            "memory_pages": memory if cell.has_limit else None,
             "zswap": "zswap" in cell.feature or cell.feature == "expander",
             "keeps_whole": cell.feature == "expander",
             "ksm": "ksm" in cell.feature,
@@ -120,12 +174,12 @@ class Cells:
             "instruction_ns": of.instruction_ns,
             "miss_ns": of.miss_ns,
             "arrivals_per_second": rate,
-            "sequence": self._sequence(cell.workload),
+            "sequence": self._sequence(cell.workload, cell.seed),
             "warm_up": warm_up,
             "operations": count - warm_up,
             "shares_core": cell.shares_core,
             "pollutes": cell.pollutes,
-            "seed": 1,
+            "seed": cell.seed,
         }
         return _Point(recorded(self.lab), json.dumps(asked, sort_keys=True))
 

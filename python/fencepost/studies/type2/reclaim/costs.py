@@ -141,7 +141,7 @@ def backend(lab: Lab, name: str, work: Work, engine_speed: float = 1.0) -> dict[
     entry = machine["core"]["system_call_ns"]
     common = {
         "copy": _step(work.copy),
-        "kernel_entry_ns": entry,
+        **machine["linux"],
         "swap_read_ns": machine["swap_device"]["read_ns"],
         "swap_write_ns": entry,
         "scratch_lines": work.scratch_lines,
@@ -206,17 +206,26 @@ def _cxl(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
     flag = _burst(lab, "device", "nc_p_write", "memory", requests=1)
     pushes = _burst(lab, "device", "nc_p_write", "memory", requests=LINES)
 
+    # Lines come in, are worked on and go out at the same time: the slowest of these counts, and one
+    # line's way in and out.
+    def streamed(into: float, first: float, work: float, out: float, last: float) -> float:
+        return first + max(into - first, work, out - last) + last
+
     def looked(pages: int, lines: int) -> Step:
-        time = polled + reads(pages * lines) + pages * lines * LINE / engine["look"] + flag
-        return _step(core, time, (pages * lines + 2) * LINE)
+        count = pages * lines
+        time = streamed(reads(count), reads(1), count * LINE / engine["look"], flag, flag)
+        return _step(core, polled + time, (count + 2) * LINE)
 
     compress, decompress = {}, {}
     for name, size in _LARGEST.items():
         lines = size // LINE or 1
-        work = polled + reads(LINES) + PAGE / engine["compress"] + pool("nc_write", lines) + flag
-        compress[name] = _step(core, work, (LINES + 2) * LINE)
-        back = polled + pool("nc_read", lines) + PAGE / engine["decompress"] + pushes
-        decompress[name] = _step(core, back, (LINES + 1) * LINE)
+        work = PAGE / engine["compress"]
+        last = pool("nc_write", 1)
+        out = streamed(reads(LINES), reads(1), work, pool("nc_write", lines), last)
+        compress[name] = _step(core, polled + out + flag, (LINES + 2) * LINE)
+        work = PAGE / engine["decompress"]
+        back = streamed(pool("cs_read", lines), polled, work, pushes, flag)
+        decompress[name] = _step(core, polled + back, (LINES + 1) * LINE)
     return {
         "compress": compress,
         "decompress": decompress,

@@ -60,10 +60,18 @@ class Recorded:
         summary: dict[str, Any] = json.loads(self.open().summary("lzo"))
         return summary
 
-    def sequence(self, workload: str, count: int) -> list[list[int]]:
+    @property
+    def fitting_pages(self) -> int:
+        """The least memory in which zswap holds all that there is no room for, in pages: by the
+        limits of Linux 6.2, its zbud, and what lzo makes of the server's pages.
+        """
+        pages: int = self.summary["fitting_pages"]
+        return pages
+
+    def sequence(self, workload: str, count: int, seed: int) -> list[list[int]]:
         """Which recorded operations so many of a workload are."""
         places = self._places()
-        drawn = ycsb.operations(workload, self.records, self.inserts, count, seed=1)
+        drawn = ycsb.operations(workload, self.records, self.inserts, count, seed)
         return [[places[one] for one in operation] for operation in drawn]
 
     def _places(self) -> dict[ycsb.Operation, int]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from statistics import mean
 
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
 from fencepost.studies.study import Part
-from fencepost.studies.type2.reclaim import tables
+from fencepost.studies.type2.reclaim import beyond, tables
 from fencepost.studies.type2.reclaim.cells import Cell, Cells
 from fencepost.studies.type2.reclaim.server import PROGRAM
 from fencepost.studies.type2.reclaim.ycsb import WORKLOADS
@@ -51,7 +50,7 @@ class Reclaim(Topic):
     part = Part("reclaim", "zswap and ksm for Redis")
     description = (
         "A recorded redis-server under YCSB on one core, which it shares with kswapd and ksmd; "
-        "p99 of its operations over that of Redis alone, mean of the workloads. "
+        "p99 of its operations over that of Redis alone, mean of the workloads and of five seeds. "
         "[reclaim.md](reclaim.md) says how it is modelled."
     )
 
@@ -67,31 +66,33 @@ class Reclaim(Topic):
         cells = Cells(lab)
         over = workloads(lab)
 
-        def slower(feature: str, backend: str) -> float:
-            return mean(cells.slower(Cell(one, feature, backend)) for one in over)
+        def slower(metric: str, condition: str, feature: str, backend: str) -> Row:
+            one = cells.slower(*(Cell(workload, feature, backend) for workload in over))
+            return row(metric, condition, one.value, half_width=one.half_width)
 
-        def of_ksm(path: str) -> float:
-            return mean(float(cells.result(Cell(one, "ksm", "cpu"))[path]) for one in over)
+        def mean(metric: str, condition: str, feature: str, path: str) -> Row:
+            by = "none" if feature == "none" else "cpu"
+            asked = [Cell(workload, feature, by) for workload in over]
+            one = cells.mean(asked, lambda result, _: 100 * float(result[path]))
+            return row(metric, condition, one.value, half_width=one.half_width)
 
-        alone = mean(cells.result(Cell(one))["last_level_miss_rate"] for one in over)
-        found = [row(REDIS, condition, slower(*of)) for condition, of in REDIS_ROWS.items()]
+        found = [slower(REDIS, condition, *of) for condition, of in REDIS_ROWS.items()]
         found += [
-            row(YCSB, "mean of YCSB; ksm on the CPU", slower("ksm", "cpu")),
-            row(SHARE, "on the CPU", 100 * of_ksm("ksmd_share")),
-            row(MISSES, "no ksm", 100 * alone),
-            row(MISSES, "ksm on the CPU", 100 * of_ksm("last_level_miss_rate")),
+            slower(YCSB, "mean of YCSB; ksm on the CPU", "ksm", "cpu"),
+            mean(SHARE, "on the CPU", "ksm", "ksmd_share"),
+            mean(MISSES, "no ksm", "none", "last_level_miss_rate"),
+            mean(MISSES, "ksm on the CPU", "ksm", "last_level_miss_rate"),
         ]
-        return found + _others()
+        found += _others()
+        return found if lab.quick or lab.conditions else [*found, *beyond.rows(cells, over)]
 
     def tables(self, lab: Lab) -> list[str]:
-        """What is behind the rows, and beyond them."""
+        """What is behind the rows."""
         if missing():
             return []
         cells = Cells(lab)
-        found = [tables.costs(cells), tables.pages(lab), tables.cells(cells, workloads(lab))]
-        found += [tables.stacks(cells), tables.causes(cells), tables.loads_and_limits(cells)]
-        found += [tables.places(cells), tables.engines(cells), tables.kernels(cells)]
-        return found
+        found = [tables.costs(cells), tables.pages(lab)]
+        return [*found, tables.slower(cells, workloads(lab))]
 
 
 def missing() -> str | None:

@@ -109,6 +109,11 @@ def value(chance: random.Random) -> bytes:
     return bytes(filled[:FIELD_BYTES])
 
 
+def page_of_values(chance: random.Random) -> bytes:
+    """A page of 4,096 bytes with nothing but values."""
+    return b"".join(value(chance) for _ in range(-(-4096 // FIELD_BYTES)))[:4096]
+
+
 def insert(number: int, chance: random.Random) -> list[Request]:
     """RedisClient.insert: the record, and its key in an index."""
     fields = [part for field in range(FIELDS) for part in (b"field%d" % field, value(chance))]
