@@ -113,13 +113,13 @@ def test_every_published_figure_of_services_has_a_row() -> None:
     assert rows == expected
 
 
-class Known(Cells):
-    """Cells of which the results are known: B under zswap falls behind."""
+class Stated(Cells):
+    """Cells with results that are stated here: B under zswap falls behind."""
 
     def results(self, cells: Sequence[Cell]) -> list[Result]:
-        return [self._known(cell) for cell in cells]
+        return [self._stated(cell) for cell in cells]
 
-    def _known(self, cell: Cell) -> Result:
+    def _stated(self, cell: Cell) -> Result:
         served = 0.5 if (cell.workload, cell.feature) == ("B", "zswap") else 0.999
         return {
             "mean_ns": 10_000.0,
@@ -129,7 +129,7 @@ class Known(Cells):
 
 
 def test_a_mean_has_an_interval_over_seeds(tmp_path: Path) -> None:
-    cells = Known(Lab(tmp_path, lambda _: None))
+    cells = Stated(Lab(tmp_path, lambda _: None))
     one = cells.slower(Cell("A", "zswap", "cpu"), Cell("C", "zswap", "cpu"))
     # 2.01 to 2.05: a standard error of 0.00707, and Student's 2.78 for four degrees of freedom.
     assert one.value == pytest.approx(2.03)
@@ -138,7 +138,7 @@ def test_a_mean_has_an_interval_over_seeds(tmp_path: Path) -> None:
 
 
 def test_what_falls_behind_has_no_latency(tmp_path: Path) -> None:
-    cells = Known(Lab(tmp_path, lambda _: None))
+    cells = Stated(Lab(tmp_path, lambda _: None))
     one = cells.slower(Cell("B", "zswap", "cpu"))
     assert (one.value, one.half_width, one.is_overloaded) == ("overloaded", None, True)
     mean = cells.slower(*(Cell(name, "zswap", "cpu") for name in "ABC"))

@@ -1,5 +1,5 @@
-//! The `[linux]` table of a machine file: what the kernel's own paths take when pages are reclaimed and faulted in. They
-//! are in no record of a program, so published measurements of the kernel give them.
+//! The `[linux]` table of a machine file: what the kernel's own paths take when pages are reclaimed and faulted in. No
+//! record of a program has them, so published measurements of the kernel give them.
 
 use garde::Validate;
 use schemars::JsonSchema;

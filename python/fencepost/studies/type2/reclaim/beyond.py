@@ -23,7 +23,7 @@ from fencepost.traffic import Result
 
 WORKLOAD = "A"  # of what is done with one
 LOADS = (0.5, LOAD, 0.85)
-MEMORIES = (0.95, MEMORY, 1.05)
+MEMORIES = (0.8, 0.9, MEMORY)  # above it nothing has to leave
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 STACK = ("queue", "core", "switch", "fault", "reclaim", "decompression", "swap", "memory")
 SLOWER = "p99 over Redis alone"

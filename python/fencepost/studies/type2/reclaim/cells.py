@@ -97,6 +97,7 @@ class Cells:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self._known: dict[Cell, Result] = {}
         self.pace = cache(lambda: pace(lab))
         self._sequence = cache(
             lambda workload, seed: recorded(lab).sequence(workload, self._counts()[1], seed)
@@ -106,8 +107,12 @@ class Cells:
 
     def results(self, cells: Sequence[Cell]) -> list[Result]:
         """What came of each; what was done before comes from the lab's store."""
-        points = [self._point(one) for one in cells]
-        return kept.results(self.lab, points, _measured, _machine, _identity)
+        # A point has every operation in its text: it is made once.
+        missing = [one for one in dict.fromkeys(cells) if one not in self._known]
+        points = [self._point(one) for one in missing]
+        found = kept.results(self.lab, points, _measured, _machine, _identity)
+        self._known.update(zip(missing, found, strict=True))
+        return [self._known[one] for one in cells]
 
     def result(self, cell: Cell) -> Result:
         """Of one."""
