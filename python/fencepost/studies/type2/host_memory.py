@@ -81,7 +81,7 @@ class HostMemory(Topic):
         )
         machine = lab.resolved(MACHINE)
         link = machine["link"]["bandwidth_gb_per_s"]
-        found = [
+        rows = [
             *ratios,
             row(*HIT, elapsed(hit), is_set=True),
             row(*LAST_LEVEL, elapsed(last_level), is_set=True),
@@ -93,7 +93,7 @@ class HostMemory(Topic):
                 follows="socket_link.bandwidth_gb_per_s and link.bandwidth_gb_per_s of the machine",
             ),
         ]
-        return [*found, *self._stages(lab)] if lab.is_whole else found
+        return [*rows, *self._stages(lab)] if lab.is_whole else rows
 
     def _stages(self, lab: Lab) -> list[Row]:
         """ns of each burst, and where a request's time goes on average."""
