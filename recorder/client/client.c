@@ -15,6 +15,7 @@
 #include "frame.h"
 #include "instrument.h"
 #include "interruptions.h"
+#include "lifeline.h"
 #include "mapped_files.h"
 #include "module_events.h"
 #include "process_events.h"
@@ -56,6 +57,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
     return; /* A child of the recorded process: it runs on, unrecorded. */
   }
   drmgr_init();
+  lifeline_hold();
   frame_init();
   code_table_init();
   thread_identities_init();

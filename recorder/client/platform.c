@@ -73,6 +73,8 @@ int platform_open_to_read(const char *path) { return dr_open_file(path, DR_FILE_
 
 int platform_open_to_append(const char *path) { return dr_open_file(path, DR_FILE_WRITE_APPEND); }
 
+int platform_open_to_keep(const char *path) { return dr_open_file(path, DR_FILE_READ); }
+
 ptrdiff_t platform_read_file(int file, void *bytes, size_t count) {
   return dr_read_file(file, bytes, count);
 }

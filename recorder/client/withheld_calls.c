@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "frame.h"
+#include "lifeline.h"
 #include "raw_system_call.h"
 #include "recording.h"
 
@@ -103,9 +104,9 @@ static bool withhold_mapping(void *drcontext, const uint64_t *argument) {
          withhold(drcontext, WITHHELD_MEMORY, -ENOMEM);
 }
 
-/* The program finds the record's descriptor in /proc alone, and it is not there for it. */
-static bool withhold_record(void *drcontext, uint64_t descriptor) {
-  if (!frame_is_record((int)descriptor))
+/* The program finds descriptors of the recorder in /proc alone, and they are not there for it. */
+static bool withhold_descriptor(void *drcontext, uint64_t descriptor) {
+  if (!frame_is_record((int)descriptor) && !lifeline_is((int)descriptor))
     return false;
   dr_syscall_set_result(drcontext, (reg_t)-EBADF);
   return true;
@@ -149,10 +150,10 @@ bool withheld_call(void *drcontext, int number) {
   case SYS_dup2:
   case SYS_dup3:
   case SYS_sendfile:
-    return withhold_record(drcontext, argument[0]);
+    return withhold_descriptor(drcontext, argument[0]);
   case SYS_copy_file_range:
   case SYS_splice:
-    return withhold_record(drcontext, argument[2]);
+    return withhold_descriptor(drcontext, argument[2]);
   case SYS_seccomp:
     return (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER) &&
            withhold(drcontext, WITHHELD_FILTER, -EINVAL);

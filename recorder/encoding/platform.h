@@ -51,6 +51,7 @@ void platform_mutex_unlock(void *mutex);
 /* Files, by descriptors that the program cannot close; negative where they cannot be opened. */
 int platform_open_to_read(const char *path);
 int platform_open_to_append(const char *path);
+int platform_open_to_keep(const char *path); /* to read, for as long as the image lasts */
 ptrdiff_t platform_read_file(int file, void *bytes, size_t count);
 ptrdiff_t platform_write_file(int file, const void *bytes, size_t count); /* or a negative errno */
 void platform_close_file(int file);

@@ -5,6 +5,7 @@
 #include "call_path.h"
 #include "code_table.h"
 #include "frame.h"
+#include "lifeline.h"
 #include "mapped_files.h"
 #include "platform.h"
 #include "recording.h"
@@ -36,6 +37,7 @@ bool process_image_forks(struct thread *thread) {
   wake_pairing_after_fork();
   call_paths_after_fork();
   if (recording_continue_in_child()) {
+    lifeline_hold_in_child();
     frame_continue_in_child();
     thread_continue_in_child(thread);
     region_of_interest_continue_in_child(thread);

@@ -75,6 +75,7 @@ struct control_area {
   char engine[CONTROL_WORD_BYTES];
   char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
+  char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */
   uint32_t values;
   uint32_t children; /* record them too */
 

@@ -47,6 +47,14 @@ struct control_area *control_area_create(int *descriptor) {
   return control;
 }
 
+/* Both ends stay open until the launcher ends, however it does. */
+static void make_lifeline(struct control_area *control) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    fail(EXIT_OURS, "cannot make a pipe: %s", strerror(errno));
+  snprintf(control->lifeline, sizeof(control->lifeline), "/proc/%d/fd/%d", (int)getpid(), ends[0]);
+}
+
 static void set_environment(const struct program *program, int control_descriptor) {
   char client[PATH_MAX], options[2 * PATH_MAX];
   library_path(client, "libfencepost-recorder.so");
@@ -93,19 +101,28 @@ static void become(const struct program *program, const struct emulator *emulato
   execv(engine, program->arguments);
 }
 
-/* Sends the signal to the program, or when that has ended, to those of its children that have not.
- */
-static void send(int signal) {
-  if (process > 0) {
-    kill(process, signal);
-    return;
-  }
+/* Sends the signal to those children of the program that are recorded and have not ended. */
+static void send_to_children(int signal) {
   unsigned count = control_area_count(the_control);
   for (unsigned i = 1; i < count; i++) {
     const struct process_control *child = &the_control->process[i];
-    if (child->process > 0 && !child->is_sealed)
+    if (child->process > 0 && !child->is_sealed && !child->is_waited_for)
       kill(child->process, signal);
   }
+}
+
+static void send_to_all(int signal) {
+  if (process > 0)
+    kill(process, signal);
+  send_to_children(signal);
+}
+
+/* To the program, or when that has ended, to its children. */
+static void send(int signal) {
+  if (process > 0)
+    kill(process, signal);
+  else
+    send_to_children(signal);
 }
 
 static bool is_to_end(int signal) {
@@ -113,7 +130,8 @@ static bool is_to_end(int signal) {
 }
 
 /* What was sent to us alone is meant for the program; what the terminal sends, it has already got.
- * A program that is told to end and does not is ended: after a while, or when it is told again. */
+ * All that is recorded is told to end. What does not is ended: after a while, or when it is told
+ * again. */
 static void forward(int signal, siginfo_t *information, void *context) {
   static time_t told_at_seconds; /* 0: not yet */
   (void)context;
@@ -123,7 +141,7 @@ static void forward(int signal, siginfo_t *information, void *context) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool is_told_again = told_at_seconds != 0 && now.tv_sec > told_at_seconds + SAME_SIGNAL_SECONDS;
-    send(is_told_again ? SIGKILL : signal);
+    send_to_all(is_told_again ? SIGKILL : signal);
     alarm(PATIENCE_SECONDS);
     if (told_at_seconds == 0)
       told_at_seconds = now.tv_sec;
@@ -140,8 +158,8 @@ static void end(int signal) {
   int error = errno;
   ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
   (void)written; /* There is nobody else to tell. */
-  send(SIGKILL);
-  alarm(PATIENCE_SECONDS); /* for children, when the program has ended */
+  send_to_all(SIGKILL);
+  alarm(PATIENCE_SECONDS); /* for children that came meanwhile */
   errno = error;
 }
 
@@ -164,6 +182,7 @@ static void forward_signals(void) {
 void recorded_process_start(const struct program *program, const struct emulator *emulator,
                             struct control_area *control, int control_descriptor) {
   sigset_t held, before;
+  make_lifeline(control);
   /* No signal is lost between the start of the program and the moment we know it. */
   sigemptyset(&held);
   for (size_t i = 0; i < FORWARDED_COUNT; i++)

@@ -123,6 +123,10 @@ int platform_open_to_append(const char *path) {
   return out_of_the_way(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 }
 
+int platform_open_to_keep(const char *path) {
+  return out_of_the_way(open(path, O_RDONLY | O_CLOEXEC));
+}
+
 ptrdiff_t platform_read_file(int file, void *bytes, size_t count) {
   return read(file, bytes, count);
 }

@@ -19,6 +19,7 @@
 #include "guest_calls.h"
 #include "guest_mappings.h"
 #include "guest_modules.h"
+#include "lifeline.h"
 #include "mapped_files.h"
 #include "plan.h"
 #include "platform.h"
@@ -142,6 +143,7 @@ static const char *value_of(const char *argument, const char *name) {
 }
 
 static void start(qemu_plugin_id_t id) {
+  lifeline_hold();
   frame_init();
   code_table_init();
   thread_identities_init();

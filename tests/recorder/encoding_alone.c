@@ -72,6 +72,7 @@ void platform_mutex_lock(void *mutex) { pthread_mutex_lock(mutex); }
 void platform_mutex_unlock(void *mutex) { pthread_mutex_unlock(mutex); }
 int platform_open_to_read(const char *path) { return open(path, O_RDONLY); }
 int platform_open_to_append(const char *path) { return open(path, O_WRONLY | O_APPEND); }
+int platform_open_to_keep(const char *path) { return open(path, O_RDONLY); }
 ptrdiff_t platform_read_file(int file, void *bytes, size_t count) {
   return read(file, bytes, count);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,3 +85,26 @@ class Recorder:
         )
         path = self.folder / "record.fencepost"
         return Run(finished.returncode, finished.stdout, finished.stderr, path)
+
+
+def child_of(process: subprocess.Popen[str]) -> int:
+    """Its only one."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) == 1
+    return int(children[0])
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+def wait_for_end(process: int) -> None:
+    """Of one that is not ours to wait for."""
+    deadline = time.monotonic() + 60
+    while is_running(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from recorder_programs import ROOT, Recorder, Run
+from recorder_programs import ROOT, Recorder, Run, child_of, wait_for_end
 
 import record_format as rf
 
@@ -189,6 +189,34 @@ def test_interrupt_seals_all(recorder: Recorder) -> None:
     assert rf.Record(path_of(recorder, child)).ended == "signal 2"
     assert rf.Record(recorder.folder / "record.fencepost").ended == "signal 2"
     assert len(records(recorder)) == 2
+
+
+def test_signal_to_the_launcher_alone_ends_all(recorder: Recorder) -> None:
+    """None of them is left until it is killed."""
+    launcher, child = start(recorder)
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(300) == -signal.SIGTERM
+    assert rf.Record(path_of(recorder, child)).ended == "signal 15"
+    assert rf.Record(recorder.folder / "record.fencepost").ended == "signal 15"
+
+
+def test_children_that_outlive_the_program_are_told_to_end(recorder: Recorder) -> None:
+    launcher, child = start(recorder)
+    program = child_of(launcher)
+    os.kill(program, signal.SIGTERM)
+    wait_for_end(program)
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(300) == -signal.SIGTERM
+    assert rf.Record(path_of(recorder, child)).ended == "signal 15"
+
+
+def test_children_die_with_the_launcher(recorder: Recorder) -> None:
+    launcher, child = start(recorder)
+    program = child_of(launcher)
+    launcher.kill()
+    launcher.wait(60)
+    wait_for_end(program)
+    wait_for_end(child)
 
 
 def test_killed_launcher_leaves_readable_partial_records(recorder: Recorder) -> None:

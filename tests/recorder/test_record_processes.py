@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from recorder_programs import Recorder, Run
+from recorder_programs import Recorder, Run, child_of, is_running, wait_for_end
 
 import record_format as rf
 
@@ -160,12 +160,6 @@ def start(recorder: Recorder, *arguments: str) -> subprocess.Popen[str]:
     return launcher
 
 
-def child_of(process: subprocess.Popen[str]) -> int:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    assert len(children) == 1
-    return int(children[0])
-
-
 def record_of(recorder: Recorder) -> rf.Record:
     return rf.Record(recorder.folder / "record.fencepost")
 
@@ -233,14 +227,6 @@ def test_program_that_takes_its_time_to_end_is_left_alone(recorder: Recorder) ->
     assert record_of(recorder).ended == "exit 3"
 
 
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_to_a_comparison_ends_the_program_it_records(
     recorder: Recorder, number: signal.Signals
@@ -304,10 +290,7 @@ def test_killed_launcher_leaves_a_readable_partial_record(recorder: Recorder) ->
     launcher.kill()
     launcher.wait(60)
     partial = recorder.folder / "record.fencepost.partial"
-    deadline = time.monotonic() + 60
-    while is_running(program):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for_end(program)
     record = rf.Record(partial)
     assert not record.is_sealed
     assert record.instructions > 2_000_000
