@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #define PROTECTED_MAX 256u
+#define SIGNAL_MAX 64u
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #endif
@@ -112,6 +113,41 @@ static bool withhold_descriptor(void *drcontext, uint64_t descriptor) {
   return true;
 }
 
+/* Of the program's first thread the launcher has set the signal that comes when its parent dies, and
+ * that parent is the launcher. What it asks for is only remembered: with the launcher it is killed.
+ */
+static bool withhold_death_signal(void *drcontext, uint64_t option, uint64_t argument) {
+  struct process_control *first = &recording.area->process[0];
+  int64_t result = 0;
+  size_t written;
+  if (raw_system_call(SYS_gettid, 0, 0, 0) != first->process)
+    return false;
+  if (option == PR_GET_PDEATHSIG) {
+    if (!dr_safe_write((void *)(ptr_uint_t)argument, sizeof(first->death_signal),
+                       &first->death_signal, &written))
+      result = -EFAULT;
+  } else if (argument > SIGNAL_MAX) {
+    result = -EINVAL;
+  } else {
+    first->death_signal = (int32_t)argument;
+  }
+  dr_syscall_set_result(drcontext, (reg_t)result);
+  return true;
+}
+
+static bool withhold_process_control(void *drcontext, uint64_t option, uint64_t argument) {
+  switch (option) {
+  case PR_SET_SECCOMP:
+  case PR_SET_SYSCALL_USER_DISPATCH:
+    return withhold(drcontext, WITHHELD_FILTER, -EINVAL);
+  case PR_SET_PDEATHSIG:
+  case PR_GET_PDEATHSIG:
+    return withhold_death_signal(drcontext, option, argument);
+  default:
+    return false;
+  }
+}
+
 bool withheld_call(void *drcontext, int number) {
   uint64_t argument[5];
   for (int i = 0; i < 5; i++)
@@ -158,8 +194,7 @@ bool withheld_call(void *drcontext, int number) {
     return (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER) &&
            withhold(drcontext, WITHHELD_FILTER, -EINVAL);
   case SYS_prctl:
-    return (argument[0] == PR_SET_SECCOMP || argument[0] == PR_SET_SYSCALL_USER_DISPATCH) &&
-           withhold(drcontext, WITHHELD_FILTER, -EINVAL);
+    return withhold_process_control(drcontext, argument[0], argument[1]);
   default:
     return false;
   }

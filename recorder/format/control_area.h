@@ -44,6 +44,7 @@ struct process_control {
   uint64_t stops_refused;  /* … and could not there */
 
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
+  int32_t death_signal; /* that the first thread asked for, where the kernel has the launcher's */
 
   /* Where an exec takes the thread that called it. */
   uint32_t exec_pending;

@@ -209,6 +209,14 @@ static void personality_changed(void) {
 }
 static void not_dumpable(void) { must(prctl(PR_SET_DUMPABLE, 0) == 0); }
 static void no_death_signal(void) { must(prctl(PR_SET_PDEATHSIG, 0) == 0); }
+static void told_death_signal(void) {
+  int told;
+  must(prctl(PR_GET_PDEATHSIG, &told) == 0 && told == 0);
+  must(prctl(PR_SET_PDEATHSIG, SIGUSR1) == 0);
+  must(prctl(PR_GET_PDEATHSIG, &told) == 0 && told == SIGUSR1);
+  must(prctl(PR_SET_PDEATHSIG, NSIG) == -1 && errno == EINVAL);
+  must(prctl(PR_GET_PDEATHSIG, NULL) == -1 && errno == EFAULT);
+}
 static void other_name(void) { must(prctl(PR_SET_NAME, "other) R 1") == 0); }
 static void own_session(void) { setsid(); }
 static void own_files(void) { must(unshare(CLONE_FILES) == 0); }
@@ -273,6 +281,7 @@ static const struct {
     CASE(personality_changed),
     CASE(not_dumpable),
     CASE(no_death_signal),
+    CASE(told_death_signal),
     CASE(other_name),
     CASE(own_session),
     CASE(own_files),
@@ -280,15 +289,31 @@ static const struct {
     CASE(after_vfork),
 };
 
-int main(int argc, char **argv) {
+static int run(const char *name) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    if (argc == 2 && strcmp(argv[1], cases[i].name) == 0) {
+    if (strcmp(name, cases[i].name) == 0) {
       cases[i].run();
-      work();
-      _exit(7);
+      return 1;
     }
-    if (argc == 1)
-      puts(cases[i].name);
   }
-  return argc == 1 ? 0 : 2;
+  return 0;
+}
+
+/* All cases that are named; with "stay" behind them it goes on working until it is ended. */
+int main(int argc, char **argv) {
+  for (size_t i = 0; argc == 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
+    puts(cases[i].name);
+  for (int i = 1; i < argc; i++) {
+    if (i > 1 && strcmp(argv[i], "stay") == 0) {
+      must(write(1, "working\n", 8) == 8);
+      while (1)
+        work();
+    }
+    if (!run(argv[i]))
+      return 2;
+  }
+  if (argc == 1)
+    return 0;
+  work();
+  _exit(7);
 }

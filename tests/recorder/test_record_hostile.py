@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from recorder_programs import Recorder
+from recorder_programs import Recorder, child_of, wait_for_end
 
 import record_format as rf
 
@@ -105,7 +105,8 @@ CASES = {
     **dict.fromkeys(("limit_file_size", "limit_memory", "limit_data", "limit_told"), LIMIT),
     **dict.fromkeys(("handle_all", "ignore_all", "default_all", "block_all"), ""),
     **dict.fromkeys(("no_alternate_stack", "personality_changed", "not_dumpable"), ""),
-    **dict.fromkeys(("no_death_signal", "other_name", "own_session", "own_files"), ""),
+    **dict.fromkeys(("no_death_signal", "told_death_signal", "other_name"), ""),
+    **dict.fromkeys(("own_session", "own_files"), ""),
     **dict.fromkeys(("seccomp_refuses", "seccomp_kills", "seccomp_strict"), FILTER),
     **dict.fromkeys(("unmap_all", "protect_all", "map_over_all", "drop_all"), MEMORY),
     **dict.fromkeys(("after_fork", "after_vfork"), CHILD),
@@ -133,3 +134,20 @@ def test_recording_survives(recorder: Recorder, hostile: Path, case: str, said: 
     assert (record.is_sealed, record.ended, record.lost) == (True, f"exit {run.returncode}", 0)
     if run.returncode == EXPECTED_EXIT:
         assert record.instructions > 100 * 4096 * 3
+
+
+@pytest.mark.parametrize("also", ["close_from", "dup_over", "fcntl_flags", "block_all"])
+def test_program_dies_with_its_launcher(recorder: Recorder, hostile: Path, also: str) -> None:
+    """Whatever it does to its parent's death signal, its descriptors and its signals."""
+    launcher = subprocess.Popen(
+        recorder.command(hostile, "no_death_signal", also, "stay"),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=recorder.folder,
+    )
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == "working\n"
+    program = child_of(launcher)
+    launcher.kill()
+    launcher.wait(60)
+    wait_for_end(program)
