@@ -7,7 +7,7 @@ process has just been started and nobody yet knows that it is to be ended.
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -55,16 +55,22 @@ def uninstall() -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """An interrupt waits until this is left, whichever handler answers it."""
+def held(meanwhile: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """An interrupt waits until this is left, whichever handler answers it; when it comes,
+    `meanwhile` is called."""
     if threading.current_thread() is not threading.main_thread():  # no signal comes here
         yield
         return
     found = {each: signal.getsignal(each) for each in SIGNALS}
     handlers = {each: handler for each, handler in found.items() if callable(handler)}
     received: list[int] = []
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        meanwhile()
+
     for each in handlers:
-        signal.signal(each, lambda number, _: received.append(number))
+        signal.signal(each, receive)
     try:
         yield
     finally:

@@ -12,7 +12,6 @@ from fencepost.tree import RECORDER, TO_BUILD
 
 LAUNCHER = RECORDER / "fencepost-record"
 OUR_FAILURE = 125
-PATIENCE_SECONDS = 15  # with the launcher, which has some with the program, and seals the record
 PARTIAL_SUFFIX = ".partial"  # of a record that is not sealed yet
 
 
@@ -40,25 +39,31 @@ def record_to(
     *,
     environment: dict[str, str] | None = None,
     folder: Path | None = None,
+    is_temporary: bool = False,
 ) -> None:
     """Records `program` into `path`; raises `InputError` if no sealed record came of it.
 
     What the program prints goes to `output`, or where our own output goes; its environment and
-    folder are ours where none are given.
+    folder are ours where none are given. If this process is killed, the recorder ends, too, and
+    leaves no record; nor the folder of `path`, if that is made for the record only
+    (`is_temporary`).
     """
     if not LAUNCHER.exists():
         raise InputError(_not_built())
-    command = [str(LAUNCHER), *arguments, "-o", str(path), "--", *program]
+    own = ["--starter", str(os.getpid()), *(["--temporary"] if is_temporary else [])]
+    command = [str(LAUNCHER), *own, *arguments, "-o", str(path), "--", *program]
     recorder: subprocess.Popen[bytes] | None = None
     try:
         with held():
             recorder = subprocess.Popen(command, stdout=output, env=environment, cwd=folder)
         code = recorder.wait()
     except BaseException:
-        if recorder is not None:
-            _end(recorder)
-        path.unlink(missing_ok=True)
-        path.with_name(path.name + PARTIAL_SUFFIX).unlink(missing_ok=True)
+        try:
+            if recorder is not None:
+                _end(recorder)
+        finally:  # another interrupt may come out of that
+            path.unlink(missing_ok=True)
+            path.with_name(path.name + PARTIAL_SUFFIX).unlink(missing_ok=True)
         raise
     if not path.exists():
         raise InputError(f"{program[0]}: not recorded (the recorder ended with {code})")
@@ -66,15 +71,11 @@ def record_to(
 
 def _end(recorder: subprocess.Popen[bytes]) -> None:
     """Ends the recorder, which hands the signal on to the program: Ctrl-C on a terminal has reached
-    both, a signal to us alone has not. A second one waits for that: without the recorder, the
-    program would go on."""
-    with held():
+    both, a signal to us alone has not. A program that does not end it kills, after a while, or when
+    it is told again, as it is where we are."""
+    with held(recorder.terminate):
         recorder.terminate()
-        try:
-            recorder.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            recorder.kill()
-            recorder.wait()
+        recorder.wait()
 
 
 def _not_built() -> str:

@@ -4,6 +4,7 @@
 #include "complaint.h"
 #include "pm_selector.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@ static const char usage[] =
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
     "  --statistics      say at the end what the recorder had to do\n"
+    "  --starter PID     who started this: when it has ended, PROGRAM is killed and there is no "
+    "record\n"
+    "  --temporary       … nor the folder that was to hold it\n"
     "  --compare-addresses  of an AArch64 program, compare each address with QEMU's own\n"
     "\n"
     "The exit code is the program's; 125 means that the recorder failed, 126 that PROGRAM\n"
@@ -54,6 +58,14 @@ static bool is_region(const char *text) {
   if (start_counts != stop_counts)
     return false;
   return !start_counts || strtoull(text, NULL, 10) < strtoull(colon + 1, NULL, 10);
+}
+
+static int process_of(const char *text) {
+  char *end;
+  long process = strtol(text, &end, 10);
+  if (*end != '\0' || process <= 0 || process > INT_MAX)
+    fail(EXIT_WRONG_OPTIONS, "--starter %s: the id of a process", text);
+  return (int)process;
 }
 
 static void check_selector(const char *text) {
@@ -106,6 +118,10 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->values = true;
     } else if (strcmp(argument, "--children") == 0) {
       arguments->children = true;
+    } else if (is_option(argument, "--starter")) {
+      arguments->starter = process_of(option_value("--starter", argc, argv, &at));
+    } else if (strcmp(argument, "--temporary") == 0) {
+      arguments->is_temporary = true;
     } else if (strcmp(argument, "--statistics") == 0) {
       arguments->statistics = true;
     } else if (strcmp(argument, "--compare-addresses") == 0) {

@@ -15,6 +15,8 @@ struct arguments {
   bool children;
   bool statistics;
   bool compare_addresses;
+  int starter;       /* process id, or 0 */
+  bool is_temporary; /* the record, and the folder that it is in */
   char **program; /* NULL-terminated, at least one */
 };
 

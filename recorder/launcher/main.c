@@ -80,9 +80,15 @@ int main(int argc, char **argv) {
               file.partial_path);
   name_children(control, file.path);
   recorded_process_start(&program, program.machine == MACHINE_AARCH64 ? &emulator : NULL, control,
-                         control_descriptor);
+                         control_descriptor, arguments.starter);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
+  if (recorded_process_is_abandoned()) {
+    record_file_discard(&file);
+    if (arguments.is_temporary)
+      record_file_remove_folder(&file);
+    return EXIT_OURS;
+  }
   unrecorded_say(control);
   if (arguments.statistics)
     print_statistics(&control->process[0]);

@@ -141,6 +141,13 @@ void record_file_discard(struct record_file *file) {
   close(file->descriptor);
 }
 
+void record_file_remove_folder(const struct record_file *file) {
+  char *folder = strndup(file->path, (size_t)(strrchr(file->path, '/') - file->path));
+  if (folder != NULL)
+    rmdir(folder);
+  free(folder);
+}
+
 struct growing_bytes {
   uint8_t *bytes;
   size_t count;

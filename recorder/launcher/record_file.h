@@ -32,5 +32,7 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
 bool record_file_seal(struct record_file *file, const char *ended, uint32_t lost);
 
 void record_file_discard(struct record_file *file);
+/* The one that the record was to be in, if nothing else is. */
+void record_file_remove_folder(const struct record_file *file);
 
 #endif

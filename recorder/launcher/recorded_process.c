@@ -28,6 +28,7 @@
 /* For the signal handlers. */
 static volatile sig_atomic_t process;
 static struct control_area *the_control;
+static pid_t the_starter; /* or 0 */
 
 unsigned control_area_count(const struct control_area *control) {
   unsigned count = __atomic_load_n(&control->processes, __ATOMIC_SEQ_CST);
@@ -101,20 +102,24 @@ static void become(const struct program *program, const struct emulator *emulato
   execv(engine, program->arguments);
 }
 
-/* Sends the signal to those children of the program that are recorded and have not ended. */
-static void send_to_children(int signal) {
+/* Sends the signal to those children of the program that are recorded and have not ended; whether
+ * there are any. */
+static bool send_to_children(int signal) {
+  bool are_any = false;
   unsigned count = control_area_count(the_control);
   for (unsigned i = 1; i < count; i++) {
     const struct process_control *child = &the_control->process[i];
     if (child->process > 0 && !child->is_sealed && !child->is_waited_for)
-      kill(child->process, signal);
+      are_any = kill(child->process, signal) == 0 || are_any;
   }
+  return are_any;
 }
 
-static void send_to_all(int signal) {
-  if (process > 0)
+static bool send_to_all(int signal) {
+  bool is_program_there = process > 0;
+  if (is_program_there)
     kill(process, signal);
-  send_to_children(signal);
+  return send_to_children(signal) || is_program_there;
 }
 
 /* To the program, or when that has ended, to its children. */
@@ -123,6 +128,20 @@ static void send(int signal) {
     kill(process, signal);
   else
     send_to_children(signal);
+}
+
+static void say(const char *message) {
+  ssize_t written = write(STDERR_FILENO, message, strlen(message));
+  (void)written; /* There is nobody else to tell. */
+}
+
+/* Those that come meanwhile, a while later. */
+static void kill_all(void) {
+  if (send_to_all(SIGKILL))
+    say(recorded_process_is_abandoned()
+            ? "fencepost-record: who wanted the record is gone; the program is killed\n"
+            : "fencepost-record: the program was told to end and still runs; it is killed\n");
+  alarm(PATIENCE_SECONDS);
 }
 
 static bool is_to_end(int signal) {
@@ -141,25 +160,24 @@ static void forward(int signal, siginfo_t *information, void *context) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool is_told_again = told_at_seconds != 0 && now.tv_sec > told_at_seconds + SAME_SIGNAL_SECONDS;
-    send_to_all(is_told_again ? SIGKILL : signal);
-    alarm(PATIENCE_SECONDS);
     if (told_at_seconds == 0)
       told_at_seconds = now.tv_sec;
+    if (is_told_again) {
+      kill_all();
+    } else {
+      send_to_all(signal);
+      alarm(PATIENCE_SECONDS);
+    }
   } else if (is_ours_alone || process <= 0) {
     send(signal);
   }
   errno = error;
 }
 
-static void end(int signal) {
-  static const char message[] =
-      "fencepost-record: the program was told to end and still runs; it is killed\n";
+static void on_alarm(int signal) {
   (void)signal;
   int error = errno;
-  ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
-  (void)written; /* There is nobody else to tell. */
-  send_to_all(SIGKILL);
-  alarm(PATIENCE_SECONDS); /* for children that came meanwhile */
+  kill_all();
   errno = error;
 }
 
@@ -174,20 +192,29 @@ static void forward_signals(void) {
     if (sigaction(forwarded[i], NULL, &current) == 0 && current.sa_handler != SIG_IGN)
       sigaction(forwarded[i], &action, NULL);
   }
-  struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
   sigfillset(&action.sa_mask);
   sigaction(SIGALRM, &action, NULL);
 }
 
+/* The kernel says when the starter is gone. */
+static void end_with(pid_t starter) {
+  the_starter = starter;
+  if (starter != 0 && (prctl(PR_SET_PDEATHSIG, SIGALRM) != 0 || recorded_process_is_abandoned()))
+    raise(SIGALRM);
+}
+
 void recorded_process_start(const struct program *program, const struct emulator *emulator,
-                            struct control_area *control, int control_descriptor) {
+                            struct control_area *control, int control_descriptor, int starter) {
   sigset_t held, before;
   make_lifeline(control);
   /* No signal is lost between the start of the program and the moment we know it. */
   sigemptyset(&held);
   for (size_t i = 0; i < FORWARDED_COUNT; i++)
     sigaddset(&held, forwarded[i]);
+  sigaddset(&held, SIGALRM);
   sigprocmask(SIG_BLOCK, &held, &before);
+  end_with(starter);
   pid_t launcher = getpid(), child = fork();
   if (child < 0)
     fail(EXIT_OURS, "fork: %s", strerror(errno));
@@ -206,6 +233,8 @@ void recorded_process_start(const struct program *program, const struct emulator
 }
 
 void recorded_process_has_ended(void) { process = 0; }
+
+bool recorded_process_is_abandoned(void) { return the_starter != 0 && getppid() != the_starter; }
 
 int recorded_process_id(void) { return process; }
 

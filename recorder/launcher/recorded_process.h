@@ -8,6 +8,8 @@
 #include "emulator.h"
 #include "program.h"
 
+#include <stdbool.h>
+
 /* Memory shared with the program's process; `descriptor` names it to that process. */
 struct control_area *control_area_create(int *descriptor);
 
@@ -15,9 +17,12 @@ struct control_area *control_area_create(int *descriptor);
 unsigned control_area_count(const struct control_area *control);
 
 /* Starts the program, under QEMU where `emulator` is not NULL. Ends the launcher where that is
- * impossible. */
+ * impossible. Where `starter` is not 0, all that is recorded is killed when that process, which
+ * started us, has ended. */
 void recorded_process_start(const struct program *program, const struct emulator *emulator,
-                            struct control_area *control, int control_descriptor);
+                            struct control_area *control, int control_descriptor, int starter);
+/* Whether that has ended. */
+bool recorded_process_is_abandoned(void);
 /* Its kernel id; 0 when it has ended. */
 int recorded_process_id(void);
 /* Waits for its end; its wait status. */

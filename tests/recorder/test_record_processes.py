@@ -227,34 +227,79 @@ def test_program_that_takes_its_time_to_end_is_left_alone(recorder: Recorder) ->
     assert record_of(recorder).ended == "exit 3"
 
 
+class Comparison:
+    """Of a program that it records, until it is working. Temporary files have a folder of theirs."""
+
+    def __init__(self, recorder: Recorder, *program: str | Path) -> None:
+        self.temporary = recorder.folder / "temporary"
+        self.temporary.mkdir()
+        fencepost = Path(sys.executable).with_name("fencepost")
+        self.process = subprocess.Popen(
+            [fencepost, "compare", "pcs-table1", "--", *program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=recorder.folder,
+            env={**os.environ, "TMPDIR": str(self.temporary)},
+        )
+        assert self.next_line() == "working\n"
+        self.launcher = child_of(self.process)
+        recorded = Path(f"/proc/{self.launcher}/task/{self.launcher}/children").read_text()
+        self.recorded = [int(process) for process in recorded.split()]
+
+    def next_line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def complaints(self) -> str:
+        """All, when it has ended by an interrupt; nothing is left then."""
+        complaints = self.process.communicate(timeout=600)[1]
+        assert self.process.returncode == 130
+        assert "Traceback" not in complaints
+        assert not is_running(self.launcher)
+        assert not any(is_running(process) for process in self.recorded)
+        assert list(self.temporary.iterdir()) == []
+        return complaints
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_to_a_comparison_ends_the_program_it_records(
     recorder: Recorder, number: signal.Signals
 ) -> None:
     """And leaves nothing behind."""
-    program = recorder.compile("works", "-O1")
-    temporary = recorder.folder / "temporary"
-    temporary.mkdir()
-    command = [Path(sys.executable).with_name("fencepost"), "compare", "pcs-table1", "--", program]
-    comparison = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=recorder.folder,
-        env={**os.environ, "TMPDIR": str(temporary)},
-    )
-    assert comparison.stdout is not None
-    assert comparison.stdout.readline() == "working\n"
-    launcher = child_of(comparison)
-    recorded = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    comparison.send_signal(number)
-    _, complaints = comparison.communicate(timeout=120)
-    assert comparison.returncode == 130
-    assert "Traceback" not in complaints
-    assert not is_running(launcher)
-    assert not any(is_running(int(process)) for process in recorded)
-    assert list(temporary.iterdir()) == []
+    comparison = Comparison(recorder, recorder.compile("works", "-O1"))
+    comparison.process.send_signal(number)
+    comparison.complaints()
+
+
+STAYS = "trap 'echo told' TERM; echo working; while :; do :; done"
+KILLED = "fencepost-record: the program was told to end and still runs; it is killed\n"
+
+
+def test_comparison_that_is_told_to_end_twice_kills_the_program(recorder: Recorder) -> None:
+    comparison = Comparison(recorder, "/bin/sh", "-c", STAYS)
+    comparison.process.send_signal(signal.SIGTERM)
+    assert comparison.next_line() == "told\n"
+    time.sleep(2.5)  # sooner, it counts as the same signal
+    comparison.process.send_signal(signal.SIGTERM)
+    assert comparison.complaints().count(KILLED) == 1
+
+
+@pytest.mark.slow  # a minute
+def test_program_that_does_not_end_with_a_comparison_is_killed(recorder: Recorder) -> None:
+    comparison = Comparison(recorder, "/bin/sh", "-c", STAYS)
+    comparison.process.send_signal(signal.SIGTERM)
+    assert comparison.complaints().count(KILLED) == 1
+
+
+def test_killed_comparison_leaves_nothing_behind(recorder: Recorder) -> None:
+    comparison = Comparison(recorder, "/bin/sh", "-c", STAYS)
+    comparison.process.kill()
+    complaints = comparison.process.communicate(timeout=600)[1]
+    assert complaints.endswith("who wanted the record is gone; the program is killed\n")
+    for process in (comparison.launcher, *comparison.recorded):
+        wait_for_end(process)
+    assert list(comparison.temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "explain"])

@@ -376,5 +376,5 @@ def recorded(
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
         path = Path(folder) / "record.fencepost"
-        recording.record_to(path, [], program)
+        recording.record_to(path, [], program, is_temporary=True)
         yield [(shown_name(Path(program[0]).name), path)]
