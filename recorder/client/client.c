@@ -11,6 +11,7 @@
 #include "drmgr.h"
 
 #include "code_table.h"
+#include "descriptor_limit.h"
 #include "environment.h"
 #include "frame.h"
 #include "instrument.h"
@@ -58,6 +59,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   }
   drmgr_init();
   lifeline_hold();
+  descriptor_limit_init();
   frame_init();
   code_table_init();
   thread_identities_init();

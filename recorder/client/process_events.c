@@ -4,6 +4,7 @@
 #include "dr_api.h"
 
 #include "block_plan.h"
+#include "descriptor_limit.h"
 #include "poll_sites.h"
 #include "process_image.h"
 #include "raw_system_call.h"
@@ -23,6 +24,7 @@ void process_events_before_childs_call(int number) {
     return;
   unrecorded_child_runs(process_id_of_caller(),
                         (const char *)(ptr_uint_t)dr_syscall_get_param(drcontext, 0));
+  descriptor_limit_apply();
   /* Only returns when it fails, and then so will the program's own call. */
   raw_system_call(SYS_execve, dr_syscall_get_param(drcontext, 0),
                   dr_syscall_get_param(drcontext, 1), dr_syscall_get_param(drcontext, 2));
@@ -31,7 +33,9 @@ void process_events_before_childs_call(int number) {
 static void on_fork(void *drcontext) {
   block_plans_after_fork();
   poll_sites_after_fork();
-  if (!process_image_forks(thread_of(drcontext)))
+  if (process_image_forks(thread_of(drcontext)))
+    descriptor_limit_continue_in_child();
+  else
     is_unrecorded_child = true;
 }
 

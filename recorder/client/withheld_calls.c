@@ -2,12 +2,14 @@
 #include "withheld_calls.h"
 
 #include "arena.h"
+#include "descriptor_limit.h"
 #include "frame.h"
 #include "lifeline.h"
 #include "raw_system_call.h"
 #include "recording.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -62,15 +64,31 @@ static bool withhold(void *drcontext, enum withheld what, int64_t result) {
 }
 
 static bool limits_us(uint64_t resource) {
-  return resource == RLIMIT_AS || resource == RLIMIT_DATA || resource == RLIMIT_FSIZE;
+  return resource == RLIMIT_AS || resource == RLIMIT_DATA || resource == RLIMIT_FSIZE ||
+         resource == RLIMIT_NOFILE;
+}
+
+static struct rlimit believed_limit(uint64_t resource) {
+  struct rlimit limit = believed[resource].limit;
+  if (resource == RLIMIT_NOFILE)
+    return descriptor_limit();
+  if (!believed[resource].is_set)
+    raw_system_call(SYS_getrlimit, (reg_t)resource, (reg_t)&limit, 0);
+  return limit;
+}
+
+static bool may_raise_limits(void) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3] = {{0}};
+  raw_system_call(SYS_capget, (reg_t)&header, (reg_t)capabilities, 0);
+  return (capabilities[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective & CAP_TO_MASK(CAP_SYS_RESOURCE)) !=
+         0;
 }
 
 /* The limit as the program knows it, to where it wants it; 0 or a negative errno. */
 static int64_t tell_limit(uint64_t resource, uint64_t to) {
-  struct rlimit limit = believed[resource].limit;
+  struct rlimit limit = believed_limit(resource);
   size_t written;
-  if (!believed[resource].is_set)
-    raw_system_call(SYS_getrlimit, (reg_t)resource, (reg_t)&limit, 0);
   return dr_safe_write((void *)(ptr_uint_t)to, sizeof(limit), &limit, &written) ? 0 : -EFAULT;
 }
 
@@ -78,7 +96,8 @@ static int64_t tell_limit(uint64_t resource, uint64_t to) {
 static bool withhold_limit(void *drcontext, uint64_t resource, uint64_t from, uint64_t to) {
   struct rlimit limit;
   size_t read;
-  if (!limits_us(resource) || (from == 0 && !believed[resource].is_set))
+  if (!limits_us(resource) ||
+      (from == 0 && !believed[resource].is_set && resource != RLIMIT_NOFILE))
     return false;
   bool is_new = from != 0;
   int64_t result = 0;
@@ -86,8 +105,16 @@ static bool withhold_limit(void *drcontext, uint64_t resource, uint64_t from, ui
     result = -EFAULT;
   else if (is_new && limit.rlim_cur > limit.rlim_max)
     result = -EINVAL;
+  else if (is_new && limit.rlim_max > believed_limit(resource).rlim_max && !may_raise_limits())
+    result = -EPERM;
   if (result == 0 && to != 0)
     result = tell_limit(resource, to);
+  if (resource == RLIMIT_NOFILE) {
+    if (result == 0 && is_new)
+      descriptor_limit_set(limit);
+    dr_syscall_set_result(drcontext, (reg_t)result);
+    return true;
+  }
   if (result == 0 && is_new) {
     believed[resource].limit = limit;
     believed[resource].is_set = true;
@@ -113,8 +140,9 @@ static bool withhold_descriptor(void *drcontext, uint64_t descriptor) {
   return true;
 }
 
-/* Of the program's first thread the launcher has set the signal that comes when its parent dies, and
- * that parent is the launcher. What it asks for is only remembered: with the launcher it is killed.
+/* Of the program's first thread the launcher has set the signal that comes when its parent dies,
+ * and that parent is the launcher. What it asks for is only remembered: with the launcher it is
+ * killed.
  */
 static bool withhold_death_signal(void *drcontext, uint64_t option, uint64_t argument) {
   struct process_control *first = &recording.area->process[0];
@@ -150,8 +178,13 @@ static bool withhold_process_control(void *drcontext, uint64_t option, uint64_t 
 
 bool withheld_call(void *drcontext, int number) {
   uint64_t argument[5];
+  int64_t error;
   for (int i = 0; i < 5; i++)
     argument[i] = dr_syscall_get_param(drcontext, i);
+  if (!descriptor_limit_allows(number, argument, &error)) {
+    dr_syscall_set_result(drcontext, (reg_t)error);
+    return true;
+  }
   switch (number) {
   case SYS_munmap:
   case SYS_mprotect:

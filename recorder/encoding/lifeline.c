@@ -21,9 +21,7 @@ static bool launcher_is_gone(void) {
   return raw_system_call(SYS_read, (uintptr_t)held, (uintptr_t)&byte, sizeof(byte)) == 0;
 }
 
-static void die(void) {
-  raw_system_call(SYS_kill, (uintptr_t)process_id_of_caller(), SIGKILL, 0);
-}
+static void die(void) { raw_system_call(SYS_kill, (uintptr_t)process_id_of_caller(), SIGKILL, 0); }
 
 void lifeline_hold(void) {
   /* Opened anew, since whom the kernel kills belongs to what was opened, and that is one for all

@@ -6,6 +6,7 @@
 #define CONTROL_AREA_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 
 #define CONTROL_MAGIC 0x4c525443435046ull
 #define CONTROL_PATH_BYTES 4096
@@ -44,6 +45,7 @@ struct process_control {
   uint64_t stops_refused;  /* … and could not there */
 
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
+  struct rlimit open_files; /* as the program has it; the kernel has the engine's */
   int32_t death_signal; /* that the first thread asked for, where the kernel has the launcher's */
 
   /* Where an exec takes the thread that called it. */

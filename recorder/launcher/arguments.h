@@ -17,7 +17,7 @@ struct arguments {
   bool compare_addresses;
   int starter;       /* process id, or 0 */
   bool is_temporary; /* the record, and the folder that it is in */
-  char **program; /* NULL-terminated, at least one */
+  char **program;    /* NULL-terminated, at least one */
 };
 
 /* Ends the launcher with exit code 2 where the options are wrong, with 0 after --help or --version.

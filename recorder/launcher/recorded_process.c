@@ -45,6 +45,7 @@ struct control_area *control_area_create(int *descriptor) {
     fail(EXIT_OURS, "cannot make memory to share with the program: %s", strerror(errno));
   control->magic = CONTROL_MAGIC;
   control->processes = 1;
+  getrlimit(RLIMIT_NOFILE, &control->process[0].open_files);
   return control;
 }
 

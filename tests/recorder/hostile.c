@@ -19,6 +19,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +109,53 @@ static void limit(int resource, rlim_t value) {
   must(setrlimit(resource, &limit) == 0);
 }
 static void limit_files(void) { limit(RLIMIT_NOFILE, 8); }
+static void files_are_limited(void) {
+  int ends[2];
+  struct rlimit told;
+  must(open("/dev/null", O_RDONLY) == -1 && errno == EMFILE);
+  must(dup(0) == -1 && errno == EMFILE);
+  must(socket(AF_UNIX, SOCK_STREAM, 0) == -1 && errno == EMFILE);
+  must(dup2(0, 5) == -1 && errno == EBADF);
+  must(fcntl(0, F_DUPFD, 5) == -1 && errno == EINVAL);
+  must(fcntl(0, F_DUPFD, 2) == -1 && errno == EMFILE);
+  must(getrlimit(RLIMIT_NOFILE, &told) == 0 && told.rlim_cur == 5 && told.rlim_max == 5);
+  close(3);
+  must(pipe(ends) == -1 && errno == EMFILE && dup2(0, 3) == 3);
+}
+static void limit_open_files(void) {
+  struct rlimit limited, before;
+  closefrom(3);
+  must(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  limited = before;
+  limited.rlim_cur = 4;
+  must(setrlimit(RLIMIT_NOFILE, &limited) == 0);
+  must(open("/dev/null", O_RDONLY) == 3 && dup(0) == -1 && errno == EMFILE);
+  must(setrlimit(RLIMIT_NOFILE, &before) == 0 && dup(0) == 4);
+  limit(RLIMIT_NOFILE, 5);
+  files_are_limited();
+}
+static void limit_in_child(void) {
+  limit_open_files();
+  pid_t child = fork();
+  int status;
+  if (child == 0) {
+    files_are_limited();
+    _exit(0);
+  }
+  must(waitpid(child, &status, 0) == child && status == 0);
+}
+static void limit_after_exec(void) {
+  struct rlimit told;
+  must(getrlimit(RLIMIT_NOFILE, &told) == 0);
+  closefrom(3);
+  if (told.rlim_cur == 5) {
+    must(dup(0) == 3 && dup(0) == 4);
+    files_are_limited();
+    return;
+  }
+  limit(RLIMIT_NOFILE, 5);
+  execl(program_invocation_name, program_invocation_name, "limit_after_exec", (char *)NULL);
+}
 static void limit_file_size(void) { limit(RLIMIT_FSIZE, 0); }
 static void limit_memory(void) { limit(RLIMIT_AS, 1 << 20); }
 static void limit_data(void) { limit(RLIMIT_DATA, 1 << 20); }
@@ -260,6 +308,9 @@ static const struct {
     CASE(fcntl_dup),
     CASE(truncate_listed),
     CASE(limit_files),
+    CASE(limit_open_files),
+    CASE(limit_in_child),
+    CASE(limit_after_exec),
     CASE(limit_file_size),
     CASE(limit_memory),
     CASE(limit_data),

@@ -102,6 +102,7 @@ CASES = {
     **dict.fromkeys(("close_range_on_exec", "close_range_wrong", "close_from", "close_each"), ""),
     **dict.fromkeys(("close_listed", "dup_over", "fcntl_flags", "fcntl_dup"), ""),
     **dict.fromkeys(("truncate_listed", "limit_files", "limit_processes", "limit_stack"), ""),
+    **dict.fromkeys(("limit_open_files", "limit_after_exec"), ""),
     **dict.fromkeys(("limit_file_size", "limit_memory", "limit_data", "limit_told"), LIMIT),
     **dict.fromkeys(("handle_all", "ignore_all", "default_all", "block_all"), ""),
     **dict.fromkeys(("no_alternate_stack", "personality_changed", "not_dumpable"), ""),
@@ -110,6 +111,7 @@ CASES = {
     **dict.fromkeys(("seccomp_refuses", "seccomp_kills", "seccomp_strict"), FILTER),
     **dict.fromkeys(("unmap_all", "protect_all", "map_over_all", "drop_all"), MEMORY),
     **dict.fromkeys(("after_fork", "after_vfork"), CHILD),
+    "limit_in_child": "1 child process was not recorded (hostile)",
 }
 
 
@@ -151,3 +153,19 @@ def test_program_dies_with_its_launcher(recorder: Recorder, hostile: Path, also:
     launcher.kill()
     launcher.wait(60)
     wait_for_end(program)
+
+
+TELLS = "/bin/sh -c 'ulimit -n'"
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [(f"(exec {TELLS})", ()), (f"(exec {TELLS})", ("--children",)), (TELLS, ("--children",))],
+    ids=["unrecorded", "forked", "vforked"],
+)
+def test_program_of_a_child_has_its_parents_limit(
+    recorder: Recorder, call: str, options: tuple[str, ...]
+) -> None:
+    code = f"ulimit -n 64; {call}; ulimit -n; exit 0"
+    run = recorder.record("/bin/sh", "-c", code, options=options)
+    assert (run.returncode, run.stdout.split()) == (0, ["64", "64"])
