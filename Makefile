@@ -43,7 +43,7 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 	@touch $@
 
 CORE_SOURCES = $(shell find crates/sim crates/checker crates/reclaim crates/python -name '*.rs' -o -name Cargo.toml) \
-	Cargo.toml Cargo.lock pyproject.toml
+	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
 
 # For each compiler and lock file once, not at each change of a source: `make profile` counts anew.
 PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)

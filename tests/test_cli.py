@@ -41,6 +41,23 @@ def alone(*asked):
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
+# The command, with Ctrl-C at the moment when a module is asked for.
+INTERRUPTED = """
+import sys, posix
+
+def interrupt(event, what):
+    if event == "import" and what[0] == module:
+        posix.kill(posix.getpid(), 2)
+
+module = sys.argv.pop(1)
+with open(sys.argv[1]) as file:
+    script = file.read()
+del sys.argv[0]
+sys.addaudithook(interrupt)
+exec(script)
+"""
+
+
 def refused(done, *parts):
     """Ended with code 2, nothing on standard output, and one clear message with these parts."""
     assert done.returncode == 2, done
@@ -57,6 +74,20 @@ def test_the_version_is_printed(fencepost):
     assert re.fullmatch(r"fencepost \d+\.\d+\.\d+\n", done.stdout)
     [(modules, commands)] = alone("--version")
     assert not commands and not set(modules) & set(COMMANDS.values()), "it needs none"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("re", "fencepost.interruptions", "signal", "enum", "threading", "contextlib"),
+        *("fencepost.cli", "fencepost._core", "typer", "fencepost.machines"),
+    ],
+)
+def test_an_interrupt_ends_the_command_while_it_is_imported(module):
+    command = [sys.executable, "-I", "-c", INTERRUPTED, module, FENCEPOST, "machine", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "fencepost: interrupted\n"
 
 
 def test_every_command_is_found_by_its_name_alone_and_imports_no_other():

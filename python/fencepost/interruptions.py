@@ -4,40 +4,39 @@ While a command runs, each is a KeyboardInterrupt in the main thread. `held` let
 process has just been started and nobody yet knows that it is to be ended.
 """
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-EXIT_CODE = 130
+_Handler = Callable[[int, FrameType | None], object]
 
 
 class _State:
-    is_command_running = False
     received = 0
 
 
 _state = _State()
-_before: dict[int, object] = {}  # the handlers in place of which ours were installed
+_before: dict[signal.Signals, object] = {}  # the handlers in place of which ours were installed
 
 
-def install() -> None:
-    """Handles the signals from now on; SIGINT also in the background, where shells have it ignored.
-    What `nohup` starts outlives its terminal."""
+def install(at_once: _Handler) -> None:
+    """Handles the signals from now on: until a command begins, by what ends the process at once.
+    SIGINT also in the background, where shells have it ignored. What `nohup` starts outlives its
+    terminal."""
     for each in SIGNALS:
         handler = signal.getsignal(each)
         if each != signal.SIGHUP or handler is not signal.SIG_IGN:
             _before[each] = handler
-            signal.signal(each, _interrupt)
+            signal.signal(each, at_once)
 
 
 def begin_command() -> None:
-    """Until here an interrupt ends the process at once: nothing has to be tidied up, and an
-    exception within an import may be lost."""
-    _state.is_command_running = True
+    """From here on there may be something to tidy up."""
+    for each in _before:
+        signal.signal(each, _interrupt)
 
 
 def ignore() -> None:
@@ -81,10 +80,6 @@ def held(meanwhile: Callable[[], object] = lambda: None) -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if not _state.is_command_running:
-        with suppress(OSError):  # standard error may be closed
-            os.write(2, b"fencepost: interrupted\n")
-        os._exit(EXIT_CODE)
     _state.received += 1
     # The second one ends also what is made of the first; then what would be left is removed.
     if _state.received > 1:

@@ -228,7 +228,7 @@ def test_program_that_takes_its_time_to_end_is_left_alone(recorder: Recorder) ->
 
 
 class Comparison:
-    """Of a program that it records, until it is working. Temporary files have a folder of theirs."""
+    """Of a program that it records, from when that works. Temporary files have their own folder."""
 
     def __init__(self, recorder: Recorder, *program: str | Path) -> None:
         self.temporary = recorder.folder / "temporary"

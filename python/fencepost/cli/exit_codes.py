@@ -1,9 +1,7 @@
 """What a command ends with, where it is not 0; `record` has the program's own besides."""
 
-from fencepost import interruptions
-
 CHECK_FAILED = 1
 WRONG_INPUT = 2
 # A fault of the simulator, in a run or in a whole command: what failures of ours are in `record`.
 FAULT = 125
-INTERRUPTED = interruptions.EXIT_CODE
+INTERRUPTED = 130

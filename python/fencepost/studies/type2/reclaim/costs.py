@@ -63,8 +63,8 @@ class Work:
 
 
 def options_of_replay() -> dict[str, Any]:
-    """As usual; nothing is persistent."""
-    return resolved(options([VOLATILE], ["range:0x0-0x1"]))
+    """As usual: the machine has no persistent memory."""
+    return resolved(options([VOLATILE]))
 
 
 def machine_of_core(lab: Lab, *sets: str) -> dict[str, Any]:
