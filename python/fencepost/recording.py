@@ -66,7 +66,8 @@ def record_to(
             path.with_name(path.name + PARTIAL_SUFFIX).unlink(missing_ok=True)
         raise
     if not path.exists():
-        raise InputError(f"{program[0]}: not recorded (the recorder ended with {code})")
+        name = program[0] or "''"
+        raise InputError(f"{name}: not recorded (the recorder ended with {code})")
 
 
 def _end(recorder: subprocess.Popen[bytes]) -> None:

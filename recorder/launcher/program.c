@@ -141,7 +141,7 @@ static void interpret(struct program *program, char *line) {
 void program_find(struct program *program, char **command) {
   program->path = search_path(command[0]);
   if (program->path == NULL)
-    fail(EXIT_NOT_FOUND, "%s: not found", command[0]);
+    fail(EXIT_NOT_FOUND, "%s: not found", command[0][0] == '\0' ? "''" : command[0]);
   program->arguments = command;
   for (int depth = 0;; depth++) {
     char start[PATH_MAX + 1];

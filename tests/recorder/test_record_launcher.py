@@ -137,6 +137,11 @@ def test_older_record_is_replaced_only_by_a_finished_one(recorder: Recorder) -> 
     assert rf.Record(old).is_sealed
 
 
+def test_program_without_a_name_is_named(recorder: Recorder) -> None:
+    finished = launch(recorder, "--", "")
+    assert (finished.returncode, finished.stderr) == (127, "fencepost-record: '': not found\n")
+
+
 def elf32() -> bytes:
     return struct.pack("<4s5B7xHHI", b"\x7fELF", 1, 1, 1, 0, 0, 2, 3, 1) + bytes(200)
 
