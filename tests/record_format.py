@@ -67,6 +67,7 @@ EVENTS = {
     37: ("call_end", ""),
     38: ("spin_wait", "c object:v wake:v iterations:v"),
     39: ("polling", "instructions:v"),
+    40: ("spin_wait", "c object:v wake:v iterations:v lends:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 
@@ -230,7 +231,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version not in (1, 2, 3) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
+        if version not in (1, 2, 3, 4) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:

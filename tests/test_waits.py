@@ -31,6 +31,7 @@ HELD = matching(
         "barrier_splash-gcc-O2",
         "barrier_tree-plain-gcc-O2",
         "fft_spinning-pause-gcc-O2",
+        "lock_kept-pause-gcc-O2",
         "lock_mcs_uncontended-pause-gcc-O2",
         "lock_test_and_set_uncontended-plain-gcc-O2",
         "lock_test_first_uncontended-sleep-gcc-O2",

@@ -75,21 +75,24 @@ static struct told_wait *told_at(struct encoder *encoder, uint64_t address) {
   return &encoder->told[(uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40) % TOLD_WAITS];
 }
 
-static void encode_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
-  uint8_t fields[3 * VARINT_BYTES_MAX], *out = varint_write(fields, address);
+static void encode_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds,
+                        uint64_t lends) {
+  uint8_t fields[4 * VARINT_BYTES_MAX], *out = varint_write(fields, address);
   out = varint_write(out, wake);
   out = varint_write(out, rounds);
+  out = varint_write(out, lends);
   encoder_make_room(encoder);
   /* Nobody saw the moment when it ended: it stands where the thread's last event stood. */
-  trace_frame_event(&encoder->frame, EVENT_NAMED_SPIN_WAIT, true, encoder->frame.clock_last, fields,
-                    (uint32_t)(out - fields));
+  trace_frame_event(&encoder->frame, EVENT_LENDING_SPIN_WAIT, true, encoder->frame.clock_last,
+                    fields, (uint32_t)(out - fields));
   *told_at(encoder, address) = (struct told_wait){address, wake};
 }
 
 void encoder_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
-  /* A replay gives locks to whoever comes first. */
+  /* A replay gives locks to whoever comes first. A round begins before it takes a lock and ends
+   * behind where it gives it back: what the thread has here, it keeps. */
   if (!polled_word_is_lock(address))
-    encode_wait(encoder, address, wake, rounds);
+    encode_wait(encoder, address, wake, rounds, 0);
 }
 
 bool encoder_learns_of_store(struct encoder *encoder, const uint64_t *marker,
@@ -106,7 +109,7 @@ static void encode_look(struct encoder *encoder, const uint64_t *marker) {
   struct polled_look look;
   bool learns = encoder_learns_of_store(encoder, marker, &look);
   if (learns || (look.only_reads && polled_word_is_own_lock(look.address)))
-    encode_wait(encoder, look.address, look.clock, 0);
+    encode_wait(encoder, look.address, look.clock, 0, look.lends);
 }
 
 void encoder_note(struct encoder *encoder, const uint64_t *marker) {

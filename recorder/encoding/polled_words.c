@@ -63,6 +63,7 @@ static struct {
   uint64_t site[SITES_MAX];
   uint8_t site_kind[SITES_MAX];   /* enum site_kind */
   uint16_t site_words[SITES_MAX]; /* that an expected one was the first to come to */
+  uint8_t site_locks[SITES_MAX];  /* that the rounds take before it, and give back */
   uint32_t sites;
   uint32_t learned_sites;          /* those of them that were not expected */
   uint64_t outdated[OUTDATED_MAX]; /* sites whose code is to be made anew */
@@ -134,11 +135,12 @@ void polled_words_after_fork(void) {
 }
 
 /* False where it is known, or there are too many. */
-static bool add_site_of_kind(uint64_t pc, uint8_t kind) {
+static bool add_site_of_kind(uint64_t pc, uint8_t kind, uint8_t locks) {
   uint32_t at = site_place(pc);
   if (table.site[at] == pc || table.sites == SITES_MAX / 2)
     return false;
   table.site_kind[at] = kind;
+  table.site_locks[at] = locks;
   __atomic_store_n(&table.site[at], pc, __ATOMIC_RELEASE);
   table.sites++;
   return true;
@@ -153,20 +155,27 @@ static void make_code_anew(uint64_t pc) {
 
 void polled_words_expect(uint64_t pc, uint8_t kind, bool may_be_instrumented) {
   platform_mutex_lock(table.lock);
-  if (add_site_of_kind(pc, kind)) {
+  if (add_site_of_kind(pc, kind, 0)) {
     if (may_be_instrumented)
       make_code_anew(pc);
   } else if (polled_words_know(pc)) {
     table.site_kind[site_place(pc)] |= kind;
+    table.site_locks[site_place(pc)] = 0;
   }
   platform_mutex_unlock(table.lock);
 }
 
-static void add_site(uint64_t pc) {
-  if (!add_site_of_kind(pc, 0))
-    return;
-  table.learned_sites++;
-  make_code_anew(pc);
+/* One that is in loops of several kinds counts as one of the loop that gives back the fewest locks:
+ * a thread that keeps a lock while it waits must not lose it. */
+static void add_site(uint64_t pc, uint32_t locks) {
+  uint8_t kept = locks < UINT8_MAX ? (uint8_t)locks : UINT8_MAX;
+  uint32_t at = site_place(pc);
+  if (add_site_of_kind(pc, 0, kept)) {
+    table.learned_sites++;
+    make_code_anew(pc);
+  } else if (table.site[at] == pc && table.site_locks[at] > kept) {
+    table.site_locks[at] = kept;
+  }
 }
 
 void polled_words_renew_code(void) {
@@ -203,16 +212,20 @@ static struct polled_word *add_word(uint64_t address) {
   return word;
 }
 
-void polled_word_add(uint64_t address, uint64_t pc, bool is_entry) {
+void polled_word_add(uint64_t address, uint64_t pc, uint32_t locks) {
   if (!polled_words_are_watched)
     return;
   platform_mutex_lock(table.lock);
   struct polled_word *word = add_word_locked(address);
-  if (word != NULL && !is_entry)
+  if (word != NULL)
     word->is_polled = true;
-  if (!is_entry)
-    add_site(pc);
+  add_site(pc, locks);
   platform_mutex_unlock(table.lock);
+}
+
+void polled_word_add_entry(uint64_t address) {
+  if (polled_words_are_watched)
+    add_word(address);
 }
 
 static void take(struct polled_word *word) {
@@ -459,7 +472,7 @@ static bool is_between_threads(const struct polled_word *word) {
 static void know_site(uint64_t pc, const struct polled_word *word) {
   if (!polled_words_know(pc) && is_between_threads(word)) {
     platform_mutex_lock(table.lock);
-    add_site(pc);
+    add_site(pc, 0);
     platform_mutex_unlock(table.lock);
   }
   polled_words_renew_code();
@@ -569,6 +582,7 @@ void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instru
     word->looker = thread->id + 1;
     keep_look(thread, word, pc);
     bool only_reads = (site_kind(pc) & SITE_READS) != 0 && word->protocol.holder != thread->id + 1;
+    uint8_t locks = polled_words_know(pc) ? table.site_locks[site_place(pc)] : 0;
     polled_words_end(thread);
     thread->polling.has_looked = true;
     struct fields fields;
@@ -576,6 +590,7 @@ void polled_words_after_load(struct thread *thread, uint32_t id, uint32_t instru
     fields_number(&fields, word->address);
     fields_number(&fields, clock);
     fields_byte(&fields, only_reads);
+    fields_byte(&fields, locks);
     thread_event_before_execution(thread, block->raw_words, MARKER_LOOK, false, 0, fields.bytes,
                                   (size_t)(fields.end - fields.bytes));
     return;

@@ -48,9 +48,11 @@ void polled_words_begin(void);
 /* In a forked child: nobody has stored yet. */
 void polled_words_after_fork(void);
 
-/* A loop has waited for `address`, which the instruction at `pc` reads; or, where `is_entry`, the
- * thread updated it last before it began to wait. */
-void polled_word_add(uint64_t address, uint64_t pc, bool is_entry);
+/* A loop has waited for `address`, which the instruction at `pc` reads while the thread has so many
+ * locks that each round takes and gives back. */
+void polled_word_add(uint64_t address, uint64_t pc, uint32_t locks);
+/* The thread updated `address` last before it began to wait. */
+void polled_word_add_entry(uint64_t address);
 
 /* What an instruction is by its code, before anybody has waited there: a set. */
 enum site_kind {

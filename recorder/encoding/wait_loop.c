@@ -141,19 +141,24 @@ static const struct shared_word *polled_word(const struct wait_loop *loop, origi
 /* From now on stores to the word are looked at, and so is each instruction of the rounds that reads
  * it. */
 static void learn_word(struct wait_loop *loop, const struct shared_word *word) {
-  polled_word_add(word->address, word->pc, false);
   for (uint32_t i = 0; i < loop->known.shapes; i++) {
     const uint64_t *at = loop->known.stored + loop->known.shape[i].first,
                    *end = at + loop->known.shape[i].count;
-    for (; at < end; at += path_step(at, end)) {
+    int locks = 0; /* never negative: path_round */
+    for (size_t step; at < end; at += step) {
+      step = path_step(at, end);
       const struct block *block = word_is_marker(*at) ? NULL : code_table_get((uint32_t)*at);
+      if (block == NULL)
+        locks += path_locks_taken(at, at + step);
       for (uint32_t slot = 0; block != NULL && slot < block->slots; slot++) {
         if (block->slot[slot].kind == SLOT_LOAD &&
             path_slot_value(&block->slot[slot], at) == word->address)
-          polled_word_add(word->address, block_pc(block, block->slot[slot].instruction), false);
+          polled_word_add(word->address, block_pc(block, block->slot[slot].instruction),
+                          (uint32_t)locks);
       }
     }
   }
+  polled_word_add(word->address, word->pc, UINT32_MAX); /* by an update, perhaps */
 }
 
 static void learn(struct wait_loop *loop, origin_set origins) {
@@ -165,7 +170,7 @@ static void learn(struct wait_loop *loop, origin_set origins) {
     has_word = true;
   }
   if (has_word && loop->entry.address != 0)
-    polled_word_add(loop->entry.address, loop->entry.pc, true);
+    polled_word_add_entry(loop->entry.address);
 }
 
 /* The most rounds in turn that read the same as the one before. A program that comes to the same

@@ -90,9 +90,12 @@ bool path_look(const uint64_t *at, struct polled_look *look) {
     return false;
   const uint8_t *fields = marker_fields(at), *second;
   bool only_reads = false;
+  uint8_t lends = 0;
   if (marker_event(*at) == MARKER_LOOK) {
     second = skip_varint(fields);
-    only_reads = *skip_varint(second) != 0;
+    const uint8_t *bytes = skip_varint(second);
+    only_reads = bytes[0] != 0;
+    lends = bytes[1];
   } else if (marker_event(*at) == EVENT_SPIN_RELEASE) {
     second = skip_varint(fields) + 1; /* behind its kind: the store that it came after */
     if (varint_read(second) == 0)
@@ -100,7 +103,7 @@ bool path_look(const uint64_t *at, struct polled_look *look) {
   } else {
     return false;
   }
-  *look = (struct polled_look){varint_read(fields), varint_read(second), only_reads};
+  *look = (struct polled_look){varint_read(fields), varint_read(second), only_reads, lends};
   return true;
 }
 
@@ -126,6 +129,18 @@ static bool may_be_in_round(const uint64_t *at, int *locked) {
   default:
     return false;
   }
+}
+
+int path_locks_taken(const uint64_t *at, const uint64_t *to) {
+  int locks = 0;
+  for (; at < to; at += raw_words_of(at)) {
+    if (!word_is_marker(*at))
+      continue;
+    uint8_t event = marker_event(*at);
+    locks += event == EVENT_MUTEX_LOCK || event == EVENT_SPIN_LOCK;
+    locks -= event == EVENT_MUTEX_UNLOCK || event == EVENT_SPIN_UNLOCK;
+  }
+  return locks;
 }
 
 static bool is_harmless(const struct own_range own[2], const struct block *block,

@@ -17,6 +17,7 @@
 struct polled_look {
   uint64_t address, clock;
   bool only_reads; /* by an instruction behind which threads do not take the lock that it may be */
+  uint8_t lends;   /* how many of its last locks the thread would give back to look again */
 };
 
 /* A word that an instruction updates, by reading and writing it. */
@@ -58,6 +59,8 @@ const uint64_t *path_behind_notes(const uint64_t *at, const uint64_t *to);
 /* Whether an execution on the path was interrupted. */
 bool path_has_interruption(const uint64_t *from, const uint64_t *to);
 bool path_look(const uint64_t *at, struct polled_look *look);
+/* How many locks the thread takes from `at` to `to`, less those that it gives back. */
+int path_locks_taken(const uint64_t *at, const uint64_t *to);
 
 static inline uint64_t path_slot_value(const struct slot *slot, const uint64_t *words) {
   return words[slot->raw] + (uint64_t)slot->displacement;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define RECORD_VERSION 3
+#define RECORD_VERSION 4
 #define FRAME_MAGIC "FPFR"
 #define FOOTER_MAGIC "FPRECEND"
 #define FRAME_HEADER_BYTES 48
@@ -84,8 +84,9 @@ enum event_type {
   EVENT_SPIN_RELEASE = 35,
   EVENT_CALL_BEGIN = 36,
   EVENT_CALL_END = 37,
-  EVENT_NAMED_SPIN_WAIT = 38,
+  EVENT_NAMED_SPIN_WAIT = 38, /* of version 3 */
   EVENT_POLLING = 39,
+  EVENT_LENDING_SPIN_WAIT = 40,
 };
 
 /* What a store to a word that threads poll does (event 35). */

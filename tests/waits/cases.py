@@ -85,6 +85,7 @@ PROGRAMS = (
     _written(_RING, waits=()),
     _written("ring", reference=_RING),
     _written("wait_under_lock"),
+    _written("lock_kept"),
     _written("versions"),
     _written("version_held"),
     _written("version_tree"),

@@ -461,7 +461,7 @@ mod tests {
                 .expect("a vector takes everything");
             writer.execute(ThreadId(thread), store, &[0x5000]).expect("a vector takes everything");
         }
-        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, wake: None, iterations: 9 };
+        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, wake: None, iterations: 9, lends: 0 };
         writer.event(ThreadId(1), &spin).expect("a vector takes everything");
         let file = writer.seal("exit 0").expect("a vector takes everything");
         let record = Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse);

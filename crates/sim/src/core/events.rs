@@ -147,7 +147,7 @@ impl Core {
                 Ok(Progress::Dispatched)
             }
             Meaning::Synchronisation { access } => {
-                if let Event::LockRead { clock, object } = *env.thread.event()
+                if let Event::LockRead { clock, object, .. } = *env.thread.event()
                     && !env.synchronisation.is_held_by_another(env.thread.id, object)
                 {
                     if !env.persist.before_synchronisation(env.thread) {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::passed_clocks::PassedClocks;
-use crate::record::{Clock, Event, FutexOutcome, ThreadId};
+use crate::record::{Clock, Event, FutexOutcome, StoreMakers, ThreadId};
 
 /// What became of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ enum Wait {
     Join { thread: ThreadId },
     /// For another thread's store to a word.
     Store { object: u64 },
+    /// For the very store of another thread to a word.
+    Word { store: Clock, object: u64 },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -69,16 +71,31 @@ pub struct Synchronisation {
     joined: FxHashMap<ThreadId, Vec<ThreadId>>,
     ended: FxHashSet<ThreadId>,
     waits: FxHashMap<ThreadId, (Clock, Wait)>,
+    /// Locks that threads have but for those that they share with readers, in the order in which they got them.
+    held: FxHashMap<ThreadId, Vec<u64>>,
     /// Locks that threads gave back while they wait for a store, with how often they had them: to be had again, the
     /// last first.
     regains: FxHashMap<ThreadId, Vec<(u64, u32)>>,
     /// Locks that threads went past without getting them, when nothing else could go on.
     passed: FxHashSet<(ThreadId, u64)>,
+    /// Threads that have begun to wait since it was looked at last whether they wait for each other.
+    blocked_anew: Vec<ThreadId>,
+    makers: StoreMakers,
 }
 
 impl Synchronisation {
+    /// For a process whose threads make these stores.
+    pub fn new(makers: StoreMakers) -> Synchronisation {
+        Synchronisation { makers, ..Synchronisation::default() }
+    }
+
     /// `thread` has come to `event`.
     pub fn apply(&mut self, thread: ThreadId, event: &Event) -> Decision {
+        let decision = self.decide(thread, event);
+        self.untangle(thread, decision)
+    }
+
+    fn decide(&mut self, thread: ThreadId, event: &Event) -> Decision {
         match *event {
             Event::MutexLock { clock, object }
             | Event::SpinLock { clock, object }
@@ -147,16 +164,17 @@ impl Synchronisation {
         Decision { proceeds: true, woken }
     }
 
-    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have its
-    /// locks: a thread that polls under a lock would give it back and try again.
-    pub fn wait_for_word(&mut self, thread: ThreadId, clock: Clock, object: u64, store: Clock) -> Decision {
+    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have the
+    /// last `lends` locks that it got: a thread that polls under a lock gives it back and tries again.
+    pub fn wait_for_word(&mut self, thread: ThreadId, clock: Clock, object: u64, store: Clock, lends: u64) -> Decision {
         if self.given.contains(store) {
             return Decision { proceeds: true, woken: Vec::new() };
         }
-        let decision = self.lend_locks(thread);
+        let mut decision = Decision::default();
+        self.lend_last(thread, lends, &mut decision);
         self.awaited.entry(store).or_default().push(thread);
-        self.waits.insert(thread, (clock, Wait::Wake { clock: store, object, mutex: None }));
-        decision
+        self.block(thread, clock, Wait::Word { store, object });
+        self.untangle(thread, decision)
     }
 
     /// Whether another thread than this one has the lock.
@@ -165,31 +183,83 @@ impl Synchronisation {
     }
 
     /// `thread` reads the word of a lock that it does not take, and goes on when no other one has it. In the meantime
-    /// others may have its locks.
-    pub fn wait_until_free(&mut self, thread: ThreadId, clock: Clock, lock: u64) -> Decision {
+    /// others may have the last `lends` locks that it got.
+    pub fn wait_until_free(&mut self, thread: ThreadId, clock: Clock, lock: u64, lends: u64) -> Decision {
         if !self.is_held_by_another(thread, lock) {
             return Decision { proceeds: true, woken: Vec::new() };
         }
-        let decision = self.lend_locks(thread);
+        let mut decision = Decision::default();
+        self.lend_last(thread, lends, &mut decision);
         self.lock(lock).watchers.push(thread);
-        self.waits.insert(thread, (clock, Wait::Free { object: lock }));
+        self.block(thread, clock, Wait::Free { object: lock });
+        self.untangle(thread, decision)
+    }
+
+    /// Gives back the last locks that `thread` got while it waits; it gets all of them again before it goes on.
+    fn lend_last(&mut self, thread: ThreadId, count: u64, decision: &mut Decision) {
+        let held = self.held.get(&thread).map_or(0, Vec::len);
+        self.lend_from(thread, held.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)), decision);
+    }
+
+    /// Likewise, but for the first `kept`.
+    fn lend_from(&mut self, thread: ThreadId, kept: usize, decision: &mut Decision) {
+        let lent = self.held.get(&thread).map_or_else(Vec::new, |held| held[kept..].to_vec());
+        for &object in lent.iter().rev() {
+            let depth = std::mem::replace(&mut self.lock(object).depth, 1);
+            self.regains.entry(thread).or_default().push((object, depth));
+            self.release(thread, object, decision);
+        }
+    }
+
+    fn block(&mut self, thread: ThreadId, clock: Clock, wait: Wait) {
+        self.waits.insert(thread, (clock, wait));
+        self.blocked_anew.push(thread);
+    }
+
+    /// Finds threads that wait for each other because one of them, while it waits at a word, has a lock that another
+    /// one needs first: recorded were both one after the other, so it cannot have come to the lock before. It gives the
+    /// lock back, and what it got since, until its wait is over.
+    fn untangle(&mut self, thread: ThreadId, mut decision: Decision) -> Decision {
+        while let Some(blocked) = self.blocked_anew.pop() {
+            if let Some((holder, lock)) = self.lock_in_circle(blocked) {
+                let held = self.held.get(&holder).and_then(|held| held.iter().position(|&object| object == lock));
+                if let Some(kept) = held {
+                    self.lend_from(holder, kept, &mut decision);
+                }
+            }
+        }
+        let own = decision.woken.iter().position(|&woken| woken == thread);
+        if let Some(own) = own {
+            decision.woken.remove(own);
+            decision.proceeds = true;
+        }
         decision
     }
 
-    /// Gives back what `thread` has while it waits; it gets all of it again before it goes on.
-    fn lend_locks(&mut self, thread: ThreadId) -> Decision {
-        let mut decision = Decision::default();
-        let mut held: Vec<_> = self.locks.iter().filter(|(_, lock)| lock.writer == Some(thread)).collect();
-        held.sort_unstable_by_key(|(object, _)| **object);
-        let held: Vec<_> = held.into_iter().map(|(object, lock)| (*object, lock.depth)).collect();
-        for &(object, _) in &held {
-            self.lock(object).depth = 1;
-            self.release(thread, object, &mut decision);
+    /// The lock that somebody has who waits at a word, among those who wait for each other with `first`.
+    fn lock_in_circle(&self, first: ThreadId) -> Option<(ThreadId, u64)> {
+        let mut waiting = first;
+        let mut found = None;
+        for _ in 0..self.waits.len() {
+            let (_, wait) = self.waits.get(&waiting)?;
+            let (next, lock) = match *wait {
+                Wait::Lock { object, .. } | Wait::Free { object } => (self.locks.get(&object)?.writer?, Some(object)),
+                Wait::Word { store, .. } => (*self.makers.get(&store)?, None),
+                Wait::Join { thread } => (thread, None),
+                Wait::Wake { .. } | Wait::Barrier { .. } | Wait::Store { .. } => return None,
+            };
+            let waits_at_word = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Word { .. } | Wait::Free { .. });
+            if let Some(lock) = lock
+                && self.waits.get(&next).is_some_and(waits_at_word)
+            {
+                found = found.or(Some((next, lock)));
+            }
+            if next == first {
+                return found;
+            }
+            waiting = next;
         }
-        if !held.is_empty() {
-            self.regains.insert(thread, held);
-        }
-        decision
+        None
     }
 
     /// `thread` gets the lock that the word `lock` stands for, as soon as it is free.
@@ -197,7 +267,8 @@ impl Synchronisation {
         if self.locks.get(&lock).is_some_and(|lock| lock.writer == Some(thread)) {
             return Decision { proceeds: true, woken: Vec::new() };
         }
-        self.acquire(thread, clock, lock, false)
+        let decision = self.acquire(thread, clock, lock, false);
+        self.untangle(thread, decision)
     }
 
     /// The store of `thread` at `clock` has taken effect, by which it gives `lock` back.
@@ -207,7 +278,7 @@ impl Synchronisation {
         if let Some(lock) = lock.filter(held) {
             self.release(thread, lock, &mut decision);
         }
-        decision
+        self.untangle(thread, decision)
     }
 
     /// `thread` waits until another one stores to the word at `object`.
@@ -248,7 +319,7 @@ impl Synchronisation {
         match wait {
             Wait::Lock { object, .. } => self.lock(object).queue.retain(|(waiting, _)| *waiting != thread),
             Wait::Free { object } => self.lock(object).watchers.retain(|waiting| *waiting != thread),
-            Wait::Wake { clock, .. } => {
+            Wait::Wake { clock, .. } | Wait::Word { store: clock, .. } => {
                 if let Some(waiting) = self.awaited.get_mut(&clock) {
                     waiting.retain(|waiting| *waiting != thread);
                 }
@@ -290,6 +361,9 @@ impl Synchronisation {
                 Wait::Wake { clock, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)
                 }
+                Wait::Word { store, object } => {
+                    format!("thread {thread} waits at {object:#x} for the store at clock {}", store.0)
+                }
                 Wait::Barrier { object, generation } => {
                     format!("thread {thread} waits at the barrier {object:#x}, generation {generation}")
                 }
@@ -305,13 +379,14 @@ impl Synchronisation {
     }
 
     fn acquire(&mut self, thread: ThreadId, clock: Clock, object: u64, reads: bool) -> Decision {
-        let lock = self.lock(object);
+        let lock = self.locks.entry(object).or_default();
         let is_free = lock.writer.is_none() && lock.queue.is_empty() && (reads || lock.readers == 0);
         if is_free {
             if reads {
                 lock.readers += 1;
             } else {
                 (lock.writer, lock.depth) = (Some(thread), 1);
+                self.held.entry(thread).or_default().push(object);
             }
         } else if lock.writer == Some(thread) {
             // A recursive mutex, taken again by its owner.
@@ -319,7 +394,7 @@ impl Synchronisation {
             return Decision { proceeds: true, woken: Vec::new() };
         } else {
             lock.queue.push_back((thread, reads));
-            self.waits.insert(thread, (clock, Wait::Lock { object, reads }));
+            self.block(thread, clock, Wait::Lock { object, reads });
         }
         Decision { proceeds: is_free, woken: Vec::new() }
     }
@@ -329,13 +404,14 @@ impl Synchronisation {
             // It never had the lock: whoever has it keeps it.
             return;
         }
-        let lock = self.lock(object);
-        if lock.writer.is_some() {
+        let lock = self.locks.entry(object).or_default();
+        if let Some(writer) = lock.writer {
             lock.depth -= 1;
             if lock.depth > 0 {
                 return;
             }
             lock.writer = None;
+            forget_held(&mut self.held, writer, object);
         } else {
             lock.readers = lock.readers.saturating_sub(1);
         }
@@ -351,6 +427,7 @@ impl Synchronisation {
                 lock.readers += 1;
             } else {
                 (lock.writer, lock.depth) = (Some(thread), 1);
+                self.held.entry(thread).or_default().push(object);
             }
             granted.push(thread);
         }
@@ -452,132 +529,22 @@ impl Synchronisation {
         let ended = self.ended.contains(&other);
         if !ended {
             self.joined.entry(other).or_default().push(thread);
-            self.waits.insert(thread, (clock, Wait::Join { thread: other }));
+            self.block(thread, clock, Wait::Join { thread: other });
         }
         Decision { proceeds: ended, woken: Vec::new() }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::passed_clocks::CLOCK_WORDS;
-    use super::*;
-
-    const A: ThreadId = ThreadId(0);
-    const B: ThreadId = ThreadId(1);
-    const C: ThreadId = ThreadId(2);
-    const M: u64 = 0x100;
-
-    fn lock(clock: u64) -> Event {
-        Event::MutexLock { clock: Clock(clock), object: M }
+/// `thread` does not have the lock any more.
+fn forget_held(held: &mut FxHashMap<ThreadId, Vec<u64>>, thread: ThreadId, lock: u64) {
+    let Some(locks) = held.get_mut(&thread) else { return };
+    if let Some(at) = locks.iter().rposition(|&object| object == lock) {
+        locks.remove(at);
     }
-
-    fn unlock(clock: u64) -> Event {
-        Event::MutexUnlock { clock: Clock(clock), object: M }
-    }
-
-    #[test]
-    fn a_lock_goes_to_waiters_in_the_order_they_came() {
-        let mut threads = Synchronisation::default();
-        assert!(threads.apply(A, &lock(1)).proceeds);
-        assert!(!threads.apply(C, &lock(3)).proceeds);
-        assert!(!threads.apply(B, &lock(2)).proceeds);
-        assert_eq!(threads.apply(A, &unlock(4)).woken, [C]);
-        assert_eq!(threads.apply(C, &unlock(5)).woken, [B]);
-    }
-
-    #[test]
-    fn who_only_reads_a_lock_waits_while_another_has_it_and_lends_its_own_meanwhile() {
-        let mut threads = Synchronisation::default();
-        let wait = |threads: &mut Synchronisation| threads.wait_until_free(A, Clock(3), M);
-        assert!(wait(&mut threads).proceeds);
-        assert!(threads.apply(A, &lock(1)).proceeds && wait(&mut threads).proceeds, "its own lock does not hold it");
-        threads.apply(A, &unlock(2));
-        assert!(threads.take_word(A, Clock(1), 7).proceeds && threads.apply(B, &lock(2)).proceeds);
-        assert!(!threads.take_word(C, Clock(3), 7).proceeds);
-        assert_eq!(wait(&mut threads), Decision { proceeds: false, woken: vec![C] });
-        assert!(threads.apply(B, &unlock(4)).woken.is_empty(), "C has what A had");
-        assert_eq!(threads.stored(C, Clock(5), Some(7)).woken, [A]);
-    }
-
-    #[test]
-    fn readers_share_and_a_writer_waits_for_all_of_them() {
-        let mut threads = Synchronisation::default();
-        let read = |clock| Event::ReadLock { clock: Clock(clock), object: M };
-        let write = Event::WriteLock { clock: Clock(9), object: M };
-        let end = Event::RwUnlock { clock: Clock(10), object: M };
-        assert!(threads.apply(A, &read(1)).proceeds && threads.apply(B, &read(2)).proceeds);
-        assert!(!threads.apply(C, &write).proceeds);
-        assert!(threads.apply(A, &end).woken.is_empty());
-        assert_eq!(threads.apply(B, &end).woken, [C]);
-    }
-
-    #[test]
-    fn a_wake_that_comes_early_is_remembered() {
-        let mut threads = Synchronisation::default();
-        threads.apply(A, &Event::SemaphorePost { clock: Clock(5), object: M });
-        let wait = Event::SemaphoreWait { clock: Clock(6), object: M, wake: Some(Clock(5)) };
-        assert!(threads.apply(B, &wait).proceeds);
-    }
-
-    #[test]
-    fn wakes_that_all_threads_have_passed_are_not_remembered_one_by_one() {
-        let mut threads = Synchronisation::default();
-        let mut most = 0;
-        for clock in 0..1_000_000 {
-            threads.apply(A, &Event::ConditionSignal { clock: Clock(clock), object: M });
-            if threads.remembers_many() {
-                // Another thread is a thousand places behind.
-                threads.forget_before(Clock(clock - 1000));
-            }
-            most = most.max(threads.given.words());
-        }
-        assert!(most <= CLOCK_WORDS, "{most} words");
-        let wait = |clock| Event::SemaphoreWait { clock: Clock(2_000_000), object: M, wake: Some(Clock(clock)) };
-        for early in [0, 999_000, 999_999] {
-            assert!(threads.apply(B, &wait(early)).proceeds, "{early}");
-        }
-        assert!(!threads.apply(B, &wait(1_000_000)).proceeds, "nobody has come there");
-    }
-
-    #[test]
-    fn a_condition_wait_gives_its_mutex_up_and_takes_it_again() {
-        let mut threads = Synchronisation::default();
-        assert!(threads.apply(A, &lock(1)).proceeds);
-        assert!(!threads.apply(B, &lock(2)).proceeds);
-        let wait =
-            Event::ConditionWait { clock: Clock(9), object: 1, mutex: M, wake: Some(Clock(3)), timed_out: false };
-        let decision = threads.apply(A, &wait);
-        assert_eq!((decision.proceeds, decision.woken), (false, vec![B]));
-        let signal = threads.apply(B, &Event::ConditionSignal { clock: Clock(3), object: 1 });
-        assert!(signal.woken.is_empty(), "B still has the mutex");
-        assert_eq!(threads.apply(B, &unlock(4)).woken, [A]);
-    }
-
-    #[test]
-    fn the_last_at_a_barrier_wakes_the_others() {
-        let mut threads = Synchronisation::default();
-        let arrive = Event::BarrierWait { clock: Clock(1), object: M, participants: 3, generation: 0 };
-        assert!(!threads.apply(A, &arrive).proceeds);
-        assert!(!threads.apply(B, &arrive).proceeds);
-        let last = threads.apply(C, &arrive);
-        assert_eq!((last.proceeds, last.woken), (true, vec![A, B]));
-    }
-
-    #[test]
-    fn a_join_waits_for_the_end() {
-        let mut threads = Synchronisation::default();
-        assert!(!threads.apply(A, &Event::ThreadJoin { clock: Clock(1), thread: B }).proceeds);
-        assert_eq!(threads.end(B).woken, [A]);
-        assert!(threads.apply(C, &Event::ThreadJoin { clock: Clock(2), thread: B }).proceeds);
-    }
-
-    #[test]
-    fn where_nobody_can_go_on_the_wait_recorded_first_is_ended() {
-        let mut threads = Synchronisation::default();
-        let wait = |clock| Event::SemaphoreWait { clock: Clock(clock), object: M, wake: Some(Clock(99)) };
-        assert!(!threads.apply(A, &wait(8)).proceeds);
-        assert!(!threads.apply(B, &wait(7)).proceeds);
-        assert_eq!([threads.force(), threads.force(), threads.force()], [Some(B), Some(A), None]);
+    if locks.is_empty() {
+        held.remove(&thread);
     }
 }
+
+#[cfg(test)]
+mod tests;

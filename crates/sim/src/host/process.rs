@@ -16,7 +16,7 @@ use crate::core::write_order::WriteOrder;
 use crate::isa::micro_op::{DecodedBlock, Operation};
 use crate::kernel::Context;
 use crate::line::LineAddress;
-use crate::record::ThreadId;
+use crate::record::{StoreMakers, ThreadId};
 use crate::time::Time;
 
 /// A process: all that would be the same on other cores and caches.
@@ -65,6 +65,9 @@ impl Process {
         let has_markers = |block: &DecodedBlock| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker);
         let has_regions = info.options.roi.is_some() || workload.blocks.iter().any(has_markers);
         let names_spin_waits = info.names_spin_waits();
+        // A record that cannot be read ends the simulation with its first frame.
+        let makers =
+            if names_spin_waits { workload.record.store_makers().unwrap_or_default() } else { StoreMakers::default() };
         let thread = |thread: usize| Thread::new(workload.record.reader(ThreadId(thread as u32)));
         let mut threads: Vec<_> = (0..workload.record.threads()).map(thread).collect();
         for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
@@ -81,7 +84,7 @@ impl Process {
             first_unstarted: 0,
             waiting_frames: WaitingFrames::new(threads.len()),
             threads,
-            synchronisation: Synchronisation::default(),
+            synchronisation: Synchronisation::new(makers),
             spins: SpinWatch::default(),
             recorded_order: None,
             write_order: None,

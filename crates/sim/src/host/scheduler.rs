@@ -235,8 +235,9 @@ impl Host {
                 self.synchronise(thread, &event, now, context)
             }
             Event::SpinWait { .. } => self.wait_for_store(thread, &event, now, context),
-            Event::LockRead { clock, object } => {
-                let decision = self.process.synchronisation.wait_until_free(ThreadId(thread as u32), clock, object);
+            Event::LockRead { clock, object, lends } => {
+                let id = ThreadId(thread as u32);
+                let decision = self.process.synchronisation.wait_until_free(id, clock, object, lends);
                 self.wake_all(&decision.woken, now, context);
                 decision.proceeds
             }
@@ -319,7 +320,7 @@ impl Host {
             _ if self.process.recorded_order.is_some() => return true,
             (SpinReleaseKind::LeftOut, _) => self.process.synchronisation.stored(id, clock, None),
             (SpinReleaseKind::TakesLock, _) => self.process.synchronisation.take_word(id, clock, lock),
-            (_, Some(after)) => self.process.synchronisation.wait_for_word(id, clock, object, after),
+            (_, Some(after)) => self.process.synchronisation.wait_for_word(id, clock, object, after, 0),
             (_, None) => return true,
         };
         self.wake_all(&decision.woken, now, context);
@@ -328,12 +329,15 @@ impl Host {
 
     /// Handles a thread that has polled a word; says whether it goes on at once.
     fn wait_for_store(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
-        let Event::SpinWait { clock, object, wake, iterations } = *event else { unreachable!("the event is a wait") };
+        let Event::SpinWait { clock, object, wake, iterations, lends } = *event else {
+            unreachable!("the event is a wait")
+        };
         if let Some(wake) = wake {
             if self.process.recorded_order.is_some() {
                 return true;
             }
-            let decision = self.process.synchronisation.wait_for_word(ThreadId(thread as u32), clock, object, wake);
+            let id = ThreadId(thread as u32);
+            let decision = self.process.synchronisation.wait_for_word(id, clock, object, wake, lends);
             self.wake_all(&decision.woken, now, context);
             return decision.proceeds;
         }

@@ -7,6 +7,9 @@ use super::text::Text;
 /// Largest number of events in one frame.
 pub const FRAME_EVENTS_MAX: u64 = 1 << 19;
 
+/// [`Event::SpinWait::lends`] of records that do not say it, those before version 4: all locks that the thread has.
+pub const LENDS_ALL: u64 = u64::MAX;
+
 /// Dense number of a thread within its record, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ThreadId(pub u32);
@@ -191,18 +194,21 @@ pub enum Event {
         woken: u64,
     },
     /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known;
-    /// `iterations` of it were left out. With none left out: the first read of the word was behind that store.
+    /// `iterations` of it were left out. With none left out: the first read of the word was behind that store. Others
+    /// may have the last `lends` locks of the thread meanwhile: each round gives these back and takes them again.
     SpinWait {
         clock: Clock,
         object: u64,
         wake: Option<Clock>,
         iterations: u64,
+        lends: u64,
     },
     /// The thread reads a word that others take as a lock, and does not take it: it goes on while no other one has it,
     /// whatever it saw when it was recorded. Records have it as a [`Event::SpinWait`] at a word that is a lock.
     LockRead {
         clock: Clock,
         object: u64,
+        lends: u64,
     },
     /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if
     /// there was one. `lock` is the word that stands for the lock that is taken or given back.

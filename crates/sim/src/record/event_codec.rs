@@ -2,7 +2,8 @@
 
 use super::error::Problem;
 use super::event::{
-    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
+    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, LENDS_ALL, MappingKind, PersistCall, Protection, SpinReleaseKind,
+    ThreadId,
 };
 use super::varint::{Fields, encode, encode_bytes, zigzag};
 
@@ -127,7 +128,7 @@ impl EventFields<'_, '_> {
             18 => Event::BarrierWait { clock, object, participants: self.number()?, generation: self.number()? },
             19 => Event::FutexWait { clock, object, wake: self.wake()?, outcome: self.choice(&FUTEX_OUTCOMES)? },
             20 => Event::FutexWake { clock, object, woken: self.number()? },
-            21 => Event::SpinWait { clock, object, wake: None, iterations: self.number()? },
+            21 => Event::SpinWait { clock, object, wake: None, iterations: self.number()?, lends: LENDS_ALL },
             _ => return Err(Problem::UnknownEvent(code)),
         })
     }
@@ -166,11 +167,12 @@ impl EventFields<'_, '_> {
                 lock: self.number()?,
             },
             39 => Event::Polling { instructions: self.number()? },
-            38 => Event::SpinWait {
+            38 | 40 => Event::SpinWait {
                 clock: self.clock()?,
                 object: self.number()?,
                 wake: self.wake()?,
                 iterations: self.number()?,
+                lends: if code == 40 { self.number()? } else { LENDS_ALL },
             },
             36 => Event::CallBegin,
             37 => Event::CallEnd,
@@ -261,10 +263,13 @@ impl EventEncoder {
                 self.stream.push(outcome as u8);
             }
             E::FutexWake { clock, object, woken } => self.clocked(20, clock, [object, woken]),
-            E::SpinWait { clock, object, wake, iterations } => {
+            E::SpinWait { clock, object, wake, iterations, lends: LENDS_ALL } => {
                 self.clocked(38, clock, [object, Self::wake(wake), iterations]);
             }
-            E::LockRead { clock, object } => self.clocked(38, clock, [object, 0, 0]),
+            E::SpinWait { clock, object, wake, iterations, lends } => {
+                self.clocked(40, clock, [object, Self::wake(wake), iterations, lends]);
+            }
+            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, 0, lends]),
             E::SpinRelease { clock, object, kind, after, lock } => {
                 self.clocked(35, clock, [object]);
                 self.stream.push(kind as u8);

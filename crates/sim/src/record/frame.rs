@@ -6,7 +6,7 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 use super::error::Problem;
 
 /// The format version that is written.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// The oldest one that is read. In it waiting loops do not name the stores that ended them, and nothing says in which
 /// order threads wrote.

@@ -1,15 +1,20 @@
 //! What all events of a record say together; reading them all finds it.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::error::RecordError;
 use super::event::Event;
 use super::memory_map::{MappingEvents, MemoryMap};
 use super::reader::Record;
 use super::trace::Frame;
-use super::word_uses::WordUses;
+use super::word_uses::{StoreMakers, WordUses};
 
 /// What is known when all events have been read.
 pub(super) struct Overview {
     pub memory_map: MemoryMap,
+    pub store_makers: StoreMakers,
     word_uses: WordUses,
 }
 
@@ -17,21 +22,24 @@ impl Overview {
     pub(super) fn read(record: &Record) -> Result<Self, RecordError> {
         let mut mappings = MappingEvents::default();
         let mut word_uses = WordUses::default();
+        let mut store_makers = StoreMakers::default();
         let mut frame = Frame::default();
-        record.visit_trace(|_, decoder, _| {
+        record.visit_trace(|thread, decoder, _| {
             decoder.events(&mut frame)?;
-            word_uses.learn(&frame.events);
+            word_uses.learn(thread, &frame.events);
             mappings.take_in(&frame.events)
         })?;
-        if word_uses.has_locks() {
-            let mut finder = word_uses.lock_use_finder();
+        if word_uses.needs_second_look() {
+            let mut makers = FxHashMap::default();
+            let mut finder = word_uses.lock_use_finder(&mut makers);
             record.visit_trace(|thread, decoder, _| {
                 decoder.events(&mut frame)?;
                 finder.follow(thread, &frame.events);
                 Ok(())
             })?;
+            store_makers = Arc::new(makers);
         }
-        Ok(Overview { memory_map: mappings.into_map(), word_uses })
+        Ok(Overview { memory_map: mappings.into_map(), store_makers, word_uses })
     }
 
     /// Gives events what the recorder found out only after it had recorded them.

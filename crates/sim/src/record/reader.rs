@@ -15,6 +15,7 @@ use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
 use super::varint::PADDING;
+use super::word_uses::StoreMakers;
 
 /// What to do with a record whose recording was cut off, so that nobody sealed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +192,15 @@ impl Record {
     /// If a frame cannot be read.
     pub fn memory_map(&self) -> Result<&MemoryMap, RecordError> {
         self.overview().map(|overview| &overview.memory_map)
+    }
+
+    /// Which threads make the stores to polled words, if threads wait for some while they hold a lock. The first call
+    /// reads all events of the record; the answer is kept.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn store_makers(&self) -> Result<StoreMakers, RecordError> {
+        self.overview().map(|overview| overview.store_makers.clone())
     }
 
     fn overview(&self) -> Result<&Overview, RecordError> {

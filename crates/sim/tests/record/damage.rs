@@ -131,11 +131,11 @@ fn what_is_no_record_says_so() {
 #[test]
 fn a_newer_version_is_refused_by_its_number() {
     let mut file = small_plan().write(true).0;
-    file[4] = 4;
+    file[4] = 5;
     let error = open(file, CutPolicy::Allow).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "test.fencepost: frame 0 at offset 0: the record's format version is 4, and this program reads versions 1 to 3"
+        "test.fencepost: frame 0 at offset 0: the record's format version is 5, and this program reads versions 1 to 4"
     );
 }
 

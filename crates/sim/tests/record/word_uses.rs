@@ -32,7 +32,7 @@ fn lock_use(clock: u64, kind: SpinReleaseKind) -> Event {
 }
 
 fn polls(clock: u64) -> Event {
-    Event::SpinWait { clock: Clock(clock), object: OTHER, wake: None, iterations: 3 }
+    Event::SpinWait { clock: Clock(clock), object: OTHER, wake: None, iterations: 3, lends: 0 }
 }
 
 /// The kinds of the first thread's stores to a word that is a lock for the second.
@@ -62,7 +62,7 @@ fn a_thread_that_never_waited_takes_the_lock_that_others_wait_for() {
 fn an_update_that_found_the_lock_taken_is_none() {
     use SpinReleaseKind::{GivesLock, Store, TakesLock, Update};
     let events = [release(1, OTHER, Update), polls(1), lock_use(2, TakesLock), release(3, OTHER, Store)];
-    let reads = Event::LockRead { clock: Clock(1), object: OTHER };
+    let reads = Event::LockRead { clock: Clock(1), object: OTHER, lends: 0 };
     let read = [release(1, OTHER, Update), reads, lock_use(2, TakesLock), lock_use(3, GivesLock)];
     assert_eq!(kinds_beside_a_taker(&events), read);
     let again = [release(1, OTHER, Update), lock_use(2, TakesLock), lock_use(3, GivesLock)];
@@ -71,8 +71,8 @@ fn an_update_that_found_the_lock_taken_is_none() {
 
 #[test]
 fn a_wait_at_a_lock_is_for_the_lock_and_not_for_the_store_that_it_saw() {
-    let wait = |object| Event::SpinWait { clock: Clock(1), object, wake: Some(Clock(1)), iterations: 3 };
-    let read = [Event::LockRead { clock: Clock(1), object: OTHER }, wait(COUNTER)];
+    let wait = |object| Event::SpinWait { clock: Clock(1), object, wake: Some(Clock(1)), iterations: 3, lends: 0 };
+    let read = [Event::LockRead { clock: Clock(1), object: OTHER, lends: 0 }, wait(COUNTER)];
     assert_eq!(kinds_beside_a_taker(&[wait(OTHER), wait(COUNTER)]), read);
 }
 

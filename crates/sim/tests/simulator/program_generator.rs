@@ -299,7 +299,7 @@ impl ProgramGenerator {
                 // wrongly.
                 self.spins += 1;
                 let (clock, object) = (self.builder.tick(), self.object(27 + self.spins));
-                self.builder.event(thread, &Event::SpinWait { clock, object, wake: None, iterations: 10 });
+                self.builder.event(thread, &Event::SpinWait { clock, object, wake: None, iterations: 10, lends: 0 });
             }
             3 => {
                 let block = self.block();

@@ -48,7 +48,7 @@ fn unlock(script: &mut Script, thread: u32, number: u64) {
 }
 
 fn spin(script: &mut Script, thread: u32, word: u64) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: word, wake: None, iterations: 1000 });
+    script.event(thread, |clock| Event::SpinWait { clock, object: word, wake: None, iterations: 1000, lends: 0 });
 }
 
 /// A program whose first thread has created so many others.

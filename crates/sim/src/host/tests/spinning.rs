@@ -153,7 +153,7 @@ fn releases(script: &mut Script, thread: u32, kind: SpinReleaseKind, lock: u64) 
 
 /// A thread has polled the word until that store.
 fn awaits(script: &mut Script, thread: u32, store: Clock) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake: Some(store), iterations: 9 });
+    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake: Some(store), iterations: 9, lends: 0 });
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn h310_a_wait_that_names_its_store_waits_for_that_one() {
 }
 
 #[test]
-fn h311_who_waits_for_a_store_gives_its_locks_back_meanwhile() {
+fn h311_who_waits_for_a_store_lets_its_maker_have_a_lock_before() {
     let mut script = threads(1);
     // The store is made under the lock that the waiting thread has taken.
     is_busy(&mut script, 1, 500);
@@ -185,6 +185,41 @@ fn h311_who_waits_for_a_store_gives_its_locks_back_meanwhile() {
     let mut bench = on_cores(2, script);
     assert!(bench.read_of(line(0)) > 500);
     assert_eq!(bench.host().forced_waits(), 0);
+}
+
+/// When the thread goes on that waits at the word while it holds a lock, and the one that wants that lock. The store
+/// comes at cycle 1000.
+fn goes_on_beside_a_wait_under_a_lock(lends: u64) -> (u64, u64) {
+    let mut script = threads(2);
+    lock(&mut script, 0, 7);
+    is_busy(&mut script, 1, 1000);
+    let wake = Some(releases(&mut script, 1, SpinReleaseKind::Store, 0));
+    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, iterations: 0, lends });
+    reads(&mut script, 0, 0);
+    is_busy(&mut script, 0, 1000);
+    unlock(&mut script, 0, 7);
+    is_busy(&mut script, 2, 300);
+    lock(&mut script, 2, 7);
+    reads(&mut script, 2, 2);
+    is_busy(&mut script, 2, 1000);
+    unlock(&mut script, 2, 7);
+    let mut bench = on_cores(3, script);
+    assert_eq!(bench.host().forced_waits(), 0);
+    (bench.read_of(line(0)), bench.read_of(line(2)))
+}
+
+#[test]
+fn h316_a_lock_that_a_thread_keeps_while_it_waits_is_nobody_else_s() {
+    let (waiting, wanting) = goes_on_beside_a_wait_under_a_lock(0);
+    assert!((1000..1500).contains(&waiting), "{waiting}");
+    assert!(wanting > waiting + 1000, "{waiting} {wanting}");
+}
+
+#[test]
+fn h317_a_lock_that_each_round_gives_back_goes_to_others_meanwhile() {
+    let (waiting, wanting) = goes_on_beside_a_wait_under_a_lock(1);
+    assert!((300..900).contains(&wanting), "{wanting}");
+    assert!(waiting > wanting + 900, "{waiting} {wanting}");
 }
 
 #[test]
