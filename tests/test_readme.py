@@ -55,7 +55,7 @@ def test_the_example_with_a_program_of_the_system_is_reliable_and_ends_within_a_
     fencepost("run", machine, "xz.fencepost", *options, "--scheme", "nopb", check=True)
 
 
-# What README calls the places of its table of logs, and what docs/primitives.md calls them.
+# What README calls the places of its table of logs, and what docs/primitives-fabrics.md calls them.
 FABRICS_OF_LOGS = {
     "PM without a switch": "no switch",
     "behind one volatile switch": "1 switch, nopb",
@@ -70,7 +70,7 @@ def cells(line: str) -> list[str]:
 
 def test_the_table_of_logs_is_that_of_its_page():
     text = (ROOT / "README.md").read_text()
-    page = (ROOT / "docs" / "primitives.md").read_text()
+    page = (ROOT / "docs" / "primitives-fabrics.md").read_text()
     [head] = re.findall(r"^\| fabric, reads, set \|.*$", page, re.MULTILINE)
     places = [cells(head).index(f"clwb that retains, {log}") for log in ("undo", "redo")]
     places.append(cells(head).index("eADR, undo"))

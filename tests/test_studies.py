@@ -10,7 +10,7 @@ from fencepost._core import InputError
 from fencepost.api import Machine
 from fencepost.cli import main
 from fencepost.evidence import Lab, evaluate, rows
-from fencepost.rows import page
+from fencepost.rows import layout, page
 from fencepost.rows.page import Section
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
@@ -55,7 +55,7 @@ def test_a_brief_section_keeps_its_tables_beside_the_page():
     ]
     data = {"By size": "| size | ns |\n| --- | ---: |\n| 64 | 1 |\n"}
     section = Section("Orders", "", "", found, is_brief=True, data=data)
-    written = page.files("tiny", page.markdown("tiny", "Orders", "", [section]), "out")
+    written = layout.files("tiny", page.markdown("tiny", "Orders", "", [section]), "out")
     text = written["tiny.md"]
     assert "\n1 of 2 rows hold, 1 of the 1 held out.\n" in text and "Every point" not in text
     assert "[By size](data/tiny-by-size.csv)" in text and "| size |" not in text

@@ -16,7 +16,7 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
 from fencepost.progress import WholeWatch
-from fencepost.rows import Lab, Row, last_line, misses, page
+from fencepost.rows import Lab, Row, last_line, layout, misses, page
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
 from fencepost.tree import OUT, RESULTS
@@ -121,12 +121,12 @@ def _write(
 ) -> None:
     for file, picture in outcome.pictures.items():
         documents.write_whole(folder / file, picture)
-        if docs is not None and file in page.COMMITTED:
+        if docs is not None and file in layout.COMMITTED:
             documents.write_whole(docs / file, picture)
     if json_file is not None:
         documents.write_json(json_file, outcome.document)
     if docs is not None:
-        written = page.files(study.name, outcome.markdown, f"out/reproduce/{study.name}")
+        written = layout.files(study.name, outcome.markdown, f"out/reproduce/{study.name}")
         documents.write_pages(docs, written)
     if outcome.report is not None:
         documents.write_whole(folder / "report.html", outcome.report)

@@ -13,7 +13,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.evidence_shape import provenance
-from fencepost.rows import Lab, Row, last_line, misses, page
+from fencepost.rows import Lab, Row, last_line, layout, misses, page
 from fencepost.tree import OUT, RECORDS, RESULTS
 from fencepost.validation import Comparison, Findings
 from fencepost.validation import page as validation_page
@@ -130,5 +130,5 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _write_page(folder: Path, done: list[tuple[Comparison, Findings]]) -> None:
-    written = page.files("validation", validation_page.markdown(done), "out/validate")
+    written = layout.files("validation", validation_page.markdown(done), "out/validate")
     documents.write_pages(folder, written)

@@ -1,11 +1,12 @@
-"""Rows laid out for a person: Markdown pages, and the texts that tables and reports share."""
+"""Rows laid out for a person: Markdown pages, and the texts that tables and reports share.
+
+`rows/layout.py` makes files of a page.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fencepost.plural import many
@@ -17,18 +18,17 @@ COLUMNS = ("condition", "metric", "expected", "ours", "difference", "may differ 
 
 MANY = 4  # rows of one metric, from which on a list of them says what they have in common
 
-# Pictures are built, not committed, but for those that README shows.
-COMMITTED = frozenset(
-    {"pcs-fig5.svg", "streamer-roofline.svg", "memchannel-victim.svg", "type2-host-memory.svg"}
-)
+MANY_ROWS = 8  # of one reason, from which on only their metrics are listed
+MANY_METRICS = 12  # from which on a summary names only those with a miss
+
 # What a reason may begin with, so that misses are counted by it.
 _CAUSE = re.compile(r"\*\*([^*]+)\.\*\* ")
-# Where a page has the table of a section's rows, or a table that only a program reads.
-_EVERY_POINT = "### Every point"
-_POINTS = "### Points"  # the same, where the page says elsewhere where they are
-_DATA_HEADING = "### Data: "
-_DATA = "data"  # the folder beside a page for tables that nobody reads from end to end
-_PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
+# Marks in the text of a page, which `rows/layout.py` reads: a section that is a page of its own,
+# the table of a section's rows, and a table that only a program reads.
+OWN_PAGE = "<!-- page: {} -->"
+EVERY_POINT = "### Every point"
+POINTS = "### Points"  # the same, where the page says elsewhere where they are
+DATA_HEADING = "### Data: "
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,20 @@ class Picture:
 
     title: str
     svg: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page beside the front page, for one section or for several in a row."""
+
+    name: str  # of its file, without the ending
+    title: str = ""  # none: that of its only section
+    covers: str = ""  # what the front page says is on it; none: its title alone
+
+    @property
+    def mark(self) -> str:
+        """What stands below the heading of each of its sections."""
+        return OWN_PAGE.format(f"{self.name}: {self.title}" if self.title else self.name)
 
 
 @dataclass(frozen=True)
@@ -51,31 +65,75 @@ class Section:
     pictures: dict[str, Picture] = field(default_factory=dict)
     is_brief: bool = False  # one line says how many rows hold; their data say what they follow from
     data: dict[str, str] = field(default_factory=dict)  # long tables (Markdown) by name
+    page: Page | None = None  # where it is; None: the front page
 
 
 def markdown(study: str, title: str, introduction: str, sections: Sequence[Section]) -> str:
-    """A page of sections. The pictures lie beside it."""
+    """A front page and its sections, those with a page of their own marked so.
+
+    The pictures lie beside it.
+    """
     everything = [row for section in sections for row in section.rows]
     parts = [f"# {title}\n", introduction, f"{last_line(study, everything)}\n", counts(everything)]
-    if text := causes(everything):
+    if apart := [section for section in sections if section.page]:
+        parts += ["## Part by part\n", pages(apart)]
+    elif text := causes(everything):
         parts += ["Misses by cause; the reasons below have the counters:\n", text]
     for section in sections:
-        parts += [f"## {section.title}\n", f"{section.description}\n"]
-        parts += [f"Again: `{section.command}`\n"] if section.command else []
-        if section.is_brief:
-            parts += [in_a_line(section.rows)] if _with_ours(section.rows) else []
-        elif judged(section.rows):
-            parts.append(summary(section.rows))
-        parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
-        parts += [f"{text.rstrip()}\n" for text in section.tables]
-        for name, text in section.data.items():
-            parts += [f"{_DATA_HEADING}{name}\n", text]
-        if section.rows:
-            heading = _POINTS if section.is_brief else _EVERY_POINT
-            parts += [f"{heading}\n", table(section.rows, has_notes=not section.is_brief)]
-        if any(row.misses for row in section.rows):
-            parts += ["### Misses\n", reasons(section.rows)]
+        parts += _section(section)
     return "\n".join(parts)
+
+
+def _section(section: Section) -> list[str]:
+    parts = [f"## {section.title}\n"]
+    parts += [f"{section.page.mark}\n"] if section.page else []
+    parts += [f"{section.description}\n"]
+    parts += [f"Again: `{section.command}`\n"] if section.command else []
+    if section.is_brief:
+        parts += [in_a_line(section.rows)] if _with_ours(section.rows) else []
+    elif judged(section.rows):
+        parts.append(summary(section.rows))
+    parts += [f"![{one.title}]({name})\n" for name, one in section.pictures.items()]
+    parts += [f"{text.rstrip()}\n" for text in section.tables]
+    for name, text in section.data.items():
+        parts += [f"{DATA_HEADING}{name}\n", text]
+    if section.rows:
+        heading = POINTS if section.is_brief else EVERY_POINT
+        parts += [f"{heading}\n", table(section.rows, has_notes=not section.is_brief)]
+    if any(row.misses for row in section.rows):
+        parts += ["### Misses\n", reasons(section.rows)]
+    return parts
+
+
+def pages(sections: Sequence[Section]) -> str:
+    """The pages of these sections, with how many rows hold on each, and what the others miss by."""
+    lines = ["| page | rows that hold | what misses |", "|---|---|---|"]
+    for page in dict.fromkeys(section.page for section in sections if section.page):
+        own = [section for section in sections if section.page == page]
+        rows = judged([row for section in own for row in section.rows])
+        title = page.title or own[0].title
+        link = f"[{title}]({page.name}.md)" + (f": {page.covers}" if page.covers else "")
+        hold = f"{sum(row.holds for row in rows)} of {len(rows)}" if rows else "–"
+        lines.append(f"| {link} | {hold} | {_misses_in_short(rows)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _misses_in_short(rows: Sequence[Row]) -> str:
+    """The causes of the misses, or else their metrics, the most frequent first."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.misses:
+            named = _CAUSE.match(row.reason)
+            other = row.metric if row.reason else "unexplained"
+            what = _within_a_sentence(named[1]) if named else other
+            found[what] = found.get(what, 0) + 1
+    most_first = sorted(found.items(), key=lambda item: -item[1])
+    return "; ".join(f"{what} ({count})" for what, count in most_first)
+
+
+def _within_a_sentence(text: str) -> str:
+    """With a small letter first, but for what is written in capitals."""
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def figure_text(value: Figure, unit: str) -> str:
@@ -153,7 +211,10 @@ def causes(rows: Sequence[Row]) -> str:
 
 
 def _points(rows: Sequence[Row]) -> str:
-    """The rows with their differences; of many with the same metric, what they have in common."""
+    """The rows with their differences; of many with the same metric, what they have in common, and
+    of many in all, their metrics."""
+    if len(rows) > MANY_ROWS:
+        return _metrics(rows)
     texts = []
     few: dict[str, list[str]] = {}
     for metric in dict.fromkeys(row.metric for row in rows):
@@ -171,6 +232,20 @@ def _points(rows: Sequence[Row]) -> str:
         )
     texts += [f"{condition} ({', '.join(metrics)})" for condition, metrics in few.items()]
     return "; ".join(texts)
+
+
+def _metrics(rows: Sequence[Row]) -> str:
+    """How many rows, of which metrics, and from which difference to which."""
+    counts = dict.fromkeys(dict.fromkeys(row.metric for row in rows), 0)
+    for row in rows:
+        counts[row.metric] += 1
+    ends = sorted(rows, key=lambda row: row.difference or 0.0)
+    least, most = difference_text(ends[0]), difference_text(ends[-1])
+    span = f", {least} to {most}" if least else ""
+    if len(counts) == 1:
+        return f"{len(rows)} rows ({rows[0].metric}{span})"
+    listed = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
+    return f"{len(rows)} rows ({listed}{span})"
 
 
 def _shortened(conditions: Sequence[str]) -> str:
@@ -203,19 +278,28 @@ def _count_line(name: str, rows: Sequence[Row]) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """How many hold, metric by metric."""
+    """How many hold, metric by metric; of many metrics, those with a miss."""
+    known = judged(rows)
+    metrics = list(dict.fromkeys((row.metric, row.quality) for row in known))
+    total = ""
+    if len(metrics) > MANY_METRICS:
+        total = in_a_line(rows)
+        missed = {(row.metric, row.quality) for row in known if not row.holds}
+        metrics = [each for each in metrics if each in missed]
+        if not metrics:
+            return total
+        total += "\nThe metrics that do not always hold:\n\n"
     lines = [
         "| metric | compared with | hold | of | held out: hold | of |",
         "|---|---|---|---|---|---|",
     ]
-    known = judged(rows)
-    for metric, quality in dict.fromkeys((row.metric, row.quality) for row in known):
+    for metric, quality in metrics:
         of_metric = [row for row in known if (row.metric, row.quality) == (metric, quality)]
         held_out = [row for row in of_metric if row.is_held_out]
         numbers = [sum(row.holds for row in of_metric), len(of_metric)]
         numbers += [sum(row.holds for row in held_out), len(held_out)]
         lines.append(f"| {metric} | {quality} | " + " | ".join(map(str, numbers)) + " |")
-    return "\n".join(lines) + "\n"
+    return total + "\n".join(lines) + "\n"
 
 
 def in_a_line(rows: Sequence[Row]) -> str:
@@ -276,66 +360,3 @@ def line(row: Row, *, names_origin: bool = False) -> str:
     if mark.startswith("miss"):
         mark = mark.replace("miss", "**miss**", 1)
     return f"| {' | '.join([*texts, mark])} |"
-
-
-def files(name: str, text: str, pictures: str) -> dict[str, str]:
-    """What a page becomes in `docs/`: the page, and its long tables as CSV files beside it.
-
-    The rows of all sections are one file; each table of data is one of its own. `pictures` is the
-    folder where the command that makes the page puts those that are not committed. The keys are
-    paths below `docs/`.
-    """
-    data = f"{_DATA}/{name}.csv"
-    lines: list[str] = []
-    points = [["section", *COLUMNS[:-1], "marks"]]
-    written: dict[str, str] = {}
-    section, rest = "", iter(with_pictures_apart(text, pictures).splitlines())
-    for one in rest:
-        if one.startswith("## "):
-            section = one.removeprefix("## ")
-        if one in (_EVERY_POINT, _POINTS):
-            _, *rows = _rows_of_table(rest)
-            points += [[section, *cells] for cells in rows]
-            if one == _EVERY_POINT:
-                lines += [f"[Every point]({data}): {many(len(rows), 'row')} of this section.", ""]
-        elif one.startswith(_DATA_HEADING):
-            what = one.removeprefix(_DATA_HEADING)
-            path = f"{_DATA}/{name}-{what.lower().replace(' ', '-')}.csv"
-            written[path] = _csv(list(_rows_of_table(rest)))
-            lines += [f"[{what}]({path})", ""]
-        else:
-            lines.append(one)
-    page = {f"{name}.md": "\n".join(lines) + "\n"}
-    return page | ({data: _csv(points)} if len(points) > 1 else {}) | written
-
-
-def _csv(rows: list[list[str]]) -> str:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(rows)
-    return table.getvalue()
-
-
-def _rows_of_table(lines: Iterator[str]) -> Iterator[list[str]]:
-    """The cells of a Markdown table that comes next, with its head and the line behind it."""
-    has_begun = False
-    for one in lines:
-        if not one.startswith("|"):
-            if has_begun:
-                return
-            continue
-        if not one.startswith("|---") and not one.startswith("| ---"):
-            yield [cell.strip().replace("**", "") for cell in one.strip("|").split(" |")]
-        has_begun = True
-
-
-def with_pictures_apart(text: str, folder: str) -> str:
-    """A page that says where its pictures are drawn, in the place of those that are not committed.
-
-    `folder` is where the command that makes the page puts them.
-    """
-
-    def place(picture: re.Match[str]) -> str:
-        title, name = picture.groups()
-        return picture[0] if name in COMMITTED else f"*{title}*: drawn as `{folder}/{name}`"
-
-    return _PICTURE.sub(place, text)

@@ -198,11 +198,11 @@ def _table(lines: list[Measured], ours: Times) -> str:
 CLX = Comparison(
     "clx",
     "Reads and persists measured on Cascade Lake",
-    "What others have measured on DRAM and Optane PMem of Cascade Lake beside the same patterns "
-    "of `fencepost measure persist` on `clx-optane`. Means of one source include what its timer "
-    "takes, so of these only ratios are compared, PMem over DRAM and pattern over pattern. Rows "
-    "hold within 10 %. The times on PMem have set parameters of `optane-like`; core, caches and "
-    "DRAM are not fitted to the platform.",
+    "How close are reads and persists to a real platform with DRAM and Optane PMem? The same "
+    "patterns run with `fencepost measure persist` on `clx-optane`. The means of one source "
+    "include its timer, so only their ratios are compared: PMem over DRAM, and pattern over "
+    "pattern. Rows hold within 10 %. The times on PMem have set parameters of `optane-like`; "
+    "core, caches and DRAM are not fitted to the platform.",
     compare,
     record,
 )

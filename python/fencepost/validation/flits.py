@@ -263,12 +263,14 @@ def _table(rows: list[Row]) -> str:
 FLITS = Comparison(
     "flits",
     "Flits: packing, retries and credits of one link",
-    "One link alone. Packing: what a saturated link sustains against the fewest flits that the "
-    "packing rules of the CXL specification allow (written out in `validation/flits.py`), within "
-    "2 %. Retries: flits that arrive wrong against the bit error rate, within four standard "
-    "deviations, and the time they cost against go-back-N, within 1 %. Credits: random traffic in "
-    "both directions with errors, after which every message has arrived in the order of its class "
-    "and every credit is back: 10^8 messages in all on one link, 8 of 10 in the format of the "
-    "shipped machines. A fabric of many links is not counted so.",
+    "How well does a link pack flits, and what do errors cost? One link is tested alone. "
+    "Packing: what a saturated link sustains, against the fewest flits that the packing rules "
+    "of the CXL specification allow (written out in `validation/flits.py`), within 2 %. "
+    "Retries: the number of flits that arrive wrong, against the bit error rate, within four "
+    "standard deviations, and the time they cost, against go-back-N, within 1 %. Credits: "
+    "after random traffic in both directions with errors, every message has arrived in the "
+    "order of its class and every credit is back, for 10^8 messages in all on one link, 8 of "
+    "10 in the format of the shipped machines. Fabrics of many links are not counted in this "
+    "way.",
     compare,
 )

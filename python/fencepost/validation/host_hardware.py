@@ -31,40 +31,39 @@ CHANGES_FROM = 0.005  # part of the cycles; a rule that changes less is left out
 
 TEXT = """### With real hardware's behaviour
 
-`machines/gem5-o3-hardware` is `gem5-o3` with the rules of processors where the reference simulator
-has rules of its own; sizes and latencies are the same. The first columns are cycles on both and
-their ratio; the others are that ratio where one rule alone is switched, empty below half a percent.
-{unchanged}
+`machines/gem5-o3-hardware` has the sizes and latencies of `gem5-o3`, and follows real processors
+where the reference simulator has rules of its own. The first columns of the table are cycles on
+both and their ratio; each other column is that ratio with one rule alone switched, empty below half
+a percent. {unchanged}
 
-Why:
-
-- **Prefetch for ownership.** The reference asks for a store's line when the store is the oldest, so
-  every miss is paid in full, one after the other. With the prefetch the misses of all stores in
-  the queue overlap: of all rules it changes most, wherever stores miss.
+- **Prefetch for ownership.** The reference requests a store's line only when the store is the
+  oldest, so it pays for every miss in full, one after the other. With the prefetch the misses of
+  all queued stores overlap. This rule changes most, wherever stores miss.
 - **Overlapping flushes.** The reference sends one flush at a time and holds the stores behind it.
-  With ten under way a batch waits for about one of them; where each flush has its own
-  fence nothing overlaps, and nothing changes.
+  With ten in flight, a batch waits for about one of them. Where each flush has its own fence,
+  nothing overlaps and nothing changes.
 - **Persistent domain.** The reference acknowledges a flush where the memory bus orders it. Here the
-  write goes to the controller and its completion comes back, so each fence waits longer: that
-  about doubles persists of lines that are at hand, and adds little where a miss is waited for too.
-- **clflush no fence.** The reference executes `clflush` as `clflushopt` and a full fence. Where an
-  `mfence` follows anyway that saves a few cycles.
-- **Cheap fences.** The reference executes every fence as the oldest instruction, which takes some
-  cycles of its pipeline. Where an `sfence` waits in the store queue, what is behind it commits
-  meanwhile.
-- **clwb keeps right.** In the reference a line that `clwb` wrote back is no longer its core's own,
-  so the next store to it misses. With the prefetch that miss is hidden too.
-- **No store sets.** The reference lets loads wait for stores that they overtook once, and
-  compares addresses in 16 bytes: two pointers that share them on the stack make two chains one.
-- **DRAM by commands.** The reference's controller chooses a request with all of its commands,
-  28 ns before its RD or WR could follow without a gap. One that chooses each command when it can
-  be issued lets accesses to an open row overtake as long as that is not precharged, and opens
-  fewer rows: the three streams of the triad of 512 KB meet in the same banks.
-- **Whole operations.** The reference brings each immediate and each instruction pointer by a
-  micro-operation of its own, and keeps a vector register in halves: the copy loop of five
-  instructions takes nine micro-operations there, more than are dispatched in a cycle.
+  write goes to the controller and its completion comes back, so each fence waits longer. That
+  about doubles the time of a persist whose line is cached, and adds little where a miss is waited
+  for as well.
+- **clflush no fence.** The reference executes `clflush` as `clflushopt` and a full fence. Without
+  that fence, an `mfence` that follows anyway costs a few cycles less.
+- **Cheap fences.** The reference executes every fence as the oldest instruction, which takes a few
+  cycles of its pipeline. An `sfence` that waits in the store queue lets later instructions commit.
+- **clwb keeps right.** In the reference a core gives up ownership of a line that `clwb` wrote back,
+  so the next store to it misses. With the prefetch that miss is hidden as well.
+- **No store sets.** The reference makes loads wait for stores that they once overtook, and compares
+  addresses in units of 16 bytes. Two pointers that share such a unit on the stack turn two chains
+  into one.
+- **DRAM by commands.** The reference's controller chooses a request with all of its commands, 28 ns
+  before its RD or WR could follow without a gap. Choosing each command when it can be issued lets
+  accesses to an open row overtake until that row is precharged, and opens fewer rows: the three
+  streams of the 512 KB triad use the same banks.
+- **Whole operations.** The reference uses a separate micro-operation for each immediate and each
+  instruction pointer, and keeps a vector register in halves. The copy loop of five instructions
+  takes nine micro-operations there, more than are dispatched in a cycle.
 
-The ratios do not multiply: where a miss is hidden, what else was waited for beside it shows.
+The ratios do not multiply: once one wait is hidden, another that overlapped it becomes visible.
 
 """
 

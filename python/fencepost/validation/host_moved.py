@@ -13,9 +13,9 @@ SHOWN_COUNT = 2
 
 TEXT = """### With the stack elsewhere
 
-The same rows with the stack at {places} places, {step} bytes apart: the least and the most of ours,
-where they differ by more than {percent:g} %, and how often the row holds. The first place is that
-of all other tables.
+The same rows with the stack at {places} places, {step} bytes apart. The table has the least and the
+most of ours where they differ by more than {percent:g} %, and how often the row holds. All other
+tables use the first place.
 
 """
 

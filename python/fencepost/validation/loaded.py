@@ -135,14 +135,15 @@ def _little(port: Machine, saturated: float) -> str:
     expected = lines * 64 / full
     return (
         "### What follows from what\n\n"
-        f"Under saturation the latency is the lines under way over the bandwidth (Little's law): "
-        f"{lines} x 64 B / {full:.1f} GB/s = {expected:,.0f} ns, ours {saturated:,.0f} ns. So that "
-        "row shows that the bandwidth is right, and sets the lines. The stream's part of the bytes "
-        "is about its part of the lines under way, "
+        f"Under saturation the latency is the lines in flight over the bandwidth (Little's law): "
+        f"{lines} x 64 B / {full:.1f} GB/s = {expected:,.0f} ns, ours {saturated:,.0f} ns. So "
+        "that row tests only the bandwidth, and sets the number of lines. The stream's share of "
+        "the bytes is about its share of the lines in flight, "
         f"{LINES} / ({LINES} + {FILL_BUFFERS}) = {LINES / (LINES + FILL_BUFFERS):.1%}, and the "
-        "slowdown beside it about that latency over the idle one. None of these is held out; what "
-        "the model adds is that equal streams share evenly, the idle latency, the bandwidths, and "
-        "how waiting spreads to a port that is not loaded (the picture of credits).\n"
+        "slowdown beside it is about that latency over the idle one. None of these is held out. "
+        "The model itself contributes the even split of equal streams, the idle latency, the "
+        "bandwidths, and how waiting spreads to a port that is not loaded (the picture of "
+        "credits).\n"
     )
 
 
@@ -222,13 +223,14 @@ def _bandwidth(expander: Machine, memory: str, mix: tuple[int, int]) -> float:
 LOADED = Comparison(
     "loaded",
     "Loaded latency, unfairness and bandwidth behind a CXL port",
-    "Synthetic traffic on `xconn-x8` (one x8 port behind a switch) and on the expanders. What is "
-    "not public is chosen: readers are cores with 16 line fill buffers, and "
-    f"{READER_CORES} of them (set by the latency under saturation) have {LINES} lines under way; a "
-    "4 KB stream has as many; 64 B reads beside it are one core's. "
-    "Latencies, slowdown and bandwidth hold within 10 %, parts within 5 points or the published "
-    "range, an even split within 2 points. The pictures vary what was chosen: lines under way, "
-    "credits (on the right also for reads of another host on a port of its own, whom the stream "
-    "slows down only through the buffers of the switch), and the size of the requests.",
+    "What happens behind a busy CXL port? Synthetic traffic runs on `xconn-x8` (one x8 port "
+    "behind a switch) and on the expanders. What is not public is chosen. Readers are cores "
+    f"with 16 line fill buffers; {READER_CORES} of them (set by the latency under saturation) "
+    f"have {LINES} lines in flight. A 4 KB stream has as many; the 64 B reads beside it are "
+    "those of one core. Latencies, slowdown and bandwidth hold within 10 %, shares within 5 "
+    "points or the published range, an even split within 2 points. The pictures vary what was "
+    "chosen: the lines in flight, the size of the requests, and the credits, there also for "
+    "reads of another host on a port of its own, which the stream slows down only through the "
+    "buffers of the switch.",
     compare,
 )

@@ -329,10 +329,7 @@ def table(machine: Machine, label: str, quick: bool) -> str:
         "random, 1 read : 1 write": shuffled,
     }
     text = [
-        f"{label}: sustained bandwidth of one channel with full queues, of {bus:.2f} GB/s. What "
-        "comes in sequence depends on the address mapping: `RoRaBaBgCo` keeps neighbours in one "
-        "bank group, where they pay tCCD_L each, so that random requests, which are in all groups, "
-        "can be faster; the others change groups from line to line.\n",
+        f"{label}, one channel with full queues, whose bus carries {bus:.2f} GB/s:\n",
         f"| requests | `{shipped}`, GB/s | of the bus | row hits | "
         + " | ".join(f"`{mapping}`, of the bus" for mapping in others)
         + " |",

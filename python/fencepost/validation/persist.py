@@ -209,12 +209,14 @@ def _table(instruction: str, points: list[Point]) -> str:
 PERSIST = Comparison(
     "persist",
     "Persist instructions against ordering rules",
-    "Loops of {store to each of n lines, flush each, `sfence`} (`experiments/persist/programs`), "
-    "hot (lines dirty in the first level) and cold (in no cache), ns for each repetition. The "
-    "figures under *published* are what ordering rules give: the store queue in program order, "
-    "`clflush` one at a time, `clflushopt`, `clwb` and full combining buffers as many at a time as "
-    "`core.flushes_in_flight`, the latencies along the path, the entries of the persist buffer. "
-    "They hold within 10 %. Published of a real module: three latencies, each marked **set**.",
+    "What do flush instructions and fences cost? Loops of {store to each of n lines, flush "
+    "each, `sfence`} (`experiments/persist/programs`) run hot (lines dirty in the first level) "
+    "and cold (lines in no cache), in ns for each repetition. The expected figures come from "
+    "ordering rules: stores leave the queue in program order; `clflush` runs one at a time; "
+    "`clflushopt`, `clwb` and full combining buffers run as many at a time as "
+    "`core.flushes_in_flight` allows; added are the latencies along the path and the entries "
+    "of the persist buffer. Rows hold within 10 %. Three latencies are published figures of a "
+    "real module, each marked **set**.",
     compare,
     record,
 )

@@ -152,9 +152,10 @@ def _coverage_row(plan: str, pairs: list[Pair]) -> Row:
 def _table(pairs: list[Pair]) -> str:
     """What the rows do not say: confidence, counts, and what was saved."""
     lines = [
-        "*covers*: the confidence interval holds the run time of full detail; *measured*: part of "
-        "the instructions that was measured; *host time*: of full detail over the sample's, of the "
-        "moment; *persists*: their number, warmed and timed, to that of full detail.\n",
+        "In the table, *covers* says whether the confidence interval holds the run time of full "
+        "detail, *measured* is the measured share of the instructions, *host time* is the time "
+        "that full detail took here over that of the sample, and *persists* is their number, "
+        "warmed and timed, against full detail.\n",
         "| program | plan | scheme | run time off by | 95 % confidence | covers | intervals "
         "| measured | host time | mean persist latency off by | persists |",
         "|---" * 11 + "|",
@@ -189,12 +190,13 @@ def _off(pair: Pair, path: str) -> str:
 SAMPLE = Comparison(
     "sample",
     "A sample against full detail",
-    "The programs of `workloads/` on `machines/pcs-table1.toml`, replayed in full detail "
-    "and with `--sample` ([sampling.md](sampling.md)): with a plan for programs as short as these, "
-    f"`{DENSE}`, and with the usual one, `{DEFAULT_SAMPLE}`, which has 2 to 18 intervals in them. "
-    "Run times and speed-ups hold within 5 %, with the usual plan also within their own confidence "
-    "interval; counts within 5 % or 16; of the confidence intervals at least 90 % have to hold "
-    "the run time. Threads run otherwise each time a program is recorded, and rows of "
-    "several threads with them.",
+    "How far off is a sampled replay? The programs of `workloads/` run on "
+    "`machines/pcs-table1.toml` in full detail and with `--sample` "
+    f"([sampling.md](sampling.md)), with two plans: the dense `{DENSE}`, for programs as short "
+    f"as these, and the usual `{DEFAULT_SAMPLE}`, which has 2 to 18 intervals in them. Run "
+    "times and speed-ups hold within 5 %, with the usual plan also within their own confidence "
+    "interval; counts hold within 5 % or 16. At least 90 % of the confidence intervals have to "
+    "hold the run time. Threads interleave differently each time a program is recorded, so "
+    "rows of several threads differ from recording to recording.",
     compare,
 )

@@ -41,19 +41,19 @@ def table(port: Machine, idle: float) -> str:
     from fencepost.validation import loaded
 
     lines = [
-        "### What hangs on a choice\n",
-        f"Reads of 64 B beside a 4 KB stream, which are {loaded.FILL_BUFFERS} at a time in the row "
-        "of the table below:\n",
-        "| 64 B reads under way | slowdown | stream's part |",
+        "### What depends on a choice\n",
+        f"64 B reads beside a 4 KB stream, by how many are in flight ({loaded.FILL_BUFFERS} in the "
+        "row):\n",
+        "| 64 B reads in flight | slowdown | stream's part |",
         "|---|---|---|",
     ]
     for small in SMALL_READS:
         slowdown, part = loaded.shared(port, small=small)
         lines.append(f"| {small} | {slowdown:.2f} | {part:.1%} |")
     lines += [
-        f"\nLoad from which on reads are slower, by how much counts as slower "
-        f"({loaded.DEGRADED - 1:.0%} in the row) and by how many senders make the load "
-        f"({loaded.SENDERS} in the row), in blocks of 4 KB:\n",
+        f"\nThe load from which on reads are slower, in blocks of 4 KB. It depends on how much "
+        f"counts as slower ({loaded.DEGRADED - 1:.0%} in the row) and on how many senders make "
+        f"the load ({loaded.SENDERS} in the row):\n",
         f"| senders | {' | '.join(f'{degraded - 1:.0%} above idle' for degraded in DEGRADED)} |",
         "|---" * (1 + len(DEGRADED)) + "|",
     ]

@@ -132,10 +132,11 @@ def _picture(measured: dict[tuple[str, str], Document]) -> str:
 UNLOADED = Comparison(
     "unloaded",
     "Unloaded latency of local, direct and switched memory",
-    "Dependent reads of single lines at random places, alone on the machine: the mean, refreshes "
-    "included, as LMbench and MLC give it. Each machine is one description for all its rows. It "
-    "holds within 10 %. The two figures of XConn, of the pool and of one idle port, are one of "
-    "ours, since nothing on the way of a single read differs. A second socket is not modelled, so "
-    "DMSim's remote socket is no row.",
+    "How long does one read of idle memory take? The rows are mean latencies of dependent "
+    "reads of single lines at random places, refreshes included, as LMbench and MLC measure "
+    "them. Each machine has one description for all its rows. Rows hold within 10 %. XConn "
+    "publishes two figures, of the pool and of one idle port; ours is the same for both, "
+    "because nothing on the path of a single read differs. DMSim also gives a remote socket, "
+    "which is not modelled here and has no row.",
     compare,
 )

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 20] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/machines.md",
@@ -21,6 +21,10 @@ const PAGES: [&str; 16] = [
     "docs/persist-buffer.md",
     "docs/deadlocks.md",
     "docs/validation.md",
+    "docs/validation-host.md",
+    "docs/validation-persist.md",
+    "docs/validation-clx.md",
+    "docs/validation-loaded.md",
 ];
 const MINE: &str = "extends = \"pcs-table1\"\ndescription = \"a test\"\n";
 

@@ -29,12 +29,13 @@ class Corun(Topic):
 
     part = Part("corun", "Programs that run at once")
     description = (
-        "The study's future work; nobody has published figures. A replayed host runs one process, "
-        "so these programs are threads of one: each has a set, a seed and a core with L1 and L2 of "
-        "its own and shares nothing with the others but the last-level cache (2 MB) and PCM (4 "
-        "banks). x86-64, no log, hybrid modifications, 10 % reads, two fences per flush. Slowdowns "
-        "are over as many programs at once without flushes and fences, up to the end of the last; "
-        "the line *none* is what these take over one alone."
+        "How much do programs that persist slow each other down? The study leaves this to future "
+        "work, and no figures are published. A replayed host runs one process, so these programs "
+        "are its threads: each has its own set, seed and core with L1 and L2, and shares only the "
+        "last-level cache (2 MB) and PCM (4 banks). They run on x86-64 with no log, hybrid "
+        "modifications, 10 % reads and two fences per flush. Slowdowns are over as many programs "
+        "at once without flushes and fences, until the last one ends; the line *none* is the time "
+        "of these over that of one alone."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:

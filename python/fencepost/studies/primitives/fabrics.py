@@ -81,11 +81,11 @@ class Fabrics(Topic):
 
     part = Part("fabrics", "Which primitive and which log to choose")
     description = (
-        "Nanoseconds per operation of a red-black tree in PM on x86-64, every operation logged, "
-        "behind no, one and two CXL switches. A fence stands only where order demands one, as is "
-        "the programs' default: lines that need no order among them share one. Bold: the cheapest "
-        "that has to flush, and what is within 2 % of it. eADR is what is left when caches are "
-        "persistent."
+        "The table has nanoseconds per operation of a red-black tree in PM on x86-64, every "
+        "operation logged, behind no, one and two CXL switches. As is the programs' default, a "
+        "fence is used only where order requires it: lines that need no order among them share "
+        "one. In bold is the cheapest that has to flush, and what is within 2 % of it. eADR has "
+        "persistent caches and flushes nothing."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -112,7 +112,12 @@ class Fabrics(Topic):
         lines = [f"- {fabric}: {winners.text}." for fabric, winners in won.items()]
         change = _change(list(won.values()))
         return "\n".join(
-            [_question(quick), *lines, "", f"{change} The first table has all figures.\n"]
+            [
+                _question(quick),
+                *lines,
+                "",
+                f"{change} [All figures](primitives-fabrics.md) are in a table.\n",
+            ]
         )
 
 

@@ -62,9 +62,10 @@ class Logs(Topic):
 
     part = Part("logs", "Undo and redo logs")
     description = (
-        "Operations in transactions, as the study's authors flush and fence them (`--study-"
-        "placement`; their redo log could not be recovered: see workloads/primitives). 10 % "
-        "reads; heavy, medium and light logging: 90, 50 and 10 % of the operations."
+        "Operations run in transactions and flush and fence as the study's authors do (`--study-"
+        "placement`; with their redo log a crash could not be recovered from: see "
+        "[workloads/primitives](../workloads/primitives/README.md)). 10 % of the operations are "
+        "reads; heavy, medium and light logging covers 90, 50 and 10 % of the operations."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:

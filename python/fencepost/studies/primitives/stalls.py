@@ -32,10 +32,10 @@ class Stalls(Topic):
 
     part = Part("stalls", "Commit stalls")
     description = (
-        "Micro-operations that wait until they are the oldest in the reorder buffer. The "
-        "study's counts follow from its operation counts, which it does not give; their ratios "
-        "do not. On our own counts the relation is exact: stalls are fences plus one per "
-        "clflush, and those of the program without either."
+        "A commit stall is a micro-operation that waits until it is the oldest in the reorder "
+        "buffer. The study's counts depend on its operation counts, which it does not give, so "
+        "their ratios are compared. For our own counts an exact rule holds: one stall for each "
+        "fence, one for each clflush, and those of the program without either."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:

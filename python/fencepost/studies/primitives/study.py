@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fencepost.rows.lab import Lab
-from fencepost.rows.page import Section
+from fencepost.rows.page import Page, Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources, Watch
 from fencepost.studies.primitives import reasons
@@ -86,7 +86,8 @@ class Primitives(CellStudy):
         command = f"fencepost reproduce {self.name} --part {part.name}"
         tables = topic.tables(runs, quick=lab.quick)
         pictures = topic.pictures(runs, quick=lab.quick)
-        own = Section(part.title, topic.description, command, rows, tables, pictures)
+        page = Page(f"{self.name}-{part.name}")
+        own = Section(part.title, topic.description, command, rows, tables, pictures, page=page)
         return [own, Section("When a row holds", METHOD, "", [])] if topic is FABRICS else [own]
 
 

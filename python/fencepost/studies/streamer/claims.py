@@ -178,10 +178,11 @@ class Claims(Topic):
 
     part = Part("claims", "What the study claims")
     description = (
-        "Figures are means over the kernels. Of each there is a row with what the text says and "
-        "one with what its data say, from the lowest kernel to the highest; where these exclude "
-        "each other, at most one can hold. What the text says of the CXL link alone (2 to 3 GB/s), "
-        "of Optane, and of DDR4 on other memory buses is no row: the data have no point of these."
+        "Figures are means over the kernels. Each claim has two rows: one with what the text says, "
+        "one with what the data say, from the lowest kernel to the highest. Where the two exclude "
+        "each other, at most one can hold. The text also speaks of the CXL link alone (2 to "
+        "3 GB/s), of Optane, and of DDR4 on other memory buses; the data have no points of these, "
+        "so there are no rows."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

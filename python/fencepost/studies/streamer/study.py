@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
 
 from fencepost.rows.lab import Lab
-from fencepost.rows.page import Section
+from fencepost.rows.page import Page, Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
 from fencepost.studies.streamer.beyond.durable import Durable
@@ -38,12 +37,12 @@ TOPICS: tuple[Topic, ...] = (
     Group(Part("2a", "Far memory as a NUMA node"), "One socket, plain memory."),
     Unknown(
         Part("2b", "Far memory as a NUMA node, both sockets computing"),
-        "Nobody has given these points.",
+        "No measurements of these points are published.",
         tuple(without_data()),
     ),
     Unknown(
         Part("setup2", "Setup 2: two sockets with DDR4"),
-        "Nobody has given these points.",
+        "No measurements of these points are published.",
         tuple(setup_2()),
     ),
     Claims(),
@@ -56,9 +55,31 @@ TOPICS: tuple[Topic, ...] = (
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
+_APP_DIRECT = Page("streamer-app-direct", "App-Direct: arrays in a pool", "groups 1a, 1b and 1c")
+_NUMA = Page("streamer-numa", "Plain memory of a NUMA node", "groups 2a and 2b, Setup 2")
+_CLAIMS = Page("streamer-claims", "What the study claims", "its text, its data, and the arrays")
+_DURABLE = Page("streamer-durable", "Durable STREAM and a solver with checkpoints")
+_FORWARD = Page(
+    "streamer-forward",
+    "Faster, more and shared expanders",
+    "what the study hopes for",
+)
+_PAGES = {
+    **dict.fromkeys(("1a", "1b", "1c"), _APP_DIRECT),
+    **dict.fromkeys(("2a", "2b", "setup2"), _NUMA),
+    **dict.fromkeys(("claims", "steady"), _CLAIMS),
+    **dict.fromkeys(("durable", "cg"), _DURABLE),
+    **dict.fromkeys(("forward", "interleave", "sharing"), _FORWARD),
+}
 
-def _introduction() -> str:
-    text = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
+
+_HERE = Path(__file__).parent
+INTRODUCTION = (_HERE / "introduction.md").read_text(encoding="utf-8")
+
+
+def method() -> str:
+    """How the study's figures and ours are compared, with the constants of the null model."""
+    text = (_HERE / "method.md").read_text(encoding="utf-8")
     constants = "; ".join(
         f"{memory} {slope:.1f} and {ceiling:.1f} GB/s"
         for memory, (slope, ceiling) in sorted(null_model().constants.items())
@@ -77,14 +98,10 @@ class Streamer(CellStudy):
 
     name = "streamer"
     title = "STREAM on local, remote and CXL memory"
+    introduction = INTRODUCTION
     can_be_set = True
     parts = tuple(topic.part for topic in TOPICS)
     quick_parts = ("1a", "1b", "1c", "2a", "claims")
-
-    @cached_property
-    def introduction(self) -> str:  # type: ignore[override]
-        """With the constants of the null model."""
-        return _introduction()
 
     def set_rows(self) -> list[Row]:
         """Group 2a and the ten-thread points of 1a."""
@@ -103,13 +120,19 @@ class Streamer(CellStudy):
         return _BY_NAME[part].rows(runs, lab)
 
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
-        """One with the topic's tables and pictures, unless single rows are wanted."""
+        """One with the topic's tables and pictures, unless single rows are wanted; before the first
+        topic, how they are compared.
+        """
         topic = _BY_NAME[part.name]
         command = f"fencepost reproduce {self.name} --part {part.name}"
         of = (part.title, topic.description, command, rows)
         if lab.conditions is not None:
             return [Section(*of)]
-        return [Section(*of, topic.tables(runs, lab), topic.pictures(runs, lab))]
+        tables, pictures = topic.tables(runs, lab), topic.pictures(runs, lab)
+        own = Section(*of, tables, pictures, page=_PAGES[part.name])
+        if topic is TOPICS[0]:
+            return [Section("How rows are compared", method(), "", []), own]
+        return [own]
 
 
 STREAMER = Streamer()

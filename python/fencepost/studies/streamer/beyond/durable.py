@@ -44,13 +44,14 @@ class Durable(Topic):
 
     part = Part("durable", "STREAM that is durable")
     description = (
-        "App-Direct STREAM with `--persist`, whose durability `fencepost crash` checks "
-        "(docs/stream.md), on the expander as persistent memory: its DRAM keeps its content by a "
-        'battery (`pm.medium = "battery_backed_dram"`). `kernel` persists each thread\'s part of a '
-        "kernel at its end, `block:512` every 4 KiB, `transaction` every 32 KiB with libpmemobj's "
-        f"undo log. Arrays have {ELEMENTS:,} elements, so compare fabrics and modes here, and not "
-        "these with the parts above. A battery costs no time: a PM device and an expander "
-        "with the same DRAM have to be equally fast where nothing is flushed."
+        "App-Direct STREAM runs with `--persist`, and `fencepost crash` checks that it is durable "
+        "([stream.md](stream.md)). The expander is persistent memory: a battery keeps the content "
+        'of its DRAM (`pm.medium = "battery_backed_dram"`). `kernel` persists what each thread did '
+        "at the end of a kernel, `block:512` every 4 KiB, `transaction` every 32 KiB with libpmemobj's "
+        f"undo log. Arrays have {ELEMENTS:,} elements, so these figures compare fabrics and modes, "
+        "and must not be compared with those of the other parts. A battery costs no time, so a PM "
+        "device and an expander with the same DRAM have to be equally fast where nothing is "
+        "flushed."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

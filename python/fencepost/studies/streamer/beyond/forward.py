@@ -75,14 +75,15 @@ class Forward(Topic):
 
     part = Part("forward", "The study's ways forward")
     description = (
-        "What the study hopes for, by settings on top of `spr-cxl`; STREAM in plain memory of the "
-        "expander. *Reads in flight* are those that its controller has queued for each channel "
-        "(`expander.read_queue_entries`), of which the prototype has eight: what more slices of "
-        "the IP would give. DDR5-5600 is a DIMM of two subchannels, each with so many reads. "
-        "The ASIC is that of `asic-expander` with its DDR5-4400 and its x8 port. The roofline has "
-        "what lines were moved, which is more than STREAM counts, as a line that is stored to is "
-        "read first. Both roofs are computed from the machine: the DIMM's from its burst and its "
-        "channels, the link's from the fewest flits that this mix of reads and writes takes."
+        "How much would a better expander gain? STREAM runs in plain memory of the expander, with "
+        "settings on top of `spr-cxl`. *Reads in flight* are those that the controller has queued "
+        "for each channel (`expander.read_queue_entries`); the prototype has eight, and more "
+        "slices of the IP would give more. DDR5-5600 is a DIMM of two subchannels, each with so "
+        "many reads. The ASIC is that of `asic-expander` with its DDR5-4400 and its x8 port. The "
+        "roofline counts the lines moved, which is more than STREAM counts, because a line is read "
+        "before it is stored to. Both roofs are computed from the machine: the DIMM's from its "
+        "burst and its channels, the link's from the fewest flits that this mix of reads and "
+        "writes takes."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

@@ -119,11 +119,10 @@ class Sharing(Topic):
     description = (
         "The prototype lets two hosts map the same memory, with a port for each and no coherence "
         f"between them. Each host has {CLIENTS} clients of one store of {KEYS:,} keys of a line; "
-        "half of what they do is to get a key, half to put one, which is over when its line is "
-        "durable (flushed and fenced). Only one client has a key to put at a time. A get is stale "
-        "if it sees less than what was acknowledged before it began. "
-        "`fencepost hazard --copies` tells one such get. What a host has stored to and not "
-        "flushed no other host sees at all."
+        "half of their requests get a key, half put one. A put ends when its line is durable "
+        "(flushed and fenced), and only one client puts a key at a time. A get is stale if it sees "
+        "less than what was acknowledged before it began; `fencepost hazard --copies` shows one "
+        "such get. What a host has stored and not flushed is invisible to all other hosts."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:

@@ -82,12 +82,12 @@ class Solver(Topic):
 
     part = Part("cg", "Conjugate gradients with checkpoints")
     description = (
-        "The study asks what HPC programs with checkpoints would gain. `workloads/cg.c` solves "
+        "What would HPC programs with checkpoints gain? `workloads/cg.c` solves "
         f"Poisson's equation on {POINTS} × {POINTS} points; `--persist checkpoint` copies its "
-        f"state into a pool every {INTERVAL} iterations, `iteration` keeps it there all the time; "
-        "what both call durable survives a power cut (`tests/test_workload_cg.py`). Flushes are "
-        "`clwb`; the expander is persistent memory as in the part `durable`. On DRAM flushes cost "
-        "what they cost, and nothing is durable. Caches are as small as those of STREAM."
+        f"state into a pool every {INTERVAL} iterations, `iteration` keeps it there all the time. "
+        "What both call durable survives a power cut (`tests/test_workload_cg.py`). Flushes are "
+        "`clwb`, and the expander is persistent memory as in the part `durable`. On DRAM flushes "
+        "take time and make nothing durable. Caches are as small as those of STREAM."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
