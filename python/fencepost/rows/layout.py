@@ -24,6 +24,7 @@ COMMITTED = frozenset(
 _DATA = "data"  # the folder beside a page for tables that nobody reads from end to end
 _PICTURE = re.compile(r"^!\[(.*)\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 _OWN_PAGE = re.compile(OWN_PAGE.format(r"([\w-]+)(?:: (.*?))?"))
+_RULE = re.compile(r"(\| ?:?-+:? ?)+\|")  # below the head of a table
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
@@ -180,6 +181,6 @@ def _rows_of_table(lines: Iterator[str]) -> Iterator[list[str]]:
             if has_begun:
                 return
             continue
-        if not one.startswith("|---") and not one.startswith("| ---"):
+        if not _RULE.fullmatch(one):
             yield [cell.strip().replace("**", "") for cell in one.strip("|").split(" |")]
         has_begun = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencepost.rows import page as page_of_rows
 from fencepost.rows.row import counted
 from fencepost.studies.pcs import sections, series
@@ -11,6 +13,11 @@ from fencepost.studies.pcs.replays import QUICK_INSTRUCTIONS, QUICK_LIMIT, QUICK
 from fencepost.studies.pcs.study import PM_WRITES, Study
 
 PUBLISHED_FIGURES = ("fig1", "fig5", "fig6a", "fig6b", "fig7a", "fig7b", "fig8")
+
+_FIRST = {
+    "published": "Published against ours",
+    "misses": "What misses, and why",
+}
 
 
 def ending(study: Study) -> str:
@@ -41,17 +48,34 @@ def detail(study: Study) -> str:
 
 def markdown(outcome: Outcome) -> str:
     """The whole page, of an outcome of all parts."""
-    known = [claim for claim in outcome.claims if claim.ours is not None]
+    return page_of(outcome.claims, ending(outcome.study), sections.sections(outcome))
+
+
+def page_of(claims: Sequence[Claim], where_runs_end: str, found: dict[str, str]) -> str:
+    """The page of these claims and sections, each with a page of its own."""
+    known = [claim for claim in claims if claim.ours is not None]
+    missed = [claim for claim in known if claim.misses]
+    titles = {name: text.splitlines()[0].removeprefix("## ") for name, text in found.items()}
     values = {
         "weak": sum(claim.is_weak for claim in known),
-        "ending": ending(outcome.study),
-        "counted": counted(outcome.claims),
-        "table": page_of_rows.table(outcome.claims),
-        "misses": page_of_rows.reasons([claim for claim in known if claim.misses]),
+        "ending": where_runs_end,
+        "counted": counted(claims),
+        "table": page_of_rows.table(claims),
+        "causes": page_of_rows.causes(known),
+        "misses": page_of_rows.reasons(missed),
+        "pages": [*_FIRST.items(), *titles.items()],
+        "published_mark": _page_named("published").mark,
+        "misses_mark": _page_named("misses").mark,
         "figures": {name: series.TITLES[name] for name in PUBLISHED_FIGURES},
-        "sections": list(sections.sections(outcome).values()),
+        "sections": [
+            text.replace("\n", f"\n\n{_page_named(name).mark}\n", 1) for name, text in found.items()
+        ],
     }
     return sections.render("page.md.j2", values)
+
+
+def _page_named(name: str) -> page_of_rows.Page:
+    return page_of_rows.Page(f"pcs-{name}")
 
 
 def ours_text(claim: Claim) -> str:

@@ -48,6 +48,7 @@ def html(outcome: Outcome) -> str:
             "ending": page.ending(study).replace("`", ""),
             "claims": _by_metric(outcome.claims),
             "misses": _with_reasons([claim for claim in known if claim.misses]),
+            "shared_causes": markdown.pieces(sections.render("shared_causes.md.j2", {})),
             "figures": _figures(outcome, columns),
             "programs": [_program(study, columns, name) for name in study.names if has_schemes],
             "sections": _sections(outcome, columns),

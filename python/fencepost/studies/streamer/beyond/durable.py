@@ -47,9 +47,10 @@ class Durable(Topic):
         "App-Direct STREAM runs with `--persist`, and `fencepost crash` checks that it is durable "
         "([stream.md](stream.md)). The expander is persistent memory: a battery keeps the content "
         'of its DRAM (`pm.medium = "battery_backed_dram"`). `kernel` persists what each thread did '
-        "at the end of a kernel, `block:512` every 4 KiB, `transaction` every 32 KiB with libpmemobj's "
-        f"undo log. Arrays have {ELEMENTS:,} elements, so these figures compare fabrics and modes, "
-        "and must not be compared with those of the other parts. A battery costs no time, so a PM "
+        "at the end of a kernel, `block:512` every 4 KiB, `transaction` every 32 KiB with "
+        f"libpmemobj's undo log. Arrays have {ELEMENTS:,} elements, so these figures compare "
+        "fabrics and modes, and must not be compared with those of the other parts. A battery "
+        "costs no time, so a PM "
         "device and an expander with the same DRAM have to be equally fast where nothing is "
         "flushed."
     )
