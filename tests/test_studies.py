@@ -64,6 +64,24 @@ def test_a_brief_section_keeps_its_tables_beside_the_page():
     assert second["marks"] == "miss, unexplained, follows from the first"
 
 
+def test_a_section_may_be_a_page_of_its_own_and_its_long_tables_files():
+    [row] = [
+        Row("tiny", "one", "order", "less", "not less", Tolerance("is"), reason="**Luck.** So")
+    ]
+    sizes = "".join(f"| {size} | {'much ' * 50}|\n" for size in range(30))
+    tables = [f"### Sizes\n\n| size | said |\n|--:|---|\n{sizes}", "### Few\n\n| a |\n|---|\n| 1 |"]
+    apart = Section("Orders", "", "", [row], tables, page=page.Page("tiny-orders"))
+    text = page.markdown("tiny", "Costs", "", [apart, Section("Method", "As said.", "", [])])
+    written = layout.files("tiny", text, "out")
+    front, own = written["tiny.md"], written["tiny-orders.md"]
+    assert "| [Orders](tiny-orders.md) | 0 of 1 | luck (1) |" in front
+    assert "## Method" in front and "Sizes" not in front
+    assert own.startswith("# Orders\n\nA part of [Costs](tiny.md).\n")
+    assert "\n## Sizes\n\n[The table](data/tiny-orders-sizes.csv) has 30 rows.\n" in own
+    assert "\n## Few\n\n| a |\n" in own and "\n## Misses\n" in own and "<!--" not in own
+    assert len(written["data/tiny-orders-sizes.csv"].splitlines()) == 31
+
+
 def test_a_quick_study_has_its_quick_parts(tmp_path):
     data = tmp_path / "rows.json"
     assert reproduce(tmp_path, "--quick", "--json", str(data)) == 0
