@@ -42,7 +42,7 @@ def validate(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
     docs: Annotated[
         Path | None,
-        typer.Option("--docs", metavar="FOLDER", help="Write validation.md and its pictures."),
+        typer.Option("--docs", metavar="FOLDER", help="Write validation.md, its parts and data."),
     ] = None,
 ) -> None:
     """Compare with published figures. Exit code 1 only if a miss is unexplained.
