@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,26 @@ RECORDS = ("fft", "a", "b", "queue", "program")
 
 
 def blocks(page: Path) -> list[list[str]]:
-    """The commands of each block of shell, without comments, a continued one in one line."""
+    """The commands of each block of shell, without comments, a continued one as one."""
     fences = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
-    return [
-        [line for text in fence.replace("\\\n", " ").splitlines() if (line := _bare(text))]
-        for fence in fences
-    ]
+    return [_commands(fence.replace("\\\n", " ").splitlines()) for fence in fences]
+
+
+def _commands(lines: Iterable[str]) -> list[str]:
+    """A quotation goes on in the next line."""
+    found: list[str] = []
+    begun = ""
+    for line in lines:
+        begun = f"{begun}\n{line}" if begun else _bare(line)
+        try:
+            shlex.split(begun)
+        except ValueError:
+            continue
+        if begun:
+            found.append(begun)
+        begun = ""
+    assert not begun, f"a quotation has no end: {begun}"
+    return found
 
 
 def _bare(line: str) -> str:
