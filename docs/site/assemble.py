@@ -24,11 +24,39 @@ FRONT_HERE = Path("index.md")
 
 # What is in the menu under which heading; further pages of docs/ come last.
 MENU = {
-    "Use": ("crash-consistency", "explain", "whatif", "timeline", "measure", "stream", "channel"),
-    "Machines": ("machines", "machine-keys", "latency", "calibration"),
-    "Replays": ("results", "sampling", "waiting", "deadlocks", "record-format", "python"),
-    "Systems": ("persist-buffer", "primitives", "transport", "type2", "coherence", "reclaim"),
-    "Evidence": ("validation", "pcs", "streamer", "memchannel", "studies", "performance"),
+    "Begin": (
+        "tutorial-architect",
+        "tutorial-persistence",
+        "tutorial-pool",
+        "tutorial-research",
+        "pages",
+    ),
+    "Use": (
+        "results",
+        "explain",
+        "whatif",
+        "timeline",
+        "latency",
+        "traffic",
+        "sampling",
+        "placement",
+        "python",
+        "performance",
+        "deadlocks",
+    ),
+    "Machines": ("machines", "fabrics", "machine-models", "machine-keys", "calibration"),
+    "Power cuts": ("crash-consistency", "crash-examples", "litmus", "prove", "power"),
+    "Systems": (
+        "persist-buffer",
+        "primitives",
+        "stream",
+        "transport",
+        "type2",
+        "coherence",
+        "reclaim",
+    ),
+    "Your machine": ("measure", "channel"),
+    "Evidence": ("validation", "studies", "pcs", "streamer", "memchannel", "waiting"),
 }
 OTHERS = ("docs/development.md", "ARCHITECTURE.md", "workloads/primitives/README.md")
 

@@ -83,6 +83,11 @@ impl CrashStates {
         if options.place.iter().any(|rule| rule.part == Part::Selected(selector.clone())) {
             options.pm.clear();
         }
+        if !machine.nodes_of(HostId(0)).iter().any(|node| node.is_pm) {
+            return Err(input(format!(
+                "{machine_name} has no persistent memory that a power cut could leave anything in"
+            )));
+        }
         let (placement, warnings) = options.placement(program.record(), &machine, HostId(0))?;
         if !placement.is_in_pm(&persistent, &machine.nodes_of(HostId(0))) {
             return Err(input(format!(

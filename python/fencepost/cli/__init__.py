@@ -16,7 +16,7 @@ from fencepost.cli import completion
 from fencepost.cli.application import app, load
 from fencepost.cli.console import complain
 from fencepost.cli.exit_codes import FAULT, INTERRUPTED, WRONG_INPUT
-from fencepost.cli.invocation import Invocation, split
+from fencepost.cli.invocation import TAKES_A_PROGRAM, Invocation, split
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def _ended(arguments: list[str]) -> int:
         complain(str(error))
         return FAULT
     except TyperException as error:
-        complain(error.format_message())
+        complain(f"{error.format_message()}{_hint(error, own)}")
         return WRONG_INPUT
     except Exception as error:  # 1, Python's own, would say that a check failed
         traceback.print_exc()
@@ -66,6 +66,17 @@ def _ended(arguments: list[str]) -> int:
         return FAULT
     # A command that ends early gives its code; Ctrl-C is one of these ways.
     return interrupted() if code == INTERRUPTED else code or 0
+
+
+def _hint(error: TyperException, own: list[str]) -> str:
+    """What to type instead, where the parser's message does not say it."""
+    message = error.format_message()
+    command = next((word for word in own if not word.startswith("-")), "")
+    if command in TAKES_A_PROGRAM and "unexpected extra argument" in message:
+        return f"; a program stands behind --: fencepost {command} … -- PROGRAM"
+    if "Missing" in message:
+        return f" See: fencepost {command} --help"
+    return ""
 
 
 def interrupted() -> int:
