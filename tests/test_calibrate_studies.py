@@ -39,7 +39,7 @@ def settable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settable:
     importlib.import_module("fencepost.cli.calibrate")
     study = Settable()
     monkeypatch.setattr(studies, "STUDIES", [*studies.STUDIES, study])
-    monkeypatch.setattr(evidence, "ROOT", tmp_path)
+    monkeypatch.setattr(evidence, "OUT", tmp_path)
     monkeypatch.setattr(evidence, "RESULTS", tmp_path / "results")
     return study
 
