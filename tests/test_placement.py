@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import fencepost as fp
-from conftest import Fencepost
 from fencepost.api import explain, whatif
-from installed import WORKLOADS
+from installed import WORKLOADS, Fencepost
 
 # Pointers followed one after another through 4 MB of heap: four times the last level.
 CHASE = """

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from conftest import Fencepost
 from fencepost import difference, documents, report, result_shape, table, timeline
 from fencepost._core import InputError
 from fencepost.report.view import view
 from fencepost.result_shape import MEASURES
 from fencepost.runs import axes
+from installed import Fencepost
 
 Step = str | int
 
