@@ -1,6 +1,7 @@
 """`fencepost litmus`: the table, the document, and what it says of a forbidden state."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from fencepost import _core, machines
 from fencepost.cli import litmus, main
+from installed import Fencepost
 
 Finding = dict[str, Any]
 
@@ -191,3 +193,22 @@ def test_every_published_test_has_a_row_in_the_documentation() -> None:
     names = _core.litmus_tests()
     assert [row for row in rows if row in names] == names
     assert f"litmus: {len(names)} of {len(names)} hold" in table
+
+
+SPAWNED = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+def make():
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+"""
+
+
+def test_tests_are_examined_by_the_executor_that_the_environment_names(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    (tmp_path / "spawned.py").write_text(SPAWNED)
+    named = {"PYTHONPATH": str(tmp_path), "FENCEPOST_EXECUTOR": "spawned:make"}
+    own = fencepost("litmus", "px86-05", "--variations", "1", check=True)
+    done = fencepost("litmus", "px86-05", "--variations", "1", env=os.environ | named, check=True)
+    assert done.stdout == own.stdout

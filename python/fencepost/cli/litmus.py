@@ -3,7 +3,8 @@
 import json
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.plural import many
+from fencepost.runs import executors
 
 FORMAT_VERSION = 1
 VARIATIONS = 16
@@ -69,20 +71,14 @@ def litmus(
     fabrics = _fabrics(only or [])
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
 
-    def examine(test: str) -> Finding:
-        try:
-            finding: Finding = json.loads(_core.litmus_examine(test, resolved, seed, variations))
-        except InternalError as error:
-            return {"id": test, "error": str(error)}
-        return finding
-
+    examine = partial(_examined, resolved, seed, variations)
     asked = [name] if name else names
     findings: dict[str, Finding] = {}
     with (
         console.messages().status("") as status,
-        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+        executors.chosen(jobs or os.cpu_count() or 1) as (executor, _),
     ):
-        futures = [pool.submit(examine, test) for test in asked]
+        futures = [executor.submit(examine, test) for test in asked]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 finding = future.result()
@@ -90,7 +86,8 @@ def litmus(
                 if not quiet:
                     status.update(f"{done} of {len(asked)} tests")
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            for future in futures:
+                future.cancel()
             raise
     rows = [findings[test] for test in asked]
     said = list(faults(rows))
@@ -115,6 +112,15 @@ def litmus(
         raise typer.Exit(CHECK_FAILED)
     if said:
         raise typer.Exit(FAULT)
+
+
+def _examined(fabrics: list[tuple[str, str]], seed: int, variations: int, test: str) -> Finding:
+    """What a test leaves on each of these machines; any process can find it out."""
+    try:
+        finding: Finding = json.loads(_core.litmus_examine(test, fabrics, seed, variations))
+    except InternalError as error:
+        return {"id": test, "error": str(error)}
+    return finding
 
 
 def faults(rows: list[Finding]) -> Iterable[str]:
