@@ -158,9 +158,10 @@ def test_redis_waits_for_a_core_and_not_for_the_coherent_device(tmp_path: Path) 
         found = cells.slower(Cell("A", feature, by, **more))
         return float("inf") if found.is_overloaded else float(found.value)
 
-    # Where everything fits, zswap costs nothing; with less, a pool in the device is a gain.
+    # Where everything fits, zswap costs nothing; with a sixth less, which overloads a core, a pool
+    # in the device is a gain.
     assert slower("zswap", "cpu") == pytest.approx(1.0, abs=0.05)
-    assert slower("zswap", "cxl", memory=0.86) < 1.5 < slower("zswap", "cpu", memory=0.86)
+    assert slower("zswap", "cxl", memory=0.83) < slower("zswap", "cpu", memory=0.83)
     assert slower("zswap and ksm", "cxl") < slower("zswap and ksm", "cpu")
     assert slower("ksm", "cxl") < 1.5 < slower("ksm", "cpu")
     assert slower("ksm", "cpu", shares_core=False) < slower("ksm", "cpu") / 2
