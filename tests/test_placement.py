@@ -96,6 +96,10 @@ def test_without_persistent_memory_the_heap_is_ordinary_memory(
     done = fencepost("run", "asic-expander", record, "--pm", "file:pool")
     assert done.returncode == 2
     assert "--pm file:pool: the machine has no persistent memory" in done.stderr
+    crash = ["--pm", "file:pool", "--check", "test {image}", "--", "true"]
+    done = fencepost("crash", "asic-expander", *crash)
+    assert done.returncode == 2
+    assert "asic-expander has no persistent memory" in done.stderr
 
 
 def expander_of(fencepost: Fencepost) -> str:

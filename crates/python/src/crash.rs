@@ -85,7 +85,7 @@ impl CrashStates {
         }
         if !machine.nodes_of(HostId(0)).iter().any(|node| node.is_pm) {
             return Err(input(format!(
-                "{machine_name} has no persistent memory that a power cut could leave anything in"
+                "{machine_name} has no persistent memory, so a power cut leaves nothing there; pcs-table1 has some"
             )));
         }
         let (placement, warnings) = options.placement(program.record(), &machine, HostId(0))?;
