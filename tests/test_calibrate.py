@@ -582,6 +582,7 @@ def test_the_page_shows_what_two_latencies_leave_open(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # that hidden values are found, smaller searches show
 def test_the_page_shows_what_a_search_finds(
     fencepost: Fencepost, page: str, tmp_path: Path
 ) -> None:

@@ -77,8 +77,13 @@ def test_all_is_listed(fencepost):
     [
         ("--devices 2 --cores 2", "2614460 states, 14286042 transitions, depth 39"),
         (
+            "--devices 1 --cores 1 --lines 2 --transactions 1",
+            "2342696 states, 12842189 transitions, depth 54",
+        ),
+        pytest.param(
             "--devices 1 --cores 2 --lines 2 --transactions 1",
             "35261861 states, 248360667 transitions, depth 59",
+            marks=pytest.mark.exhaustive,
         ),
     ],
 )

@@ -285,10 +285,18 @@ def test_comparison_that_is_told_to_end_twice_kills_the_program(recorder: Record
     assert comparison.complaints().count(KILLED) == 1
 
 
-@pytest.mark.slow  # a minute
-def test_program_that_does_not_end_with_a_comparison_is_killed(recorder: Recorder) -> None:
+@pytest.mark.parametrize(
+    "is_waited_for",
+    [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.exhaustive])],  # a minute
+)
+def test_program_that_does_not_end_with_a_comparison_is_killed(
+    recorder: Recorder, is_waited_for: bool
+) -> None:
     comparison = Comparison(recorder, "/bin/sh", "-c", STAYS)
     comparison.process.send_signal(signal.SIGTERM)
+    assert comparison.next_line() == "told\n"
+    if not is_waited_for:
+        os.kill(comparison.launcher, signal.SIGALRM)  # what the kernel sends after that minute
     assert comparison.complaints().count(KILLED) == 1
 
 
