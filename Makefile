@@ -13,12 +13,14 @@
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
 #   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
-#   make wheel   a wheel that needs no compilers, installed and tried in an empty environment, and the sources: out/wheel
+#   make wheel   a wheel that needs no compilers where it is installed: out/wheel
+#   make wheel-tests  that wheel in an empty environment without compilers, as a new user would use it
+#   make sdist   the committed sources as a package: out/wheel
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs wheel loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -56,7 +58,7 @@ profile:
 	@rm -f $(PROFILED) $(STAMPS)/core
 	@$(MAKE) --no-print-directory $(STAMPS)/core
 
-$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python $(PROFILED) setup/core
+$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python $(PROFILED) setup/core setup/with-profile setup/rustc-flag
 	@echo "setup: the simulator (Rust, release)"
 	@setup/core
 	@touch $@
@@ -71,7 +73,7 @@ $(STAMPS)/recorder: $(RECORDER_SOURCES) $(STAMPS)/packages
 CHANNEL_SOURCES = $(shell find crates/channel crates/pacing -name '*.rs' -o -name Cargo.toml -o -name '*.h') \
 	Cargo.toml Cargo.lock
 
-$(STAMPS)/channel: $(CHANNEL_SOURCES) $(STAMPS)/packages setup/channel
+$(STAMPS)/channel: $(CHANNEL_SOURCES) $(STAMPS)/packages setup/channel setup/rustc-flag
 	@echo "setup: the preloaded transport (Rust, release)"
 	@setup/channel
 	@touch $@
@@ -199,12 +201,17 @@ docs: setup
 
 # --- wheel ---------------------------------------------------------------------------------
 
-# For whoever has no compilers; it says on which Linux it runs. TRY=python3.10: with another Python than ours.
-TRY = $(BIN)/python
+# For whoever has no compilers; it says on which Linux it runs.
 wheel: setup
-	$(BIN)/python setup/whole_wheel.py out/wheel
-	setup/sdist out/wheel
+	$(BIN)/python setup/backend.py wheel out/wheel
+
+# TRY=python3.10: with another Python than ours.
+TRY = $(BIN)/python
+wheel-tests: wheel
 	setup/try-wheel out/wheel $(TRY)
+
+sdist: setup
+	$(BIN)/python setup/backend.py sdist out/wheel
 
 # --- compare-results -----------------------------------------------------------------------
 

@@ -1,20 +1,26 @@
-"""A wheel that holds all that a user needs: `.venv/bin/python setup/whole_wheel.py FOLDER`.
+"""The build backend of pyproject.toml: `pip install` of the sources gives what `make wheel` gives.
 
 Maturin makes a wheel of the Python package and its core. To it comes what else `make setup` builds
 and commands use, laid out below `fencepost/shipped` as in a clone (python/fencepost/tree.py), and
 without what debuggers alone read. Auditwheel says on which Linux it runs.
+Used from a clone:  .venv/bin/python setup/backend.py wheel|sdist FOLDER
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import maturin
 
 ROOT = Path(__file__).resolve().parents[1]
-BIN = Path(sys.executable).parent
 WORK = ROOT / "build" / "wheel"
 BYTES_MAX = 60 << 20
 
@@ -22,14 +28,28 @@ BYTES_MAX = 60 << 20
 OWN_LIBRARIES = re.compile(r"lib(dynamorio|dr\w+|fencepost\w*)\.so")
 NOT_SHIPPED = (".d", ".o", ".a")
 
+Settings = dict[str, Any] | None
 
-def main() -> int:
-    """1 if the wheel is too large or would not run where it says."""
-    [out] = map(Path, sys.argv[1:])
+# For `pip install --editable`, and what pip reads first.
+get_requires_for_build_editable = maturin.get_requires_for_build_editable
+get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
+get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
+prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
+prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
+build_editable = maturin.build_editable
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
+    """The name of the file; there is none that is too large, or that says where it was built."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    plain = _plain_wheel()
-    _run(BIN / "wheel", "unpack", "--dest", WORK / "tree", plain)
+    for build in ("setup/check-toolchain", "recorder/build", "setup/channel"):
+        _run(ROOT / build)
+    for folder in ("measure", "workloads/stream"):
+        _run("make", "--silent", "-C", ROOT / folder)
+    _python("wheel", "unpack", "--dest", WORK / "tree", _plain_wheel())
     [tree] = (WORK / "tree").iterdir()
     package = tree / "fencepost"
     for source, place in _shipped():
@@ -37,21 +57,39 @@ def main() -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
     _strip(package)
+    _refuse_places(tree)
     (WORK / "whole").mkdir()
-    _run(BIN / "wheel", "pack", "--dest-dir", WORK / "whole", tree)
+    _python("wheel", "pack", "--dest-dir", WORK / "whole", tree)
     [whole] = (WORK / "whole").iterdir()
-    made = _with_platform(whole, out)
-    size = made.stat().st_size
-    print(f"{made}: {size / (1 << 20):.1f} MiB")
+    wheel = _with_platform(whole)
+    size = wheel.stat().st_size
     if size > BYTES_MAX:
-        print(f"wheel: it has more than {BYTES_MAX >> 20} MiB", file=sys.stderr)
-    return int(size > BYTES_MAX)
+        raise SystemExit(f"wheel: {size >> 20} MiB are more than {BYTES_MAX >> 20} MiB")
+    return shutil.copy(wheel, wheel_directory).rpartition("/")[2]
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
+    """Packs the committed sources, and beside them what a package says of itself."""
+    if not (ROOT / ".git").exists():
+        raise SystemExit(f"sdist: {ROOT} is no clone: only what is committed is packed")
+    with tempfile.TemporaryDirectory() as folder:
+        about = maturin.prepare_metadata_for_build_wheel(folder)
+        name = about.removesuffix(".dist-info")
+        packed = Path(sdist_directory) / f"{name}.tar.gz"
+        tar = Path(folder) / "sources.tar"
+        _run("git", "archive", f"--prefix={name}/", "-o", tar, "HEAD")
+        with tarfile.open(tar, "a") as sources:
+            sources.add(Path(folder) / about / "METADATA", f"{name}/PKG-INFO")
+        _run("gzip", "--no-name", tar)
+        shutil.move(tar.with_suffix(".tar.gz"), packed)
+    return packed.name
 
 
 def _plain_wheel() -> Path:
+    maturin_build = (sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet")
     _run(
-        *(BIN / "maturin", "build", "--release", "--locked", "--quiet"),
-        *("--compatibility", "linux", "--interpreter", sys.executable, "--out", WORK / "plain"),
+        *(ROOT / "setup" / "with-profile", *maturin_build, "--compatibility", "linux"),
+        *("--interpreter", sys.executable, "--out", WORK / "plain"),
     )
     [wheel] = (WORK / "plain").iterdir()
     return wheel
@@ -113,24 +151,57 @@ def _strip(package: Path) -> None:
         _run("strip", "--strip-debug", path)
 
 
-def _with_platform(wheel: Path, out: Path) -> Path:
-    """The wheel with the tag of the oldest Linux that it runs on, in `out`."""
-    out.mkdir(parents=True, exist_ok=True)
-    for old in out.glob("*.whl"):
-        old.unlink()
+def _refuse_places(tree: Path) -> None:
+    """Nothing in a wheel may name a folder of the machine that built it."""
+    home = Path.home()
+    cargo = os.environ.get("CARGO_HOME", home / ".cargo")
+    rustup = os.environ.get("RUSTUP_HOME", home / ".rustup")
+    cache = os.environ.get("FENCEPOST_CACHE", home / ".cache/fencepost")
+    places = b"|".join(re.escape(os.fsencode(place)) for place in (ROOT, cargo, rustup, cache))
+    whole_path = re.compile(rb"(?<![\w./-])(?:%s)/[!-~]*" % places)
+    found = [
+        f"  {path.relative_to(tree)}: {named[0].decode()}"
+        for path in sorted(tree.rglob("*"))
+        if path.is_file() and (named := whole_path.search(path.read_bytes()))
+    ]
+    if found:
+        raise SystemExit("\n".join(["wheel: these files name folders of this machine:", *found]))
+
+
+def _with_platform(wheel: Path) -> Path:
+    """The wheel with the tag of the oldest Linux that it runs on."""
     own = {path.name for path in WORK.glob("tree/*/**/*.so") if OWN_LIBRARIES.fullmatch(path.name)}
     excluded = [word for name in sorted(own) for word in ("--exclude", name)]
-    _run(
-        *(BIN / "auditwheel", "repair", "--plat", "auto", "--only-plat", "--patcher", "none"),
-        *(*excluded, "--wheel-dir", out, wheel),
+    _python(
+        *("auditwheel", "repair", "--plat", "auto", "--only-plat", "--patcher", "none"),
+        *(*excluded, "--wheel-dir", WORK / "repaired", wheel),
     )
-    [made] = out.glob("*.whl")
+    [made] = (WORK / "repaired").iterdir()
     return made
 
 
+def _python(*command: object) -> None:
+    _run(sys.executable, "-m", *command)
+
+
 def _run(*command: object) -> None:
-    subprocess.run([str(word) for word in command], cwd=ROOT, check=True)
+    # Standard output is pip's.
+    subprocess.run([str(word) for word in command], cwd=ROOT, check=True, stdout=sys.stderr)
+
+
+def main() -> None:
+    kind, folder = sys.argv[1:]
+    kinds: dict[str, tuple[Callable[[str], str], str]] = {
+        "wheel": (build_wheel, ".whl"),
+        "sdist": (build_sdist, ".tar.gz"),
+    }
+    build, suffix = kinds[kind]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for old in Path(folder).glob(f"*{suffix}"):
+        old.unlink()
+    made = Path(folder, build(folder))
+    print(f"{made}: {made.stat().st_size / (1 << 20):.1f} MiB")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,14 +4,18 @@ import copy
 import json
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import documents_written
 from installed import FENCEPOST, FFT, ROOT, Fencepost
 
 Result = dict[str, Any]
+
+CLOCK_TICK_NS = 10_000_000  # times of files may be as coarse
 
 # Whoever runs the tests in the background, or by `nohup`, may have had these ignored, and what the
 # tests start would inherit that.
@@ -31,14 +35,18 @@ def result() -> Result:
 
 @pytest.fixture
 def fencepost(tmp_path: Path) -> Fencepost:
-    """Runs the command in an empty folder of its own."""
+    """Runs the command in an empty folder of its own, and checks the documents it writes."""
 
     def run(
         *arguments: object, check: bool = False, **options: Any
     ) -> subprocess.CompletedProcess[str]:
         command = [FENCEPOST, *map(str, arguments)]
         defaults = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
-        return subprocess.run(command, check=check, **defaults | options)
+        started_ns = time.time_ns() - CLOCK_TICK_NS
+        done = subprocess.run(command, check=check, **defaults | options)
+        folder = Path((defaults | options)["cwd"])
+        documents_written.check(command[1:], folder, started_ns)  # type: ignore[arg-type]
+        return done
 
     return run
 

@@ -1,4 +1,7 @@
-"""Published JSON Schemas: sound, with a version, and what commands really write is as they say."""
+"""Published JSON Schemas: sound, with a version, and what commands really write is as they say.
+
+What commands write in other tests is checked there (documents_written.py).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from documents_written import mistakes
 from fencepost import published_schemas, result_shape, shape, studies
 from fencepost.cli import main
 from installed import ROOT, WORKLOADS, Fencepost
@@ -19,16 +23,6 @@ from tiny_study import TINY
 
 NAMES = list(published_schemas.DOCUMENTS)
 Document = dict[str, Any]
-
-
-def validator(name: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(published_schemas.schema(name))
-
-
-def mistakes(name: str, document: Document) -> list[str]:
-    return [
-        f"{one.json_path}: {one.message[:200]}" for one in validator(name).iter_errors(document)
-    ]
 
 
 def read(path: Path) -> Document:

@@ -1,6 +1,6 @@
 """Where the rooms of the repository are, seen from the package, whatever the working folder.
 
-A wheel brings the rooms that commands use along, laid out as in a clone (setup/whole_wheel.py).
+A wheel brings the rooms that commands use along, laid out as in a clone (setup/backend.py).
 There, what commands keep is in the user's cache: the package belongs to whoever installed it.
 """
 
