@@ -37,7 +37,8 @@ def test_without_tools_it_says_what_to_type_and_replays_all_the_same(
     done = fencepost("doctor", env={"PATH": str(tmp_path / "bin")})
     assert done.returncode == 0
     assert re.search(r"^MISSING +cmake .* sudo apt-get install cmake", done.stdout, re.MULTILINE)
-    assert re.search(r"^MISSING +rustc .* rustup", done.stdout, re.MULTILINE)
+    assert re.search(r"^MISSING +rustc .* type: curl .*rustup", done.stdout, re.MULTILINE)
+    assert re.search(r"^absent +Redis .* sudo apt-get install redis-", done.stdout, re.MULTILINE)
     assert re.search(r"^absent +QEMU .* sudo apt-get install qemu-user", done.stdout, re.MULTILINE)
 
 

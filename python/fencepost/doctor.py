@@ -137,6 +137,9 @@ def _further_programs() -> Iterator[Finding]:
         version = re.search(r"version ([\d.]+)", _said([emulator, "--version"]))
         detail = f"{emulator} {version[1] if version else 'of unknown version'}"
         yield _finding(MAIN, "QEMU", purpose, detail, "" if version else install)
+    server, purpose = shutil.which("redis-server"), "fencepost reproduce type2: zswap and ksm"
+    install = "sudo apt-get install redis-server"
+    yield _finding(MAIN, "Redis", purpose, server or "missing", "" if server else install)
 
 
 def _of_machine(root: Path) -> Iterator[Finding]:
@@ -181,11 +184,14 @@ def _what_loading_lacks(library: str) -> str:
 
 def _rust() -> Iterator[Finding]:
     wanted = ".".join(map(str, RUST_WANTED))
+    update = "rustup update stable"
+    if shutil.which("rustup") is None:
+        update = "curl -sSf https://sh.rustup.rs | sh"
     for tool in ("rustc", "cargo"):
         version = _version_of(tool)
         is_here = version is not None and version >= RUST_WANTED
         detail = ".".join(map(str, version)) if version else "missing"
-        remedy = "" if is_here else f"rustup update stable (Rust {wanted} or newer)"
+        remedy = "" if is_here else f"{update} (Rust {wanted} or newer)"
         yield _finding(BUILD, tool, "the simulator", detail, remedy, True)
 
 
