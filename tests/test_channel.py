@@ -442,6 +442,21 @@ def test_a_host_that_is_none_of_those_that_share_is_refused(
     assert told in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--emulate", "eight"), "--emulate eight: it has to be a number from 0.001 to 10,000"),
+        (("--emulate", "0"), "--emulate 0.0: it has to be a number from 0.001 to 10,000"),
+        (("--host", "a"), "--host a: it has to be a whole number from 0 to 15"),
+    ],
+)
+def test_a_wrong_number_is_refused_with_those_that_are_right(
+    fencepost: Fencepost, option: tuple[str, str], told: str
+) -> None:
+    run = fencepost("channel", "run", *option, "--", "true")
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"fencepost: {told}\n")
+
+
 def test_status_top_and_stop_of_a_segment(
     fencepost: Fencepost, stream: Path, tmp_path: Path
 ) -> None:
@@ -459,7 +474,11 @@ def test_status_top_and_stop_of_a_segment(
     while fencepost("channel", "top", name, "--once").stdout.count("gold") < 1:
         assert run.poll() is None
     status = fencepost("channel", "status", name, "--interval", "0.5", "--once", check=True).stdout
-    assert "exact if the program is honest" in status
+    top = fencepost("channel", "top", name, "--once", check=True).stdout
+    for shown in (status, top):
+        assert "reported: exact if the program is honest" in shown.splitlines()
+        assert max(map(len, shown.splitlines())) <= TERMINAL_COLUMNS
+    assert "trigger: " in top
     other = fencepost("channel", "run", "--emulate", "0.3", "--segment", name, "--", "true")
     assert other.returncode == 2
     assert "in use with another configuration" in other.stderr

@@ -109,6 +109,24 @@ def test_local_memory_and_single_devices_can_be_measured(fencepost):
         assert f"Measuring Loaded Latencies of {memory}" in done.stdout
 
 
+def test_a_transport_is_measured_once_its_shares_have_settled(fencepost, tmp_path):
+    few = ["--memory", "mem0", "--threads", "6", "--outstanding", "48", "--mix", "1:0"]
+    quick = ["--set", "transport.window_us=20", "--set", "transport.interval_us=100"]
+    words = ["latency", "xconn-emr", *few, *quick, "--delay", "0", "-q", "--json", "l.json"]
+    points = {}
+    for transport in ("none", "memchannel", "switch_wfq"):
+        fencepost(*words, "--transport", transport, check=True)
+        document = json.loads((tmp_path / "l.json").read_text())
+        options = document["provenance"]["options"]
+        points[transport] = document["curves"][0]["points"][0]
+        settles = transport == "memchannel"
+        assert options["warm_up_ns"] == (1_600_000 if settles else 30_000)
+        assert options["measure_ns"] == (200_000 if settles else 100_000)
+    latency = {name: point["latency_ns"]["mean"] for name, point in points.items()}
+    assert latency["memchannel"] < 0.6 * latency["none"]
+    assert points["memchannel"]["bandwidth_gb_per_s"] > 0.6 * points["none"]["bandwidth_gb_per_s"]
+
+
 def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
     fast = ["--delay", "0", "--measure-us", "20", "-q", "--mix", "1:1"]
     done = fencepost("latency", "pcs-table1", "--scheme", "pb_rf", *fast)
@@ -128,6 +146,7 @@ def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
         (["pond-8", "--outstanding", "0"], "--outstanding"),
         (["pond-8", "--pattern", "zigzag"], "it has to be random or sequential"),
         (["pond-8", "--scheme", "pbrf"], "there is no scheme `pbrf`"),
+        (["pond-8", "--transport", "fair"], "there is no transport `fair`; there are: none, cred"),
         (["pond-8", "--scheme", "pb"], "scheme pb needs a switch"),
         (["pond-8", "--set", "link.latency=3"], "link.latency"),
         (["pond-8", "--threads", "100000000"], "at most 65,536 can be under way in all"),

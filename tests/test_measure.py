@@ -243,7 +243,7 @@ def test_it_runs_on_aarch64_with_the_flushes_of_that() -> None:
     [
         (["--threads", 64], "--threads 64: from processor"),
         (["--cpu", 100000], "--cpu 100000: the processors that are allowed are "),
-        (["--rounds", 9], "Invalid value for '--rounds'"),
+        (["--rounds", 9], "--rounds 9: it has to be a whole number from "),
         (["--file", "absent/lines"], "persist: absent/lines: No such file or directory"),
         (["--file", "pool"], "persist: pool: File exists"),
         (["--set", "core.clwb_leaves=clean"], "name one by --simulate"),

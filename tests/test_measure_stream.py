@@ -375,7 +375,7 @@ def test_it_runs_on_aarch64() -> None:
         (["--pool-folder", "."], "--pool-folder is of a pool"),
         (["--mode", "app-direct", "--stores", "non-temporal", "--access", "d_rw"], "by itself"),
         (["--sockets", "99"], "--sockets 99: processors are allowed on socket 0"),
-        (["--runs", 14], "Invalid value for '--runs'"),
+        (["--runs", 14], "--runs 14: it has to be a whole number from "),
         (["--study", "--memory", "local"], "--study fixes memories"),
         (["--simulate", "nothere"], "there is no machine `nothere`"),
         (["--scheme", "pb"], "name one by --simulate"),

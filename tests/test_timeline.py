@@ -62,7 +62,7 @@ def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
         (("--run", "pcs-table1:none"), "it has to be one of pcs-table1:nopb"),
         (("--persist", 10_000_000), "there is no such request"),
         (("--from", 5, "--to", 4), "the end has to lie behind the start"),
-        (("--from", "1e18"), "'--from': 1e+18 is not in the range"),
+        (("--from", "1e18"), "--from 1e+18: it has to be a number from "),
         (("--to", "nan"), "'--to'"),
         (("--persist", 10**30), "--persist"),
         (("--region", 2**32), "--region"),

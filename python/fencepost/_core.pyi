@@ -41,6 +41,7 @@ __all__ = [
     "record_info",
     "traffic_footprint_max",
     "traffic_measure",
+    "transport_has_to_settle",
 ]
 
 class InputError(Exception):
@@ -186,6 +187,10 @@ def traffic_measure(machine_name: str, machine: str, scheme: str, experiment: st
 
 def traffic_footprint_max(machine_name: str, machine: str, host: int, memory: str) -> int:
     """The bytes that all streams of a host, counted from 0, have together in that memory."""
+
+def transport_has_to_settle(transport: str) -> bool:
+    """Whether its shares settle only after some of its intervals; raises `InputError` where there
+    is no such transport."""
 
 @final
 class Record:

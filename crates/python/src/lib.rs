@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use super::service::{RecordedService, compressed_bytes, lines_of_regions};
     #[pymodule_export]
-    use super::traffic::{traffic_footprint_max, traffic_measure};
+    use super::traffic::{traffic_footprint_max, traffic_measure, transport_has_to_settle};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, faults};
 

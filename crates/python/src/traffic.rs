@@ -5,6 +5,7 @@ use fencepost_sim::error::SimulationError;
 use fencepost_sim::flow;
 use fencepost_sim::traffic::footprint;
 use fencepost_sim::traffic_experiment::Experiment;
+use fencepost_sim::transport::Transport;
 use pyo3::prelude::*;
 
 use crate::faults::{InternalError, caught, input};
@@ -32,6 +33,12 @@ pub fn traffic_measure(
     };
     let found = caught(|| format!("{machine_name} {scheme}"), || run().map_err(explain))?;
     Ok(found.to_string())
+}
+
+/// Whether the shares of a transport settle only after some of its intervals, since hosts take part in it.
+#[pyfunction]
+pub fn transport_has_to_settle(transport: &str) -> PyResult<bool> {
+    transport.parse().map(Transport::has_agent).map_err(|error: String| input(error))
 }
 
 /// The bytes that all streams of host number `host` have together in that memory.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,9 +13,9 @@ from fencepost.channel.configuration import GB
 # What is known of the error of each source.
 CONFIDENCE = {
     "reported": "exact if the program is honest",
-    "charged": "none: processor time stands for bytes",
-    "counter": "reads only; non-temporal stores and write-backs are not counted",
-    "mbm": "all nodes of the processor together",
+    "charged": "no measurement: processor time stands for bytes",
+    "counter": "reads only: non-temporal stores and write-backs are not counted",
+    "mbm": "all memory of the processor: the local one counts, too",
 }
 
 
@@ -23,7 +24,6 @@ def of_run(channels: list[dict[str, Any]]) -> Table:
     table = _table(
         "channel", "weight", "threads", "GB", "GB/s", "demand", "share", "paused", "handlers"
     )
-    table.add_column("source")
     for one in channels:
         table.add_row(
             one["name"],
@@ -33,29 +33,24 @@ def of_run(channels: list[dict[str, Any]]) -> Table:
             *(_rate(one[key]) for key in ("rate", "demand", "share")),
             _part(one["paused_seconds"], one["thread_seconds"]),
             _part(one["handler_cpu_seconds"], one["processor_seconds"]),
-            one["source"] or "–",
         )
     return table
 
 
-def of_threads(state: dict[str, Any], most: int) -> Table:
-    """The threads of a segment, the busiest first."""
-    table = _table("thread", "weight", "GB/s", "demand", "share", "paused")
-    for column in ("process", "channel", "name", "source", "trigger"):
+def of_threads(threads: Iterable[dict[str, Any]]) -> Table:
+    """Threads of a segment."""
+    table = _table("thread", "GB/s", "demand", "share", "paused", "process")
+    for column in ("channel", "name", "source"):
         table.add_column(column)
-    weights = {one["name"]: one["weight"] for one in state["channels"]}
-    busiest = sorted(state["threads"], key=lambda thread: -thread["rate"])
-    for one in busiest[:most]:
+    for one in threads:
         table.add_row(
             str(one["thread"]),
-            f"{weights.get(one['channel'], 0):g}",
             *(_rate(one[key]) for key in ("rate", "demand", "allowed")),
             _part(one["paused"], one["lived"]),
             str(one["process"]),
             one["channel"],
             one["name"],
             one["source"] or "–",
-            one["trigger"],
         )
     return table
 
@@ -63,8 +58,7 @@ def of_threads(state: dict[str, Any], most: int) -> Table:
 def of_channels(before: dict[str, Any], state: dict[str, Any]) -> Table:
     """The channels of a segment between two looks at it."""
     table = _table("channel", "weight", "threads", "GB/s", "demand", "share", "running")
-    for column in ("source", "confidence"):
-        table.add_column(column)
+    table.add_column("source")
     seconds = max(state["now"] - before["now"], 1e-9)
     for old, new in zip(before["channels"], state["channels"], strict=True):
         lived = new["lived"] - old["lived"]
@@ -78,13 +72,28 @@ def of_channels(before: dict[str, Any], state: dict[str, Any]) -> Table:
             _rate(new["allowed"]),
             _part(running, lived),
             new["source"] or "–",
-            CONFIDENCE.get(new["source"], "–"),
         )
     return table
 
 
+def busiest(state: dict[str, Any], most: int) -> list[dict[str, Any]]:
+    """The threads of a segment that use the most, at most so many."""
+    return sorted(state["threads"], key=lambda thread: -thread["rate"])[:most]
+
+
+def confidence(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """A line for each source of these channels or threads, with what is known of its error."""
+    names = dict.fromkeys(row["source"] for row in rows if row["source"])
+    return [f"{name}: {CONFIDENCE[name]}" for name in names]
+
+
+def triggers(rows: Iterable[dict[str, Any]]) -> str:
+    """What calls the handlers of these threads."""
+    return "trigger: " + ", ".join(dict.fromkeys(row["trigger"] for row in rows))
+
+
 def _table(first: str, *numbers: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(first, no_wrap=True)
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)

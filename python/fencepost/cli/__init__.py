@@ -12,7 +12,7 @@ from pathlib import Path
 from typer.exceptions import TyperException
 
 from fencepost._core import InputError, InternalError
-from fencepost.cli import completion
+from fencepost.cli import completion, numbers
 from fencepost.cli.application import app, load
 from fencepost.cli.console import complain
 from fencepost.cli.exit_codes import FAULT, INTERRUPTED, WRONG_INPUT
@@ -58,7 +58,7 @@ def _ended(arguments: list[str]) -> int:
         complain(str(error))
         return FAULT
     except TyperException as error:
-        complain(f"{error.format_message()}{_hint(error, own)}")
+        complain(numbers.refusal(error) or f"{error.format_message()}{_hint(error, own)}")
         return WRONG_INPUT
     except Exception as error:  # 1, Python's own, would say that a check failed
         traceback.print_exc()

@@ -56,11 +56,15 @@ def latency_command(
         ),
     ] = None,
     measure_us: Annotated[
-        float,
+        float | None,
         typer.Option(
-            min=1, max=1e6, callback=not_nan, help="Simulated time of a point, after a warm-up."
+            min=1,
+            max=1e6,
+            callback=not_nan,
+            help="Simulated time of a point, after a warm-up (default: 100; two intervals of a "
+            "transport).",
         ),
-    ] = 100.0,
+    ] = None,
     transport: Annotated[
         str,
         typer.Option(
@@ -105,7 +109,10 @@ def latency_command(
     outputs.check_svg("--plot", plot_file)
     outputs.check({"--json": json_file, "--plot": plot_file}, [machines.file_of(machine)])
     resolved = Machine(machines.name_of(machine), machines.resolve(machine, sets or []), scheme)
-    usual = latency.usual_load(resolved, memory)
+    shared = dataclasses.replace(
+        latency.usual_load(resolved, memory), transport=transport, level=level
+    )
+    usual = latency.settling(resolved, shared)
     load = dataclasses.replace(
         usual,
         threads=threads or usual.threads,
@@ -114,10 +121,8 @@ def latency_command(
         pattern=pattern,
         mixes=tuple(map(_mix, mixes)) if mixes else usual.mixes,
         delays=tuple(delays) if delays else usual.delays,
-        measure_ns=measure_us * 1000,
+        measure_ns=measure_us * 1000 if measure_us is not None else usual.measure_ns,
         seed=seed,
-        transport=transport,
-        level=level,
     )
     hosts = len(latency.loaded_hosts(resolved, load.memory))
     if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:

@@ -1,13 +1,15 @@
-"""What numbers options may have."""
+"""What numbers options may have, and what is said of wrong ones."""
 
 import math
 
 import typer
+from typer.exceptions import TyperException
 
 from fencepost import arguments
 
 COUNT_MAX = arguments.COUNT_MAX
 TIME_NS_MAX = 1.8e16  # in picoseconds that is just within 64 bits
+_QUOTES = "'"  # which the parser puts around words
 
 
 def not_nan(value: float | None) -> float | None:
@@ -15,3 +17,23 @@ def not_nan(value: float | None) -> float | None:
     if value is not None and math.isnan(value):
         raise typer.BadParameter("nan is not a number.")
     return value
+
+
+def refusal(error: TyperException) -> str | None:
+    """What to say of a value that is no such number; None if the mistake is another one."""
+    if not isinstance(error, typer.BadParameter) or error.param is None:
+        return None
+    least, most = (getattr(error.param.type, end, None) for end in ("min", "max"))
+    value, is_not, _ = error.message.partition(" is not ")
+    if not is_not or least is most is None:
+        return None
+    kind = "a whole number" if error.param.type.name.startswith("int") else "a number"
+    if most is None:
+        span = f"of at least {_plain(least)}"
+    else:
+        span = f"of at most {_plain(most)}" if least is None else f"from {_plain(least)} to {_plain(most)}"
+    return f"{error.param.opts[-1]} {value.strip(_QUOTES)}: it has to be {kind} {span}"
+
+
+def _plain(value: float) -> str:
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"

@@ -6,11 +6,11 @@ Every host that reaches the memory does both; the latency is that of the first o
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fencepost import __version__, coherent, traffic
-from fencepost._core import InputError
+from fencepost._core import InputError, transport_has_to_settle
 from fencepost.documents import FORMAT_VERSION
 from fencepost.runs import executors
 from fencepost.traffic import Machine, Stream
@@ -28,6 +28,9 @@ REQUESTS_MAX = 65_536
 
 IDLE_NS = 1_000_000.0  # some thousand dependent reads, so that refreshes have their share
 
+# Intervals of a transport's owners: after a step shares settle within seven (docs/memchannel.md).
+# Two of them have several of the windows in which a thread runs and is paused.
+SETTLING_INTERVALS, MEASURED_INTERVALS = 16, 2
 
 # What is measured of accelerators: requests, and where their lines are found.
 REQUESTS = ("nc_read", "cs_read", "co_read", "nc_write", "co_write", "nc_p_write")
@@ -50,6 +53,7 @@ class Load:
     seed: int
     transport: str = "none"
     level: str = "request"
+    warm_up_ns: float = traffic.WARM_UP_NS
 
 
 def memories(machine: Machine) -> list[str]:
@@ -87,6 +91,20 @@ def usual_load(machine: Machine, memory: str | None = None) -> Load:
         delays=INJECT_DELAYS,
         measure_ns=traffic.MEASURE_NS,
         seed=0,
+    )
+
+
+def settling(machine: Machine, load: Load) -> Load:
+    """The load, measured once the shares of its transport have settled, and for as long as a few
+    windows of each thread."""
+    if not transport_has_to_settle(load.transport):
+        return load
+    settings = machine.resolved["transport"]
+    interval_ns = 1000 * max(settings["interval_us"], settings["window_us"])
+    return replace(
+        load,
+        warm_up_ns=SETTLING_INTERVALS * interval_ns,
+        measure_ns=MEASURED_INTERVALS * interval_ns,
     )
 
 
@@ -185,6 +203,7 @@ def loaded_point(machine: Machine, load: Load, mix: tuple[int, int], delay: floa
     result = machine.measure_hosts(
         streams,
         measure_ns=load.measure_ns,
+        warm_up_ns=load.warm_up_ns,
         seed=load.seed,
         transport=load.transport,
         level=load.level,

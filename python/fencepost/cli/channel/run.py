@@ -175,10 +175,8 @@ def _print(done: launch.Run, channels: list[dict[str, Any]]) -> None:
     messages = console.messages()
     terminal.print_table(messages, table.of_run(channels))
     terminal.print_line(messages, f"trigger: {done.trigger}")
-    for one in channels:
-        if one["source"]:
-            said = table.CONFIDENCE[one["source"]]
-            terminal.print_line(messages, f"{one['name']}: {one['source']}: {said}")
+    for line in table.confidence(channels):
+        terminal.print_line(messages, line)
     if done.state["unpaced_threads"]:
         console.warn(f"{done.state['unpaced_threads']} threads found no row and ran unpaced")
     if done.state["unpaced_programs"]:

@@ -24,6 +24,7 @@ Host = Annotated[
 Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")]
 Once = Annotated[bool, typer.Option("--once", help="One look, not a live table.")]
 ROWS = 20
+Shown = tuple[Table, list[str]]  # and lines below it
 
 
 @group.command()
@@ -39,14 +40,14 @@ def status(
     if before is None:
         raise _gone(found)
 
-    def look() -> Table | None:
+    def look() -> Shown | None:
         nonlocal before
         time.sleep(interval)
         state = found.state()
         if state is None or before is None:
             return None
         shown, before = table.of_channels(before, state), state
-        return shown
+        return shown, table.confidence(state["channels"])
 
     _show(found, look, once)
 
@@ -61,13 +62,14 @@ def top(
     """The threads that use the most."""
     found = _segment(name, host)
 
-    def look() -> Table | None:
+    def look() -> Shown | None:
         state = found.state()
         if state is None:
             return None
         if not once:
             time.sleep(interval)
-        return table.of_threads(state, ROWS)
+        threads = table.busiest(state, ROWS)
+        return table.of_threads(threads), [table.triggers(threads), *table.confidence(threads)]
 
     _show(found, look, once)
 
@@ -86,17 +88,25 @@ def schema() -> None:
     print(json.dumps(keys.schema(), indent=1))
 
 
-def _show(found: Segment, look: Callable[[], Table | None], once: bool) -> None:
+def _show(found: Segment, look: Callable[[], Shown | None], once: bool) -> None:
     output = console.output()
     first = look()
     if first is None:
         raise _gone(found)
     if once or not output.is_terminal:
-        terminal.print_table(output, first)
+        shown, notes = first
+        terminal.print_table(output, shown)
+        for line in notes:
+            terminal.print_line(output, line)
         return
-    with Live(Lines(found.name, first), console=output, transient=True) as live:
-        while (shown := look()) is not None:
-            live.update(Lines(found.name, shown))
+    with Live(_lines(found, first), console=output, transient=True) as live:
+        while (looked := look()) is not None:
+            live.update(_lines(found, looked))
+
+
+def _lines(found: Segment, looked: Shown) -> Lines:
+    shown, notes = looked
+    return Lines(found.name, shown, *notes)
 
 
 def _segment(name: str | None, host: int = 0) -> Segment:
