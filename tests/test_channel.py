@@ -7,6 +7,8 @@ wrong, it does in none.
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import time
 from collections.abc import Callable
@@ -21,6 +23,8 @@ from installed import FENCEPOST, ROOT, Fencepost
 CHANNEL = ROOT / "build" / "channel"
 SOURCES = ROOT / "tests" / "channel"
 FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+
+TERMINAL_COLUMNS = 80
 
 WEIGHTS = """
 [[channel]]
@@ -87,6 +91,26 @@ def test_two_processes_are_paced_by_weight(
         assert all(row["paused_seconds"] > 0 for row in (rows["gold"], rows["silver"]))
 
     in_one_of(5, check)
+
+
+def test_the_example_of_the_page_does_what_the_page_shows(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "channel.md").read_text()
+    configuration, command, shown = re.findall(r"^```\w*\n(.*?)^```", page, re.M | re.S)[:3]
+    (tmp_path / "channels.toml").write_text(configuration)
+    run = fencepost(*shlex.split(command)[1:], "--json", "out.json", check=True)
+    printed, heads = ([line.split() for line in text.splitlines()] for text in (run.stderr, shown))
+    heads = [words for words in heads if words]
+    printed = [words for words in printed if words]
+    assert [words[:1] for words in printed] == [words[:1] for words in heads]
+    assert printed[0] == heads[0]
+    assert max(map(len, run.stderr.splitlines())) <= TERMINAL_COLUMNS
+    # One may end before the other, and then has had no more of the pool than its part.
+    rows = json.loads((tmp_path / "out.json").read_text())["channels"]
+    assert [row["name"] for row in rows] == ["gold", "others"]
+    assert sum(row["bytes"] for row in rows) / rows[0]["seconds"] < 1e9 * 1.1
+    assert all(row["paused_seconds"] > 0.3 * row["thread_seconds"] for row in rows)
 
 
 TRAPS = ("waits", "own_signals", "keeps_errno", "nested", "threads", "processes", "masked")

@@ -176,7 +176,10 @@ def test_what_cannot_be_explored_is_refused(fencepost_here):
         (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),
         (["--without", "luck"], "there is no reduction `luck`"),
         (["--mutant", "gremlin"], "there is no mutant `gremlin`; there are: all, "),
-        (["--memory-gib", "nan"], "--memory-gib nan: it has to be a number from 0.001 to 1,000,000"),
+        (
+            ["--memory-gib", "nan"],
+            "--memory-gib nan: it has to be a number from 0.001 to",
+        ),
         (["--writes", -1], "--writes -1: it has to be a whole number from 0 to 255"),
         (["--crashes", 300], "--crashes 300: it has to be a whole number from 0 to 255"),
         (["--mutant", "all", "--entries", 2], "a mutant has bounds of its own"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from fencepost import traffic
 from fencepost._core import InputError
 from fencepost.evidence import Lab
 from fencepost.rows.row import SET
-from fencepost.studies.memchannel import metrics
+from fencepost.studies.memchannel import metrics, study
 from fencepost.studies.memchannel.points import Point, point, results
 from fencepost.studies.memchannel.programs import Tenant, Together, check_all_ran
 from fencepost.studies.memchannel.published import names, with_transport, without
@@ -46,11 +48,44 @@ def test_numbers_of_a_cell_are_read_in_their_order() -> None:
         without("uncore contention", "colour")
 
 
-def test_each_row_of_the_file_is_known_by_what_it_is_of_and_its_metric() -> None:
+# Of the experiment, not of what came of it; and what was computed from other rows of the file.
+CONDITIONS = {
+    ("Table 1", "threads"),
+    ("fairness runs", "threads per application"),
+    ("prefetch experiment", "NOPs between accesses"),
+    ("TPP comparison", "local to remote capacity"),
+}
+COMPUTED = {
+    ("in-fabric HoL", "share of 4KB under strict round robin of lines"),
+    ("victim latency rise", "ratio"),
+    ("MICA+Silo one x8 port", "port utilisation"),
+    ("MICA+Silo two x8 ports", "port utilisation"),
+}
+
+
+def asked_of_published() -> list[re.Pattern[str]]:
+    """What the topics ask the file for, as patterns: of a text that is put together any part."""
+    patterns = []
+    for file in Path(study.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [getattr(part, "value", None) for part in parts]
+            if any(isinstance(one, str) and re.search("[A-Za-z]", one) for one in texts):
+                found = (re.escape(one) if isinstance(one, str) else ".+" for one in texts)
+                patterns.append(re.compile("".join(found)))
+    return patterns
+
+
+def test_every_published_figure_is_asked_for_by_a_topic() -> None:
     text = (
         Path(__file__).parents[1] / "experiments/memchannel/memchannel_published.csv"
     ).read_text()
     assert len(names()) == len(text.strip().splitlines()) - 1
+    assert set(names()) > CONDITIONS | COMPUTED
+    patterns = asked_of_published()
+    for row_of_file in set(names()) - CONDITIONS - COMPUTED:
+        for word in filter(None, row_of_file):
+            assert any(pattern.fullmatch(word) for pattern in patterns), row_of_file
 
 
 def test_values_hold_within_fifteen_percent_and_percentages_within_five_points() -> None:

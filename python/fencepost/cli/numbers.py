@@ -25,13 +25,17 @@ def refusal(error: TyperException) -> str | None:
         return None
     least, most = (getattr(error.param.type, end, None) for end in ("min", "max"))
     value, is_not, _ = error.message.partition(" is not ")
-    if not is_not or least is most is None:
+    if not is_not:
         return None
     kind = "a whole number" if error.param.type.name.startswith("int") else "a number"
-    if most is None:
+    if least is not None and most is not None:
+        span = f"from {_plain(least)} to {_plain(most)}"
+    elif least is not None:
         span = f"of at least {_plain(least)}"
+    elif most is not None:
+        span = f"of at most {_plain(most)}"
     else:
-        span = f"of at most {_plain(most)}" if least is None else f"from {_plain(least)} to {_plain(most)}"
+        return None
     return f"{error.param.opts[-1]} {value.strip(_QUOTES)}: it has to be {kind} {span}"
 
 

@@ -11,7 +11,7 @@ from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.points import Point, point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import CONTENDERS, PORT, anywhere, chasing, streaming
-from fencepost.studies.memchannel.topic import Topic, row, table
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, row, table
 from fencepost.studies.study import Part
 from fencepost.traffic import Result, Stream
 
@@ -30,6 +30,7 @@ class Adapter(Topic):
     """Latency and bandwidth of a victim, and from which load on it suffers."""
 
     part = Part("adapter", "Contention in the host's adapter")
+    page = CONTENTION
     description = (
         "Twelve threads stream from both devices behind one port. "
         "The victim reads random lines: one at a time for its latency, sixteen at a time for its "

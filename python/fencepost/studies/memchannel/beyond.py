@@ -16,7 +16,7 @@ from fencepost.runs.cells import Cells
 from fencepost.studies.memchannel import metrics
 from fencepost.studies.memchannel.points import Point, results
 from fencepost.studies.memchannel.streams import LOCAL, STREAM_LINES, chasing, streaming
-from fencepost.studies.memchannel.topic import Topic, table
+from fencepost.studies.memchannel.topic import BEYOND, Topic, table
 from fencepost.studies.memchannel.transport import ALL, BOTH, at_rest
 from fencepost.studies.study import Part
 from fencepost.traffic import Change, Group, Result, Stream
@@ -128,6 +128,7 @@ class Beyond(Topic):
     """What the study does not show."""
 
     part = Part("beyond", "Beyond the study")
+    page = BEYOND
     description = (
         "Nothing here is published. "
         "Rates are simulated rather than requests (`fencepost latency --level flow`), except "

@@ -11,7 +11,7 @@ from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.points import Point, point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import PORT, blocks
-from fencepost.studies.memchannel.topic import Topic, row, table
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, row, table
 from fencepost.studies.study import Part
 from fencepost.traffic import Result
 
@@ -39,6 +39,7 @@ class Fabric(Topic):
     """Latencies of 64 B beside blocks of every size."""
 
     part = Part("fabric", "Head-of-line blocking in the fabric")
+    page = CONTENTION
     description = (
         "Four cores read or write single lines of one device while four others move larger blocks "
         "of a second device behind the same port. "

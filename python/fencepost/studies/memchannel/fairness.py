@@ -12,7 +12,7 @@ from fencepost.studies.memchannel import metrics, programs
 from fencepost.studies.memchannel.programs import Run, Tenant, Together
 from fencepost.studies.memchannel.published import with_transport, without
 from fencepost.studies.memchannel.streams import hash_store, ordered_store, stencil
-from fencepost.studies.memchannel.topic import Topic, row, table
+from fencepost.studies.memchannel.topic import PROGRAMS, Topic, row, table
 from fencepost.studies.memchannel.transport import BOTH, both, both_runs, less
 from fencepost.studies.study import Part
 
@@ -33,6 +33,7 @@ class Fairness(Topic):
     """Two programs on one port."""
 
     part = Part("fairness", "Two programs on one port")
+    page = PROGRAMS
     description = (
         "Fifteen threads of each of two programs: the stencil, and the two stores under YCSB-C. "
         "The gap is the difference between the bandwidths of the two programs."

@@ -9,7 +9,7 @@ from fencepost.runs.cells import Cells
 from fencepost.studies.memchannel.points import point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import ANY, CONTENDERS, POOL, PORT, chasing, streaming
-from fencepost.studies.memchannel.topic import Topic, row
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, row
 from fencepost.studies.study import Part
 
 GIB = 2**30 / 1e9
@@ -19,6 +19,7 @@ class Platform(Topic):
     """Latency and bandwidth of the pool."""
 
     part = Part("platform", "The platform")
+    page = CONTENTION
     description = (
         "Latency of dependent reads anywhere in the pool; bandwidth of enough streaming threads "
         "to saturate the ports. "

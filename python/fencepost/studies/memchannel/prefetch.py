@@ -14,7 +14,7 @@ from fencepost.studies.memchannel.pictures import curves
 from fencepost.studies.memchannel.platform import GIB
 from fencepost.studies.memchannel.points import MACHINE
 from fencepost.studies.memchannel.published import without
-from fencepost.studies.memchannel.topic import Topic, row, table
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, row, table
 from fencepost.studies.study import Part
 
 STRIDES = (1, 2, 4, 6, 8)
@@ -44,6 +44,7 @@ class Prefetch(Topic):
     """Table 1."""
 
     part = Part("prefetch", "Strides and prefetchers")
+    page = CONTENTION
     description = (
         "Four threads read one word of every N-th line, or write the line with non-temporal "
         "stores (`workloads/memchannel/strides.c`). "

@@ -30,6 +30,12 @@ def with_transport(what: str, metric: str) -> list[float]:
     return _numbers(_rows()[what, metric]["with_mc"])
 
 
+def text(what: str, metric: str) -> str:
+    """What that row says with the transport, or without it where it says nothing of that."""
+    row = _rows()[what, metric]
+    return row["with_mc"] or row["without"]
+
+
 def names() -> list[tuple[str, str]]:
     """What each row is of, and which of its figures, in the order of the file."""
     return list(_rows())

@@ -11,7 +11,7 @@ from fencepost.studies.memchannel.pictures import bars
 from fencepost.studies.memchannel.points import point, results
 from fencepost.studies.memchannel.published import without
 from fencepost.studies.memchannel.streams import CORES, PORT, blocks
-from fencepost.studies.memchannel.topic import Topic, order, row
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, order, row
 from fencepost.studies.study import Part
 from fencepost.traffic import Result
 
@@ -22,6 +22,7 @@ class Shares(Topic):
     """Equal streams, and unequal ones."""
 
     part = Part("shares", "Unequal shares")
+    page = CONTENTION
     description = "Two streams of four cores each, one to each device behind the port."
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:

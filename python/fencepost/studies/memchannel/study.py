@@ -25,6 +25,7 @@ from fencepost.studies.memchannel.uncore import Uncore
 from fencepost.studies.memchannel.victims import Victims
 from fencepost.studies.study import CellStudy, Part
 
+_VICTIMS = Victims()
 TOPICS: tuple[Topic, ...] = (
     Platform(),
     Adapter(),
@@ -32,12 +33,12 @@ TOPICS: tuple[Topic, ...] = (
     Fabric(),
     Shares(),
     Prefetch(),
-    Victims(),
+    _VICTIMS,
     Fairness(),
     Services(),
     Adaptation(),
-    Beyond(),
     Tiering(),
+    Beyond(),
 )
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
@@ -64,15 +65,21 @@ class Memchannel(CellStudy):
         lab.log(_BY_NAME[part].part.title)
         return [row for row in _BY_NAME[part].rows(runs, lab) if lab.wants(row.condition)]
 
+    def opening(self, parts: Iterable[str], runs: Cells, lab: Lab) -> str:
+        """The answer, where its part was run, then what the pages are about."""
+        told = _VICTIMS.part.name in parts and lab.conditions is None
+        return "\n".join([*([_VICTIMS.answer(runs, lab)] if told else []), self.introduction])
+
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """One with the topic's tables and pictures, unless single rows are wanted."""
         topic = _BY_NAME[part.name]
         command = f"fencepost reproduce {self.name} --part {part.name}"
         of = (part.title, topic.description, command, rows)
         if lab.conditions is not None:
-            return [Section(*of, is_brief=True)]
+            return [Section(*of, is_brief=True, page=topic.page)]
         shown = (topic.tables(runs, lab), topic.pictures(runs, lab))
-        return [Section(*of, *shown, is_brief=True, data=topic.data(runs, lab))]
+        more = topic.data(runs, lab)
+        return [Section(*of, *shown, is_brief=True, data=more, page=topic.page)]
 
 
 MEMCHANNEL = Memchannel()

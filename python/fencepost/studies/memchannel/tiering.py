@@ -5,9 +5,15 @@ from __future__ import annotations
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cells
-from fencepost.studies.memchannel.topic import Topic, not_modelled
+from fencepost.studies.memchannel.published import text
+from fencepost.studies.memchannel.topic import PROGRAMS, Topic, not_modelled
 from fencepost.studies.study import Part
 
+LOADS = (
+    ("MICA vs TPP, no contention", "TPP better by"),
+    ("MICA vs TPP, moderate", ""),
+    ("MICA vs TPP, heavy", "MemChannel better by"),
+)
 WHY = "Pages that a kernel moves between memories while a program runs are not simulated."
 
 
@@ -15,22 +21,9 @@ class Tiering(Topic):
     """TPP."""
 
     part = Part("tpp", "Against page tiering (TPP)")
+    page = PROGRAMS
     description = "Page migration by a kernel is not simulated, so these rows are not modelled."
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Its three loads."""
-        return [
-            not_modelled(
-                "MICA, no contention",
-                "TPP over the transport",
-                "1.2x throughput, 16 % latency",
-                WHY,
-            ),
-            not_modelled("MICA, moderate contention", "TPP over the transport", "equal", WHY),
-            not_modelled(
-                "MICA, heavy contention",
-                "the transport over TPP",
-                "1.5x throughput, 43 % latency",
-                WHY,
-            ),
-        ]
+        return [not_modelled(what, metric, text(what, metric), WHY) for what, metric in LOADS]

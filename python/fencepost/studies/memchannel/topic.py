@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.rows.lab import Lab
-from fencepost.rows.page import Picture
+from fencepost.rows.page import Page, Picture
 from fencepost.rows.row import Row, near
 from fencepost.rows.tolerance import Figure, Tolerance
 from fencepost.runs.cells import Cell, Cells
@@ -17,6 +17,22 @@ from fencepost.studies.memchannel.published import SOURCE
 from fencepost.studies.study import Part
 
 STUDY = "memchannel"
+CONTENTION = Page(
+    "memchannel-contention",
+    "Why streams in a pool hurt each other",
+    "the platform, adapter, uncore, blocks, shares, prefetchers",
+)
+PROGRAMS = Page(
+    "memchannel-programs",
+    "What the transport does to programs",
+    "a victim, two programs, two stores, steps, tiering",
+)
+BEYOND = Page(
+    "memchannel-beyond",
+    "The transport beyond the study",
+    "1,024 hosts, misreporting, failures, local memory, weights",
+)
+
 PART = 0.15  # how near a value has to be, over what was published
 POINTS = 5.0  # and a percentage
 
@@ -26,6 +42,7 @@ class Topic(ABC):
 
     part: Part
     description: str
+    page: Page  # where it is told
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
         """The replays of records that the rows need which the lab wants."""

@@ -19,7 +19,7 @@ from fencepost.studies.memchannel.streams import (
     chasing,
     streaming,
 )
-from fencepost.studies.memchannel.topic import Topic, row
+from fencepost.studies.memchannel.topic import CONTENTION, Topic, row
 from fencepost.studies.study import Part
 
 WHAT = "uncore contention"
@@ -31,6 +31,7 @@ class Uncore(Topic):
     """Latencies of hits, and of local memory."""
 
     part = Part("uncore", "Contention in the uncore")
+    page = CONTENTION
     description = (
         "Every request holds an entry of the last level's request table until it is answered, hit "
         "or miss. "
