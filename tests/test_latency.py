@@ -127,6 +127,18 @@ def test_a_transport_is_measured_once_its_shares_have_settled(fencepost, tmp_pat
     assert points["memchannel"]["bandwidth_gb_per_s"] > 0.6 * points["none"]["bandwidth_gb_per_s"]
 
 
+def test_a_transport_leaves_a_device_in_use_where_the_machine_sets_nothing(fencepost, tmp_path):
+    load = ["--threads", "12", "--outstanding", "48", "--mix", "1:0", "--delay", "0"]
+    quick = ["--set", "transport.window_us=20", "--set", "transport.interval_us=100"]
+    words = ["latency", "spr-cxl", "--memory", "expander", *load, *quick, "-q", "--json", "l.json"]
+    used = {}
+    for transport in ("none", "memchannel"):
+        fencepost(*words, "--transport", transport, check=True)
+        document = json.loads((tmp_path / "l.json").read_text())
+        used[transport] = document["curves"][0]["points"][0]["bandwidth_gb_per_s"]
+    assert used["memchannel"] > 0.8 * used["none"]
+
+
 def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
     fast = ["--delay", "0", "--measure-us", "20", "-q", "--mix", "1:1"]
     done = fencepost("latency", "pcs-table1", "--scheme", "pb_rf", *fast)

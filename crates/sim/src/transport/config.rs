@@ -135,15 +135,15 @@ pub struct TransportConfig {
 
 impl Default for TransportConfig {
     /// The published window; intervals of ten windows; the utilisation that the study measured, 96.1 %. Bursts of
-    /// threads that are paused independently fill queues for a while even where all of them fit: up to a fifth of the
-    /// answers may say so.
+    /// threads that are paused independently fill queues for a while even where all of them fit, so three quarters of
+    /// the answers may say so. Congestion that is over is forgotten within three intervals, or the estimate would fall on.
     fn default() -> TransportConfig {
         TransportConfig {
             window_us: 100.0,
             interval_us: 1000.0,
             utilisation: 0.961,
-            load_limit: 0.2,
-            load_weight: 0.125,
+            load_limit: 0.75,
+            load_weight: 0.5,
             congestion: CongestionSignal::default(),
             counting: Counting::default(),
             load: LoadThresholds::default(),
