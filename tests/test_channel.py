@@ -173,7 +173,7 @@ def test_a_program_ends_with_its_own_code_and_output(fencepost: Fencepost) -> No
     assert (run.returncode, run.stdout, run.stderr) == (7, "out\n", "")
 
 
-def test_a_program_that_is_linked_as_pkg_config_says_runs_without_a_launcher(
+def test_what_is_linked_as_pkg_config_says_runs_without_a_launcher(
     tmp_path: Path,
 ) -> None:
     said = (CHANNEL / "pkgconfig" / "fencepost-channel.pc").read_text()
@@ -183,9 +183,7 @@ def test_a_program_that_is_linked_as_pkg_config_says_runs_without_a_launcher(
         "#include <errno.h>\n#include <mchannel.h>\n"
         "int main(void) { return mchannel_init(0) != -ENOENT || mchannel_open(0) != -ENODEV; }\n"
     )
-    subprocess.run(
-        ["gcc", *FLAGS, "a.c", "-o", "a", *shlex.split(" ".join(told))], cwd=tmp_path, check=True
-    )
+    subprocess.run(["gcc", *FLAGS, "a.c", "-o", "a", *flags], cwd=tmp_path, check=True)
     subprocess.run([tmp_path / "a"], check=True)
 
 
