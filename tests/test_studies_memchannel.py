@@ -13,6 +13,7 @@ import pytest
 from fencepost import traffic
 from fencepost._core import InputError
 from fencepost.evidence import Lab
+from fencepost.rows.layout import WORDS_MAX
 from fencepost.rows.row import SET
 from fencepost.studies.memchannel import metrics, study
 from fencepost.studies.memchannel.points import Point, point, results
@@ -22,6 +23,7 @@ from fencepost.studies.memchannel.streams import PORT, anywhere, chasing, stream
 from fencepost.studies.memchannel.study import TOPICS
 from fencepost.studies.memchannel.tiering import Tiering
 from fencepost.studies.memchannel.topic import order, row
+from fencepost.studies.memchannel.victims import ANSWER
 from installed import Fencepost
 
 SHORT_NS = 20_000.0
@@ -191,6 +193,15 @@ def test_a_part_is_reproduced_from_the_command_line(fencepost: Fencepost, tmp_pa
     assert {one["role"] for one in document["rows"]} > {SET}
     bandwidth = [one for one in document["rows"] if one["metric"] == "bandwidth"]
     assert all(one["holds"] for one in bandwidth)
+
+
+def test_pages_are_short_and_the_first_begins_with_the_answer() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    pages = {page.stem: page.read_text() for page in docs.glob("memchannel*.md")}
+    assert set(pages) == {"memchannel", *(topic.page.name for topic in TOPICS)}
+    assert max(len(text.split()) for text in pages.values()) <= WORDS_MAX
+    opening = pages["memchannel"].partition("\n## ")[0]
+    assert opening.index(ANSWER) < opening.index("fencepost reproduce") < opening.index("NSDI")
 
 
 def test_every_topic_has_a_part_of_its_own() -> None:
