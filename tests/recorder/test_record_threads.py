@@ -158,6 +158,68 @@ def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> Non
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
+LIMIT_MS, SIGNAL_MS, LONG_MS = 300, 700, 3000
+
+
+def cut_calls(recorder: Recorder, what: str) -> tuple[list[tuple[str, str, int, int]], str]:
+    """How each call of the program ended, how long it took and what it says remains; last line."""
+    program = recorder.compile("cut_calls", "-O1", "-D_GNU_SOURCE")
+    run = recorder.record(program, what)
+    assert (run.returncode, run.stderr) == (0, "")
+    *calls, last = map(str.split, run.stdout.splitlines())
+    rows = [(name, error, int(taken), int(left)) for name, error, taken, left in calls]
+    return rows, " ".join(last)
+
+
+def test_stops_make_no_wait_shorter_or_longer(recorder: Recorder) -> None:
+    """Stops come every 10 ms, until all calls have ended: one that began anew with each would not."""
+    calls, last = cut_calls(recorder, "limits")
+    assert last == "handled 0"
+    errors = {name: error for name, error, _, _ in calls}
+    over = {
+        "futex": "ETIMEDOUT",
+        "sigtimedwait": "EAGAIN",
+        "semtimedop": "EAGAIN",
+        "recv": "EAGAIN",
+    }
+    assert errors == {name: over.get(name, "0") for name in errors}
+    assert len(errors) == 13
+    for name, _, taken, _ in calls:
+        assert taken >= LIMIT_MS, name
+    # A sleep that is not interrupted leaves its second argument alone, here the first one, too.
+    left = {name: left for name, _, _, left in calls if left >= 0}
+    kept = {"nanosleep": 77, "clock_nanosleep": 77, "nanosleep_in_place": LIMIT_MS}
+    assert left == kept | {"ppoll": 0, "select": 0, "pselect": 0}
+
+
+def test_signals_of_the_program_end_waits_beside_stops(recorder: Recorder) -> None:
+    """They come after 700 ms: what remains is not what did so since the last stop. (Until a thread
+    takes notice, others may have its processor for some time.)"""
+    calls, last = cut_calls(recorder, "signals")
+    assert last == f"handled {len(calls)}"
+    assert len(calls) == 14
+    for name, error, taken, left in calls:
+        assert error == "EINTR", name
+        assert SIGNAL_MS <= taken < LONG_MS, name
+        if left >= 0:
+            assert LONG_MS - 2 <= taken + left < LONG_MS + 500, name
+    assert sum(left >= 0 for *_, left in calls) == 5
+
+
+def test_signals_that_reach_no_handler_end_no_wait(recorder: Recorder) -> None:
+    calls, last = cut_calls(recorder, "others")
+    assert last == "handled 0"
+    assert len(calls) == 9
+    for name, error, taken, _ in calls:
+        assert error == "0", name
+        assert taken >= LIMIT_MS, name
+
+
+def test_sleeps_beside_spinners_are_not_cut_short(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("cut_calls", "-O1", "-D_GNU_SOURCE"), "spinners")
+    assert (run.returncode, run.stdout) == (0, "cut short 0\n"), run.stderr
+
+
 VALUES = ("--values", "--pm", "heap")
 REST = (pytest.mark.slow, pytest.mark.exhaustive)
 
