@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 import typer
 
-from fencepost import figures
+from fencepost import _core, figures
 from fencepost.cli.application import COMMANDS, app, load
 from installed import FENCEPOST, on_terminal
 
@@ -242,11 +242,8 @@ def test_a_comparison_shows_every_figure_on_a_narrow_terminal(columns, tmp_path,
 
 
 @pytest.mark.parametrize("columns", [50, 80])
-@pytest.mark.parametrize("command", [["info", "fft"], ["diff", "a.json", "b.json"], ["doctor"]])
-def test_a_table_loses_nothing_on_a_narrow_terminal(
-    command, columns, tmp_path, result, fft_record, fencepost
-):
-    (tmp_path / "fft").symlink_to(fft_record)
+@pytest.mark.parametrize("command", [["diff", "a.json", "b.json"], ["doctor"]])
+def test_a_table_loses_nothing_on_a_narrow_terminal(command, columns, tmp_path, result, fencepost):
     (tmp_path / "a.json").write_text(json.dumps(result))
     result["provenance"]["record"]["arguments"] = ["[bold]", "-x" * 40]
     (tmp_path / "b.json").write_text(json.dumps(result))
@@ -257,6 +254,34 @@ def test_a_table_loses_nothing_on_a_narrow_terminal(
     for filling in " ─\n":
         del what_is_shown[filling], what_is_there[filling]
     assert what_is_shown == what_is_there
+
+
+def test_info_sums_up_what_a_small_program_has_dozens_of(tmp_path, fft_record, fencepost):
+    (tmp_path / "fft").symlink_to(fft_record)
+    whole = json.loads(_core.record_info(str(fft_record)))
+    brief = fencepost("info", "fft").stdout
+    of_file = sum(mapping["kind"] == "file" for mapping in whole["mappings"])
+    named = re.findall(r"^(?:program and libraries|/\S+) +(\d+) +[\d,]+ KiB", brief, re.MULTILINE)
+    assert sum(map(int, named)) == of_file > len(named)
+    assert all(module["path"] in brief for module in whole["modules"])
+    assert "every mapping, module and thread: --all" in brief and "0x7f" not in brief
+    everything = fencepost("info", "fft", "--all").stdout
+    for mapping in whole["mappings"]:
+        assert f"{mapping['range']['start']:#x}-{mapping['range']['end']:#x}" in everything
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_entries_take_the_place_of_rows_that_are_too_wide(columns, tmp_path, fft_record):
+    (tmp_path / "fft").symlink_to(fft_record)
+    shown = on_terminal(columns, [FENCEPOST, "info", "fft", "--all"], tmp_path)
+    whole = json.loads(_core.record_info(str(fft_record)))
+    too_wide = [line for line in shown.splitlines() if len(line) > columns]
+    assert [line for line in too_wide if len(line.split()) > 3] == [], "but for one long cell"
+    for mapping in whole["mappings"]:
+        entry = f"{mapping['range']['start']:#x}-{mapping['range']['end']:#x}"
+        found = re.findall(rf"^{entry}  (?:.*\n)(?:    .*\n)*", shown, re.MULTILINE)
+        parts = (f"kind {mapping['kind']}", f"offset {mapping['offset']:#x}", mapping["name"])
+        assert any(all(part in one for part in parts) for one in found), mapping
 
 
 def test_what_was_typed_is_repeated_without_control_characters(fencepost):

@@ -549,7 +549,22 @@ def test_a_record_with_values_does_as_well(fencepost, tmp_path):
     assert again.stdout.split(" a minute")[1:] == done.stdout.split(" a minute")[1:]
 
 
-def test_a_record_without_values_is_refused(fencepost, fft_record):
-    done = fencepost("crash", "pcs-table1", fft_record, "--check", CHECK)
-    assert done.returncode == 2
-    assert "it has no values; record with --values --pm file:POOL" in done.stderr
+def test_a_record_without_values_is_refused(fencepost, fft_record, tmp_path):
+    own = ["--check", CHECK, "--pm", "file:pool", "--out", "new/found"]
+    for options in (own[:2], own):
+        done = fencepost("crash", "pcs-table1", fft_record, *options)
+        assert done.returncode == 2
+        assert "it has no values; record with --values --pm file:" in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_recorded_leaves_no_folder(fencepost, tmp_path):
+    (tmp_path / "app.c").write_text("int main(void) { return 0; }")
+    (tmp_path / "kept").mkdir()
+    own = ["--check", CHECK, "--pm", "file:pool"]
+    for out in ("made", "kept"):
+        done = fencepost("crash", "pcs-table1", *own, "--out", out, "--", "./app.c")
+        assert done.returncode == 2
+        assert "that is source code; compile it" in done.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["app.c", "kept"]
+        assert list((tmp_path / "kept").iterdir()) == []

@@ -131,3 +131,16 @@ def test_a_result_reads_back(tmp_path, result):
     documents.write_json(tmp_path / "r.json", result)
     assert documents.read_result(tmp_path / "r.json") == result
     assert json.loads((tmp_path / "r.json").read_text()) == result
+
+
+@pytest.mark.parametrize("command", ["diff r r", "report r", "timeline r -o t"])
+def test_a_record_in_the_place_of_a_result_is_told_what_to_do(
+    command, tmp_path, fencepost, fft_record
+):
+    (tmp_path / "r").symlink_to(fft_record)
+    done = fencepost(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "fencepost: r: this is a record, and a result is needed; replay it first: "
+        "fencepost compare MACHINE r --json result.json\n"
+    )

@@ -13,6 +13,7 @@ from fencepost import result_shape, sentences, shape
 from fencepost._core import InputError
 
 FORMAT_VERSION = result_shape.FORMAT_VERSION
+RECORD_MAGIC = b"FPFR"  # what a record begins with (docs/record-format.md)
 
 
 def file_behind(path: Path) -> Path:
@@ -115,6 +116,7 @@ def read_result(path: Path) -> dict[str, Any]:
         made.source = path
         return made
 
+    _refuse_record(path)
     try:
         document = json.loads(
             read_text(path), object_pairs_hook=with_source, parse_constant=_refuse_constant
@@ -142,6 +144,26 @@ def read_result(path: Path) -> dict[str, Any]:
     except shape.WrongMember as wrong:
         raise InputError(f"{path}: not a result: {wrong}") from wrong
     return document
+
+
+def is_record(path: Path) -> bool:
+    """Whether that is the file of a record, by how it begins."""
+    try:
+        if not path.is_file():  # a named pipe would be waited for
+            return False
+        with path.open("rb") as file:
+            return file.read(len(RECORD_MAGIC)) == RECORD_MAGIC
+    except OSError:
+        return False
+
+
+def _refuse_record(path: Path) -> None:
+    """The two files that a user has of a program are easily taken for each other."""
+    if is_record(path):
+        raise InputError(
+            f"{path}: this is a record, and a result is needed; replay it first: "
+            f"fencepost compare MACHINE {path} --json result.json"
+        )
 
 
 def _refuse_constant(name: str) -> None:

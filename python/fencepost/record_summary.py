@@ -1,27 +1,30 @@
 """What `info` prints of a record: the document of the core, section by section.
 
 Plain members come first; a member that is an object is a section of names and values, one that
-is a list of objects a table with a column for each name. Of a long list the first rows are shown.
+is a list of objects a table with a column for each name. Mappings and modules, of which even a
+small program has dozens, are summed up unless all is asked for; where a table is wider than the
+terminal, an entry takes several lines.
 """
 
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from fencepost import terminal
 
 Document = dict[str, Any]
 
 ROWS_MAX = 1000  # of a table: more nobody reads, and to lay them out takes long
+THREADS_SHOWN = 16  # unless all is asked for
 
 # The bits of a mapping's protection in docs/record-format.md.
 PROTECTION = (("r", 1), ("w", 2), ("x", 4))
 
 
-def show(document: Document, output: Console) -> None:
-    """Prints the whole document but for its warnings, which are messages."""
+def show(document: Document, output: Console, *, shows_all: bool = False) -> None:
+    """Prints the document but for its warnings, which are messages; whole if `shows_all`."""
     plain = {k: v for k, v in document.items() if not _is_section(v) and k != "warnings"}
     _print_pairs(plain, output)
     for name, value in document.items():
@@ -30,7 +33,32 @@ def show(document: Document, output: Console) -> None:
             _print_pairs(value, output)
         elif _is_section(value) and value:
             output.print(f"\n{_title(name)}", markup=False)
-            _print_rows(value, output)
+            if shows_all:
+                _print_rows(value, output, ROWS_MAX)
+            elif name == "mappings":
+                programs = {module["path"] for module in document.get("modules", [])}
+                _print_mappings(value, programs, output)
+            elif name == "modules":
+                for module in value:
+                    output.print(module["path"], markup=False, soft_wrap=True, highlight=False)
+            else:
+                _print_rows(value, output, THREADS_SHOWN)
+    if not shows_all and any(document.get(name) for name in ("mappings", "modules")):
+        output.print("\nevery mapping, module and thread: --all", markup=False)
+
+
+def _print_mappings(mappings: list[Document], programs: set[str], output: Console) -> None:
+    """How many there were of each kind, and their bytes; files besides programs by name."""
+    table = Table.grid("", Column(justify="right"), Column(justify="right"), padding=(0, 2))
+    by_kind: dict[str, list[Document]] = {}
+    for mapping in mappings:
+        is_data = mapping["kind"] == "file" and mapping["name"] not in programs
+        by_kind.setdefault(mapping["name"] if is_data else mapping["kind"], []).append(mapping)
+    for kind, own in by_kind.items():
+        size = sum(mapping["range"]["end"] - mapping["range"]["start"] for mapping in own)
+        label = "program and libraries" if kind == "file" else kind
+        table.add_row(label, f"{len(own):,}", f"{-(-size // 1024):,} KiB")
+    terminal.print_table(output, table)
 
 
 def _is_section(value: Any) -> bool:
@@ -44,15 +72,17 @@ def _title(name: str) -> str:
 
 
 def _print_pairs(pairs: Document, output: Console) -> None:
-    table = Table.grid(padding=(0, 2))
+    """Names and values in two columns; what does not fit goes on below, broken between words."""
+    widest = max(map(len, pairs), default=0) + 2
     for name, value in pairs.items():
-        table.add_row(_title(name), _text(name, value))
-    terminal.print_table(output, table)
+        text = f"{_title(name):<{widest}}{_text(name, value)}"
+        for line in terminal.wrapped(text, output.width, " " * widest):
+            output.print(line, markup=False, soft_wrap=True)
 
 
-def _print_rows(rows: list[Document], output: Console) -> None:
-    left_out = len(rows) - ROWS_MAX
-    rows = rows[:ROWS_MAX]
+def _print_rows(rows: list[Document], output: Console, most: int) -> None:
+    left_out = len(rows) - most
+    rows = rows[:most]
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
@@ -62,9 +92,9 @@ def _print_rows(rows: list[Document], output: Console) -> None:
         table.add_column(_title(name), justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*(_text(name, row.get(name)) for name in names))
-    terminal.print_table(output, table)
+    terminal.print_table_or_entries(output, table)
     if left_out > 0:
-        output.print(f"{left_out:,} more are in the document (--json)", markup=False)
+        output.print(f"{left_out:,} more (--all, --json)", markup=False)
 
 
 def _text(name: str, value: Any) -> str:

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from fencepost import figures, memory_nodes, reliability, terminal
 from fencepost.runs.axes import (
+    SCHEME,
+    Key,
     baseline_name,
     baseline_run,
     baseline_text,
@@ -139,6 +141,22 @@ def hosts(result: dict[str, Any]) -> Table | None:
     return table if table.row_count else None
 
 
+def differing_persists(runs: Sequence[figures.Run]) -> list[str]:
+    """Why schemes differ in how many persists the same program made; nothing if none do."""
+    counts: dict[Key, set[int]] = {}
+    for run in runs:
+        if "error" not in run and run["persist"]["count"] is not None:
+            setting = key_of(run).with_value(SCHEME.name, "")
+            counts.setdefault(setting, set()).add(run["persist"]["count"])
+    if all(len(of_one) == 1 for of_one in counts.values()):
+        return []
+    return [
+        "note: a flush is a persist only if its line is still dirty then; whether an eviction or "
+        "another thread's flush has written it back before depends on timing, and so persists "
+        "differ by scheme"
+    ]
+
+
 def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     """The table on standard output, warnings and failures on standard error."""
     for line in title(result).splitlines():
@@ -154,5 +172,5 @@ def show(result: dict[str, Any], output: Console, messages: Console) -> None:
     runs = result["runs"]
     keys = list(map(key_of, runs))
     names = [name_among(key, keys) for key in keys]
-    for text in reliability.gathered(runs, names):
+    for text in [*reliability.gathered(runs, names), *differing_persists(runs)]:
         terminal.print_line(messages, text)

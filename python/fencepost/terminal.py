@@ -51,6 +51,34 @@ def print_table(console: Console, table: Table) -> None:
     console.print(Segments(console.render(table, options)), soft_wrap=True, end="")
 
 
+def print_table_or_entries(console: Console, table: Table) -> None:
+    """A table where it has room. Elsewhere each row is an entry of as many lines as it takes: the
+    first cell, then the others with their headings.
+    """
+    if fits(console, table):
+        print_table(console, table)
+        return
+    headings = [str(column.header) for column in table.columns]
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        first, *rest = map(str, row)
+        named = [
+            f"{heading} {cell}".strip() for heading, cell in zip(headings[1:], rest, strict=True)
+        ]
+        for line in _beside([first, *filter(None, named)], console.width, "    "):
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _beside(pieces: Sequence[str], width: int, indent: str) -> list[str]:
+    """The pieces beside each other, each whole: as many in a line as it has room for."""
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and cell_len(lines[-1]) + 2 + cell_len(piece) <= width:
+            lines[-1] += f"  {piece}"
+        else:
+            lines.append(f"{indent}{piece}" if lines else piece)
+    return lines
+
+
 def _whole_width(console: Console, table: Table) -> int:
     options = console.options.update(max_width=_UNLIMITED, markup=False)
     return console.measure(table, options=options).maximum

@@ -18,6 +18,32 @@
 /* As many interpreters of interpreters as the kernel follows. */
 #define INTERPRETERS_MAX 5
 
+/* What is typed to make a program of a source file. */
+static const struct {
+  const char *suffix;
+  const char *command;
+} COMPILERS[] = {
+    {".c", "gcc -O2 -g"},   {".cc", "g++ -O2 -g"},  {".cpp", "g++ -O2 -g"},
+    {".cxx", "g++ -O2 -g"}, {".rs", "rustc -O -g"}, {".f90", "gfortran -O2 -g"},
+};
+
+/* A source file is named where its program is meant. */
+static void refuse_source(const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *suffix = strrchr(slash != NULL ? slash : path, '.');
+  if (suffix == NULL)
+    return;
+  int stem = (int)(suffix - path);
+  for (size_t i = 0; i < sizeof COMPILERS / sizeof *COMPILERS; i++)
+    if (strcmp(suffix, COMPILERS[i].suffix) == 0)
+      fail(EXIT_NOT_EXECUTABLE,
+           "%s: that is source code; compile it, and record the program: %s %s -o %.*s", path,
+           COMPILERS[i].command, path, stem, path);
+  if (strcmp(suffix, ".py") == 0)
+    fail(EXIT_NOT_EXECUTABLE, "%s: that is source code; record its interpreter: -- python3 %s",
+         path, path);
+}
+
 static void check_status(const char *path) {
   struct stat status;
   if (stat(path, &status) != 0)
@@ -25,8 +51,12 @@ static void check_status(const char *path) {
          errno == ENOENT ? "not found" : strerror(errno));
   if (!S_ISREG(status.st_mode))
     fail(EXIT_NOT_EXECUTABLE, "%s: not a file that can be executed", path);
-  if (access(path, X_OK) != 0)
-    fail(EXIT_NOT_EXECUTABLE, "%s: %s", path, strerror(errno));
+  if (access(path, X_OK) != 0) {
+    int reason = errno;
+    refuse_source(path);
+    fail(EXIT_NOT_EXECUTABLE, "%s: %s%s", path, strerror(reason),
+         reason == EACCES ? "; if it is a program, make it executable with chmod +x" : "");
+  }
   if (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
       ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
        status.st_gid != getegid()))
@@ -99,8 +129,10 @@ static char *loader_of(const char *path, const char *start, size_t count) {
 static void check_executable(struct program *program, const char *start, size_t count) {
   const char *path = program->path;
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)start;
-  if (count < sizeof(*header) || memcmp(start, ELFMAG, SELFMAG) != 0)
+  if (count < sizeof(*header) || memcmp(start, ELFMAG, SELFMAG) != 0) {
+    refuse_source(path);
     fail(EXIT_NOT_EXECUTABLE, "%s: neither an executable nor a script with #!", path);
+  }
   program->machine = machine_of(path, header);
   if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
     fail(EXIT_NOT_EXECUTABLE, "%s: not an executable", path);

@@ -150,7 +150,10 @@ def elf32() -> bytes:
     ("name", "content", "mode", "code", "message"),
     [
         ("text", b"neither\n", 0o755, 126, "neither an executable nor a script"),
-        ("plain", b"#!/bin/sh\n", 0o644, 126, "Permission denied"),
+        ("plain", b"#!/bin/sh\n", 0o644, 126, "make it executable with chmod +x"),
+        ("app.cpp", b"int main() {}\n", 0o644, 126, "g++ -O2 -g ./app.cpp -o ./app\n"),
+        ("app.c", b"int main() {}\n", 0o755, 126, "compile it, and record the program: gcc -O2 -g"),
+        ("app.py", b"pass\n", 0o644, 126, "record its interpreter: -- python3 ./app.py"),
         ("small", elf32(), 0o755, 126, "a 32-bit program"),
         ("lost", b"#!/nowhere/interpreter\n", 0o755, 127, "/nowhere/interpreter: not found"),
     ],

@@ -147,27 +147,27 @@ def crash_command(
     is_begun_anew = folder.is_begun_anew(
         where, is_recorded_again=program is not None, is_seen_again=bool(ignore)
     )
-    folder.make(where)
-    if program is not None:
-        opened = _core.Record(str(_recorded(program, pm, where, is_begun_anew)), allow_cut)
-    assert opened is not None
-    request = crash.Request(
-        machines.name_of(machine),
-        resolved,
-        scheme or best,
-        opened,
-        pm,
-        chosen,
-        examined,
-        where,
-        Bounds(images, seed),
-        jobs or os.cpu_count() or 1,
-        pool_size,
-        reads,
-        known,
-        is_begun_anew,
-    )
-    result = _explore(request, quiet)
+    with folder.made(where):
+        if program is not None:
+            opened = _core.Record(str(_recorded(program, pm, where, is_begun_anew)), allow_cut)
+        assert opened is not None
+        request = crash.Request(
+            machines.name_of(machine),
+            resolved,
+            scheme or best,
+            opened,
+            pm,
+            chosen,
+            examined,
+            where,
+            Bounds(images, seed),
+            jobs or os.cpu_count() or 1,
+            pool_size,
+            reads,
+            known,
+            is_begun_anew,
+        )
+        result = _explore(request, quiet)
     if result["interrupted"]:  # once more would cost what was found
         interruptions.ignore()
     try:
@@ -224,7 +224,7 @@ def _check_program(program: list[str], pm: str | None) -> str:
         raise InputError("--pm file:POOL is missing: which file the program keeps its data in")
     if not pm.startswith("file:"):
         raise InputError(f"--pm {pm}: crash states are images of a file; it has to be file:POOL")
-    if shutil.which(program[0]) is None:
+    if shutil.which(program[0]) is None and not Path(program[0]).exists():
         raise InputError(f"{program[0]}: there is no such program")
     return pm
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError
-
-_MAGIC = b"FPFR"  # of a record's first frame (docs/record-format.md)
+from fencepost.documents import is_record
 
 
 def in_order(machine: str, record: Path | None) -> tuple[str, Path | None]:
@@ -15,17 +14,6 @@ def in_order(machine: str, record: Path | None) -> tuple[str, Path | None]:
     if record is not None and is_record(Path(machine)) and not is_record(record):
         return str(record), Path(machine)
     return machine, record
-
-
-def is_record(path: Path) -> bool:
-    """Whether that is the file of a record, by how it begins."""
-    try:
-        if not path.is_file():  # a named pipe would be waited for
-            return False
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
 
 
 def records_of(

@@ -20,7 +20,12 @@ from fencepost.cli.exit_codes import CHECK_FAILED
 @app.command()
 def info(
     record: Annotated[Path, typer.Argument(help="A record.")],
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    shows_all: Annotated[
+        bool, typer.Option("--all", help="Also every mapping, module and thread.")
+    ] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything.")
+    ] = None,
 ) -> None:
     """What a record holds: instructions, threads, memory map, flushes, synchronisation, size.
 
@@ -30,7 +35,7 @@ def info(
     document = json.loads(_core.record_info(str(record)))
     if json_file is not None:
         documents.write_json(json_file, document)
-    record_summary.show(document, console.output())
+    record_summary.show(document, console.output(), shows_all=shows_all)
     for note in reliability.remarks(document):
         console.warn(note)
     if document["problem"] is not None:

@@ -85,7 +85,7 @@ def reproduce(
     with WholeWatch(messages, quiet) as watch:
         outcome = chosen.run(lab, asked, partial(_show, watch=watch))
     _write(chosen, outcome, folder, json_file, docs)
-    terminal.print_table(console.output(), _table(outcome.rows))
+    terminal.print_table_or_entries(console.output(), _table(outcome.rows))
     for line in outcome.elapsed:
         print(line)
     for reason in outcome.unreliable:

@@ -85,7 +85,7 @@ def validate(
         if docs is not None and not faults:
             _write_page(docs, done)
     finally:  # a full disk costs files, and not what was found
-        terminal.print_table(console.output(), _table(rows))
+        terminal.print_table_or_entries(console.output(), _table(rows))
         print(page.reasons(rows))
     names = {comparison.name for comparison, _ in done}
     not_needed = misses.not_needed(rows, known, names, whole=not quick)

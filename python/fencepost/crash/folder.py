@@ -3,7 +3,8 @@
 import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,26 @@ def own_files(folder: Path) -> list[Path]:
     return [folder / name for name in (JOURNAL, RECORD, PROGRAM)]
 
 
-def make(folder: Path) -> None:
-    """Makes it, if it is not there; raises `InputError` if nothing can be written there."""
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """Makes it, if it is not there; raises `InputError` if nothing can be written there.
+
+    If the work inside is refused before anything was found, what was made for it goes again.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder}: {error.strerror}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"--out {folder}: nothing can be written there")
+    try:
+        yield
+    except InputError:
+        with suppress(OSError):  # one that holds something stays
+            for one in missing:
+                one.rmdir()
+        raise
 
 
 def is_begun_anew(folder: Path, *, is_recorded_again: bool, is_seen_again: bool) -> bool:
@@ -104,12 +117,13 @@ def is_recorded(folder: Path, program: list[str], pm: str) -> bool:
 
 
 def record(folder: Path, program: list[str], pm: str) -> None:
-    """Records the program for an exploration there; if that is interrupted, nothing is left."""
+    """Records the program for an exploration there; if that is refused or interrupted, nothing is
+    left."""
     (folder / RECORD).unlink(missing_ok=True)
     documents.write_json(folder / PROGRAM, _made(program, pm))
     try:
         recording.record_to(folder / RECORD, ["--values", "--pm", pm], program)
-    except KeyboardInterrupt:
+    except (InputError, KeyboardInterrupt):
         (folder / PROGRAM).unlink()
         with suppress(OSError):  # where something of another exploration is
             folder.rmdir()
