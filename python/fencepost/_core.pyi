@@ -199,6 +199,10 @@ class Record:
     def __new__(cls, path: str, allow_cut: bool) -> Record: ...
     def provenance(self) -> str:
         """What a result says of the record it was made from, as JSON."""
+    def has(self, selector: str) -> bool:
+        """Whether `selector` (`heap`, `file:PATTERN`, `range:LO-HI`) means any address of it."""
+    def data_files(self) -> list[str]:
+        """The files that the program mapped, besides itself and its libraries, in order."""
 
 @final
 class Service:

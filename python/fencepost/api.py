@@ -322,6 +322,11 @@ class Explanation:
         """The fences, those first that waited longest."""
         return cast("list[Document]", self.document["fences"])
 
+    @property
+    def accesses(self) -> list[Document]:
+        """The lines that load or store, those first that waited longest."""
+        return cast("list[Document]", self.document["accesses"])
+
     def save(self, path: str | Path) -> None:
         """Writes the document; whole or not at all."""
         documents.write_json(Path(path), self.document)

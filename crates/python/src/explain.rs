@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
 use fencepost_sim::cache::persist_sites::{PersistSite, SiteId, SiteKey};
+use fencepost_sim::core::access_sites::{AccessKey, AccessSites, MemoryKind};
 use fencepost_sim::isa::InstructionSet;
 use fencepost_sim::isa::micro_op::Operation;
 use fencepost_sim::message::Stage;
@@ -78,12 +79,7 @@ pub fn persist_sites(
     for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
         let sites = host.persist_sites().map_or(&[][..], |sites| sites.sites());
         let places = Places::of(program, sites)?;
-        warnings.extend(
-            places
-                .changed
-                .iter()
-                .map(|path| format!("{path} is not the file that was recorded: its source lines are not known")),
-        );
+        warnings.extend(places.changed.iter().map(|path| changed_warning(path)));
         let of_site: Vec<usize> = (0..sites.len())
             .map(|site| {
                 let line = places.line(&sites[site].key);
@@ -101,6 +97,76 @@ pub fn persist_sites(
     let flushes: Value = numbered().filter(|(_, line)| line.persists()).map(flush_line).collect();
     let fences: Value = numbered().filter(|(_, line)| line.counts.executions > 0).map(fence_line).collect();
     Ok((json!({"flushes": flushes, "fences": fences}), warnings))
+}
+
+/// A line of the program that loads or stores.
+struct AccessLine {
+    kind: &'static str,
+    place: SourcePlace,
+    count: u64,
+    from_memory: [u64; MemoryKind::NAMES.len()],
+    wait_ps: u64,
+}
+
+/// The loads and stores of all hosts of a replay that counted them, as JSON: `accesses` of docs/explain-reference.md,
+/// those that waited or whose lines memory sent; and what a reader must know of them.
+pub fn access_sites(
+    simulation: &Simulation,
+    programs: &[HostProgram],
+) -> Result<(Value, BTreeSet<String>), RecordError> {
+    let mut lines: Vec<AccessLine> = Vec::new();
+    let mut warnings = BTreeSet::new();
+    let mut numbers: HashMap<(&'static str, Place), usize> = HashMap::new();
+    for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
+        let mut sources = SourceLines::of_record(program.record())?;
+        for site in host.access_sites().map_or(&[][..], AccessSites::sites) {
+            if site.wait_ps == 0 && site.from_memory == [0; MemoryKind::NAMES.len()] {
+                continue;
+            }
+            let AccessKey { block, micro_op, is_store } = site.key;
+            let kind = match (block, is_store) {
+                (0, _) => "synchronisation",
+                (_, true) => "store",
+                (_, false) => "load",
+            };
+            let place = place_in(program, &mut sources, block, micro_op);
+            let number = *numbers.entry((kind, Place::of(&place))).or_insert_with(|| {
+                lines.push(AccessLine { kind, place, count: 0, from_memory: [0; MemoryKind::NAMES.len()], wait_ps: 0 });
+                lines.len() - 1
+            });
+            let line = &mut lines[number];
+            line.count += site.count;
+            line.wait_ps += site.wait_ps;
+            line.from_memory.iter_mut().zip(site.from_memory).for_each(|(all, own)| *all += own);
+        }
+        warnings.extend(sources.changed().iter().map(|path| changed_warning(path)));
+    }
+    Ok((lines.iter().map(access_line).collect(), warnings))
+}
+
+fn access_line(line: &AccessLine) -> Value {
+    let from_memory = MemoryKind::NAMES.iter().zip(line.from_memory);
+    json!({
+        "kind": line.kind,
+        "is_inserted": false,
+        "place": line.place,
+        "called_from": null,
+        "count": line.count,
+        "from_memory": from_memory.map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>(),
+        "wait_ns": ns(line.wait_ps),
+    })
+}
+
+/// Where that micro-operation comes from; block 0 stands for none.
+fn place_in(program: &Program, sources: &mut SourceLines, block: u32, micro_op: u32) -> SourcePlace {
+    match block {
+        0 => SourcePlace::default(),
+        _ => program.instruction_of(block, micro_op).map_or_else(SourcePlace::default, |at| sources.place(at)),
+    }
+}
+
+fn changed_warning(path: &str) -> String {
+    format!("{path} is not the file that was recorded: its source lines are not known")
 }
 
 impl Counts {
@@ -186,10 +252,7 @@ struct Places {
 impl Places {
     fn of(program: &Program, sites: &[PersistSite]) -> Result<Places, RecordError> {
         let mut sources = SourceLines::of_record(program.record())?;
-        let mut place = |block: u32, micro_op: u32| match block {
-            0 => SourcePlace::default(),
-            _ => program.instruction_of(block, micro_op).map_or_else(SourcePlace::default, |at| sources.place(at)),
-        };
+        let mut place = |block: u32, micro_op: u32| place_in(program, &mut sources, block, micro_op);
         let mut places = Places {
             instruction_set: program.instruction_set(),
             found: HashMap::new(),

@@ -95,8 +95,8 @@ impl Job {
         caught(|| self.name(), || py.detach(|| self.replay()))
     }
 
-    /// Replays, and counts which lines of the program persist and wait; gives the same as `run` with a member
-    /// `persist_sites` more.
+    /// Replays, and counts which lines of the program persist and wait; gives the same as `run` with two members more,
+    /// `persist_sites` and `accesses`.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         caught(|| self.name(), || py.detach(|| self.replay_by_line()))
     }
@@ -169,12 +169,15 @@ impl Job {
         let mut simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .map_err(|error| self.explain_error(&error))?;
         simulation.needs_one_socket("a report by line").map_err(|error| self.explain_error(&error))?;
-        simulation.log_persist_sites();
+        simulation.log_sites();
         let outcome = simulation.run_to_end(&self.progress).map_err(|error| self.explain_error(&error))?;
         let mut run = self.entry(outcome, start);
-        let (sites, warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;
+        let (sites, mut warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;
+        let (accesses, others) = explain::access_sites(&simulation, &self.programs).map_err(input)?;
+        warnings.extend(others);
         run["warnings"].as_array_mut().expect("warnings are a list").extend(warnings.into_iter().map(Value::from));
         run["persist_sites"] = sites;
+        run["accesses"] = accesses;
         Ok(run.to_string())
     }
 

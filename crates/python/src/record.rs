@@ -1,5 +1,6 @@
 //! Records as files: the simulator itself knows no paths.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencepost_sim::isa;
-use fencepost_sim::record::{CutPolicy, Ended, Record, Source, Summary, escaped};
+use fencepost_sim::record::{CutPolicy, Ended, MappingKind, PmSelector, Record, Source, Summary, escaped};
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -82,6 +83,22 @@ impl OpenRecord {
     /// Pickled as its path: whoever unpickles it opens the file again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (PathBuf, bool))> {
         Ok((py.get_type::<Self>(), (std::path::absolute(&self.path)?, self.allow_cut)))
+    }
+
+    /// Whether `selector` (`heap`, `file:PATTERN`, `range:LO-HI`) means any address of it.
+    fn has(&self, selector: &str) -> PyResult<bool> {
+        let selector: PmSelector = selector.parse().map_err(input)?;
+        let map = self.program.record().memory_map().map_err(input)?;
+        Ok(!map.select(&selector).as_slice().is_empty())
+    }
+
+    /// The files that the program mapped, besides itself and its libraries, in order.
+    fn data_files(&self) -> PyResult<Vec<String>> {
+        let map = self.program.record().memory_map().map_err(input)?;
+        let is_code = |name: &str| map.modules().iter().any(|module| &*module.path == name);
+        let files = map.mappings().iter().filter(|mapping| mapping.kind == MappingKind::File);
+        let names: BTreeSet<&str> = files.map(|mapping| &*mapping.name).filter(|name| !is_code(name)).collect();
+        Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     /// What a result says of the record it was made from, as JSON.

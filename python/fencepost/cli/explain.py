@@ -1,4 +1,4 @@
-"""`fencepost explain`: which lines of a program pay for its persists, under each scheme."""
+"""`fencepost explain`: which lines of a program pay for its memory, under each scheme."""
 
 import os
 from pathlib import Path
@@ -63,7 +63,11 @@ def explain_command(
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
 ) -> None:
-    """Persists by source line: latency, what fences waited for, redundant flushes; per scheme."""
+    """Which source lines pay: persists, the fences that wait for them, loads and stores.
+
+    For each line and scheme: latency, redundant flushes, lines that came from memory, and how long
+    the program waited.
+    """
     machine, record = in_order(machine, record)
     chosen = options(
         schemes_of(schemes),

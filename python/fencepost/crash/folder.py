@@ -28,7 +28,8 @@ def own_files(folder: Path) -> list[Path]:
 def made(folder: Path) -> Iterator[None]:
     """Makes it, if it is not there; raises `InputError` if nothing can be written there.
 
-    If the work inside is refused before anything was found, what was made for it goes again.
+    If the work inside is refused or interrupted before anything was found, what was made for it
+    goes again.
     """
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
@@ -39,7 +40,7 @@ def made(folder: Path) -> Iterator[None]:
         raise InputError(f"--out {folder}: nothing can be written there")
     try:
         yield
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         with suppress(OSError):  # one that holds something stays
             for one in missing:
                 one.rmdir()
@@ -125,8 +126,6 @@ def record(folder: Path, program: list[str], pm: str) -> None:
         recording.record_to(folder / RECORD, ["--values", "--pm", pm], program)
     except (InputError, KeyboardInterrupt):
         (folder / PROGRAM).unlink()
-        with suppress(OSError):  # where something of another exploration is
-            folder.rmdir()
         raise
 
 

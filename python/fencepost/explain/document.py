@@ -46,11 +46,19 @@ def of_result(result: Document) -> Document:
             {scheme: sites["fences"] for scheme, sites in counted.items()}
         ).values()
     ]
+    accesses = [
+        _identified(by_scheme)
+        | {"schemes": {scheme: _access(one, runs[scheme]) for scheme, one in by_scheme.items()}}
+        for by_scheme in _by_identity(
+            {scheme: runs[scheme]["accesses"] for scheme in counted}
+        ).values()
+    ]
     return {
         "provenance": result["provenance"],
         "runs": [_run(run) for run in runs.values()],
         "sites": [sites[number] | _best(sites[number], next(iter(runs))) for number in order],
         "fences": sorted(fences, key=_fence_weight, reverse=True),
+        "accesses": sorted(accesses, key=_access_weight, reverse=True),
     }
 
 
@@ -70,6 +78,8 @@ def _run(run: Document) -> Document:
         return {"scheme": run["scheme"], "error": run["error"]}
     of_fences = run["persist_sites"]["fences"]
     waited_ns = round(sum(fence["waited_ns"] for fence in of_fences), 3)
+    of_loads = [access for access in run["accesses"] if access["kind"] == "load"]
+    loads_ns = round(sum(load["wait_ns"] for load in of_loads), 3)
     stack = run["latency_stacks"]["persist"]
     return {
         **{name: run[name] for name in ("scheme", "ended", "simulated_ns", "instructions")},
@@ -80,6 +90,8 @@ def _run(run: Document) -> Document:
         "busy_cores": busy_cores(run),
         "waited_ns": waited_ns,
         "waited_share_rate": _share(waited_ns, run),
+        "loads_waited_ns": loads_ns,
+        "loads_waited_share_rate": _share(loads_ns, run),
     }
 
 
@@ -114,6 +126,13 @@ def _fence(
         **{name: fence[name] for name in ("stall_ns", "waited_ns", "stores_ns")},
         "waited_share_rate": _share(fence["waited_ns"], run),
         "waited_for": sorted(waited_for, key=lambda wait: -wait["wait_ns"]),
+    }
+
+
+def _access(access: Document, run: Document) -> Document:
+    return {
+        **{name: access[name] for name in ("count", "from_memory", "wait_ns")},
+        "wait_share_rate": _share(access["wait_ns"], run),
     }
 
 
@@ -164,6 +183,14 @@ def _weight(site: Document) -> tuple[float, float, int]:
 
 def _fence_weight(fence: Document) -> float:
     return max(float(of_scheme["waited_ns"]) for of_scheme in fence["schemes"].values())
+
+
+def _access_weight(access: Document) -> tuple[float, int]:
+    of_schemes = access["schemes"].values()
+    return (
+        max(float(of_scheme["wait_ns"]) for of_scheme in of_schemes),
+        max(sum(of_scheme["from_memory"].values()) for of_scheme in of_schemes),
+    )
 
 
 def _best(site: Document, baseline: str) -> Document:

@@ -20,13 +20,24 @@ SITES_SHOWN = 3
 LEAST_SHOWN = 0.005
 # The last column is as long as there is room for.
 SITE_COLUMNS = (
-    ("scheme", "persists", "redundant", "p50", "p99", "fences", "of run", "queue", "persists"),
-    ("", "", "", "", "", "waited", "time", "held", "wait for"),
+    (
+        "scheme",
+        "persists",
+        "redundant",
+        "latency",
+        "latency",
+        "fences",
+        "of run",
+        "queue",
+        "persists",
+    ),
+    ("", "", "", "p50", "p99", "waited", "time", "held", "wait for"),
 )
 FENCE_COLUMNS = (
-    ("scheme", "executed", "waited", "p50", "p99", "in all", "of run", "for"),
-    ("", "", "", "", "", "", "time", ""),
+    ("scheme", "executed", "waited", "one wait", "one wait", "waits", "of run", "for"),
+    ("", "", "", "p50", "p99", "in all", "time", ""),
 )
+MEMORIES = {"dram": "DRAM", "pm": "PM", "expander": "expander"}
 INDENT = "     "  # of what does not fit on one line
 WIDE = 120  # columns of a terminal that has room for three causes, and between columns
 
@@ -36,56 +47,112 @@ def show(document: Document, top: int, output: Console, messages: Console) -> No
     for line in lines(document, top, output.width):
         output.print(line, soft_wrap=True, markup=False)
     runs = document["runs"]
-    for text in reliability.gathered(runs, [run["scheme"] for run in runs]):
+    said = reliability.gathered(runs, [run["scheme"] for run in runs])
+    named = [{"machine": "", **run} for run in runs]
+    for text in [*said, *table.differing_persists(named)]:
         terminal.print_line(messages, text)
 
 
 def lines(document: Document, top: int, width: int) -> Iterator[str]:
-    """Lines that persist, then fences, those first that cost most; then each scheme in a line."""
+    """Lines that persist, then fences, then loads and stores, those first that cost most; then each
+    scheme in a line."""
     yield from terminal.wrapped(table.replayed(document["provenance"]), width)
     causes_shown = 3 if width >= WIDE else 1
     sites = [
         (
             f"{number}  {label(site)}",
-            [_site_row(site, scheme, causes_shown) for scheme in site["schemes"]],
+            _as_one([_site_row(site, scheme, causes_shown) for scheme in site["schemes"]]),
         )
         for number, site in enumerate(document["sites"][:top], 1)
     ]
     yield ""
     marks = f"*: helps most there, or within {NEAR:.0%} of what does"
-    counted = _counted(
-        len(document["sites"]),
-        top,
-        "line",
-        "persist" if len(document["sites"]) != 1 else "persists",
-    )
-    yield from terminal.wrapped(f"{counted}; {marks}", width)
-    yield from _listed(SITE_COLUMNS, sites, width)
+    if sites:
+        counted = _counted(len(document["sites"]), top, "line", _what_lines_do(document["sites"]))
+        yield from terminal.wrapped(f"{counted}; {marks}", width)
+        yield from _listed(SITE_COLUMNS, sites, width)
+    else:
+        yield "no line flushes or stores around the caches"
     waiting = [fence for fence in document["fences"] if _has_waited(fence)]
     fences = [
-        (label(fence), [_fence_row(scheme, of) for scheme, of in fence["schemes"].items()])
+        (label(fence), _as_one([_fence_row(scheme, of) for scheme, of in fence["schemes"].items()]))
         for fence in waiting[:top]
     ]
     if fences:
         yield ""
-        yield from terminal.wrapped(_counted(len(waiting), top, "fence", "waited"), width)
+        yield from terminal.wrapped(_counted(len(waiting), top, "fence", "that waited"), width)
         yield from _listed(FENCE_COLUMNS, fences, width)
+    yield from _accesses(document["accesses"], top, width)
     yield ""
     for run in document["runs"]:
         if "error" not in run:
             yield from terminal.wrapped(summary(run), width, INDENT)
 
 
+def _accesses(accesses: list[Document], top: int, width: int) -> Iterator[str]:
+    """Lines whose loads or stores waited, with a column for each memory that lines came from."""
+    waiting = [one for one in accesses if any(of["wait_ns"] for of in one["schemes"].values())]
+    if not waiting:
+        return
+    shown = waiting[:top]
+    memories = [
+        name
+        for name in MEMORIES
+        if any(of["from_memory"][name] for one in shown for of in one["schemes"].values())
+    ]
+    columns = (
+        ("scheme", "accesses", *("lines from" for _ in memories), "waits", "of run"),
+        ("", "", *(MEMORIES[name] for name in memories), "in all", "time"),
+    )
+    entries = [
+        (
+            label(one),
+            _as_one([_access_row(scheme, of, memories) for scheme, of in one["schemes"].items()]),
+        )
+        for one in shown
+    ]
+    yield ""
+    counted = _counted(len(waiting), top, "line", "whose loads or stores waited")
+    yield from terminal.wrapped(counted, width)
+    yield from _listed(columns, entries, width)
+
+
+def _access_row(scheme: str, of: Document, memories: list[str]) -> list[str]:
+    return [
+        scheme,
+        figures.shown(of["count"], "count"),
+        *(figures.shown(of["from_memory"][name], "count") for name in memories),
+        figures.shown(of["wait_ns"], "ns"),
+        figures.shown(of["wait_share_rate"], "rate"),
+    ]
+
+
+def _as_one(rows: list[list[str]]) -> list[list[str]]:
+    """One row where all schemes show the same."""
+    if len(rows) > 1 and all(row[1:] == rows[0][1:] for row in rows):
+        return [["all alike", *rows[0][1:]]]
+    return rows
+
+
+def _what_lines_do(sites: list[Document]) -> str:
+    persists = any(of["lines"] for site in sites for of in site["schemes"].values())
+    verb = "persist" if persists else "flush"
+    ending = "" if len(sites) != 1 else "s" if persists else "es"
+    return f"that {verb}{ending}" + ("" if persists else ", and none of it is PM (--pm)")
+
+
 def summary(run: Document) -> str:
     """A scheme in a line."""
-    waited = figures.shown(run["waited_ns"], "ns")
-    share = figures.shown(run["waited_share_rate"], "rate")
+    waits = ", ".join(
+        f"{who} {figures.shown(run[f'{name}_ns'], 'ns')} "
+        f"({figures.shown(run[f'{name}_share_rate'], 'rate')})"
+        for who, name in (("fences", "waited"), ("loads", "loads_waited"))
+    )
     persists = figures.shown(run["persist"]["count"], "count")
     cores = f"{run['busy_cores']} core" + ("s" if run["busy_cores"] != 1 else "")
     return (
         f"{run['scheme']}: {persists} persists, run time "
-        f"{figures.shown(run['simulated_ns'], 'ns')}; fences waited {waited}, {share} of the "
-        f"time of {cores}"
+        f"{figures.shown(run['simulated_ns'], 'ns')} on {cores}; waits: {waits}"
     )
 
 
@@ -93,7 +160,9 @@ def label(entry: Document) -> str:
     """Where it is: the instruction, what it was inlined into, who called that."""
     pieces = list(source_place.briefly(entry["place"]))
     if entry["place"]["address"] == 0:
-        pieces = ["at the end of a thread"]
+        pieces = [
+            "between threads" if "synchronisation" in entry["kind"] else "at the end of a thread"
+        ]
     if entry["called_from"]:
         pieces += source_place.briefly(entry["called_from"])
     kind = entry["kind"].replace("_", " ")
@@ -103,8 +172,8 @@ def label(entry: Document) -> str:
 
 def _counted(count: int, top: int, what: str, which: str) -> str:
     if count <= top:
-        return f"{many(count, what)} that {which}"
-    return f"{top} of {many(count, what)} that {which} (--top, --json)"
+        return f"{many(count, what)} {which}"
+    return f"{top} of {many(count, what)} {which} (--top, --json)"
 
 
 def _listed(

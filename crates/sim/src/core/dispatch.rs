@@ -1,6 +1,7 @@
 //! Dispatch: micro-operations of the thread enter the reorder buffer in program order, as far as every structure has
 //! room.
 
+use super::access_sites;
 use super::environment::Environment;
 use super::persist_site;
 use super::pipeline::{Core, Pause};
@@ -142,6 +143,10 @@ impl Core {
             if self.store_sets.is_some() {
                 self.wait_for_store_set(slot);
             }
+            if env.accesses.is_some() {
+                let index = self.rob.entry(slot).queue_index;
+                note_access(env, index, operation, cycle);
+            }
         } else if operation.uses_store_queue() {
             let sequence = self.rob.entry(slot).sequence;
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
@@ -151,6 +156,9 @@ impl Core {
                 self.stores.entry_mut(index).instruction = instruction;
                 if let Some(sets) = self.store_sets.as_mut() {
                     sets.store_dispatched(instruction, LastStore { slot, sequence });
+                }
+                if env.accesses.is_some() {
+                    note_access(env, index, operation, cycle);
                 }
             } else if env.sites.is_some() {
                 self.note_site(index, operation, env);
@@ -243,5 +251,15 @@ impl Core {
             self.next_dispatch.cycle = cycle;
             self.next_dispatch.taken = 0;
         }
+    }
+}
+
+/// Names the site of the load or store at `index` of its queue. Out of line: few runs count accesses by site.
+#[cold]
+#[inline(never)]
+fn note_access(env: &mut Environment<'_>, index: u32, operation: Operation, cycle: u64) {
+    if let Some(sites) = &mut env.accesses {
+        let key = access_sites::key(env.thread, env.blocks, operation);
+        sites.dispatched(env.core, index, key, cycle);
     }
 }

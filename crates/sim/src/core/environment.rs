@@ -1,5 +1,6 @@
 //! What a core works on besides itself, and what it asks of its host.
 
+use super::access_sites::AccessSites;
 use super::persist::PersistPolicy;
 use super::store_log::{LoggedStore, Performed, StoreLog};
 use super::synchronisation::Synchronisation;
@@ -84,6 +85,8 @@ pub struct Environment<'a> {
     pub order: Option<&'a mut WriteOrder>,
     /// Counts which instructions persist and wait, if that is enabled.
     pub sites: Option<&'a mut PersistSites>,
+    /// Counts which instructions wait for memory; likewise.
+    pub accesses: Option<&'a mut AccessSites>,
 }
 
 impl Environment<'_> {

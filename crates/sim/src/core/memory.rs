@@ -238,11 +238,17 @@ impl Core {
             Side::Walker => self.walk_done(line, served.ready, env),
             Side::Level(_) => unreachable!("no core is told what a level has fetched for itself"),
             Side::Data => {
+                if let Some(sites) = &mut env.accesses {
+                    sites.line_arrived(env.core, line, served.is_from_memory);
+                }
                 let mut stores_wait = false;
                 for waiter in self.mshrs.resolve(line, served.ready) {
                     match waiter {
                         Waiter::Load(slot) => {
                             env.observe(served.ready, line, served.version, Access::Fill);
+                            if let Some(sites) = env.accesses.as_mut().filter(|_| served.is_from_memory) {
+                                sites.load_got_line(env.core, self.rob.entry(slot).queue_index, line);
+                            }
                             self.part_arrived(slot, served.ready);
                         }
                         Waiter::Stores => stores_wait = true,

@@ -9,6 +9,7 @@
 //! (the core and commit), [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads), [`store_queue`] and
 //! [`stores`] (stores, flushes, fences), then the parts they use.
 
+pub mod access_sites;
 pub mod branch_predictor;
 pub mod config;
 mod departures;

@@ -217,6 +217,16 @@ impl Core {
         self.effects.unowned.clear();
     }
 
+    /// How many entries its load queue has.
+    pub fn load_queue_entries(&self) -> usize {
+        usize::from(self.config.load_queue_entries)
+    }
+
+    /// How many places the entries of its store queue take turns in.
+    pub fn store_queue_places(&self) -> usize {
+        self.store_queue_entries().next_power_of_two()
+    }
+
     /// How many entries its store queue has.
     pub fn store_queue_entries(&self) -> usize {
         usize::from(self.config.store_queue_entries)
@@ -246,7 +256,7 @@ impl Core {
                 self.execute(slot, env);
             }
             self.wakeup.ready.clear();
-            self.commit();
+            self.commit(env);
             self.drain_stores(env);
             if self.wakeup.ready.is_empty() && !self.can_commit() {
                 return;
@@ -260,7 +270,7 @@ impl Core {
     }
 
     #[inline]
-    fn commit(&mut self) {
+    fn commit(&mut self, env: &mut Environment<'_>) {
         let width = self.config.commit_width;
         while let Some(entry) = self.rob.complete_head() {
             let (operation, queue_index) = (entry.operation, entry.queue_index);
@@ -273,10 +283,13 @@ impl Core {
             }
             entry.commit = cycle;
             self.last_commit.taken = committed + 1;
-            self.last_commit.cycle = cycle;
+            let previous = std::mem::replace(&mut self.last_commit.cycle, cycle);
             self.rob.pass_head();
             if operation == Operation::Load {
                 self.loads.commit(queue_index, cycle);
+                if let Some(sites) = &mut env.accesses {
+                    sites.load_committed(env.core, queue_index, previous, cycle);
+                }
             } else if operation.uses_store_queue() {
                 self.stores.entry_mut(queue_index).committed = cycle;
             }

@@ -142,6 +142,13 @@ pub(super) fn bytes_of_line(address: u64, size: u16, index: u64) -> ByteMask {
     ByteMask((u64::MAX >> (64 - (end - start))) << (start - line_start))
 }
 
+/// A store misses its line, for the first time unless it `has_missed`: the log of accesses, if it is kept, says so.
+fn note_missed_store(env: &mut Environment<'_>, has_missed: bool, index: u32, line: LineAddress) {
+    if let Some(sites) = env.accesses.as_mut().filter(|_| !has_missed) {
+        sites.store_missed(env.core, index, line);
+    }
+}
+
 impl Core {
     /// A store or flush has its address and data at its entry's ready time.
     pub(super) fn execute_store(&mut self, slot: u32, unit: Unit, env: &mut Environment<'_>) {
@@ -215,7 +222,9 @@ impl Core {
             return false;
         }
         let entry = self.stores.entry_mut(store.index);
-        self.stats.l1d_misses += u64::from(!std::mem::replace(&mut entry.has_missed, true));
+        let has_missed = std::mem::replace(&mut entry.has_missed, true);
+        self.stats.l1d_misses += u64::from(!has_missed);
+        note_missed_store(env, has_missed, store.index, store.line);
         let reaches = cycle + self.timing.l1d;
         self.miss(store.line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
         true
@@ -288,7 +297,11 @@ impl Core {
         let cycle = owned?;
         self.stats.stores += 1;
         let is_behind = self.config.fill_performs_store && cycle > turn;
-        Some(cycle - u64::from(is_behind))
+        let performed = cycle - u64::from(is_behind);
+        if let Some(sites) = &mut env.accesses {
+            sites.store_performed(env.core, self.stores.head_index(), performed - turn);
+        }
+        Some(performed)
     }
 
     fn perform_atomic(&mut self, entry: &StoreEntry, fence: Fence, env: &mut Environment<'_>) -> Option<u64> {
@@ -320,6 +333,9 @@ impl Core {
             let Some(owned) = owned else {
                 let has_missed = std::mem::replace(&mut head.has_missed, true);
                 self.stats.l1d_misses += u64::from(!has_missed);
+                if entry.operation == Operation::Store {
+                    note_missed_store(env, has_missed, self.stores.head_index(), line);
+                }
                 self.ask_to_own(line, turn, cycle, env);
                 return None;
             };

@@ -4,6 +4,7 @@ use super::Host;
 use crate::cache::observation_log::ObservationLog;
 use crate::cache::persist_sites::PersistSites;
 use crate::core::Core;
+use crate::core::access_sites::AccessSites;
 use crate::core::store_log::{Performed, StoreLog};
 use crate::line::{LineAddress, Version};
 
@@ -17,6 +18,8 @@ pub(super) struct Observers {
     pub observations: Option<Box<ObservationLog>>,
     /// Which store makes which version.
     pub stores: Option<Box<StoreLog>>,
+    /// Which instructions wait for memory.
+    pub accesses: Option<Box<AccessSites>>,
 }
 
 /// A line of PM became dirty or clean, with the version that was stored or sent to memory.
@@ -45,17 +48,30 @@ impl Host {
         self.observers.stores.get_or_insert_default();
     }
 
-    /// Starts counting which instructions persist and which fences wait for them; to be called before the start.
-    pub fn log_persist_sites(&mut self) {
-        let sites = PersistSites::new(self.socket.cores.len(), self.clock.period, self.store_queue_entries());
+    /// Starts counting which instructions persist, which fences wait for them, and which loads and stores wait for
+    /// memory; to be called before the start.
+    pub fn log_sites(&mut self) {
+        let (cores, period) = (self.socket.cores.len(), self.clock.period);
+        let sites = PersistSites::new(cores, period, self.store_queue_entries());
         self.socket.caches.only_mut().persist_sites = Some(Box::new(sites));
+        let places = |of: fn(&Core) -> usize| self.socket.cores.first().map_or(0, of);
+        let (loads, stores) = (places(Core::load_queue_entries), places(Core::store_queue_places));
+        self.observers.accesses = Some(Box::new(AccessSites::new(cores, period, loads, stores)));
     }
 
-    /// Turns the counting of time for persist sites on or off.
-    pub fn count_persist_sites(&mut self, counts: bool) {
+    /// Turns the counting of time by site on or off.
+    pub fn count_sites(&mut self, counts: bool) {
         if let Some(sites) = &mut self.socket.caches.of_socket(0).persist_sites {
             sites.count(counts);
         }
+        if let Some(sites) = &mut self.observers.accesses {
+            sites.count(counts);
+        }
+    }
+
+    /// The sites of loads and stores, if they are counted.
+    pub fn access_sites(&self) -> Option<&AccessSites> {
+        self.observers.accesses.as_deref()
     }
 
     /// The persist sites, if they are counted.

@@ -173,6 +173,7 @@ impl Host {
             stores: self.observers.stores.as_deref_mut(),
             order: self.process.write_order.as_deref_mut(),
             sites: caches.persist_sites.as_deref_mut(),
+            accesses: self.observers.accesses.as_deref_mut(),
         };
         (&mut self.socket.cores[core], env)
     }
@@ -184,7 +185,7 @@ impl Host {
             CoreRequest::Line { line, want, side, cause, issued } => {
                 let request = Request { core, line, want, side, cause, issued };
                 if let Outcome::Ready(ready, version) = self.socket.caches.of_core(core).request(request, now) {
-                    let served = [Served { request, ready, version }];
+                    let served = [Served { request, ready, version, is_from_memory: false }];
                     self.note_brought(&served);
                     self.deliver(&served, now, context);
                 }
@@ -206,7 +207,7 @@ impl Host {
     /// Logs what the caches have brought to cores, before any core uses it.
     fn note_brought(&mut self, served: &[Served]) {
         if let Some(log) = &mut self.observers.observations {
-            for Served { request, ready, version } in served.iter().filter(|served| served.request.side == Side::Data) {
+            for Served { request, ready, version, .. } in served.iter().filter(|served| served.request.side == Side::Data) {
                 log.record(request.core, *ready, request.line, *version, Access::Brought);
             }
         }

@@ -31,7 +31,7 @@ impl Hierarchy {
         for request in self.mshrs.resolve(line, now) {
             match in_last {
                 Some(in_last) if self.suffices(&request, in_last) => {
-                    served.extend(told(self.serve_from_last(request, in_last, now)));
+                    served.extend(told(self.serve_from_last(request, in_last, now, true)));
                 }
                 _ => self.ask_memory(BlockedRead { request, missed: now }, now),
             }
@@ -69,13 +69,13 @@ impl Hierarchy {
     }
 
     /// Serves a request whose line lies at `in_last` in the last level, and in none above it.
-    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64) -> Served {
+    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64, is_from_memory: bool) -> Served {
         let last = self.shared.len() - 1;
         let ready = self.grant(&request, last, in_last, cycle) + self.way_back(last) + self.to_core(request.side);
         let version = self.fill_first_level(&request, in_last, ready);
         self.between.release(&request, ready);
         self.write_left(cycle);
-        Served { request, ready, version }
+        Served { request, ready, version, is_from_memory }
     }
 
     /// Asks memory at `cycle` for a line that may have been missed earlier: its latency runs from there.
@@ -124,7 +124,7 @@ impl Hierarchy {
             match self.find_sufficient(&request) {
                 // Another core's request has brought it meanwhile.
                 Some(in_last) => {
-                    served.extend(told(self.serve_from_last(request, in_last, cycle)));
+                    served.extend(told(self.serve_from_last(request, in_last, cycle, false)));
                 }
                 None => self.ask_memory(read, cycle),
             }
@@ -139,7 +139,7 @@ impl Hierarchy {
         }
         for Blocked { request, level, missed } in self.between.take_blocked() {
             if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
-                served.extend(told(Served { request, ready, version }));
+                served.extend(told(Served { request, ready, version, is_from_memory: false }));
             }
         }
         self.prefetch();

@@ -60,6 +60,8 @@ pub struct Served {
     pub ready: u64,
     /// The version that they are.
     pub version: Version,
+    /// Whether memory has sent them for this request, or for one that it was merged with.
+    pub is_from_memory: bool,
 }
 
 /// Names a flush or non-temporal store: the core that made it, and the core's own name for it.

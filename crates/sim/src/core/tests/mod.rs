@@ -4,6 +4,7 @@
 //! these tests are reckoned from the model, not read off it: an instruction that dispatches in cycle d issues in d + 1
 //! at the earliest and commits one cycle after its result.
 
+mod access_sites;
 mod fences;
 mod flushes;
 mod front_end;

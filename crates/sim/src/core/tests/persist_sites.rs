@@ -24,7 +24,7 @@ fn sites(mut bench: Bench, lines: u64) -> (Vec<PersistSite>, Bench) {
     for number in 0..lines {
         bench.warm(0, line(number), Want::Own);
     }
-    bench.log_persist_sites();
+    bench.log_sites();
     bench.end();
     (bench.host().persist_sites().expect("they are asked for").sites().to_vec(), bench)
 }
@@ -94,7 +94,7 @@ fn s1105_no_instant_of_a_core_is_charged_twice() {
     let program = [clflushopt(RBX, line(0)), sfence(), clflushopt(RBX, line(1)), sfence()];
     let mut bench = core(&program);
     (0..2).for_each(|number| bench.warm(0, line(number), Want::Own));
-    bench.log_persist_sites();
+    bench.log_sites();
     let end = bench.end();
     let sites = bench.host().persist_sites().expect("they are asked for").sites();
     let stall: u64 = sites.iter().map(|site| cycles(site.stall.sum().as_ps())).sum();
@@ -211,8 +211,8 @@ fn s1111_a_persist_inserted_after_a_store_belongs_to_that_store() {
 fn s1112_nothing_is_counted_while_time_does_not_count() {
     let mut bench = core(&[clflushopt(RBX, line(0)), sfence()]);
     bench.warm(0, line(0), Want::Own);
-    bench.log_persist_sites();
-    bench.pause_persist_sites();
+    bench.log_sites();
+    bench.pause_sites();
     bench.end();
     let sites = bench.host().persist_sites().expect("they are asked for").sites();
     assert!(sites.iter().all(|site| site.lines + site.persists.count() + site.executions + site.waited_ps == 0));

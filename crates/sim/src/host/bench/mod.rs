@@ -318,14 +318,14 @@ impl Bench {
     }
 
     /// Counts which instructions persist and which fences wait for them.
-    pub fn log_persist_sites(&mut self) {
-        self.host.log_persist_sites();
-        self.host.count_persist_sites(true);
+    pub fn log_sites(&mut self) {
+        self.host.log_sites();
+        self.host.count_sites(true);
     }
 
     /// Does not count any more.
-    pub fn pause_persist_sites(&mut self) {
-        self.host.count_persist_sites(false);
+    pub fn pause_sites(&mut self) {
+        self.host.count_sites(false);
     }
 
     /// What has been sent to memory, in order.

@@ -24,11 +24,11 @@ impl Simulation {
 
     /// Starts counting which instructions persist and which fences wait for them, over the time that is measured;
     /// [`Host::persist_sites`] has the counts. To be called before the first step.
-    pub fn log_persist_sites(&mut self) {
+    pub fn log_sites(&mut self) {
         let counts = self.region_start.is_some();
         for host in self.system.hosts_mut() {
-            host.log_persist_sites();
-            host.count_persist_sites(counts);
+            host.log_sites();
+            host.count_sites(counts);
         }
     }
 

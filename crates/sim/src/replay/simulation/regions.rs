@@ -98,7 +98,7 @@ impl Simulation {
     /// A region began at `time`, which is noticed now.
     fn begin_region(&mut self, time: Time) {
         self.region_start = Some(RegionStart::noticed_now(&mut self.system, time));
-        self.system.hosts_mut().for_each(|host| host.count_persist_sites(true));
+        self.system.hosts_mut().for_each(|host| host.count_sites(true));
     }
 
     /// The present region is over, if there is one.
@@ -114,7 +114,7 @@ impl Simulation {
                 hosts.map(|(host, end)| end.unwrap_or_else(|| host.finished_at()).max(start.time)).collect();
             let end = host_ends.iter().copied().max().unwrap_or(start.time);
             self.intervals.push(Interval { start: start.time, end, host_ends, counted, stats, host_seconds });
-            self.system.hosts_mut().for_each(|host| host.count_persist_sites(false));
+            self.system.hosts_mut().for_each(|host| host.count_sites(false));
         }
     }
 }
