@@ -112,7 +112,7 @@ def calibrate_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Find unpublished values of a machine so that measured latencies and bandwidths come out.
+    """Fit unpublished values of a machine to measured latencies and bandwidths.
 
     Interrupted, the same command goes on where it stopped.
     """

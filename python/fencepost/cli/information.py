@@ -19,7 +19,7 @@ from fencepost.cli.exit_codes import CHECK_FAILED
 
 @app.command()
 def info(
-    record: Annotated[Path, typer.Argument(help="A record.")],
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record.")],
     shows_all: Annotated[
         bool, typer.Option("--all", help="Also every mapping, module and thread.")
     ] = False,
@@ -27,7 +27,7 @@ def info(
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything.")
     ] = None,
 ) -> None:
-    """What a record holds: instructions, threads, memory map, flushes, synchronisation, size.
+    """Show what a record holds: instructions, threads, memory map, flushes, synchronisation, size.
 
     Also of a record that is cut off or damaged, up to there; exit code 2 if it is damaged.
     """
@@ -44,10 +44,12 @@ def info(
 
 @app.command()
 def doctor(
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write what was found.")
+    ] = None,
 ) -> None:
-    """What works here, what does not, and what to type. Exit code 1 if nothing can be recorded or
-    replayed."""
+    """Check what works on this system, and say what to type for what does not. Exit code 1 if
+    nothing can be recorded or replayed."""
     findings = examination.examine()
     works = examination.works(findings)
     if json_file is not None:

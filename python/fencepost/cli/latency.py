@@ -101,7 +101,7 @@ def latency_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Idle latency, then latency against bandwidth, from synthetic traffic; printed as MLC does."""
+    """Measure idle and loaded memory latency of a machine by synthetic traffic, as MLC does."""
     if pattern not in PATTERNS:
         raise InputError(f"--pattern {pattern}: it has to be {' or '.join(PATTERNS)}")
     if level not in LEVELS:

@@ -12,7 +12,9 @@ from fencepost.cli import console, outputs
 from fencepost.cli.application import Group, app, print_help_alone
 from fencepost.cli.machine_argument import beginning_with
 
-group = typer.Typer(cls=Group, help="Named machines and the schema of machine files.")
+group = typer.Typer(
+    cls=Group, help="List machines, show one, and print what a machine file may say."
+)
 app.add_typer(group, name="machine")
 
 
@@ -24,9 +26,11 @@ def start(context: typer.Context) -> None:
 
 @group.command("list")
 def list_machines(
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the list.")
+    ] = None,
 ) -> None:
-    """The machines of machines/."""
+    """List the named machines."""
     descriptions = {name: machine["description"] for name, machine in machines.shipped().items()}
     if json_file is not None:
         entries = [{"name": name, "description": text} for name, text in descriptions.items()]
@@ -41,12 +45,21 @@ def list_machines(
 def show(
     name: Annotated[
         str,
-        typer.Argument(help="A name from machines/, or a file.", autocompletion=beginning_with),
+        typer.Argument(
+            metavar="MACHINE",
+            help="A name that `fencepost machine list` shows, or a file.",
+            autocompletion=beginning_with,
+        ),
     ],
-    sets: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a key; repeatable."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the machine.")
+    ] = None,
 ) -> None:
-    """A machine as it is simulated: inheritance followed, defaults written out."""
+    """Show a machine as it is simulated: inheritance followed, defaults written out."""
     outputs.check({"--json": json_file}, [machines.file_of(name)])
     resolved = machines.resolve(name, sets or [])
     if json_file is not None:
@@ -56,11 +69,11 @@ def show(
 
 @group.command()
 def schema() -> None:
-    """The JSON Schema of machine files, for editors."""
+    """Print the JSON Schema of machine files, for editors."""
     print(json.dumps(json.loads(_core.machine_schema()), indent=2, ensure_ascii=False))
 
 
 @group.command()
 def keys() -> None:
-    """Every key of a machine file with its range and meaning (Markdown)."""
+    """Print every key of a machine file with its range and meaning (Markdown)."""
     print(machine_keys.page(json.loads(_core.machine_schema())), end="")

@@ -16,7 +16,7 @@ MachineName = Annotated[
     str,
     typer.Argument(
         metavar="MACHINE",
-        help="A name from machines/, or a file.",
+        help="A machine: a name that `fencepost machine list` shows, or a file.",
         autocompletion=beginning_with,
     ),
 ]

@@ -86,7 +86,9 @@ def power(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Bytes, energy and hold-up time to save what is volatile; exit 1 for a dirty shutdown."""
+    """Find what a power cut leaves to be saved: bytes, energy and hold-up time. Exit code 1 for a
+    dirty shutdown.
+    """
     machine, record = in_order(machine, record)
     records = records_of(None, record, hosts) if record or hosts else None
     if records is None:

@@ -20,28 +20,42 @@ def record(
         typer.Option("-o", "--output", help="The record (default PROGRAM.fencepost)."),
     ] = None,
     values: Annotated[
-        bool, typer.Option("--values", help="Also what is stored to the PM of --pm.")
+        bool,
+        typer.Option(
+            "--values",
+            help="Also record the values stored to the memory of --pm, for `fencepost crash`.",
+        ),
     ] = False,
     pm: Annotated[
         str | None,
-        typer.Option("--pm", metavar="SELECTOR", help="heap, file:PATTERN or range:LO-HI."),
+        typer.Option(
+            "--pm",
+            metavar="SELECTOR",
+            help="Memory of --values: heap, file:PATTERN or range:LO-HI.",
+        ),
     ] = None,
     roi: Annotated[
         str | None,
-        typer.Option("--roi", metavar="START:STOP", help="Function names or instruction counts."),
+        typer.Option(
+            "--roi",
+            metavar="START:STOP",
+            help="What is timed: from one function, or instruction count, to another.",
+        ),
     ] = None,
     children: Annotated[
         bool, typer.Option("--children", help="Record child processes too, one record each.")
     ] = False,
     sysroot: Annotated[
         Path | None,
-        typer.Option("--sysroot", metavar="FOLDER", help="AArch64: where libraries are."),
+        typer.Option(
+            "--sysroot", metavar="FOLDER", help="Where the libraries of an AArch64 program are."
+        ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Throw the program's standard output away.")
+        bool, typer.Option("-q", "--quiet", help="Discard the program's standard output.")
     ] = False,
 ) -> None:
-    """Record what a program does to memory. Its output and exit code are as without us."""
+    """Record what a program does to memory. Its output and exit code stay the same."""
     program = program_of(context)
     if program is None:
         raise InputError("a program is missing; type: fencepost record -- PROGRAM ARGS…")

@@ -66,7 +66,7 @@ def reproduce(
     quiet: Quiet = False,
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
-    """Rebuild a study, and compare with what it published. An interrupted one goes on."""
+    """Rebuild a published study and compare the figures. An interrupted run goes on."""
     chosen = studies.study(study)
     asked = Asked(_parts(chosen, part, quick), programs_file)
     if programs_file is not None and not chosen.takes_programs:

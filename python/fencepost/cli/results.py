@@ -12,7 +12,10 @@ from fencepost.cli.application import app
 
 @app.command("report")
 def make_report(
-    result: Annotated[Path, typer.Argument(help="A result document (--json of run, compare).")],
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT", help="A result document (--json of run, compare)."),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="The report (default RESULT.html)."),
@@ -28,11 +31,15 @@ def make_report(
 
 @app.command()
 def diff(
-    a: Annotated[Path, typer.Argument(help="A result document.")],
-    b: Annotated[Path, typer.Argument(help="Another.")],
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A result document (--json of run, compare).")
+    ],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all differences.")
+    ] = None,
 ) -> None:
-    """What differs between two results: how they were made, and every figure."""
+    """Show what differs between two results: how they were made, and every figure."""
     outputs.check({"--json": json_file}, [a, b])
     found = difference.between(documents.read_result(a), documents.read_result(b))
     if json_file is not None:

@@ -28,7 +28,7 @@ def schema(
         ),
     ],
 ) -> None:
-    """The JSON Schema of a kind of document, with its version. `machine schema` has that of
+    """Print the JSON Schema of a kind of document, with its version. `machine schema` has that of
     machine files."""
     if name not in NAMES:
         raise InputError(f"there is no schema `{name}`; choose of: {', '.join(NAMES)}")

@@ -39,7 +39,9 @@ def validate(
             "in place of experiments/records.",
         ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all rows.")
+    ] = None,
     docs: Annotated[
         Path | None,
         typer.Option("--docs", metavar="FOLDER", help="Write validation.md, its parts and data."),

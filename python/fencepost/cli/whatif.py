@@ -71,7 +71,7 @@ def whatif_command(
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
 ) -> None:
-    """Sensitivity to keys of the machine: ratios, knee, and speed against cost; per scheme."""
+    """Vary keys of a machine: what each gains, where gains level off, and speed against cost."""
     chosen = options(
         schemes_of(schemes),
         pm,

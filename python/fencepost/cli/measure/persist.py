@@ -55,7 +55,7 @@ def persist_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """What flushes, fences and non-temporal stores cost on this machine, line by line."""
+    """Measure what flushes, fences and non-temporal stores cost on this machine, line by line."""
     outputs.check_svg("--plot", plot_file)
     inputs = [path for path in (file, machines.file_of(simulate) if simulate else None) if path]
     outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
