@@ -63,7 +63,7 @@ def explain_command(
     quiet: Quiet = False,
     allow_cut: AllowCut = False,
 ) -> None:
-    """Which source lines pay: persists, the fences that wait for them, loads and stores.
+    """Show which source lines pay: persists, the fences that wait for them, loads and stores.
 
     For each line and scheme: latency, redundant flushes, lines that came from memory, and how long
     the program waited.

@@ -207,7 +207,9 @@ impl Host {
     /// Logs what the caches have brought to cores, before any core uses it.
     fn note_brought(&mut self, served: &[Served]) {
         if let Some(log) = &mut self.observers.observations {
-            for Served { request, ready, version, .. } in served.iter().filter(|served| served.request.side == Side::Data) {
+            for Served { request, ready, version, .. } in
+                served.iter().filter(|served| served.request.side == Side::Data)
+            {
                 log.record(request.core, *ready, request.line, *version, Access::Brought);
             }
         }
