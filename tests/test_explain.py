@@ -75,7 +75,7 @@ WALK = """
 #include <stdlib.h>
 enum { LINES = 2048 };
 int main(void) {
-  volatile char *read = calloc(LINES, 64), *written = calloc(LINES, 64);
+  volatile char *read = malloc(LINES * 64), *written = malloc(LINES * 64);
   volatile char on_stack[64] = {0};
   unsigned at = 0, hits = 0;
   for (int i = 0; i < LINES; i++) {
@@ -120,14 +120,14 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
 
 
 def test_the_lines_that_wait_for_memory_come_first(walked: dict[str, Document]) -> None:
-    assert walked["explained"]["accesses"][:2] == [walked["writes"], walked["reads"]]
+    assert walked["explained"]["accesses"][:2] == [walked["reads"], walked["writes"]]
     reads, hits = (walked[name]["schemes"]["nopb"] for name in ("reads", "hits"))
     assert reads["from_memory"]["pm"] > 0.95 * 2048
     assert reads["from_memory"]["dram"] == reads["from_memory"]["expander"] == 0
     assert sum(hits["from_memory"].values()) <= 2
     assert reads["wait_ns"] > 100 * hits["wait_ns"]
     [run] = walked["explained"]["runs"]
-    assert 0.2 < reads["wait_share_rate"] <= run["loads_waited_share_rate"] <= 1
+    assert 0.5 < reads["wait_share_rate"] <= run["loads_waited_share_rate"] <= 1
     assert reads["wait_ns"] == pytest.approx(
         reads["wait_share_rate"] * run["simulated_ns"] * run["busy_cores"]
     )
