@@ -6,6 +6,7 @@
 mod crew;
 mod expand;
 pub mod explore;
+pub mod fields;
 mod stranded;
 mod visited;
 
