@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from documents_written import mistakes
 from fencepost import _core
 from fencepost._core import InputError
 from fencepost.cli import main
@@ -186,6 +187,7 @@ def test_every_published_line_is_a_row(listed: Path, tmp_path: Path) -> None:
     arguments = ["reproduce", "pcs", "--programs", str(listed), "--out", str(out), "-q"]
     assert main([*arguments, "--part", "schemes", "--json", str(json_file)]) == 0
     document = json.loads(json_file.read_text())
+    assert mistakes("evidence", document) == []
     lines = claims.PUBLISHED.read_text().splitlines()[1:]
     assert len(document["rows"]) == len(lines)
     for row in document["rows"]:

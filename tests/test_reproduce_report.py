@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from documents_written import mistakes
 from fencepost import _core, hold_up
 from fencepost.cli import main
 from fencepost.cli import reproduce as cli_reproduce
@@ -44,6 +45,7 @@ def html(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def document(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "rows.json").read_text())
+    assert mistakes("evidence", found) == []
     return found
 
 
