@@ -10,12 +10,12 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from covering import Case, covering, pairs, singles
 from installed import ROOT, WORKLOADS, Fencepost
 
 STRUCTURES = ("bst", "bst_p", "cuckoo", "queue", "rbt")
@@ -331,8 +331,6 @@ def combination(structure: str, flush: str, log: str, modify: str) -> list[objec
     return [*size, "--flush", flush, "--log", log, "--modify", modify]
 
 
-Case = tuple[str | int, ...]
-
 # Each structure, flush, log and kind of change.
 SAMPLE = (
     ("bst", "clflushopt", "undo", "meta"),
@@ -342,33 +340,6 @@ SAMPLE = (
     ("queue", "clwb", "redo", "hybrid"),
     ("rbt", "clwb", "none", "meta"),
 )
-
-
-def singles(case: Case) -> set[object]:
-    return set(enumerate(case))
-
-
-def pairs(case: Case) -> set[object]:
-    return set(itertools.combinations(enumerate(case), 2))
-
-
-def covering(
-    cases: Iterable[Case], parts: Callable[[Case], set[object]], elsewhere: Iterable[Case] = ()
-) -> list[object]:
-    """The cases that are not run elsewhere. As few as have all parts are run by CI; the others
-    are exhaustive."""
-    rest = [case for case in cases if case not in elsewhere]
-    wanted = {part for case in rest for part in parts(case)}
-    wanted -= {part for case in elsewhere for part in parts(case)}
-    chosen = set()
-    while wanted:
-        best = max(rest, key=lambda case: len(parts(case) & wanted))
-        chosen.add(best)
-        wanted -= parts(best)
-    return [
-        case if case in chosen else pytest.param(*case, marks=pytest.mark.exhaustive)
-        for case in rest
-    ]
 
 
 @pytest.mark.parametrize(("structure", "flush", "log", "modify"), SAMPLE)
@@ -525,8 +496,8 @@ BROKEN_SAMPLE: list[Case] = [
 
 def defect_and_log(case: Case) -> set[object]:
     """Defects are in the code that structures share (transaction.h)."""
-    structure, *defect_and_log = case
-    return {tuple(defect_and_log), structure}
+    structure, defect, log = case
+    return {(defect, log), (structure, log)}
 
 
 @pytest.fixture(scope="session")
