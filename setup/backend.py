@@ -86,10 +86,9 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
 
 
 def _plain_wheel() -> Path:
-    maturin_build = (sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet")
     _run(
-        *(ROOT / "setup" / "with-profile", *maturin_build, "--compatibility", "linux"),
-        *("--interpreter", sys.executable, "--out", WORK / "plain"),
+        *(ROOT / "setup" / "with-profile", "maturin", "build", "--release", "--locked", "--quiet"),
+        *("--compatibility", "linux", "--interpreter", sys.executable, "--out", WORK / "plain"),
     )
     [wheel] = (WORK / "plain").iterdir()
     return wheel
@@ -191,6 +190,7 @@ def _run(*command: object) -> None:
 
 def main() -> None:
     kind, folder = sys.argv[1:]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # as pip has it
     kinds: dict[str, tuple[Callable[[str], str], str]] = {
         "wheel": (build_wheel, ".whl"),
         "sdist": (build_sdist, ".tar.gz"),
