@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fencepost import traffic
 from fencepost._core import InputError
 from fencepost.evidence import Lab
 from fencepost.rows.layout import WORDS_MAX
+from fencepost.rows.page import Section, pages
 from fencepost.rows.row import SET
 from fencepost.studies.memchannel import metrics, study
 from fencepost.studies.memchannel.points import Point, point, results
@@ -197,11 +199,20 @@ def test_a_part_is_reproduced_from_the_command_line(fencepost: Fencepost, tmp_pa
 
 def test_pages_are_short_and_the_first_begins_with_the_answer() -> None:
     docs = Path(__file__).parents[1] / "docs"
-    pages = {page.stem: page.read_text() for page in docs.glob("memchannel*.md")}
-    assert set(pages) == {"memchannel", *(topic.page.name for topic in TOPICS)}
-    assert max(len(text.split()) for text in pages.values()) <= WORDS_MAX
-    opening = pages["memchannel"].partition("\n## ")[0]
+    texts = {page.stem: page.read_text() for page in docs.glob("memchannel*.md")}
+    assert set(texts) == {"memchannel", *(topic.page.name for topic in TOPICS)}
+    assert max(len(text.split()) for text in texts.values()) <= WORDS_MAX
+    opening = texts["memchannel"].partition("\n## ")[0]
     assert opening.index(ANSWER) < opening.index("fencepost reproduce") < opening.index("NSDI")
+
+
+def test_a_cause_begins_small_within_a_sentence_unless_it_is_in_capitals() -> None:
+    causes = ("A port that is not full", "Lines in flight", "CHA occupancy")
+    missed = [
+        replace(row("c", "m", 200.0, 300.0, "ns"), reason=f"**{cause}.** Why.") for cause in causes
+    ]
+    told = pages([Section("Title", "", "", missed, page=TOPICS[0].page)])
+    assert "a port that is not full (1); lines in flight (1); CHA occupancy (1)" in told
 
 
 def test_every_topic_has_a_part_of_its_own() -> None:

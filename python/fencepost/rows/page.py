@@ -133,7 +133,8 @@ def _misses_in_short(rows: Sequence[Row]) -> str:
 
 def _within_a_sentence(text: str) -> str:
     """With a small letter first, but for what is written in capitals."""
-    return text if text[:2].isupper() else text[:1].lower() + text[1:]
+    is_in_capitals = text[:2].isalpha() and text[:2].isupper()
+    return text if is_in_capitals else text[:1].lower() + text[1:]
 
 
 def figure_text(value: Figure, unit: str) -> str:
