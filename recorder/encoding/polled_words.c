@@ -137,8 +137,12 @@ void polled_words_after_fork(void) {
 /* False where it is known, or there are too many. */
 static bool add_site_of_kind(uint64_t pc, uint8_t kind, uint8_t locks) {
   uint32_t at = site_place(pc);
-  if (table.site[at] == pc || table.sites == SITES_MAX / 2)
+  if (table.site[at] == pc)
     return false;
+  if (table.sites == SITES_MAX / 2) {
+    recording_meets_limit(LIMIT_INSTRUCTIONS);
+    return false;
+  }
   table.site_kind[at] = kind;
   table.site_locks[at] = locks;
   __atomic_store_n(&table.site[at], pc, __ATOMIC_RELEASE);
@@ -193,8 +197,12 @@ void polled_words_renew_code(void) {
 
 static struct polled_word *add_word_locked(uint64_t address) {
   struct polled_word *word = find(address);
-  if (word != NULL || table.words == WORDS_MAX / 2)
+  if (word != NULL)
     return word;
+  if (table.words == WORDS_MAX / 2) {
+    recording_meets_limit(LIMIT_WORDS);
+    return NULL;
+  }
   uint32_t at = place_of(address, WORDS_MAX);
   while (table.word[at].address != 0)
     at = (at + 1) & (WORDS_MAX - 1);
@@ -429,8 +437,13 @@ static const struct slot *written_slot(const struct block *block, uint32_t instr
 /* Counts another word that the site is the first to come to; false where there are too many. */
 static bool may_add_word(uint64_t pc) {
   uint32_t at = site_place(pc);
-  return table.site_kind[at] == 0 ||
-         (table.site_words[at] < WORDS_OF_SITE_MAX && ++table.site_words[at] != 0);
+  if (table.site_kind[at] == 0)
+    return true;
+  if (table.site_words[at] == WORDS_OF_SITE_MAX)
+    recording_meets_limit(LIMIT_WORDS_OF_ONE);
+  if (table.site_words[at] <= WORDS_OF_SITE_MAX)
+    table.site_words[at]++;
+  return table.site_words[at] <= WORDS_OF_SITE_MAX;
 }
 
 /* The word that the slot is at. What an instruction stores or polls that is known to do so is one,

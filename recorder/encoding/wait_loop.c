@@ -6,6 +6,7 @@
 #include "polled_words.h"
 #include "raw_words.h"
 #include "record_format.h"
+#include "recording.h"
 #include "selected_memory.h"
 #include "varint.h"
 #include "wait_entry.h"
@@ -53,6 +54,7 @@ struct wait_loop {
   struct polled_look first_look[LOOKS_MAX]; /* and those of the first round */
   uint32_t first_looks;
   bool has_learned;
+  bool is_full;                /* it had more kinds of rounds than can be kept */
   struct path_place entry;     /* what the thread updated last before */
   struct path_updates updates; /* of the thread so far, */
   uint32_t updates_filling;    /* in this filling of the buffer */
@@ -77,6 +79,8 @@ static void note_look(struct wait_loop *loop, struct polled_look look) {
   }
   if (loop->looks < LOOKS_MAX)
     loop->look[loop->looks++] = look;
+  else
+    recording_meets_limit(LIMIT_LOOKS);
 }
 
 static const struct polled_look *look_at(const struct polled_look *look, uint32_t looks,
@@ -283,6 +287,8 @@ static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
   head->round_instructions = polls ? shape->instructions : 0;
   head->round_words = shape->count;
   encoder->polling_instructions += polls ? loop->instructions : 0;
+  if (polls && loop->is_full)
+    recording_meets_limit(LIMIT_ROUNDS);
   close_loop(encoder, loop, at);
   return at;
 }
@@ -382,11 +388,11 @@ static uint32_t newest_shape(const struct wait_loop *loop) {
 static bool add_round(struct encoder *encoder, struct wait_loop *loop, const uint64_t *from,
                       const uint64_t *to) {
   uint32_t shape = wait_rounds_shape(&loop->known, newest_shape(loop), encoder->own, from, to);
-  if (shape == SHAPES_MAX)
+  loop->is_full =
+      shape == SHAPES_MAX || (loop->runs == RUNS_MAX && loop->run[loop->runs - 1].shape != shape);
+  if (loop->is_full)
     return false;
   if (loop->runs == 0 || loop->run[loop->runs - 1].shape != shape) {
-    if (loop->runs == RUNS_MAX)
-      return false;
     loop->run[loop->runs++] = (struct run){shape, 0};
   }
   loop->run[loop->runs - 1].times++;
@@ -474,7 +480,7 @@ static struct wait_loop *open_loop(struct encoder *encoder, const struct path_he
   loop->has_first = false;
   loop->lead_words = 0;
   loop->rounds = loop->instructions = 0;
-  loop->has_learned = false;
+  loop->has_learned = loop->is_full = false;
   memset(loop->known.edge, 0, sizeof(loop->known.edge));
   return loop;
 }

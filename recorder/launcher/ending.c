@@ -54,6 +54,28 @@ static void say_withheld(const struct process_control *control, const struct rec
              file->path);
 }
 
+/* What of the program's waiting may stand in the record as work. */
+static void say_limits(const struct process_control *control, const struct record_file *file) {
+  static const char *const met[WAIT_LIMITS_END] = {
+      [LIMIT_WORDS] = "words beyond those that are watched",
+      [LIMIT_INSTRUCTIONS] = "instructions beyond those that are watched",
+      [LIMIT_WORDS_OF_ONE] = "instructions at more words than are watched for one",
+      [LIMIT_LOOKS] = "words beyond those that are kept of a loop",
+      [LIMIT_ROUNDS] = "loops with more kinds of rounds than are kept",
+  };
+  char listed[512] = "";
+  for (unsigned limit = 1; limit < WAIT_LIMITS_END; limit++) {
+    size_t length = strlen(listed);
+    if (control->limits_met[limit] != 0)
+      snprintf(listed + length, sizeof(listed) - length, "%s%s (%llu times)",
+               length == 0 ? "" : ", ", met[limit], (unsigned long long)control->limits_met[limit]);
+  }
+  if (listed[0] != '\0')
+    complain("%s: the program polls more than is looked at, which may stand in the record as work: "
+             "%s",
+             file->path, listed);
+}
+
 bool ending_seal(struct record_file *file, const struct process_control *control, const char *roi,
                  int status) {
   if (!is_complete(control, file, status)) {
@@ -68,6 +90,7 @@ bool ending_seal(struct record_file *file, const struct process_control *control
              "there",
              file->path);
   say_withheld(control, file);
+  say_limits(control, file);
   char ended[32] = "unknown";
   if (has_exited(status))
     snprintf(ended, sizeof(ended), "exit %d", WEXITSTATUS(status));
@@ -76,5 +99,5 @@ bool ending_seal(struct record_file *file, const struct process_control *control
     complain("%s: the program was ended by %s: the record holds what it did until then", file->path,
              ended);
   }
-  return record_file_seal(file, ended, control->live_threads);
+  return record_file_seal(file, ended, control);
 }

@@ -212,7 +212,17 @@ static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing
   return offset;
 }
 
-static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
+/* How often each limit was met that was. */
+static void put_limits(struct growing_bytes *seal, const struct process_control *control) {
+  for (unsigned limit = 1; limit < WAIT_LIMITS_END; limit++) {
+    if (control->limits_met[limit] != 0) {
+      put_varint(seal, limit);
+      put_varint(seal, control->limits_met[limit]);
+    }
+  }
+}
+
+static bool write_seal(int descriptor, const char *ended, const struct process_control *control) {
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
   uint64_t frames = 0;
@@ -225,11 +235,12 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   grow_by(&seal, strlen(ended));
   memcpy(seal.bytes + seal.count, ended, strlen(ended));
   seal.count += strlen(ended);
-  put_varint(&seal, lost);
+  put_varint(&seal, control->live_threads);
   put_varint(&seal, frames);
   grow_by(&seal, index.count);
   memcpy(seal.bytes + seal.count, index.bytes, index.count);
   seal.count += index.count;
+  put_limits(&seal, control);
   uint8_t footer[FOOTER_BYTES];
   footer_write(footer, end, end + FRAME_HEADER_BYTES + seal.count + FOOTER_BYTES);
   bool is_written = append_frame(descriptor, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
@@ -239,8 +250,10 @@ static bool write_seal(int descriptor, const char *ended, uint32_t lost) {
   return is_written;
 }
 
-bool record_file_seal(struct record_file *file, const char *ended, uint32_t lost) {
-  if (!write_seal(file->descriptor, ended, lost) || rename(file->partial_path, file->path) != 0) {
+bool record_file_seal(struct record_file *file, const char *ended,
+                      const struct process_control *control) {
+  if (!write_seal(file->descriptor, ended, control) ||
+      rename(file->partial_path, file->path) != 0) {
     complain("%s could not be sealed: %s", file->path, strerror(errno));
     record_file_discard(file);
     return false;

@@ -27,9 +27,10 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
                       unsigned earlier);
 
 /* Cuts off what is not a whole frame, writes the seal and gives the record its name. `ended` says
- * how the program ended, `lost` how many threads' last buffers are missing. False, with a complaint
- * and nothing left behind, where that fails. */
-bool record_file_seal(struct record_file *file, const char *ended, uint32_t lost);
+ * how the program ended, `control` how many threads' last buffers are missing and which limits were
+ * met. False, with a complaint and nothing left behind, where that fails. */
+bool record_file_seal(struct record_file *file, const char *ended,
+                      const struct process_control *control);
 
 void record_file_discard(struct record_file *file);
 /* The one that the record was to be in, if nothing else is. */

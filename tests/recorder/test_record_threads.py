@@ -172,7 +172,7 @@ def cut_calls(recorder: Recorder, what: str) -> tuple[list[tuple[str, str, int, 
 
 
 def test_stops_make_no_wait_shorter_or_longer(recorder: Recorder) -> None:
-    """Stops come every 10 ms, until all calls have ended: one that began anew with each would not."""
+    """Stops come every 10 ms until all calls have ended: one that began anew would never end."""
     calls, last = cut_calls(recorder, "limits")
     assert last == "handled 0"
     errors = {name: error for name, error, _, _ in calls}

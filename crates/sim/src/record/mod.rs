@@ -27,6 +27,7 @@ mod text;
 mod trace;
 mod values;
 mod varint;
+mod wait_limits;
 mod word_uses;
 mod writer;
 
@@ -46,5 +47,6 @@ pub use summary::{EndedSummary, Noted, NotedBy, Summary, ThreadSummary};
 pub use text::{Text, escaped};
 pub use trace::Frame;
 pub use values::WrittenValue;
+pub use wait_limits::{LimitMet, WaitLimit};
 pub use word_uses::StoreMakers;
 pub use writer::{BlockBuilder, Writer, WriterOptions};

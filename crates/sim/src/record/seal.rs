@@ -3,6 +3,7 @@
 use super::error::Problem;
 use super::frame::FrameHeader;
 use super::varint::{Fields, encode, encode_bytes};
+use super::wait_limits::{LimitMet, WaitLimit};
 
 /// What the launcher adds when the program has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) struct Seal {
     pub(super) lost: u64,
     /// All frames before the seal.
     pub(super) frames: Vec<IndexEntry>,
+    /// The limits that the recorder has met, in the order of their numbers.
+    pub(super) limits: Vec<LimitMet>,
 }
 
 /// A frame as the index names it.
@@ -51,13 +54,11 @@ impl Seal {
             let instructions = fields.varint()?;
             frames.push(IndexEntry { kind, thread, offset, instructions });
         }
-        if !fields.is_at_end() {
-            return Err(Problem::Malformed("bytes follow its last entry"));
-        }
         if frames != index {
             return Err(OTHER_FRAMES);
         }
-        Ok(Self { ended, lost, frames })
+        let limits = decode_limits(&mut fields)?;
+        Ok(Self { ended, lost, frames, limits })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -73,6 +74,54 @@ impl Seal {
             encode(&mut payload, frame.instructions);
             previous = frame.offset;
         }
+        for met in &self.limits {
+            encode(&mut payload, met.limit as u64);
+            encode(&mut payload, met.times);
+        }
         payload
+    }
+}
+
+/// Each limit once, up to the end of the seal.
+fn decode_limits(fields: &mut Fields<'_>) -> Result<Vec<LimitMet>, Problem> {
+    let mut limits: Vec<LimitMet> = Vec::new();
+    while !fields.is_at_end() {
+        let limit = WaitLimit::numbered(fields.varint()?);
+        let limit = limit.filter(|&limit| limits.last().is_none_or(|before| before.limit < limit));
+        let times = fields.varint()?;
+        let (Some(limit), 1..) = (limit, times) else {
+            return Err(Problem::Malformed("what follows its last entry is no limit that was met"));
+        };
+        limits.push(LimitMet { limit, times });
+    }
+    Ok(limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: LimitMet = LimitMet { limit: WaitLimit::Words, times: 1 };
+    const ROUNDS: LimitMet = LimitMet { limit: WaitLimit::RoundsOfLoop, times: 300 };
+
+    fn seal(limits: &[LimitMet]) -> Seal {
+        Seal { ended: "exit 0".into(), lost: 0, frames: vec![], limits: limits.to_vec() }
+    }
+
+    #[test]
+    fn limits_that_were_met_are_read_as_they_were_written() {
+        for limits in [&[][..], &[WORDS], &[WORDS, ROUNDS]] {
+            assert_eq!(Seal::decode(&seal(limits).encode(), &[]), Ok(seal(limits)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused() {
+        let never = LimitMet { times: 0, ..WORDS };
+        for limits in [&[ROUNDS, WORDS][..], &[WORDS, WORDS], &[never]] {
+            assert!(Seal::decode(&seal(limits).encode(), &[]).is_err(), "{limits:?}");
+        }
+        let unknown = [seal(&[]).encode(), vec![6, 1]].concat();
+        assert!(Seal::decode(&unknown, &[]).is_err());
     }
 }
