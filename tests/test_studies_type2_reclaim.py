@@ -69,6 +69,15 @@ def test_shares_of_operations(workload: str, mix: ycsb.Mix) -> None:
     assert all(one in known for operation in drawn for one in operation)
 
 
+@pytest.mark.parametrize("workload", ycsb.WORKLOADS)
+def test_a_workload_can_do_what_it_does(workload: str) -> None:
+    records, inserts = 50, 10
+    drawn = ycsb.operations(workload, records, inserts, 20_000, 1)
+    done = {one for operation in drawn for one in operation}
+    every = ycsb.catalogue(records, inserts)
+    assert done == {one for one in every if ycsb.can_do(workload, one, records)}
+
+
 def test_popular_keys_are_zipfian() -> None:
     zipfian = ycsb.Zipfian(1000, random.Random(1))
     drawn = Counter(zipfian.draw() for _ in range(100_000))

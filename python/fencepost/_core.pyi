@@ -214,8 +214,10 @@ class Service:
     def __new__(cls, record: Record, requests: list[int]) -> Service: ...
     def summary(self, compressor: str) -> str:
         """`operations`, `instructions`, `lines`, `pages`, `classes` of pages and so on, as JSON."""
+    def wanted(self, compressor: str, operations: list[int]) -> str:
+        """What memory it wants for these operations: `fitting_pages` and others, as JSON."""
     def sample(self, compressor: str, class_: str, count: int) -> list[bytes]:
-        """So many pages of a class, or all if there are fewer."""
+        """So many loaded pages of a class, or all if there are fewer."""
     def run(self, cell: str) -> str:
         """Simulates a cell (JSON: `Cell` of crates/reclaim); gives `Measured`."""
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fencepost_reclaim::cell::{Cell, classes, facts, fitting_pages, touched_pages};
+use fencepost_reclaim::cell::{Cell, classes, facts, pages_after, wanted};
 use fencepost_reclaim::footprint;
 use fencepost_reclaim::linux::preset::LINUX_6_2;
 use fencepost_reclaim::linux::zswap::pool_pages_per_page;
@@ -61,6 +61,7 @@ impl RecordedService {
         let codec = codec(compressor)?;
         let facts = py.detach(|| self.known(codec));
         let operations = &self.service.operations;
+        let loaded = pages_after(&self.service, &facts, &[]);
         let instructions: u64 = operations.iter().map(|operation| operation.instructions).sum();
         let lines: usize = operations.iter().map(|operation| operation.touches.len()).sum();
         let summary = json!({
@@ -72,14 +73,21 @@ impl RecordedService {
             "first_instruction": self.service.instructions.0,
             "end_instruction": self.service.instructions.1,
             "pages": self.service.pages.len(),
-            "anonymous_pages": facts.iter().flatten().count(),
-            "pool_pages_per_page": pool_pages_per_page(&LINUX_6_2, facts.iter().flatten()),
-            "fitting_pages": fitting_pages(&LINUX_6_2, &facts),
-            "touched_pages": touched_pages(&self.service, &facts),
-            "compressed_bytes": facts.iter().flatten().map(|facts| u64::from(facts.compressed)).sum::<u64>(),
-            "classes": classes(&facts),
+            "anonymous_pages": loaded.len(),
+            "pool_pages_per_page": pool_pages_per_page(&LINUX_6_2, loaded.iter()),
+            "compressed_bytes": loaded.iter().map(|facts| u64::from(facts.compressed)).sum::<u64>(),
+            "classes": classes(&loaded),
         });
         Ok(summary.to_string())
+    }
+
+    fn wanted(&self, py: Python<'_>, compressor: &str, operations: Vec<u32>) -> PyResult<String> {
+        let codec = codec(compressor)?;
+        if operations.iter().any(|&number| number as usize >= self.service.operations.len()) {
+            return Err(input(format!("there are {} operations", self.service.operations.len())));
+        }
+        let facts = py.detach(|| self.known(codec));
+        serde_json::to_string(&wanted(&self.service, &LINUX_6_2, &facts, &operations)).map_err(input)
     }
 
     fn sample(&self, py: Python<'_>, compressor: &str, class: &str, count: usize) -> PyResult<Vec<Vec<u8>>> {
@@ -89,7 +97,9 @@ impl RecordedService {
         let of_class: Vec<usize> = facts
             .iter()
             .enumerate()
-            .filter(|(_, facts)| facts.is_some_and(|facts| facts.class == class))
+            .filter(|&(page, facts)| {
+                self.service.pages[page].is_loaded && facts.is_some_and(|facts| facts.class == class)
+            })
             .map(|(page, _)| page)
             .collect();
         let step = (of_class.len() / count.max(1)).max(1);

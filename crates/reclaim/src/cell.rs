@@ -102,7 +102,8 @@ impl Cell {
             pool_in_device: self.costs.pool_in_device,
         };
         let addresses = service.pages.iter().map(|page| page.address).collect();
-        let memory = Memory::new(preset, limit, addresses, facts.to_vec());
+        let is_loaded = |page: u32| service.pages[page as usize].is_loaded;
+        let memory = Memory::new(preset, limit, addresses, facts.to_vec(), is_loaded);
         let is_anonymous: Vec<bool> = service.pages.iter().map(|page| page.is_anonymous).collect();
         let contents: Vec<_> = service.pages.iter().map(|page| page.contents.as_deref()).collect();
         let setting = Setting {
@@ -156,24 +157,48 @@ impl Cell {
     }
 }
 
-/// The least memory in which zswap holds all pages that there is no room for: [`fitting_memory`].
+/// The anonymous pages that a service has when these operations have been done: those of the load, and those that an
+/// operation touches for the first time.
 #[must_use]
-pub fn fitting_pages(preset: &Preset, facts: &[Option<Facts>]) -> u32 {
-    let known = || facts.iter().flatten();
-    let pages = known().count() as u32;
-    fitting_memory(preset, pages, pool_pages_per_page(preset, known()).unwrap_or(1.0))
+pub fn pages_after(service: &Service, facts: &[Option<Facts>], operations: &[u32]) -> Vec<Facts> {
+    let mut is_there: Vec<bool> = service.pages.iter().map(|page| page.is_loaded).collect();
+    touches(service, operations).for_each(|page| is_there[page] = true);
+    is_there.iter().zip(facts).filter_map(|(is_there, facts)| facts.filter(|_| *is_there)).collect()
 }
 
-/// How many pages that are known operations touch.
-#[must_use]
-pub fn touched_pages(service: &Service, facts: &[Option<Facts>]) -> u32 {
-    let mut is_touched = vec![false; facts.len()];
-    let touches = service.operations.iter().flat_map(|operation| &operation.touches);
-    touches.for_each(|touch| is_touched[touch.page() as usize] = true);
-    is_touched.iter().zip(facts).filter(|(is_touched, facts)| **is_touched && facts.is_some()).count() as u32
+fn touches(service: &Service, operations: &[u32]) -> impl Iterator<Item = usize> {
+    let of = |&number: &u32| service.operations[number as usize].touches.iter().map(|touch| touch.page() as usize);
+    operations.iter().flat_map(of)
 }
 
-/// What is known of each anonymous page of a service that holds something.
+/// What memory a service wants that does these operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Wanted {
+    /// Anonymous pages when all have been done.
+    pub anonymous_pages: u32,
+    /// Of these, the ones that operations touch.
+    pub touched_pages: u32,
+    /// The least memory in which zswap holds all pages that there is no room for: [`fitting_memory`].
+    pub fitting_pages: u32,
+}
+
+/// What memory a service wants that does these operations, which are recorded ones.
+#[must_use]
+pub fn wanted(service: &Service, preset: &Preset, facts: &[Option<Facts>], operations: &[u32]) -> Wanted {
+    let pages = pages_after(service, facts, operations);
+    let anonymous_pages = pages.len() as u32;
+    let per_page = pool_pages_per_page(preset, pages.iter()).unwrap_or(1.0);
+    let mut touched: Vec<usize> = touches(service, operations).filter(|&page| facts[page].is_some()).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    Wanted {
+        anonymous_pages,
+        touched_pages: touched.len() as u32,
+        fitting_pages: fitting_memory(preset, anonymous_pages, per_page),
+    }
+}
+
+/// What is known of each anonymous page of a service that holds something at some time.
 #[must_use]
 pub fn facts(service: &Service, codec: Codec) -> Vec<Option<Facts>> {
     let of = |page: &crate::recorded::ServicePage| {
@@ -183,9 +208,48 @@ pub fn facts(service: &Service, codec: Codec) -> Vec<Option<Facts>> {
     service.pages.iter().map(of).collect()
 }
 
-/// How many pages of a service there are of each class.
+/// How many of these pages are of each class.
 #[must_use]
-pub fn classes(facts: &[Option<Facts>]) -> FxHashMap<Class, usize> {
-    let of = |class: Class| facts.iter().flatten().filter(|facts| facts.class == class).count();
+pub fn classes(pages: &[Facts]) -> FxHashMap<Class, usize> {
+    let of = |class: Class| pages.iter().filter(|facts| facts.class == class).count();
     CLASSES.iter().map(|&class| (class, of(class))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::preset::LINUX_6_2;
+    use crate::page::PAGE;
+    use crate::recorded::{Operation, ServicePage, Touch};
+
+    /// Two thousand loaded pages, of which the first operation reads one, and a thousand that the second one writes for
+    /// the first time.
+    fn service() -> Service {
+        let page = |address| ServicePage {
+            address,
+            is_anonymous: true,
+            is_loaded: address < 2000,
+            contents: Some(Box::new([0; PAGE])),
+        };
+        let operation = |pages: std::ops::Range<u32>, writes| Operation {
+            touches: pages.map(|page| Touch::new(page * 64, writes)).collect(),
+            ..Operation::default()
+        };
+        let operations = vec![operation(0..1, false), operation(2000..3000, true)];
+        Service { pages: (0..3000).map(page).collect(), operations, instructions: (0, 0) }
+    }
+
+    #[test]
+    fn memory_has_room_for_what_is_inserted_too() {
+        let service = service();
+        let poor = Facts { same_filled: None, compressed: 4096, class: Class::Poor, checksum: 0 };
+        let facts = vec![Some(poor); service.pages.len()];
+        let of = |operations: &[u32]| wanted(&service, &LINUX_6_2, &facts, operations);
+        // What does not compress gains nothing by zswap: pages and the high mark.
+        let (reads, inserts) = (of(&[0]), of(&[0, 1]));
+        assert_eq!((reads.anonymous_pages, reads.touched_pages), (2000, 1));
+        assert_eq!((inserts.anonymous_pages, inserts.touched_pages), (3000, 1001));
+        assert_eq!(reads.fitting_pages, fitting_memory(&LINUX_6_2, 2000, 1.0));
+        assert_eq!(inserts.fitting_pages, fitting_memory(&LINUX_6_2, 3000, 1.0));
+    }
 }

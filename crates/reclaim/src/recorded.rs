@@ -84,7 +84,9 @@ pub struct ServicePage {
     pub address: u64,
     /// Whether it is anonymous memory, which zswap and ksm are about; others stay where they are.
     pub is_anonymous: bool,
-    /// What it holds when the measured operations begin; none if it has not been touched by then.
+    /// Whether the program has touched it when the measured operations begin.
+    pub is_loaded: bool,
+    /// What it holds when they begin, or if it is not there yet, when they end; none if it is never touched.
     pub contents: Option<Box<Bytes>>,
 }
 
@@ -118,11 +120,12 @@ impl Service {
         }
         walk.end_turn();
         let mut service = walk.service;
-        let pages = walk.addresses.iter().zip(walk.contents);
+        let pages = walk.addresses.iter().zip(walk.contents).zip(0..);
         service.pages = pages
-            .map(|(&address, contents)| ServicePage {
+            .map(|((&address, contents), number)| ServicePage {
                 address: address / PAGE as u64,
                 is_anonymous: heap.contains(address),
+                is_loaded: walk.is_loaded.get(number) == Some(&true),
                 contents,
             })
             .collect();
@@ -182,6 +185,8 @@ struct Walk {
     numbers: FxHashMap<u64, u32>,
     addresses: Vec<u64>,
     contents: Vec<Option<Box<Bytes>>>,
+    /// By page, of those that are known when the measured operations begin: whether it is there then.
+    is_loaded: Vec<bool>,
     /// By line: one more than its place in the present operation, and that operation's turn.
     places: Vec<(u32, u32)>,
 }
@@ -245,6 +250,7 @@ impl Walk {
                 if self.measured.binary_search(&self.turn).is_ok() {
                     if self.service.operations.is_empty() {
                         self.service.instructions.0 = self.instructions;
+                        self.is_loaded = self.contents.iter().map(Option::is_some).collect();
                     }
                     self.current = Some(Operation::default());
                 }
@@ -274,11 +280,16 @@ impl Walk {
         self.current.is_none() && self.service.operations.is_empty()
     }
 
+    /// Whether it is there when the measured operations begin, which have begun.
+    fn is_loaded(&self, page: u32) -> bool {
+        self.is_loaded.get(page as usize) == Some(&true)
+    }
+
     fn touch(&mut self, address: u64, bytes: u64, writes: bool) {
         let last = address.saturating_add(bytes - 1) / 64;
         for line in address / 64..=last {
             let page = self.number(line * 64);
-            if self.is_before() {
+            if !self.is_loaded(page) {
                 self.contents[page as usize].get_or_insert_with(|| Box::new([0; PAGE]));
             }
             let Some(current) = &mut self.current else { continue };
@@ -294,19 +305,18 @@ impl Walk {
         }
     }
 
-    /// Bytes that come to lie in memory before the measured operations.
+    /// Bytes that come to lie in memory: before the measured operations, or in a page that these bring about.
     fn store(&mut self, address: u64, bytes: &[u8]) {
-        if !self.is_before() {
-            return;
-        }
         let mut address = address;
         let mut rest = bytes;
         while !rest.is_empty() {
             let place = (address % PAGE as u64) as usize;
             let (now, later) = rest.split_at(rest.len().min(PAGE - place));
-            let page = self.number(address) as usize;
-            let contents = self.contents[page].get_or_insert_with(|| Box::new([0; PAGE]));
-            contents[place..place + now.len()].copy_from_slice(now);
+            let page = self.number(address);
+            if !self.is_loaded(page) {
+                let contents = self.contents[page as usize].get_or_insert_with(|| Box::new([0; PAGE]));
+                contents[place..place + now.len()].copy_from_slice(now);
+            }
             address += now.len() as u64;
             rest = later;
         }

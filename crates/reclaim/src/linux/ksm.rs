@@ -180,7 +180,7 @@ mod tests {
     fn memory(contents: Contents<'_>) -> Memory {
         let limit = Limit { pages: 10_000, has_zswap: false, keeps_whole: false, pool_in_device: false };
         let facts = contents.iter().map(|bytes| bytes.map(|bytes| Facts::of(bytes, Codec::Lz4))).collect();
-        Memory::new(&LINUX_6_2, limit, (0..contents.len() as u64).collect(), facts)
+        Memory::new(&LINUX_6_2, limit, (0..contents.len() as u64).collect(), facts, |_| true)
     }
 
     fn of_all(preset: &'static Preset, pages: u32) -> Ksm {

@@ -39,7 +39,7 @@ pub enum Job {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Never touched; or it is no anonymous page.
+    /// Not touched yet; or it is no anonymous page.
     Absent,
     Resident,
     /// Read ahead: there, and in no page table.
@@ -149,9 +149,16 @@ impl Window {
 }
 
 impl Memory {
-    /// Of pages at these addresses (over the size of a page); those with facts are there, as long as there is room.
+    /// Of pages at these addresses (over the size of a page). `facts` are those of anonymous pages; of them `is_loaded`
+    /// says which are there from the start, as long as there is room.
     #[must_use]
-    pub fn new(preset: &'static Preset, limit: Limit, addresses: Vec<u64>, facts: Vec<Option<Facts>>) -> Self {
+    pub fn new(
+        preset: &'static Preset,
+        limit: Limit,
+        addresses: Vec<u64>,
+        facts: Vec<Option<Facts>>,
+        is_loaded: impl Fn(u32) -> bool,
+    ) -> Self {
         let pages = addresses.len() as u32;
         let mut memory = Self {
             preset,
@@ -174,7 +181,7 @@ impl Memory {
             facts,
         };
         for page in 0..pages {
-            if memory.facts[page as usize].is_some() {
+            if memory.facts[page as usize].is_some() && is_loaded(page) {
                 memory.states[page as usize] = State::Resident;
                 memory.lru.add(page);
                 memory.frames += 1;
@@ -269,8 +276,6 @@ impl Memory {
             State::Absent => {
                 self.take_frame(jobs);
                 self.map(page);
-                let zeros = Facts { same_filled: Some(0), compressed: 0, class: Class::SameFilled, checksum: 0 };
-                self.facts[page as usize].get_or_insert(zeros);
                 Touched::Minor
             }
             State::Zswap | State::Swap => {
@@ -303,7 +308,7 @@ impl Memory {
     }
 
     fn facts(&self, page: u32) -> Facts {
-        self.facts[page as usize].expect("a page that was touched is known")
+        self.facts[page as usize].expect("a page that is touched is known")
     }
 
     /// Brings a page back, mapped by nobody.

@@ -10,7 +10,7 @@ fn facts(compressed: u32) -> Facts {
 /// `pages` pages that compress to half, in memory for 400.
 fn memory(pages: u32, has_zswap: bool) -> Memory {
     let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_device: false };
-    Memory::new(&LINUX_6_2, limit, (0..u64::from(pages)).collect(), vec![Some(facts(1900)); pages as usize])
+    Memory::new(&LINUX_6_2, limit, (0..u64::from(pages)).collect(), vec![Some(facts(1900)); pages as usize], |_| true)
 }
 
 fn settle(memory: &mut Memory) -> Vec<Job> {
@@ -120,8 +120,8 @@ proptest! {
     ) {
         let preset = if is_new { &LINUX_6_8 } else { &LINUX_6_2 };
         let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_device };
-        let known = sizes.iter().enumerate().map(|(page, &size)| (page < 500).then(|| facts(size))).collect();
-        let mut memory = Memory::new(preset, limit, (0..600).collect(), known);
+        let known = sizes.iter().map(|&size| Some(facts(size))).collect();
+        let mut memory = Memory::new(preset, limit, (0..600).collect(), known, |page| page < 500);
         settle(&mut memory);
         for (page, writes) in touches {
             let mut jobs = Vec::new();
@@ -139,7 +139,7 @@ proptest! {
 #[test]
 fn an_expander_takes_what_does_not_compress() {
     let limit = Limit { pages: 400, has_zswap: true, keeps_whole: true, pool_in_device: true };
-    let mut memory = Memory::new(&LINUX_6_2, limit, (0..380).collect(), vec![Some(facts(4096)); 380]);
+    let mut memory = Memory::new(&LINUX_6_2, limit, (0..380).collect(), vec![Some(facts(4096)); 380], |_| true);
     let jobs = work(settle(&mut memory));
     assert!(jobs.iter().all(|job| matches!(job, Job::Compress { .. })));
     assert_eq!((jobs.len(), memory.free(), memory.pool_pages()), (40, 60, 0));

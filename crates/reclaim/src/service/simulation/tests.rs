@@ -72,7 +72,7 @@ impl World {
         };
         let facts = Facts { same_filled: None, compressed: 1000, class: Class::Quarter, checksum: 0 };
         let addresses = (0..u64::from(PAGES)).map(|page| 10 * page).collect();
-        let memory = Memory::new(&LINUX_6_2, limit, addresses, vec![Some(facts); PAGES as usize]);
+        let memory = Memory::new(&LINUX_6_2, limit, addresses, vec![Some(facts); PAGES as usize], |_| true);
         let contents: Vec<_> =
             (0..PAGES).map(|page| Box::new(std::array::from_fn(|place| (page >> (place % 2 * 8)) as u8))).collect();
         let contents: Vec<_> = contents.iter().map(|bytes| Some(&**bytes)).collect();

@@ -159,7 +159,8 @@ class Cells:
 
     def _point(self, cell: Cell) -> _Point:
         rate = None if cell.is_closed else self._rate(cell)
-        memory = round(cell.memory * recorded(self.lab).fitting_pages)
+        wanted = recorded(self.lab).wanted(cell.workload)
+        memory = round(cell.memory * wanted["fitting_pages"])
         of = self.pace()
         warm_up, count = self._counts()
         machine = costs.machine_of_core(self.lab)

@@ -60,13 +60,13 @@ class Recorded:
         summary: dict[str, Any] = json.loads(self.open().summary("lzo"))
         return summary
 
-    @property
-    def fitting_pages(self) -> int:
-        """The least memory in which zswap holds all that there is no room for, in pages: by the
+    def wanted(self, workload: str) -> dict[str, int]:
+        """What memory a workload wants that does all its operations, the inserts included.
+
+        `fitting_pages` is the least in which zswap holds all that there is no room for: by the
         limits of Linux 6.2, its zbud, and what lzo makes of the server's pages.
         """
-        pages: int = self.summary["fitting_pages"]
-        return pages
+        return _wanted(self, workload)
 
     def sequence(self, workload: str, count: int, seed: int) -> list[list[int]]:
         """Which recorded operations so many of a workload are."""
@@ -98,6 +98,14 @@ class Recorded:
 def _opened(of: Recorded) -> _core.Service:
     requests = server.requests_of(of.catalogue)
     return _core.Service(_core.Record(str(of.path), False), requests)
+
+
+@cache
+def _wanted(of: Recorded, workload: str) -> dict[str, int]:
+    places = of._places().items()
+    numbers = {place for one, place in places if ycsb.can_do(workload, one, of.records)}
+    wanted: dict[str, int] = json.loads(of.open().wanted("lzo", sorted(numbers)))
+    return wanted
 
 
 def recorded(lab: Lab) -> Recorded:

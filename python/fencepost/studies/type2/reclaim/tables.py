@@ -39,7 +39,7 @@ def costs(cells: Cells) -> str:
     )
 
 
-def pages(lab: Lab) -> str:
+def pages(lab: Lab, workloads: Sequence[str]) -> str:
     """How the pages compress, and how YCSB's values alone do."""
     service = recorded(lab)
     lines = []
@@ -50,13 +50,23 @@ def pages(lab: Lab) -> str:
         lines.append([compressor, *counts, f"{ratio:.2f}", f"{_ratio_of_values(compressor):.2f}"])
     heads = ["pages", "of one word", "to 1/4", "to 1/2", "to 3/4", "less or not", "ratio"]
     of = service.summary
+    heads_of_limits = ["memory of a workload, pages", *workloads]
+    wanted = [service.wanted(one) for one in workloads]
+    limits = [
+        [name, *(f"{one[key]:,}" for one in wanted)]
+        for name, key in (
+            ("anonymous pages at its end", "anonymous_pages"),
+            ("of these, touched by operations", "touched_pages"),
+            ("memory in which they fit", "fitting_pages"),
+        )
+    ]
     return (
         "The loaded server's pages, by their size after compression; the last column is a page "
         "of YCSB's values and nothing else:\n\n"
         + table([*heads, "values alone"], lines)
         + f"\nzbud takes {of['pool_pages_per_page']:.2f} pages for a page that it keeps (lzo). "
-        f"So {of['fitting_pages']:,} pages of memory hold the server's {of['anonymous_pages']:,}, "
-        f"of which operations touch {of['touched_pages']:,}.\n"
+        f"The loaded server has {of['anonymous_pages']:,} anonymous pages; inserts add to them:\n\n"
+        + table(heads_of_limits, limits)
     )
 
 

@@ -91,7 +91,7 @@ class Reclaim(Topic):
         if missing():
             return []
         cells = Cells(lab)
-        found = [tables.costs(cells), tables.pages(lab)]
+        found = [tables.costs(cells), tables.pages(lab, workloads(lab))]
         return [*found, tables.slower(cells, workloads(lab))]
 
 

@@ -198,6 +198,20 @@ def catalogue(records: int, inserts: int) -> list[Operation]:
     return found
 
 
+def can_do(workload: str, operation: Operation, records: int) -> bool:
+    """Whether it is an operation of a workload on `records`, to which it may insert others."""
+    mix = WORKLOADS[workload]
+    kind, number = operation
+    if number >= records and not mix.insert:
+        return False
+    shares = {
+        "read": mix.read + mix.read_modify_write,
+        "update": mix.update + mix.read_modify_write,
+        "insert": mix.insert,
+    }
+    return shares[kind] > 0
+
+
 def command(request: Request) -> bytes:
     """As Redis's protocol has it."""
     parts = [b"*%d\r\n" % len(request)]
