@@ -33,6 +33,20 @@ def two(tmp_path: Path) -> str:
     return str(tmp_path / "two.toml")
 
 
+SNOOPING = """extends = "agilex-type2"
+description = "a device that snoops its host"
+[link]
+flit_format = "256_byte"
+back_invalidate_snoop_credits = 64
+back_invalidate_response_credits = 64
+[type2.snoop_filter]
+size_kib = 1024
+ways = 16
+[fabric.bias]
+type2 = "back_invalidate"
+"""
+
+
 def messages(slices: list[dict[str, object]]) -> list[object]:
     """Each once, in the order in which they are first seen."""
     return list(dict.fromkeys(one["message"] for one in slices))
@@ -103,3 +117,19 @@ def test_what_cannot_be_followed_has_its_message(
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert reason in done.stderr
     assert not (tmp_path / "t.pftrace").exists()
+
+
+def test_a_write_of_the_devices_own_memory_snoops_the_host(
+    tmp_path: Path, fencepost: Fencepost
+) -> None:
+    (tmp_path / "mine.toml").write_text(SNOOPING)
+    options = ["--request", "co_write", "--memory", "type2", "--found-in", "last_level"]
+    shown = fencepost(
+        "timeline", str(tmp_path / "mine.toml"), *options, "-o", str(tmp_path / "x.pftrace")
+    ).stdout.splitlines()
+    snoop = [line for line in shown if "BiSnpInv" in line]
+    answer = [line for line in shown if "BiRspI" in line]
+    places = ["type2: queue", "type2: link", "host0_bridge: bridge", "host0: last-level cache"]
+    assert all(place in line for place, line in zip(places, snoop, strict=True))
+    places = ["host0_bridge: bridge", "host0_bridge: link to type2", "type2: queue", "type2: queue"]
+    assert all(place in line for place, line in zip(places, answer, strict=True))

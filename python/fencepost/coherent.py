@@ -18,7 +18,7 @@ NEAR_BYTES = 16 << 10  # has room in the device's caches
 
 # Where lines of a burst can be found (docs/type2.md).
 PLACES = (
-    *("memory", "last_level", "own_cache", "other_cache", "pushed"),
+    *("memory", "last_level", "own_cache", "own_modified", "other_cache", "pushed"),
     *("device_owned", "device_modified"),
 )
 
@@ -30,16 +30,22 @@ DEVICE_ACCESSES = (
     "co_write",
     "nc_p_write",
     "flush_line",
+    "flush_host_memory_cache",
+    "flush_device_memory_cache",
 )
 CORE_ACCESSES = ("load", "nt_load", "store", "nt_store", "flush")
 
 
-def device(name: str, access: str, *, observes: bool = False) -> dict[str, Any]:
+def device(
+    name: str, access: str, *, observes: bool = False, barrier: bool = False
+) -> dict[str, Any]:
     """The load generator of an accelerator.
 
-    With `observes`, weakly ordered writes count as done when they are globally observed.
+    With `observes`, weakly ordered writes count as done when they are globally observed; with
+    `barrier`, a burst is over when all of its requests are.
     """
-    return {"by": "device", "name": name, "access": access, "observes": observes}
+    asked = {"by": "device", "name": name, "access": access, "observes": observes}
+    return {**asked, "barrier": True} if barrier else asked
 
 
 def core(access: str, *, socket: str = "own", cores: int = 1) -> dict[str, Any]:

@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use crate::coherent_host::{CoreAccess, Socket};
 use crate::config::topology::{DeviceId, HostId, Vertex};
 use crate::config::{Bias, Machine};
-use crate::device::type2::DeviceAccess;
 use crate::device::type2::burst::{Burst, Finished};
 use crate::device::type2::device_memory::Meta;
 use crate::device::type2::host_side::Holds;
 use crate::device::type2::messages::CacheState;
+use crate::device::type2::{DeviceAccess, Waits};
 use crate::error::SimulationError;
 use crate::kernel::trace::{Selection, Trace};
 use crate::line::{LINE_BYTES, LineAddress, Version};
@@ -46,6 +46,10 @@ pub enum Requester {
         /// Whether weakly ordered writes count as done only when they are globally observed, as with barriers.
         #[serde(default)]
         observes: bool,
+        /// Whether a barrier follows the last request: the burst is over when all of its requests are globally
+        /// observed.
+        #[serde(default)]
+        barrier: bool,
     },
     /// Cores of a host.
     Core {
@@ -69,6 +73,8 @@ pub enum FoundIn {
     LastLevel,
     /// In the requester's own cache, which owns them: of a device's own memory in host bias, to read.
     OwnCache,
+    /// In the requesting device's own cache, which has modified them.
+    OwnModified,
     /// Of a device's memory: in the device's cache, which owns them, and they are as in memory.
     DeviceOwned,
     /// Of a device's memory: in the device's cache, which has modified them.
@@ -89,7 +95,7 @@ pub struct Bursts {
     pub found_in: FoundIn,
     /// The memory that they are of: `dram`, the host's own, or a device by its name.
     pub memory: String,
-    /// Requests of a burst, each for a line of its own.
+    /// Requests of a burst, each for a line of its own; the lines that a flush of a cache, which is one request, finds.
     pub requests: u32,
     /// How much memory the lines are chosen from, at random, in bytes.
     pub footprint_bytes: u64,
@@ -115,7 +121,7 @@ pub struct Measured {
 /// Who begins a burst, as components name him.
 #[derive(Clone, Copy)]
 enum By {
-    Device(DeviceId, DeviceAccess, bool),
+    Device(DeviceId, DeviceAccess, Waits),
     Core(Socket, CoreAccess, u32),
 }
 
@@ -136,7 +142,8 @@ impl Bursts {
             self.place(&mut system, machine, by, &lines)?;
             // At any time: otherwise bursts fall into step with what happens at regular times, such as refreshes.
             let pause = Duration::from_ps(random.below(PAUSE_MAX.as_ps()));
-            finished.push(run_burst(&mut system, by, lines, pause)?);
+            let issued = lines[..self.issued() as usize].to_vec();
+            finished.push(run_burst(&mut system, by, issued, pause)?);
         }
         let stats = system.stats();
         Ok(Measured { bursts: self.clone(), finished, stats })
@@ -156,9 +163,20 @@ impl Bursts {
         let lines = self.choose(self.first_line(machine).map_err(impossible)?, &mut Random::new(self.seed));
         self.place(&mut system, machine, by, &lines)?;
         system.trace(Trace::new(Selection::Window(system.now(), Time::NEVER), SLICES_MAX));
-        run_burst(&mut system, by, lines, Duration::ZERO)?;
+        run_burst(&mut system, by, lines[..self.issued() as usize].to_vec(), Duration::ZERO)?;
         let trace = system.take_trace().expect("it has just been given");
         Ok(Timeline::new(trace, system.names(), system.wires()))
+    }
+
+    /// How many requests a burst issues: a flush of a whole cache is one.
+    fn issued(&self) -> u32 {
+        match self.requester {
+            Requester::Device {
+                access: DeviceAccess::FlushHostMemoryCache | DeviceAccess::FlushDeviceMemoryCache,
+                ..
+            } => 1,
+            _ => self.requests,
+        }
     }
 
     /// The requester on `machine`, if all is there that these bursts need.
@@ -174,26 +192,46 @@ impl Bursts {
             return Err(format!("a footprint of {} bytes has no {} lines", self.footprint_bytes, self.requests));
         }
         match &self.requester {
-            Requester::Device { name, access, observes } => {
+            Requester::Device { name, access, observes, barrier } => {
                 let device = accelerator(machine, name)?;
                 let config = machine.type2.as_ref().expect("an accelerator has its table");
                 let cache = if self.memory == *name { config.device_memory_cache } else { config.host_memory_cache };
                 let room = u64::from(cache.size_kib) * 1024 / LINE_BYTES;
-                if self.found_in == FoundIn::OwnCache && lines > room {
+                if matches!(self.found_in, FoundIn::OwnCache | FoundIn::OwnModified) && lines > room {
                     return Err(format!("the cache of {name} has room for {room} lines, and not for {lines}"));
                 }
-                Ok(By::Device(device, *access, *observes))
+                self.fits_into_filter(machine, lines)?;
+                let waits = Waits { observes: *observes, ends_in_barrier: *barrier };
+                Ok(By::Device(device, *access, waits))
             }
             Requester::Core { socket, access, cores } => {
                 if *socket == Socket::Other && machine.sockets() < 2 {
                     return Err("the machine has no other socket: see [sockets] and [socket_link]".to_owned());
                 }
+                if self.found_in == FoundIn::OwnModified {
+                    return Err("a device has modified lines in its own cache, and not a core".to_owned());
+                }
                 let misses = match access {
                     CoreAccess::NtStore => machine.core.write_combining_buffers,
                     _ => machine.cache_levels().l1d.mshrs,
                 };
+                self.fits_into_filter(machine, lines)?;
                 Ok(By::Core(*socket, *access, u32::from(misses) * cores))
             }
+        }
+    }
+
+    /// Whether the snoop filter of the memory, if it has one, has room for lines that the host is to have of it.
+    fn fits_into_filter(&self, machine: &Machine, lines: u64) -> Result<(), String> {
+        let filter = machine.type2.as_ref().and_then(|type2| type2.snoop_filter).filter(|_| {
+            machine.fabric.bias.get(&self.memory) == Some(&Bias::BackInvalidate)
+                && matches!(self.found_in, FoundIn::LastLevel | FoundIn::OwnCache)
+        });
+        match filter.map(|filter| u64::from(filter.size_kib) * 1024 / LINE_BYTES) {
+            Some(room) if lines > room => {
+                Err(format!("the snoop filter of {} has room for {room} lines, and not for {lines}", self.memory))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -286,7 +324,12 @@ impl Bursts {
         }
         if self.found_in == FoundIn::Pushed {
             let pusher = accelerators(machine).next().expect("it was looked for");
-            run_burst(system, By::Device(pusher, DeviceAccess::NcPWrite, false), lines.to_vec(), Duration::ZERO)?;
+            run_burst(
+                system,
+                By::Device(pusher, DeviceAccess::NcPWrite, Waits::default()),
+                lines.to_vec(),
+                Duration::ZERO,
+            )?;
         }
         Ok(())
     }
@@ -296,15 +339,17 @@ impl Bursts {
             (FoundIn::LastLevel, _) => system.with_coherent_host(HostId(0), |host, _| {
                 lines.iter().for_each(|line| host.set_last_level(*line, true));
             }),
-            (FoundIn::OwnCache, By::Device(device, ..)) => {
+            (FoundIn::OwnCache | FoundIn::OwnModified, By::Device(device, ..)) => {
                 let number = number_at_host(machine, device);
+                let is_modified = self.found_in == FoundIn::OwnModified;
+                let state = if is_modified { CacheState::Modified } else { CacheState::Exclusive };
                 for line in lines {
                     let memory = system.coherent_host(HostId(0)).memory(*line);
                     system.with_coherent_host(HostId(0), |host, _| {
                         host.set_functionally(*line, |state| state.devices[number].holds = Holds::Owner);
                     });
                     system.with_accelerator(device, |accelerator, _| {
-                        accelerator.set_functionally(*line, CacheState::Exclusive, memory);
+                        accelerator.set_functionally(*line, state, Version(memory.0 + u32::from(is_modified)));
                     });
                 }
             }
@@ -343,13 +388,16 @@ impl Bursts {
         lines: &[LineAddress],
     ) {
         let name = machine.topology().name(Vertex::Device(device));
-        let is_device_bias = machine.fabric.bias.get(name) == Some(&Bias::Device);
+        let bias = machine.fabric.bias.get(name);
+        let is_device_bias = matches!(bias, Some(Bias::Device | Bias::BackInvalidate));
         // What the device has of the lines, and what the host may have.
         let (state, host) = match (self.found_in, by) {
             (FoundIn::OwnCache, By::Device(..)) if is_device_bias => (CacheState::Exclusive, Meta::Invalid),
             (FoundIn::OwnCache, By::Device(..)) => (CacheState::Shared, Meta::Shared),
             (FoundIn::DeviceOwned, _) => (CacheState::Exclusive, Meta::Invalid),
-            (FoundIn::DeviceModified, _) => (CacheState::Modified, Meta::Invalid),
+            (FoundIn::DeviceModified, _) | (FoundIn::OwnModified, By::Device(..)) => {
+                (CacheState::Modified, Meta::Invalid)
+            }
             (FoundIn::LastLevel | FoundIn::OwnCache, _) => (CacheState::Invalid, Meta::Any),
             _ => return,
         };
@@ -404,8 +452,8 @@ fn run_burst(
 ) -> Result<Finished, SimulationError> {
     let begin = system.now() + pause;
     match by {
-        By::Device(device, kind, observes) => system.with_accelerator(device, |accelerator, context| {
-            accelerator.begin(Burst { kind, lines }, observes, begin, context)
+        By::Device(device, kind, waits) => system.with_accelerator(device, |accelerator, context| {
+            accelerator.begin(Burst { kind, lines }, waits, begin, context)
         }),
         By::Core(socket, kind, outstanding) => system.with_coherent_host(HostId(0), |host, context| {
             host.begin(socket, Burst { kind, lines }, outstanding, begin, context);
@@ -427,14 +475,15 @@ impl Measured {
     /// describes it.
     pub fn to_json(&self) -> Value {
         let requests = f64::from(self.bursts.requests);
+        let issued = f64::from(self.bursts.issued());
         let count = self.finished.len() as f64;
         let elapsed = || self.finished.iter().map(|finished| finished.elapsed);
         let sum = |durations: &mut dyn Iterator<Item = Duration>| durations.map(Duration::as_ns).sum::<f64>();
         let mean = sum(&mut elapsed()) / count;
-        let latency = sum(&mut self.finished.iter().map(|finished| finished.latency)) / (count * requests);
+        let latency = sum(&mut self.finished.iter().map(|finished| finished.latency)) / (count * issued);
         let part = |stage: usize| {
             let ps: u64 = self.finished.iter().map(|finished| finished.parts_ps[stage]).sum();
-            json!(ps as f64 / 1000.0 / (count * requests))
+            json!(ps as f64 / 1000.0 / (count * issued))
         };
         let parts = (0..Stage::COUNT).map(|stage| (Stage::NAMES[stage].to_owned(), part(stage)));
         json!({

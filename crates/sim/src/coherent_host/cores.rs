@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::home::Pending;
 use super::{BRIDGE, CoherentHost, LINK_ENDS};
 use crate::device::type2::burst::{Burst, Running};
+use crate::device::type2::device_memory::Ask;
 use crate::device::type2::host_side::{Access, Requester};
-use crate::device::type2::messages::{CacheState, Request};
+use crate::device::type2::messages::CacheState;
 use crate::device::type2::wire::Trail;
 use crate::kernel::link::Transmitter;
 use crate::kernel::{Context, PortId};
@@ -91,7 +92,7 @@ pub(super) enum Step {
     /// A request has been looked up in the last level.
     LookedUp(LineAddress, Pending),
     /// What a device asks for a line of its own memory has been looked up.
-    DeviceAsks(Request, Message),
+    DeviceAsks(Ask, Message),
     /// A message leaves the caches of the other socket.
     LeavesSocket(Message),
     /// An answer is at a core.
@@ -125,7 +126,7 @@ impl CoherentHost {
             Step::Issue(socket) => self.issue(socket, context),
             Step::LookedUp(line, pending) if self.is_remote(line) => self.remote_looked_up(line, pending, context),
             Step::LookedUp(line, pending) => self.looked_up(line, pending, context),
-            Step::DeviceAsks(request, message) => self.device_asks(request, message, context),
+            Step::DeviceAsks(ask, message) => self.device_asks(ask, message, context),
             Step::LeavesSocket(message) => self.link_end(LINK_ENDS[0]).offer(message, context),
             Step::Answered(socket, trail) => {
                 let generator = &mut self.generators[socket as usize];

@@ -5,13 +5,14 @@
 use std::collections::VecDeque;
 
 use super::CoherentHost;
-use super::cores::CoreAccess;
+use super::cores::{CoreAccess, Step};
 use super::home::{Pending, written_at};
 use crate::device::type2::device_memory::host::{Line, Outcome, Output, Transaction};
 use crate::device::type2::device_memory::{Ask, Completion, Kind, MemRequest, MemoryRules, Meta};
-use crate::device::type2::messages::{CacheState, Request};
+use crate::device::type2::messages::CacheState;
 use crate::device::type2::wire::Trail;
 use crate::kernel::Context;
+use crate::kernel::trace::Place;
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Flow, Message, Opcode, Stage, Tag};
 
@@ -26,7 +27,7 @@ pub(super) struct Remote {
     queue: VecDeque<Pending>,
     /// What the device asks while an access is under way, with the port behind which it is.
     asked: Option<(Ask, Flow, Trail)>,
-    /// Whom the answer goes to that waits for a write.
+    /// Whom the answer goes to that waits for a write, or for the end of a conflict.
     asker: Option<(Flow, Trail)>,
 }
 
@@ -46,7 +47,13 @@ impl Remote {
 impl CoherentHost {
     /// Whether a line is of some accelerator's memory.
     pub(super) fn is_remote(&self, line: LineAddress) -> bool {
-        self.device_memory.iter().any(|lines| lines.contains(&line))
+        self.device_memory.iter().any(|(lines, _)| lines.contains(&line))
+    }
+
+    /// How the device asks for a line of its memory.
+    fn kind_of(&self, line: LineAddress) -> Kind {
+        let of = self.device_memory.iter().find(|(lines, _)| lines.contains(&line));
+        of.map(|(_, kind)| *kind).expect("it is a line of a device's memory")
     }
 
     /// An access of a core to a device's memory has been looked up in the last level.
@@ -82,7 +89,11 @@ impl CoherentHost {
             CoreAccess::Load | CoreAccess::NtLoad => None,
         };
         match output {
-            None => self.answer_core(line, pending, context),
+            None => {
+                #[cfg(test)]
+                self.log_remote(line, &pending, Version(0));
+                self.answer_core(line, pending, context);
+            }
             Some(output) => {
                 let trail = pending.trail.clone();
                 remote.served = Some(pending);
@@ -91,12 +102,21 @@ impl CoherentHost {
         }
     }
 
-    /// A device asks for a line of its own memory.
-    pub(super) fn device_asks(&mut self, request: Request, mut message: Message, context: &mut Context<'_>) {
+    /// A device snoops a line of its own memory, which is looked up.
+    pub(super) fn device_snoops(&mut self, mut message: Message, context: &mut Context<'_>) {
+        let at = context.now() + self.times.last_level;
+        message.stack.charge(Stage::Cache, at);
+        context.show(Place::Anywhere, &message);
+        let ask = if message.opcode == Opcode::BiSnpData { Ask::Share } else { Ask::Own };
+        self.steps.at(at, Step::DeviceAsks(ask, message), 0, context);
+    }
+
+    /// A device asks for a line of its own memory, by CXL.cache or by a snoop.
+    pub(super) fn device_asks(&mut self, ask: Ask, mut message: Message, context: &mut Context<'_>) {
         message.stack.charge(Stage::Cache, context.now());
-        let ask = if request == Request::RdShared { Ask::Share } else { Ask::Own };
+        let kind = self.kind_of(message.line);
         let remote = self.remotes.entry(message.line).or_default();
-        if remote.line.serves(Kind::Bias) {
+        if remote.line.serves(kind) {
             self.give_up(message.line, ask, message.flow, Trail::of(&message), context);
         } else {
             debug_assert!(remote.asked.is_none(), "a device asks for a line once");
@@ -105,9 +125,10 @@ impl CoherentHost {
     }
 
     fn give_up(&mut self, line: LineAddress, ask: Ask, to: Flow, trail: Trail, context: &mut Context<'_>) {
+        let kind = self.kind_of(line);
         let remote = self.remotes.entry(line).or_default();
         let mut outputs = Vec::new();
-        remote.line.take_ask(RULES, Kind::Bias, ask, &mut |output| outputs.push(output));
+        remote.line.take_ask(RULES, kind, ask, &mut |output| outputs.push(output));
         remote.asker = remote.line.serving.map(|_| (to, trail.clone()));
         for output in outputs {
             self.send_to_memory(line, output, to, &trail, context);
@@ -138,48 +159,82 @@ impl CoherentHost {
                     Message::write(line, Tag(0), Cause::NonTemporalStore, version, ByteMask::FULL, context.now());
                 Message { stack: trail.stack.clone(), request: trail.request, ..write }
             }
-            Output::BiRsp(_) | Output::BiConflict => unreachable!("memory with bias is not snooped"),
+            Output::BiRsp(Meta::Invalid) => trail.message(Opcode::BiRspI, line, Version(0)),
+            Output::BiRsp(_) => trail.message(Opcode::BiRspS, line, Version(0)),
+            Output::BiConflict => {
+                self.stats.conflicts += 1;
+                trail.message(Opcode::BiConflict, line, Version(0))
+            }
         };
         self.stats.remote_requests += 1;
         self.send_out(Message { flow: to, ..message }, context);
     }
 
-    /// A device's memory has answered.
+    /// A device's memory has answered, or granted what its data come apart for, or ended a conflict.
     pub(super) fn remote_answered(&mut self, message: Message, context: &mut Context<'_>) {
         let written = written_at(context.now());
-        let line = message.line;
+        let (line, kind) = (message.line, self.kind_of(message.line));
         let trail = Trail::of(&message);
         let remote = self.remotes.get_mut(&line).expect("it was asked");
         let mut outputs = Vec::new();
         let mut send = |output| outputs.push(output);
+        let brings_data = matches!(message.opcode, Opcode::MemData | Opcode::MemDataS);
         let completion = match message.opcode {
-            Opcode::Cmp => Completion::Cmp,
-            Opcode::MemDataS => Completion::CmpS,
-            _ => Completion::CmpE,
+            Opcode::Cmp => Some(Completion::Cmp),
+            Opcode::GrantedS => Some(Completion::CmpS),
+            Opcode::BiConflictAck => Some(Completion::BiConflictAck),
+            // Of memory with bias, data and the grant that belongs to them come together.
+            Opcode::MemDataS if kind == Kind::Bias => Some(Completion::CmpS),
+            Opcode::MemData | Opcode::MemDataS if kind == Kind::BackInvalidate => None,
+            _ => Some(Completion::CmpE),
         };
-        // Data and the grant that belongs to them come together.
-        let granted = remote.line.take_completion(RULES, Kind::Bias, completion, written, &mut send);
-        let outcome = match message.opcode {
-            Opcode::MemData | Opcode::MemDataS => {
-                remote.line.take_data(RULES, Kind::Bias, message.version, written, &mut send)
-            }
-            _ => granted,
+        let mut take = |completion| remote.line.take_completion(RULES, kind, completion, written, &mut send);
+        let granted = completion.map_or(Outcome::Nothing, &mut take);
+        let taken = match brings_data {
+            true => remote.line.take_data(RULES, kind, message.version, written, &mut send),
+            false => Outcome::Nothing,
         };
-        debug_assert!(outcome != Outcome::Unexpected && granted != Outcome::Unexpected);
-        if outputs.is_empty() {
-            if let Some(mut served) = remote.served.take_if(|_| remote.line.transaction.is_none()) {
-                served.trail = trail;
-                self.answer_core(line, served, context);
-            }
-        } else {
-            let (to, asker) = remote.asker.take().expect("a device asked");
-            let mut told = trail;
-            told.request = asker.request;
+        debug_assert!(taken != Outcome::Unexpected && granted != Outcome::Unexpected);
+        // What comes for the device's request goes on with that; all else is for the access that is under way.
+        let is_for_asker = match message.opcode {
+            Opcode::BiConflictAck => true,
+            Opcode::Cmp => remote.served.is_none(),
+            _ => false,
+        };
+        if is_for_asker && let Some((_, asker)) = &mut remote.asker {
+            asker.stack = trail.stack.clone();
+        }
+        let asker = match remote.line.serving {
+            Some(_) => remote.asker.clone(),
+            None => remote.asker.take(),
+        };
+        let served = remote.served.take_if(|_| remote.line.transaction.is_none());
+        if let Some(mut served) = served {
+            served.trail = trail;
+            #[cfg(test)]
+            self.log_remote(line, &served, message.version);
+            self.answer_core(line, served, context);
+        }
+        if !outputs.is_empty() {
+            let (to, told) = asker.expect("a device asked");
             for output in outputs {
                 self.send_to_memory(line, output, to, &told, context);
             }
         }
         self.remote_goes_on(line, context);
+    }
+
+    /// Notes what an access to a device's memory has read or written; `version` is what it wrote past the caches.
+    #[cfg(test)]
+    fn log_remote(&mut self, line: LineAddress, served: &Pending, version: Version) {
+        let data = self.remotes[&line].line.data;
+        let (version, read_from) = match served.access {
+            Some(CoreAccess::Load | CoreAccess::NtLoad) => (data, Some(served.trail.stack.start())),
+            Some(CoreAccess::Store) => (data, None),
+            Some(CoreAccess::NtStore) => (version, None),
+            Some(CoreAccess::Flush) | None => return,
+        };
+        self.log.push(crate::device::type2::burst::Observed { line, version, read_from });
     }
 
     fn remote_goes_on(&mut self, line: LineAddress, context: &mut Context<'_>) {
@@ -195,6 +250,12 @@ impl CoherentHost {
                 return;
             }
         }
+    }
+
+    /// What the host has of a line of a device's memory.
+    #[cfg(test)]
+    pub(crate) fn remote_copy(&self, line: LineAddress) -> (CacheState, Version) {
+        self.remotes.get(&line).map_or((CacheState::Invalid, Version(0)), |own| (own.line.state, own.line.data))
     }
 
     /// Puts a line of a device's memory into the host's caches without time, or takes it away.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::CoherentHost;
 use super::cores::{CoreAccess, Socket, Step};
+use crate::device::type2::device_memory::Ask;
 use crate::device::type2::host_side::{Access, LastLevel, Line, Outcome, Output, Requester};
 use crate::device::type2::messages::{Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
@@ -103,6 +104,8 @@ pub(super) struct HomeStats {
     memory_writes: u64,
     /// Messages to devices' memory.
     pub remote_requests: u64,
+    /// Snoops of devices that crossed a request for their line.
+    pub conflicts: u64,
     pub writes_under_way: u64,
 }
 
@@ -116,6 +119,7 @@ impl HomeStats {
             ("memory_reads", self.memory_reads),
             ("memory_writes", self.memory_writes),
             ("remote_requests", self.remote_requests),
+            ("conflicts", self.conflicts),
         ];
         counters.map(|(name, count)| (name.to_owned(), StatsNode::Counter(count))).into()
     }
@@ -144,7 +148,8 @@ impl CoherentHost {
         message.stack.charge(Stage::Cache, at);
         context.show(Place::Anywhere, &message);
         if self.is_remote(message.line) {
-            return self.steps.at(at, Step::DeviceAsks(request, message), 0, context);
+            let ask = if request == Request::RdShared { Ask::Share } else { Ask::Own };
+            return self.steps.at(at, Step::DeviceAsks(ask, message), 0, context);
         }
         let requester = Requester::Device(device, request);
         let pending = Pending { requester, access: None, trail: Trail::of(&message) };

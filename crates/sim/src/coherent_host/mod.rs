@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use crate::config::Machine;
 use crate::device::type2::burst::{Burst, Finished, Running};
+use crate::device::type2::device_memory::Kind;
 use crate::device::type2::host_side::LastLevel;
 use crate::device::type2::messages::CacheState;
 use crate::device::type2::steps::Steps;
@@ -60,8 +61,8 @@ pub struct CoherentHost {
     homes: FxHashMap<LineAddress, Home>,
     /// Lines of devices' memory.
     remotes: FxHashMap<LineAddress, Remote>,
-    /// Where devices' memory lies.
-    device_memory: Vec<Range<LineAddress>>,
+    /// Where devices' memory lies, and how the device asks for it.
+    device_memory: Vec<(Range<LineAddress>, Kind)>,
     /// The port of the bridge behind which each device is.
     devices: Vec<PortId>,
     /// The ends of the link between sockets, in the order of [`LINK_ENDS`].
@@ -76,7 +77,11 @@ pub struct CoherentHost {
 
 impl CoherentHost {
     /// One of `machine`, with devices behind these ports of its bridge, whose memory lies in these lines.
-    pub fn new(machine: &Machine, devices: Vec<PortId>, device_memory: Vec<Range<LineAddress>>) -> CoherentHost {
+    pub fn new(
+        machine: &Machine,
+        devices: Vec<PortId>,
+        device_memory: Vec<(Range<LineAddress>, Kind)>,
+    ) -> CoherentHost {
         let levels = machine.cache_levels();
         let cycle = Duration::from_ghz(machine.core.clock_ghz);
         let [last, above @ ..] = &levels.lower.iter().rev().map(|(_, level)| *level).collect::<Vec<_>>()[..] else {
@@ -178,6 +183,8 @@ impl Component for CoherentHost {
                 Opcode::MemData | Opcode::MemDataS | Opcode::Cmp | Opcode::CmpE if self.is_remote(message.line) => {
                     self.remote_answered(message, context);
                 }
+                Opcode::GrantedS | Opcode::GrantedE | Opcode::BiConflictAck => self.remote_answered(message, context),
+                Opcode::BiSnpData | Opcode::BiSnpInv => self.device_snoops(message, context),
                 Opcode::MemData => self.memory_answered(message, context),
                 Opcode::Cmp => self.memory_written(message, context),
                 _ => self.device_says(message, context),

@@ -1,10 +1,11 @@
 //! What an accelerator needs to be coherent: a link of its own to one host that carries CXL.cache, memory, and a
 //! coherence engine.
 
-use super::fabric::InterleaveConfig;
+use super::fabric::{Bias, InterleaveConfig};
 use super::topology::{Connection, DeviceId, EdgeId, Topology, Vertex};
 use super::wiring::{Wiring, offer};
-use crate::message::{MessageClass, cache};
+use crate::kernel::link::FlitFormat;
+use crate::message::{MessageClass, back_invalidate, cache};
 
 /// The most accelerators of a host: so many devices its home agent can tell apart.
 pub const ACCELERATORS_MAX: usize = crate::device::type2::DEVICES_MAX;
@@ -47,6 +48,29 @@ fn leads_to_accelerator(topology: &Topology, edge: EdgeId) -> bool {
     matches!(topology.edge(edge).to, Vertex::Device(device) if topology.is_accelerator(device))
 }
 
+/// Notes what a device that snoops its host lacks.
+fn check_back_invalidation(wiring: &mut Wiring<'_>, topology: &Topology, edge: EdgeId, name: &str) {
+    if wiring.machine.entry("type2").and_then(|table| table.entry("snoop_filter")).is_none() {
+        let message = format!("{name} snoops its host, and needs a filter: [type2.snoop_filter] is missing");
+        return wiring.fault(&["bias", name], message);
+    }
+    let Some(link) = topology.link_config(edge) else { return };
+    let edge = &topology.edge(edge).name;
+    if link.flit_format == FlitFormat::Bytes68 {
+        let message = format!(
+            "{name} snoops its host, which flits of 68 bytes do not carry: give `{edge}` a link.flit_format of 256 bytes"
+        );
+        return wiring.fault(&["bias", name], message);
+    }
+    if let Some(class) = back_invalidate::CLASSES.into_iter().find(|class| link.credits.of(*class) == 0) {
+        let key = class.description().credits.key;
+        let message = format!(
+            "{name} snoops its host, and the link `{edge}` carries no such snoops: `{key}` is missing in [link]"
+        );
+        wiring.fault(&["bias", name], message);
+    }
+}
+
 /// Notes what is wrong with the link of one.
 fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
     let index = device.0 as usize - topology.accelerators.start;
@@ -69,6 +93,9 @@ fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
         }
         _ => {
             let credits = topology.link_config(edge).map(|link| link.credits);
+            if wiring.fabric.bias.get(&name) == Some(&Bias::BackInvalidate) {
+                check_back_invalidation(wiring, topology, edge, &name);
+            }
             let missing = cache::CLASSES.into_iter().find(|class| credits.is_some_and(|given| given.of(*class) == 0));
             if let Some(class) = missing {
                 let key = class.description().credits.key;

@@ -45,7 +45,8 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub accelerators: Vec<String>,
-    /// In which bias the memory of accelerators is where nobody has touched it; `host` if not given.
+    /// In which bias the memory of accelerators is where nobody has touched it; `host` if not given. `back_invalidate`:
+    /// it has none, and the device snoops its host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub bias: BTreeMap<String, Bias>,
@@ -105,6 +106,8 @@ pub enum Bias {
     Host,
     /// The host has none: the device need not ask.
     Device,
+    /// Memory without bias (HDM-DB, CXL 3): the device's snoop filter knows what the host has, and the device snoops it.
+    BackInvalidate,
 }
 
 /// Whether hosts access each other's PM.

@@ -113,7 +113,7 @@ impl HostBridge {
     fn fabric_crossed(&mut self, context: &mut Context<'_>) {
         let (at_port, message) = self.fabric.pop_front().expect("each request in the fabric asked for one wake");
         debug_assert_eq!(at_port, context.now());
-        if message.is_of_cache() || matches!(message.opcode, Opcode::MemRdFwdI | Opcode::MemRdFwdS) {
+        if message.names_its_device() || matches!(message.opcode, Opcode::MemRdFwdI | Opcode::MemRdFwdS) {
             return self.cache_crossed(message, context);
         }
         let number = self.port_to(message.line);
@@ -131,7 +131,7 @@ impl HostBridge {
         }
     }
 
-    /// A message of CXL.cache to a device enters the fabric, or one that answers it by CXL.mem.
+    /// A message of CXL.cache or back-invalidation to a device enters the fabric, or one that answers it by CXL.mem.
     fn cache_leaves(&mut self, message: Message, context: &mut Context<'_>) {
         let at_port = context.now() + self.latency;
         self.fabric.push_back((at_port, message));
@@ -145,7 +145,7 @@ impl HostBridge {
         self.memory_port(port).transmitter.offer(message, context);
     }
 
-    /// A message of CXL.cache arrives from a device, whose port its flow names from now on.
+    /// A message of CXL.cache or back-invalidation arrives from a device, whose port its flow names from now on.
     fn cache_arrived(&mut self, port: PortId, mut message: Message, context: &mut Context<'_>) {
         self.memory_port(port).transmitter.return_credit(message.class(), context);
         let at_host = context.now() + self.latency;
@@ -191,9 +191,11 @@ impl HostBridge {
 impl Component for HostBridge {
     fn handle(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
-            Event::Arrival { port: HOST_PORT, message } if message.is_of_cache() => self.cache_leaves(message, context),
+            Event::Arrival { port: HOST_PORT, message } if message.names_its_device() => {
+                self.cache_leaves(message, context)
+            }
             Event::Arrival { port, message } => match message.opcode {
-                _ if message.is_of_cache() => self.cache_arrived(port, message, context),
+                _ if message.names_its_device() => self.cache_arrived(port, message, context),
                 Opcode::MemRd | Opcode::MemRdOwn | Opcode::MemInv | Opcode::MemWr | Opcode::MemWrPtl => {
                     self.request_arrived(message, context);
                 }

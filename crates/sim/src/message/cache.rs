@@ -6,8 +6,7 @@
 //! carries them.
 
 use super::{
-    ClassDescription, CreditPool, Direction, HeaderSlot, HeadersMax, Message, MessageClass, Opcode, OpcodeDescription,
-    Route, SlotFormat,
+    ClassDescription, CreditPool, Direction, HeaderSlot, HeadersMax, MessageClass, OpcodeDescription, Route, SlotFormat,
 };
 use Direction::{Downstream, Upstream};
 use HeaderSlot::{G68, G256, H68, H256, Hs256};
@@ -93,14 +92,6 @@ pub(super) const SLOT_FORMATS: &[SlotFormat] = &[
     SlotFormat { slots: &[G68, G256], headers: &[(H2dData, 4), (H2dRsp, 1)] },
     SlotFormat { slots: &[Hs256], headers: &[(H2dRsp, 1)] },
 ];
-
-impl Message {
-    /// Whether it is of CXL.cache.
-    #[inline]
-    pub fn is_of_cache(&self) -> bool {
-        (Opcode::RdCurr..=Opcode::ReadData).contains(&self.opcode)
-    }
-}
 
 const fn of(class: MessageClass) -> OpcodeDescription {
     OpcodeDescription { class, byte_enable_slots: 0 }

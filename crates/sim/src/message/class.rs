@@ -3,6 +3,7 @@
 //! Links, packing, credits and switches treat a class as its description says, and know no class by name. A protocol
 //! describes its classes in its own file; the list below is the only one of all classes.
 
+use super::back_invalidate;
 use super::cache;
 use super::coherence;
 #[cfg(test)]
@@ -102,6 +103,10 @@ described! {
         H2dRsp = cache::H2D_RSP,
         /// CXL.cache H2D data.
         H2dData = cache::H2D_DATA,
+        /// CXL.mem S2M BISnp: snoops of devices.
+        S2mBiSnp = back_invalidate::S2M_BI_SNP,
+        /// CXL.mem M2S BIRsp: answers to them.
+        M2sBiRsp = back_invalidate::M2S_BI_RSP,
         /// Requests without data of a protocol for tests.
         #[cfg(test)]
         ExchangeReq = exchange::REQ,

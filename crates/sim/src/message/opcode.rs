@@ -1,5 +1,6 @@
 //! What messages ask for or answer, of all protocols.
 
+use super::back_invalidate;
 use super::cache;
 use super::class::MessageClass;
 use super::coherence;
@@ -84,6 +85,22 @@ described! {
         Acknowledge = coherence::RESPONSE,
         /// Between sockets: what was to be written is written.
         Complete = coherence::RESPONSE,
+        /// CXL.mem S2M BISnp: share the line or give it up.
+        BiSnpData = back_invalidate::SNOOP,
+        /// CXL.mem S2M BISnp: give the line up.
+        BiSnpInv = back_invalidate::SNOOP,
+        /// CXL.mem M2S BIRsp: the host has nothing of the line.
+        BiRspI = back_invalidate::RESPONSE,
+        /// CXL.mem M2S BIRsp: the host keeps a copy to read.
+        BiRspS = back_invalidate::RESPONSE,
+        /// CXL.mem M2S RwD: did the snoop come before the host's own request, or after it?
+        BiConflict = back_invalidate::CONFLICT,
+        /// CXL.mem S2M NDR: what the host was granted before the snoop has come before this.
+        BiConflictAck = back_invalidate::COMPLETION,
+        /// CXL.mem S2M NDR, `Cmp-S`: a copy to read is granted, whose data come apart.
+        GrantedS = back_invalidate::COMPLETION,
+        /// CXL.mem S2M NDR, `Cmp-E`: a copy to write is granted, whose data come apart.
+        GrantedE = back_invalidate::COMPLETION,
         /// CXL.cache D2H request: read a line as it is now, and keep nothing.
         RdCurr = cache::REQUEST,
         /// CXL.cache D2H request: read a line to share it.

@@ -1,6 +1,7 @@
 //! Which headers share a slot of a flit.
 
 use super::MessageClass;
+use super::back_invalidate;
 use super::cache;
 use super::coherence;
 #[cfg(test)]
@@ -44,6 +45,7 @@ pub const SLOT_FORMATS: &[&[SlotFormat]] = &[
     mem::SLOT_FORMATS,
     coherence::SLOT_FORMATS,
     cache::SLOT_FORMATS,
+    back_invalidate::SLOT_FORMATS,
     #[cfg(test)]
     exchange::SLOT_FORMATS,
 ];

@@ -11,6 +11,7 @@ use crate::config::topology::{
 use crate::config::{Bias, InsertedAarch64Flush, InsertedFence, InsertedFlush, Machine, PmSharing};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::device::type2::Accelerator;
+use crate::device::type2::device_memory::Kind;
 use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, SeveralSockets, Workload};
 use crate::host_bridge::decoder::GRANULARITY_MIN;
@@ -84,7 +85,11 @@ impl System {
             let edges = node.edges.iter().filter(leads_to_accelerator);
             let devices = edges.map(|edge| bridge_port(node, *edge)).collect();
             let memory = topology.ranges.iter().filter(|range| topology.is_accelerator(range.targets[0]));
-            let memory = memory.map(|range| lines(range.base, range.bytes)).collect();
+            let kind = |device: DeviceId| match machine.fabric.bias.get(topology.name(Vertex::Device(device))) {
+                Some(Bias::BackInvalidate) => Kind::BackInvalidate,
+                Some(Bias::Host | Bias::Device) | None => Kind::Bias,
+            };
+            let memory = memory.map(|range| (lines(range.base, range.bytes), kind(range.targets[0]))).collect();
             AnyComponent::CoherentHost(Box::new(CoherentHost::new(machine, devices, memory)))
         };
         Builder::build(machine, Scheme::Nopb, topology.hosts.iter().map(host).collect())
@@ -230,6 +235,15 @@ impl Builder<'_> {
 
     /// Adds each host: the source of its requests, its bridge and its own DRAM.
     fn add_hosts(&mut self, sources: Vec<AnyComponent>) -> Result<(), String> {
+        let mut biases = self.machine.fabric.bias.iter();
+        let snooping = biases.find(|(_, bias)| **bias == Bias::BackInvalidate).map(|(name, _)| name);
+        let answers_snoops = |source: &AnyComponent| matches!(source, AnyComponent::CoherentHost(_));
+        if let Some(name) = snooping.filter(|_| !sources.iter().all(answers_snoops)) {
+            return Err(format!(
+                "{name} snoops its host (fabric.bias.{name} = \"back_invalidate\"), which bursts of requests model and \
+                 replays of programs and synthetic traffic do not: give its memory a bias, \"host\" or \"device\""
+            ));
+        }
         for ((number, node), source) in (0..).zip(&self.topology.hosts).zip(sources) {
             let list = match source {
                 AnyComponent::Host(_) => &mut self.system.hosts,
@@ -385,8 +399,14 @@ impl Builder<'_> {
                 Some(type2) => {
                     let lines = lines(range.base, range.bytes);
                     let accelerator = Accelerator::new(type2, device, lines, links.last().expect("it has a link"));
-                    let is_in_device_bias = self.machine.fabric.bias.get(&node.name) == Some(&Bias::Device);
-                    let accelerator = if is_in_device_bias { accelerator.in_device_bias() } else { accelerator };
+                    let accelerator = match self.machine.fabric.bias.get(&node.name) {
+                        Some(Bias::Device) => accelerator.in_device_bias(),
+                        Some(Bias::BackInvalidate) => {
+                            let filter = type2.snoop_filter.as_ref().ok_or("a device that snoops has a filter")?;
+                            accelerator.with_snoop_filter(filter)
+                        }
+                        Some(Bias::Host) | None => accelerator,
+                    };
                     AnyComponent::Accelerator(Box::new(accelerator))
                 }
                 None => AnyComponent::Device(Box::new(device)),

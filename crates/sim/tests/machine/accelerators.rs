@@ -65,3 +65,30 @@ fn an_accelerator_has_room_for_what_its_requests_bring() {
         "{error}"
     );
 }
+
+const SNOOPING: &str =
+    "[fabric.bias]\ntype2 = \"back_invalidate\"\n[type2.snoop_filter]\nsize_kib = 64\nways = 4\n[link]\n";
+const CREDITS: &str = "back_invalidate_snoop_credits = 8\nback_invalidate_response_credits = 8\n";
+
+#[test]
+fn a_device_that_snoops_its_host_has_a_filter_flits_of_256_bytes_and_credits() {
+    with(&format!("{SNOOPING}{CREDITS}flit_format = \"256_byte\"")).expect("nothing is missing");
+    for (changes, said) in [
+        (
+            format!("[fabric.bias]\ntype2 = \"back_invalidate\"\n[link]\n{CREDITS}flit_format = \"256_byte\""),
+            "fabric.bias.type2: type2 snoops its host, and needs a filter: [type2.snoop_filter] is missing",
+        ),
+        (
+            format!("{SNOOPING}{CREDITS}"),
+            "type2 snoops its host, which flits of 68 bytes do not carry: give `host0 -> type2` a link.flit_format of 256 bytes",
+        ),
+        (
+            format!("{SNOOPING}flit_format = \"256_byte\""),
+            "type2 snoops its host, and the link `host0 -> type2` carries no such snoops: \
+             `back_invalidate_snoop_credits` is missing in [link]",
+        ),
+    ] {
+        let error = with(&changes).expect_err("it cannot be");
+        assert!(error.contains(said), "{error}");
+    }
+}

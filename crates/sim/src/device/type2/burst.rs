@@ -23,6 +23,8 @@ pub struct Running<K> {
     /// When the last answer came, of those that have come.
     pub last: Time,
     answered: usize,
+    /// Whether the answer to a barrier behind the last request is still to come.
+    waits_for_barrier: bool,
     latency: Duration,
     parts_ps: [u64; Stage::COUNT],
 }
@@ -53,7 +55,27 @@ pub struct Finished {
 impl<K> Running<K> {
     /// A burst that begins.
     pub fn new(burst: Burst<K>, now: Time) -> Running<K> {
-        Running { burst, begun: now, last: now, answered: 0, latency: Duration::ZERO, parts_ps: [0; Stage::COUNT] }
+        Running {
+            burst,
+            begun: now,
+            last: now,
+            answered: 0,
+            waits_for_barrier: false,
+            latency: Duration::ZERO,
+            parts_ps: [0; Stage::COUNT],
+        }
+    }
+
+    /// The same, with a barrier behind its last request: it is over when that is answered.
+    #[must_use]
+    pub fn with_barrier(self) -> Running<K> {
+        Running { waits_for_barrier: true, ..self }
+    }
+
+    /// The barrier is answered.
+    pub fn barrier_answered(&mut self, now: Time) {
+        self.waits_for_barrier = false;
+        self.last = self.last.max(now);
     }
 
     /// A request is answered now, whose time went as `stack` says.
@@ -68,7 +90,7 @@ impl<K> Running<K> {
 
     /// Whether all are.
     pub fn is_finished(&self) -> bool {
-        self.answered == self.burst.lines.len()
+        self.answered == self.burst.lines.len() && !self.waits_for_barrier
     }
 
     /// What came of it.

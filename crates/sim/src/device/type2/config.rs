@@ -50,6 +50,11 @@ pub struct Type2Config {
     /// The cache of the device's own memory.
     #[garde(dive)]
     pub device_memory_cache: DeviceCacheConfig,
+    /// What the device knows of its host's copies of its memory, where it snoops them (`fabric.bias`): the size is that
+    /// of the memory that the host may have in its caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(dive)]
+    pub snoop_filter: Option<DeviceCacheConfig>,
 }
 
 /// A cache of an accelerator.

@@ -21,7 +21,7 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use accelerator::{Accelerator, DeviceAccess};
+pub use accelerator::{Accelerator, DeviceAccess, Waits};
 pub use config::{DeviceCacheConfig, Type2Config};
 pub use rules::Rules;
 

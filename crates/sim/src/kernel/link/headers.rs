@@ -15,10 +15,19 @@ type Word = u128;
 pub(super) struct Headers(Word);
 
 const BITS: usize = 4;
+/// How many counts there are: see [`place`].
+const PLACES: usize = MessageClass::COUNT - 1;
 /// The highest bit of each count: none may reach it.
 const GUARDS: Word = Word::MAX / 15 * 8;
 /// The largest limit: one more still lies below the next count.
 const COUNT_MAX: u8 = 7;
+
+/// Which count is of `class`. Snoops of devices and their answers share one: they never travel in the same direction,
+/// and are packed alike.
+const fn place(class: MessageClass) -> usize {
+    let index = class.index();
+    if index < MessageClass::M2sBiRsp.index() { index } else { index - 1 }
+}
 
 impl Headers {
     /// None at all.
@@ -26,14 +35,14 @@ impl Headers {
 
     /// The same with `count` more of `class`.
     const fn with(self, class: MessageClass, count: u8) -> Headers {
-        assert!(count <= COUNT_MAX && BITS * MessageClass::COUNT <= Word::BITS as usize, "the counts do not fit");
-        Headers(self.0 + ((count as Word) << (BITS * class.index())))
+        assert!(count <= COUNT_MAX && BITS * PLACES <= Word::BITS as usize, "the counts do not fit");
+        Headers(self.0 + ((count as Word) << (BITS * place(class))))
     }
 
     /// The same with one more of `class`.
     #[inline]
     pub const fn and(self, class: MessageClass) -> Headers {
-        Headers(self.0 + (1 << (BITS * class.index())))
+        Headers(self.0 + (1 << (BITS * place(class))))
     }
 
     /// Whether there are no more of any class than in `most`.
@@ -52,12 +61,19 @@ impl Headers {
     }
 }
 
+/// Whether no class before it has the same count.
+const fn is_first_of_its_place(index: usize) -> bool {
+    index != MessageClass::M2sBiRsp.index()
+}
+
 /// Headers that a flit of 68 bytes takes at most.
 pub(super) const MAX_IN_FLIT_68: Headers = {
     let (mut most, mut index) = (Headers::NONE, 0);
     while index < MessageClass::COUNT {
         let HeadersMax { in_flit_68, .. } = MessageClass::ALL[index].description().headers_max;
-        most = most.with(MessageClass::ALL[index], in_flit_68);
+        if is_first_of_its_place(index) {
+            most = most.with(MessageClass::ALL[index], in_flit_68);
+        }
         index += 1;
     }
     most
@@ -68,7 +84,9 @@ pub(super) const MAX_IN_GROUP_256: Headers = {
     let (mut most, mut index) = (Headers::NONE, 0);
     while index < MessageClass::COUNT {
         let HeadersMax { in_group_256, .. } = MessageClass::ALL[index].description().headers_max;
-        most = most.with(MessageClass::ALL[index], in_group_256);
+        if is_first_of_its_place(index) {
+            most = most.with(MessageClass::ALL[index], in_group_256);
+        }
         index += 1;
     }
     most
@@ -133,17 +151,18 @@ const TAKES: [[bool; MessageClass::COUNT]; HeaderSlot::COUNT] = {
 /// The most formats of a kind of slot that one class has a place in.
 const FORMATS_MAX: usize = 6;
 
-/// The formats of each kind of slot, by the classes that they have a place for, and how many they are.
-static FORMATS_OF: [[([Headers; FORMATS_MAX], usize); MessageClass::COUNT]; HeaderSlot::COUNT] = {
-    let mut of = [[([Headers::NONE; FORMATS_MAX], 0); MessageClass::COUNT]; HeaderSlot::COUNT];
+/// The formats of each kind of slot, by the counts that they have a place for, and how many they are.
+static FORMATS_OF: [[([Headers; FORMATS_MAX], usize); PLACES]; HeaderSlot::COUNT] = {
+    let mut of = [[([Headers::NONE; FORMATS_MAX], 0); PLACES]; HeaderSlot::COUNT];
     let mut slot = 0;
     while slot < HeaderSlot::COUNT {
         let mut format = 0;
         while format < FORMATS[slot].len() {
             let mut class = 0;
             while class < MessageClass::COUNT {
-                if Headers::NONE.and(MessageClass::ALL[class]).are_within(FORMATS[slot][format]) {
-                    let (formats, count) = &mut of[slot][class];
+                let has_place = Headers::NONE.and(MessageClass::ALL[class]).are_within(FORMATS[slot][format]);
+                if has_place && is_first_of_its_place(class) {
+                    let (formats, count) = &mut of[slot][place(MessageClass::ALL[class])];
                     formats[*count] = FORMATS[slot][format];
                     *count += 1;
                 }

@@ -39,6 +39,9 @@ pub(super) struct EngineStats {
     requests: [u64; Request::ALL.len()],
     snoops: u64,
     pub evictions: u64,
+    /// Flushes of a whole cache, and the lines that they gave up.
+    pub cache_flushes: u64,
+    pub flushed_lines: u64,
     transactions_full: u64,
     /// Accesses to its own memory for which the host was asked.
     pub asked_for_bias: u64,
@@ -55,6 +58,8 @@ impl EngineStats {
             ("requests".to_owned(), StatsNode::group(requests)),
             ("snoops".to_owned(), StatsNode::Counter(self.snoops)),
             ("evictions".to_owned(), StatsNode::Counter(self.evictions)),
+            ("cache_flushes".to_owned(), StatsNode::Counter(self.cache_flushes)),
+            ("flushed_lines".to_owned(), StatsNode::Counter(self.flushed_lines)),
             ("transactions_full".to_owned(), StatsNode::Counter(self.transactions_full)),
             ("asked_for_bias".to_owned(), StatsNode::Counter(self.asked_for_bias)),
             ("device_copies".to_owned(), StatsNode::Counter(self.device_copies)),
@@ -107,6 +112,9 @@ impl DeviceAccess {
             (DeviceAccess::NcWrite | DeviceAccess::NcPWrite | DeviceAccess::FlushLine, Modified) => {
                 Does::GiveUp(Request::DirtyEvict)
             }
+            (DeviceAccess::FlushHostMemoryCache | DeviceAccess::FlushDeviceMemoryCache, _) => {
+                unreachable!("a flush of a cache is one of its lines")
+            }
         }
     }
 }
@@ -142,7 +150,7 @@ impl Accelerator {
                 self.touch(line, context);
                 #[cfg(test)]
                 self.log_read(line, &asked.trail, None);
-                self.answer(line, asked.trail, read, context);
+                self.answer(asked, read, context);
             }
             Does::Write => {
                 self.stats.hits += 1;
@@ -150,9 +158,9 @@ impl Accelerator {
                 self.own(line).line.store(written_at(context.now()));
                 #[cfg(test)]
                 self.log_write(line, written_at(context.now()));
-                self.answer(line, asked.trail, fill, context);
+                self.answer(asked, fill, context);
             }
-            Does::Nothing => self.answer(line, asked.trail, Duration::ZERO, context),
+            Does::Nothing => self.answer(asked, Duration::ZERO, context),
             Does::Drop => {
                 self.own(line).line.drop_copy();
                 self.tags.remove(line);
@@ -207,12 +215,12 @@ impl Accelerator {
             other => unreachable!("{:?} of line {:#x} leads to {other:?}", message.opcode, line.byte()),
         }
         let request = request.expect("a response answers a transaction");
-        let has_order = wire::response(message.opcode) == Some(Response::FastGoWritePull) && !self.observes;
+        let has_order = wire::response(message.opcode) == Some(Response::FastGoWritePull) && !self.waits.observes;
         if self.own(line).line.transaction.is_none() {
             self.transaction_ended(line, request, trail, context);
         } else if has_order && let Some(asked) = self.own(line).owner.take() {
             debug_assert_eq!(asked.line, line);
-            self.answer(line, trail, Duration::ZERO, context);
+            self.answer(Asked { trail, ..asked }, Duration::ZERO, context);
         }
         if self.own(line).line.answers_snoops(RULES)
             && let Some(snoop) = self.own(line).held.take()
@@ -222,13 +230,13 @@ impl Accelerator {
     }
 
     #[cfg(test)]
-    fn log_read(&mut self, line: LineAddress, trail: &Trail, version: Option<Version>) {
+    pub(super) fn log_read(&mut self, line: LineAddress, trail: &Trail, version: Option<Version>) {
         let version = version.unwrap_or(self.own(line).line.data);
         self.log.push(Observed { line, version, read_from: Some(trail.stack.start()) });
     }
 
     #[cfg(test)]
-    fn log_write(&mut self, line: LineAddress, version: Version) {
+    pub(super) fn log_write(&mut self, line: LineAddress, version: Version) {
         self.log.push(Observed { line, version, read_from: None });
     }
 
@@ -265,7 +273,8 @@ impl Accelerator {
         } else {
             self.touch(line, context);
         }
-        if let Some(mut asked) = self.own(line).owner.take() {
+        if let Some(asked) = self.own(line).owner.take() {
+            let asked = Asked { trail, ..asked };
             // What is kept is written into the cache, and read from there.
             let delay = match request {
                 Request::RdShared | Request::RdAny | Request::RdOwn => Some(fill + read),
@@ -274,11 +283,8 @@ impl Accelerator {
                 _ => Some(Duration::ZERO),
             };
             match delay {
-                Some(delay) => self.answer(line, trail, delay, context),
-                None => {
-                    asked.trail = trail;
-                    self.decide(asked, context);
-                }
+                Some(delay) => self.answer(asked, delay, context),
+                None => self.decide(asked, context),
             }
         }
         while self.own(line).line.transaction.is_none()

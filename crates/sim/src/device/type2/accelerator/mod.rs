@@ -5,8 +5,10 @@
 //! machine of [`dcoh`]; here are the stages that its messages pass, each with its time, and what waits for what. One
 //! link carries CXL.cache to and from the engine, and CXL.mem to and from the memory, which is a [`Device`] of its own.
 
+mod cache_flush;
 mod engine;
 mod own_memory;
+mod snoop_filter;
 mod tags;
 
 use std::collections::VecDeque;
@@ -16,7 +18,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::burst::{Burst, Finished, Running};
-use super::config::Type2Config;
+use super::config::{DeviceCacheConfig, Type2Config};
 use super::dcoh;
 use super::device_memory::Meta;
 use super::messages::CacheState;
@@ -30,8 +32,10 @@ use crate::line::{LineAddress, Version};
 use crate::message::{Message, Opcode, Stage, cache};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
+use cache_flush::Flushes;
 use engine::{EngineLine, EngineStats};
 use own_memory::{ENGINE_PORT, OwnLine};
+use snoop_filter::SnoopFilter;
 use tags::CacheTags;
 
 /// The tokens of the memory's own wakes are smaller.
@@ -55,6 +59,10 @@ pub enum DeviceAccess {
     NcPWrite,
     /// Gives a line up: to the host if it is modified.
     FlushLine,
+    /// Gives up all lines of the cache of host memory.
+    FlushHostMemoryCache,
+    /// Gives up all lines of the cache of the device's own memory.
+    FlushDeviceMemoryCache,
 }
 
 impl DeviceAccess {
@@ -68,16 +76,28 @@ impl DeviceAccess {
             DeviceAccess::CoWrite => "co_write",
             DeviceAccess::NcPWrite => "nc_p_write",
             DeviceAccess::FlushLine => "flush_line",
+            DeviceAccess::FlushHostMemoryCache => "flush_host_memory_cache",
+            DeviceAccess::FlushDeviceMemoryCache => "flush_device_memory_cache",
         }
     }
 }
 
-/// A request of the load generator.
+/// What the load generator waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Weakly ordered writes are answered when they are globally observed, and not when their order is fixed.
+    pub observes: bool,
+    /// A barrier follows the last request of a burst: it is answered when all of them are globally observed.
+    pub ends_in_barrier: bool,
+}
+
+/// A request of the load generator, or of a flush of a whole cache.
 #[derive(Clone, Debug)]
 struct Asked {
     access: DeviceAccess,
     line: LineAddress,
     trail: Trail,
+    is_of_flush: bool,
 }
 
 /// What happens later.
@@ -97,11 +117,18 @@ enum Step {
     HostLookedUp(Message),
     /// A request of the engine leaves for the memory.
     ToMemory(Message),
+    /// A flush has come to that set of its cache.
+    Flushes(usize),
+    /// The barrier is at the engine.
+    Barrier,
+    /// Its answer is at the load generator.
+    BarrierAnswered,
 }
 
 /// How long the stages take.
 #[derive(Clone, Copy, Debug)]
 struct Times {
+    cycle: Duration,
     issue: Duration,
     generator: Duration,
     lookup: Duration,
@@ -122,6 +149,8 @@ pub struct Accelerator {
     own_range: Range<LineAddress>,
     bias: Meta,
     own_tags: CacheTags,
+    /// Of memory without bias.
+    filter: Option<SnoopFilter>,
     own_lines: FxHashMap<LineAddress, OwnLine>,
     /// Leads to the memory, inside the device.
     to_memory: Transmitter,
@@ -130,8 +159,12 @@ pub struct Accelerator {
     /// Transactions under way.
     transactions: usize,
     running: Option<Running<DeviceAccess>>,
-    /// Whether weakly ordered writes are answered when they are globally observed, and not when their order is fixed.
-    observes: bool,
+    waits: Waits,
+    /// Requests of the burst that the engine has not answered.
+    unanswered: usize,
+    /// Whether a barrier waits for that, and for the transactions that are under way.
+    has_barrier: bool,
+    flushes: Flushes,
     steps: Steps<Step>,
     stats: EngineStats,
     #[cfg(test)]
@@ -146,6 +179,7 @@ impl Accelerator {
         Accelerator {
             memory,
             times: Times {
+                cycle: cycles(1),
                 issue: cycles(config.issue_cycles),
                 generator: cycles(config.generator_cycles),
                 lookup: cycles(config.lookup_cycles),
@@ -159,12 +193,16 @@ impl Accelerator {
             own_range: lines,
             bias: Meta::Any,
             own_tags: CacheTags::new(&config.device_memory_cache),
+            filter: None,
             own_lines: FxHashMap::default(),
             to_memory: Transmitter::new(ENGINE_PORT, inner),
             queue: VecDeque::new(),
             transactions: 0,
             running: None,
-            observes: false,
+            waits: Waits::default(),
+            unanswered: 0,
+            has_barrier: false,
+            flushes: Flushes::default(),
             steps: Steps::default(),
             stats: EngineStats::default(),
             #[cfg(test)]
@@ -179,6 +217,14 @@ impl Accelerator {
         self
     }
 
+    /// The same, with memory that has no bias: the device snoops its host, by what such a filter knows.
+    #[must_use]
+    pub fn with_snoop_filter(mut self, filter: &DeviceCacheConfig) -> Accelerator {
+        self.bias = Meta::Invalid;
+        self.filter = Some(SnoopFilter::new(filter));
+        self
+    }
+
     /// Its memory.
     pub fn memory(&self) -> &Device {
         &self.memory
@@ -189,19 +235,23 @@ impl Accelerator {
         &mut self.memory
     }
 
-    /// Begins a burst at `begin`. If `observes`, weakly ordered writes are answered when they are globally observed: as
-    /// with a barrier behind each.
+    /// Begins a burst at `begin`.
     ///
     /// # Panics
     /// If another one is under way.
-    pub fn begin(&mut self, burst: Burst<DeviceAccess>, observes: bool, begin: Time, context: &mut Context<'_>) {
+    pub fn begin(&mut self, burst: Burst<DeviceAccess>, waits: Waits, begin: Time, context: &mut Context<'_>) {
         assert!(self.running.as_ref().is_none_or(Running::is_finished), "one burst after the other");
         let count = burst.lines.len();
-        self.running = Some(Running::new(burst, begin));
-        self.observes = observes;
+        let running = Running::new(burst, begin);
+        self.running = Some(if waits.ends_in_barrier { running.with_barrier() } else { running });
+        (self.waits, self.unanswered) = (waits, count);
+        let nth = |number: usize| begin + self.times.issue * number as u64;
         for number in 0..count {
-            let at = begin + self.times.issue * number as u64;
-            self.steps.at(at, Step::Issue(number), STEP, context);
+            self.steps.at(nth(number), Step::Issue(number), STEP, context);
+        }
+        if waits.ends_in_barrier {
+            let at_engine = nth(count) + self.times.generator + self.times.lookup;
+            self.steps.at(at_engine, Step::Barrier, STEP, context);
         }
     }
 
@@ -230,6 +280,10 @@ impl Accelerator {
             let victim = self.own_tags.touch(line);
             debug_assert!(victim.is_none(), "a cache is filled without time only as far as it has room");
         }
+        if let Some(filter) = &mut self.filter {
+            let victim = filter.follow(line, host);
+            debug_assert!(victim.is_none(), "a filter is filled without time only as far as it has room");
+        }
         let own = &mut self.own_line(line).line;
         (own.cache, own.host, own.data) = (state, host, own.memory);
     }
@@ -242,6 +296,7 @@ impl Accelerator {
     /// Empties the cache of its own memory without time, and forgets what the host has.
     pub fn empty_own_cache(&mut self) {
         self.own_tags.drain();
+        self.filter.iter_mut().for_each(SnoopFilter::clear);
         let bias = self.bias;
         for own in self.own_lines.values_mut() {
             (own.line.cache, own.line.host) = (CacheState::Invalid, bias);
@@ -279,17 +334,23 @@ impl Accelerator {
                     context.begin_own_request(access.name(), &mut request);
                     trail.request = request.request;
                 }
-                let asked = Asked { access, line, trail };
+                let asked = Asked { access, line, trail, is_of_flush: false };
                 let looked_up = now + self.times.generator + self.times.lookup;
                 self.steps.at(looked_up, Step::LookedUp(asked), STEP, context);
             }
             Step::LookedUp(mut asked) => {
                 asked.trail.stack.charge(Stage::DeviceQueue, now);
-                match self.is_own(asked.line) {
-                    true => self.own_looked_up(asked, context),
-                    false => self.looked_up(asked, context),
+                match asked.access {
+                    DeviceAccess::FlushHostMemoryCache | DeviceAccess::FlushDeviceMemoryCache => {
+                        self.flush_cache(asked, context);
+                    }
+                    _ if self.is_own(asked.line) => self.own_looked_up(asked, context),
+                    _ => self.looked_up(asked, context),
                 }
             }
+            Step::Flushes(set) => self.flush_set(set, context),
+            Step::Barrier => self.has_barrier = true,
+            Step::BarrierAnswered => self.running.as_mut().expect("a burst is under way").barrier_answered(now),
             Step::HostLookedUp(message) => self.host_looked_up(message, context),
             Step::ToMemory(message) => {
                 context.show(Place::Anywhere, &message);
@@ -312,11 +373,24 @@ impl Accelerator {
         }
     }
 
-    /// The answer to a request of the load generator leaves the engine in `delay`.
-    fn answer(&mut self, line: LineAddress, mut trail: Trail, delay: Duration, context: &mut Context<'_>) {
+    /// The answer to a request leaves the engine in `delay`.
+    fn answer(&mut self, asked: Asked, delay: Duration, context: &mut Context<'_>) {
+        if asked.is_of_flush {
+            return self.line_flushed(context);
+        }
+        self.unanswered -= 1;
+        let Asked { line, mut trail, .. } = asked;
         let at = context.now() + delay + self.times.generator;
         trail.stack.charge(Stage::DeviceQueue, at);
         self.steps.at(at, Step::Answered(line, trail), STEP, context);
+    }
+
+    /// Answers a barrier, if there is one and nothing of the burst is under way any longer.
+    fn answer_barrier(&mut self, context: &mut Context<'_>) {
+        if self.has_barrier && self.unanswered == 0 && self.transactions == 0 {
+            self.has_barrier = false;
+            self.steps.at(context.now() + self.times.generator, Step::BarrierAnswered, STEP, context);
+        }
     }
 
     /// A message of the engine leaves it in `delay`, and is at the port after that.
@@ -347,6 +421,7 @@ impl Component for Accelerator {
             Event::Wake { token: STEP } => self.step(context),
             other => self.memory.handle(other, context),
         }
+        self.answer_barrier(context);
     }
 
     fn power_fail(&mut self) {
@@ -354,11 +429,14 @@ impl Component for Accelerator {
         self.tags.drain();
         self.lines.clear();
         self.own_tags.drain();
+        self.filter.iter_mut().for_each(SnoopFilter::clear);
         self.own_lines.clear();
         self.to_memory.power_fail();
         self.queue.clear();
         self.transactions = 0;
         self.running = None;
+        self.has_barrier = false;
+        self.flushes = Flushes::default();
         self.steps.clear();
     }
 
@@ -371,6 +449,8 @@ impl Component for Accelerator {
             && self.transactions == 0
             && self.queue.is_empty()
             && self.steps.is_empty()
+            && !self.has_barrier
+            && self.flushes.is_idle()
             && self.to_memory.is_idle()
             && self.own_lines.values().all(OwnLine::is_idle)
     }
@@ -399,6 +479,7 @@ impl Component for Accelerator {
     fn stats(&self, now: Time) -> StatsNode {
         let StatsNode::Group(mut nodes) = self.memory.stats(now) else { unreachable!("a device has a group") };
         nodes.push(("engine".to_owned(), self.stats.to_node()));
+        nodes.extend(self.filter.as_ref().map(|filter| ("snoop_filter".to_owned(), filter.to_node())));
         StatsNode::Group(nodes)
     }
 }

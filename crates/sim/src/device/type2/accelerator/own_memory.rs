@@ -1,7 +1,8 @@
 //! The engine and the device's own memory: accesses of the load generator, requests of the host, bias.
 //!
 //! A line is worked on by one access or request after the other; only what the device has asked the host for lets
-//! requests of the host go first. The memory itself is reached by a port of its own inside the device.
+//! requests of the host go first. The memory itself is reached by a port of its own inside the device. Memory without
+//! bias is snooped: requests of the host wait then, and what a conflict brings goes past them.
 
 use std::collections::VecDeque;
 
@@ -27,10 +28,18 @@ pub(super) struct OwnLine {
     /// What the state machine has of it.
     pub line: Line<Version>,
     /// What waits for a message of the host.
-    asking: Option<Asked>,
+    asking: Option<Asker>,
     /// What waits for memory.
     busy: Option<Busy>,
     waiting: VecDeque<Work>,
+}
+
+/// For whom the host is asked.
+#[derive(Clone, Debug)]
+enum Asker {
+    Generator(Asked),
+    /// The snoop filter, which has no place for the line any longer.
+    Filter,
 }
 
 /// What is to be done to a line.
@@ -38,6 +47,8 @@ pub(super) struct OwnLine {
 enum Work {
     Generator(Asked),
     Host(Message),
+    /// The host has to give it up: the snoop filter has no place for it.
+    Forget,
 }
 
 /// What is under way for a line.
@@ -62,8 +73,26 @@ impl OwnLine {
         OwnLine { line, asking: None, busy: None, waiting: VecDeque::new() }
     }
 
+    /// Whether that is done while the device waits for the host, if it does.
+    fn may_go(&self, kind: Kind, work: &Work) -> bool {
+        match work {
+            Work::Generator(_) | Work::Forget => self.asking.is_none(),
+            Work::Host(message) => request(message).is_none_or(|request| self.line.answers(RULES, kind, request)),
+        }
+    }
+
     pub fn is_idle(&self) -> bool {
         self.asking.is_none() && self.busy.is_none() && self.waiting.is_empty()
+    }
+}
+
+/// The request that a message of the host is, if it is neither a write nor the answer to what it was asked.
+fn request(message: &Message) -> Option<MemRequest> {
+    match message.opcode {
+        Opcode::MemRd => Some(MemRequest::Read),
+        Opcode::MemRdOwn => Some(MemRequest::ReadOwn),
+        Opcode::MemInv => Some(MemRequest::Invalidate),
+        _ => None,
     }
 }
 
@@ -83,17 +112,31 @@ impl Accelerator {
         self.work(asked.line, Work::Generator(asked), context);
     }
 
-    /// A request of the host for the device's memory has been looked up.
+    /// A request of the host for the device's memory, or an answer of it, has been looked up.
     pub(super) fn host_looked_up(&mut self, mut message: Message, context: &mut Context<'_>) {
         message.stack.charge(Stage::DeviceQueue, context.now());
-        self.work(message.line, Work::Host(message), context);
+        match message.opcode {
+            // The host's requests wait for what these say.
+            Opcode::BiRspI | Opcode::BiRspS => self.forwarded(&message, context),
+            Opcode::BiConflict => {
+                self.filter.iter_mut().for_each(|filter| filter.conflicts += 1);
+                self.answer_host(message, Opcode::BiConflictAck, Version(0), context);
+            }
+            _ => self.work(message.line, Work::Host(message), context),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.filter.is_some() { Kind::BackInvalidate } else { Kind::Bias }
     }
 
     fn work(&mut self, line: LineAddress, work: Work, context: &mut Context<'_>) {
+        let kind = self.kind();
         let own = self.own_line(line);
         let waits = own.busy.is_some()
+            || !own.may_go(kind, &work)
             || match work {
-                Work::Generator(_) => own.asking.is_some() || !own.waiting.is_empty(),
+                Work::Generator(_) | Work::Forget => !own.waiting.is_empty(),
                 // What the device has asked for is answered behind such requests.
                 Work::Host(_) => own.waiting.iter().any(|other| matches!(other, Work::Host(_))),
             };
@@ -101,26 +144,28 @@ impl Accelerator {
             own.waiting.push_back(work);
             return;
         }
+        self.begin_work(line, work, context);
+    }
+
+    fn begin_work(&mut self, line: LineAddress, work: Work, context: &mut Context<'_>) {
         match work {
             Work::Generator(asked) => self.access(asked, context),
             Work::Host(message) => self.serve_host(message, context),
+            Work::Forget => self.forget_at_host(line, context),
         }
     }
 
     /// A line is free: goes on with what waits for it.
     fn work_on(&mut self, line: LineAddress, context: &mut Context<'_>) {
+        let kind = self.kind();
         loop {
             let own = self.own_line(line);
             if own.busy.is_some() {
                 return;
             }
-            let may_go = |work: &Work| own.asking.is_none() || matches!(work, Work::Host(_));
-            let Some(place) = own.waiting.iter().position(may_go) else { return };
-            match own.waiting.remove(place) {
-                Some(Work::Generator(asked)) => self.access(asked, context),
-                Some(Work::Host(message)) => self.serve_host(message, context),
-                None => return,
-            }
+            let Some(place) = own.waiting.iter().position(|work| own.may_go(kind, work)) else { return };
+            let work = own.waiting.remove(place).expect("it has just been found");
+            self.begin_work(line, work, context);
         }
     }
 
@@ -140,34 +185,74 @@ impl Accelerator {
                 self.own_tags.remove(line);
                 match is_dirty {
                     true => self.write_own(line, Busy::Write(asked), context),
-                    false => self.answer(line, asked.trail, Duration::ZERO, context),
+                    false => self.answer(asked, Duration::ZERO, context),
                 }
             }
             DeviceAccess::NcRead | DeviceAccess::CsRead | DeviceAccess::CoRead if state.has(ask) => {
                 self.touch_own(line, context);
-                self.answer(line, asked.trail, read, context);
+                #[cfg(test)]
+                self.log_own_read(line, &asked.trail);
+                self.answer(asked, read, context);
             }
             _ if state.must_ask(ask) => {
-                let request = if ask == Ask::Share { Request::RdShared } else { Request::RdOwnNoData };
-                self.own_line(line).line.ask(ask);
-                self.stats.asked_for_bias += 1;
-                self.send(asked.trail.message(wire::of_request(request), line, Version(0)), Duration::ZERO, context);
-                self.own_line(line).asking = Some(asked);
+                let trail = asked.trail.clone();
+                match &mut self.filter {
+                    Some(filter) => filter.snoops += 1,
+                    None => self.stats.asked_for_bias += 1,
+                }
+                self.ask_host(line, ask, Asker::Generator(asked), &trail, context);
             }
             DeviceAccess::CoWrite => {
                 self.own_line(line).line.access(Ask::Own, super::engine::written_at(now));
+                #[cfg(test)]
+                self.log_write(line, super::engine::written_at(now));
                 self.touch_own(line, context);
-                self.answer(line, asked.trail, fill, context);
+                self.answer(asked, fill, context);
             }
             DeviceAccess::NcWrite | DeviceAccess::NcPWrite => {
                 self.own_line(line).line.write_memory(super::engine::written_at(now));
+                #[cfg(test)]
+                self.log_write(line, super::engine::written_at(now));
                 self.own_tags.remove(line);
                 self.write_own(line, Busy::Write(asked), context);
+            }
+            DeviceAccess::FlushHostMemoryCache | DeviceAccess::FlushDeviceMemoryCache => {
+                unreachable!("a flush of a cache is one of its lines")
             }
             DeviceAccess::NcRead | DeviceAccess::CsRead | DeviceAccess::CoRead => {
                 let trail = asked.trail.clone();
                 self.read_own(line, Busy::Read(asked), &trail, context);
             }
+        }
+    }
+
+    /// Asks the host for a line that it may have: by CXL.cache, or by a snoop.
+    fn ask_host(&mut self, line: LineAddress, ask: Ask, asker: Asker, trail: &Trail, context: &mut Context<'_>) {
+        let opcode = match (self.kind(), ask) {
+            (Kind::Bias, Ask::Share) => wire::of_request(Request::RdShared),
+            (Kind::Bias, Ask::Own) => wire::of_request(Request::RdOwnNoData),
+            (Kind::BackInvalidate, Ask::Share) => Opcode::BiSnpData,
+            (Kind::BackInvalidate, Ask::Own) => Opcode::BiSnpInv,
+        };
+        let own = self.own_line(line);
+        own.line.ask(ask);
+        own.asking = Some(asker);
+        self.send(trail.message(opcode, line, Version(0)), Duration::ZERO, context);
+    }
+
+    /// The filter follows what the host may have of a line; another line may have to leave it, and the host.
+    fn follow(&mut self, line: LineAddress, context: &mut Context<'_>) {
+        let host = self.own_line(line).line.host;
+        if let Some(victim) = self.filter.as_mut().and_then(|filter| filter.follow(line, host)) {
+            self.work(victim, Work::Forget, context);
+        }
+    }
+
+    /// The filter has no place for a line any longer: the host gives it up, if it still has it.
+    fn forget_at_host(&mut self, line: LineAddress, context: &mut Context<'_>) {
+        if self.own_line(line).line.must_ask(Ask::Own) {
+            self.filter.iter_mut().for_each(|filter| filter.evictions += 1);
+            self.ask_host(line, Ask::Own, Asker::Filter, &Trail::starting(context.now()), context);
         }
     }
 
@@ -179,14 +264,14 @@ impl Accelerator {
                 let completion = self.own_line(line).line.take_write(RULES, message.version, Meta::Invalid);
                 debug_assert_eq!(completion, Completion::Cmp);
                 self.own_tags.remove(line);
-                return self.write_own(line, Busy::HostWrite(message), context);
+                self.write_own(line, Busy::HostWrite(message), context);
+                return self.follow(line, context);
             }
-            Opcode::MemRdOwn => MemRequest::ReadOwn,
-            Opcode::MemInv => MemRequest::Invalidate,
-            _ => MemRequest::Read,
+            _ => request(&message).expect("all else that the host sends is a request"),
         };
+        let kind = self.kind();
         let own = self.own_line(line);
-        debug_assert!(own.line.answers(RULES, Kind::Bias, request));
+        debug_assert!(own.line.answers(RULES, kind, request));
         let was = own.line.cache;
         let answer = own.line.take_request(RULES, request);
         if own.line.cache == CacheState::Invalid {
@@ -205,6 +290,7 @@ impl Accelerator {
         } else {
             self.give_host(line, message, opcode, delay, context);
         }
+        self.follow(line, context);
     }
 
     /// The host gets its answer, from memory if it has data.
@@ -228,18 +314,32 @@ impl Accelerator {
     }
 
     fn answer_host(&mut self, request: Message, opcode: Opcode, version: Version, context: &mut Context<'_>) {
+        // Where the device snoops, a grant comes apart from its data, in front of the end of a conflict.
+        if self.kind() == Kind::BackInvalidate
+            && let Some(grant) = match opcode {
+                Opcode::MemData => Some(Opcode::GrantedE),
+                Opcode::MemDataS => Some(Opcode::GrantedS),
+                _ => None,
+            }
+        {
+            self.send(Message { opcode: grant, version: Version(0), ..request.clone() }, Duration::ZERO, context);
+        }
         let answer = Message { opcode, version, ..request };
         self.send(answer, Duration::ZERO, context);
     }
 
     /// The host has done what the device asked for.
     fn forwarded(&mut self, message: &Message, context: &mut Context<'_>) {
-        let meta = if message.opcode == Opcode::MemRdFwdI { Meta::Invalid } else { Meta::Shared };
+        let keeps_nothing = matches!(message.opcode, Opcode::MemRdFwdI | Opcode::BiRspI);
+        let meta = if keeps_nothing { Meta::Invalid } else { Meta::Shared };
         let own = self.own_line(message.line);
         own.line.take_answer(meta).expect("the host answers what it was asked");
-        let mut asked = own.asking.take().expect("an access waits for it");
-        asked.trail = Trail::of(message);
-        self.access(asked, context);
+        let asker = own.asking.take().expect("somebody waits for it");
+        self.follow(message.line, context);
+        if let Asker::Generator(mut asked) = asker {
+            asked.trail = Trail::of(message);
+            self.access(asked, context);
+        }
         self.work_on(message.line, context);
     }
 
@@ -279,14 +379,18 @@ impl Accelerator {
         let busy = self.own_line(line).busy.take().expect("memory was asked for it");
         match busy {
             Busy::Read(asked) if asked.access == DeviceAccess::NcRead => {
-                self.answer(line, trail, Duration::ZERO, context);
+                #[cfg(test)]
+                self.log_own_read(line, &trail);
+                self.answer(Asked { trail, ..asked }, Duration::ZERO, context);
             }
-            Busy::Read(_) => {
+            Busy::Read(asked) => {
                 self.own_line(line).line.access(Ask::Share, Version(0));
                 self.touch_own(line, context);
-                self.answer(line, trail, fill + read, context);
+                #[cfg(test)]
+                self.log_own_read(line, &trail);
+                self.answer(Asked { trail, ..asked }, fill + read, context);
             }
-            Busy::Write(_) => self.answer(line, trail, Duration::ZERO, context),
+            Busy::Write(asked) => self.answer(Asked { trail, ..asked }, Duration::ZERO, context),
             Busy::HostRead(mut request, opcode) => {
                 request.stack = trail.stack;
                 let version = self.own_line(line).line.memory;
@@ -303,6 +407,19 @@ impl Accelerator {
             Busy::Evict => {}
         }
         self.work_on(line, context);
+    }
+
+    #[cfg(test)]
+    fn log_own_read(&mut self, line: LineAddress, trail: &Trail) {
+        let own = &self.own_line(line).line;
+        let version = if own.cache == CacheState::Invalid { own.memory } else { own.data };
+        self.log_read(line, trail, Some(version));
+    }
+
+    /// What the device has of a line of its own memory: its cache, what the host may have, memory.
+    #[cfg(test)]
+    pub(crate) fn own_copy(&mut self, line: LineAddress) -> Line<Version> {
+        self.own_line(line).line
     }
 
     /// A line of the device's own memory is used in the cache; another one may have to leave for it.

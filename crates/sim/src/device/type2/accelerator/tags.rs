@@ -31,6 +31,16 @@ impl CacheTags {
         self.set(line).retain(|own| *own != line);
     }
 
+    /// How many sets there are.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The lines of a set.
+    pub fn lines_of(&self, set: usize) -> &[LineAddress] {
+        &self.sets[set]
+    }
+
     /// All lines are gone; they are given in the order of sets.
     pub fn drain(&mut self) -> Vec<LineAddress> {
         self.sets.iter_mut().flat_map(std::mem::take).collect()
