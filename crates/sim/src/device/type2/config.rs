@@ -57,7 +57,7 @@ pub struct Type2Config {
     pub snoop_filter: Option<DeviceCacheConfig>,
 }
 
-/// A cache of an accelerator.
+/// A cache of an accelerator, or its snoop filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceCacheConfig {
