@@ -33,23 +33,34 @@ def without_host_times(result):
     return result
 
 
+# The pages that list the members of a result.
+RESULT_PAGES = [f"results-{part}.md" for part in ("reference", "counters", "provenance")]
+RESULT_PAGES += ["sampling.md", "power.md"]
+
+
+def documentation(pytestconfig):
+    """All pages that list members of a result."""
+    docs = pytestconfig.rootpath / "docs"
+    return "".join((docs / name).read_text() for name in RESULT_PAGES)
+
+
 def documented_members(page, heading):
-    """The first names of a table of docs/results-reference.md."""
-    section = page.partition(f"{heading}\n")[2].partition("\n#")[0]
+    """The first names of a table of these pages."""
+    section = page.partition(f"\n{heading}\n")[2].partition("\n#")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     return {row.split("`")[1] for row in rows}
 
 
 def test_every_documented_member_is_there(compared, pytestconfig):
     result, _, _ = compared
-    page = (pytestconfig.rootpath / "docs" / "results-reference.md").read_text()
+    page = documentation(pytestconfig)
     runs = documented_members(page, "## `runs[]`: one replay each")
-    explanation = documented_members(page, "### `explanation`")
-    buffer = documented_members(page, "### `persist_buffer`") | {"read_hits", "reads", "stalls"}
+    explanation = documented_members(page, "## `explanation`")
+    buffer = documented_members(page, "## `persist_buffer`") | {"read_hits", "reads", "stalls"}
     assert len(runs) > 15
     for run in result["runs"]:
         assert run.keys() == runs
-        assert run["power"].keys() == documented_members(page, "### `power`")
+        assert run["power"].keys() == documented_members(page, "## `power` in a result document")
         names = {name for row in explanation for name in row.split(", ")}
         assert names <= run["explanation"].keys()
         assert run["persist"].keys() == {"count", "latency_ns", "cdf"}
@@ -78,7 +89,7 @@ def test_every_member_is_documented(compared, pytestconfig):
     """Counters beside their components; resolved machines with the keys of machine files; names of
     axes, schemes, switches and causes of time are no members."""
     result, _, _ = compared
-    page = (pytestconfig.rootpath / "docs" / "results-reference.md").read_text()
+    page = documentation(pytestconfig)
     documented = {
         name for code in re.findall(r"`([^`\n]+)`", page) for name in re.findall(r"\w+", code)
     }

@@ -155,8 +155,8 @@ def test_a_part_that_the_report_does_not_know_is_not_dropped_silently(result):
 
 
 def test_the_documented_parts_are_those_of_the_report(pytestconfig):
-    page = (pytestconfig.rootpath / "docs" / "results-reference.md").read_text()
-    section = page.partition("### `latency_stacks`")[2].partition("###")[0]
+    page = (pytestconfig.rootpath / "docs" / "results-counters.md").read_text()
+    section = page.partition("## `latency_stacks`")[2].partition("\n## ")[0]
     table = section[section.index("| part |") :]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == PARTS
 

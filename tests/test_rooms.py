@@ -86,10 +86,14 @@ def test_the_encoding_includes_no_engine() -> None:
     assert strangers == []
 
 
-def test_the_picture_in_the_architecture_is_that_of_the_imports() -> None:
-    page = picture.PAGE.read_text()
+def test_the_pictures_of_the_rooms_are_those_of_the_imports() -> None:
     again = ".venv/bin/python -m tests.rooms --write"
-    assert picture.renewed(page) == page, f"renew it: {again}"
+    text = ""
+    for path in picture.PAGES:
+        text += (page := path.read_text())
+        assert picture.renewed(page) == page, f"renew it: {again}"
+    drawn = re.findall("<!-- rooms of (.*) -->", text)
+    assert sorted(drawn) == ["python", "recorder", "simulator"]
 
 
 def test_what_the_architecture_names_is_there() -> None:
@@ -105,7 +109,9 @@ def test_what_the_architecture_names_is_there() -> None:
             endings.update(
                 "/".join([*path.parts[at:end], ""]) for end in range(at + 1, len(path.parts))
             )
-    text = re.sub("```.*?```", "", picture.PAGE.read_text(), flags=re.DOTALL)
+    pages = [ROOT / "ARCHITECTURE.md", ROOT / "docs" / "design.md", *picture.PAGES]
+    whole = "".join(page.read_text().replace("](../", "](") for page in pages)
+    text = re.sub("```.*?```", "", whole, flags=re.DOTALL)
     named = {*re.findall(NAMED, text), *re.findall(r"\]\(([^)#:]+)", text)}
     assert len(named) > 100
     assert sorted(named - endings - MADE) == []

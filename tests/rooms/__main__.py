@@ -4,7 +4,8 @@ from . import picture
 from .imports import HOUSES, arrows, circles
 
 if sys.argv[1:] == ["--write"]:
-    picture.PAGE.write_text(picture.renewed(picture.PAGE.read_text()))
+    for page in picture.PAGES:
+        page.write_text(picture.renewed(page.read_text()))
     sys.exit()
 
 for house in HOUSES:

@@ -1,4 +1,4 @@
-"""The picture of the rooms in ARCHITECTURE.md: an arrow from a room to those that it imports."""
+"""The pictures of the rooms in docs/rooms-*.md: an arrow from a room to those that it imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from .imports import HOUSES, ROOT, House, arrows
 
-PAGE = ROOT / "ARCHITECTURE.md"
+PAGES = sorted((ROOT / "docs").glob("rooms-*.md"))
 
 
 def renewed(page: str) -> str:

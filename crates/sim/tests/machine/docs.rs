@@ -4,15 +4,19 @@ use std::fs;
 
 use super::{repository, resolve};
 
-const PAGES: [&str; 20] = [
+const PAGES: [&str; 24] = [
     "README.md",
     "ARCHITECTURE.md",
+    "docs/design.md",
+    "docs/rooms-simulator.md",
     "docs/machines.md",
     "docs/fabrics.md",
     "docs/placement.md",
     "docs/machine-models.md",
     "docs/results.md",
     "docs/results-reference.md",
+    "docs/results-counters.md",
+    "docs/results-provenance.md",
     "docs/latency.md",
     "docs/traffic.md",
     "docs/sampling.md",

@@ -1,4 +1,5 @@
-//! Entries of result documents have exactly the members that docs/results-reference.md lists, and keep its rules.
+//! Entries of result documents have exactly the members that docs/results-reference.md and the pages beside it list,
+//! and keep its rules.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,14 +28,18 @@ const MEASURES: [&str; 9] = [
 
 type Names = BTreeSet<String>;
 
-/// The part of docs/results-reference.md below the heading that begins with those words.
+/// The pages that list the members of a run.
+const PAGES: [&str; 4] = ["results-reference.md", "results-counters.md", "sampling.md", "power.md"];
+
+/// The part of these pages below the heading that begins with those words.
 fn section(heading: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results-reference.md");
-    let page = fs::read_to_string(path).expect("the page is there");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let texts = PAGES.map(|name| fs::read_to_string(docs.join(name)).expect("the page is there"));
+    let page = texts.concat();
     let mut lines = page.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
     assert!(
         lines.next().is_some_and(|line| line.starts_with('#')),
-        "docs/results-reference.md has no heading {heading}"
+        "the pages of results have no heading {heading}"
     );
     lines.take_while(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
 }
