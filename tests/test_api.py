@@ -149,10 +149,12 @@ def test_a_result_of_many_runs_is_shown_in_one_short_line(result: dict[str, Any]
 
 
 def test_the_reference_is_what_the_docstrings_say() -> None:
-    page = api_page.markdown()
-    assert (ROOT / "docs" / "python.md").read_text(encoding="utf-8") == page
+    pages = api_page.pages()
+    for file, text in pages.items():
+        assert (ROOT / "docs" / file).read_text(encoding="utf-8") == text
+    page = "".join(pages.values())
     for name in fp.__all__:
-        assert name.startswith("__") or f"`{name}`" in page
+        assert name.startswith("__") or f"`{name}`" in page or f"`fp.{name}`" in page
     for method in ("Machine.set", "Record.provenance", "Result.to_pandas", "Result.to_polars"):
         assert f"### `{method}`" in page
 

@@ -5,10 +5,30 @@ import json
 from fencepost import _core, machine_keys
 
 
-def test_the_page_in_the_documentation_is_up_to_date(pytestconfig):
-    page = machine_keys.page(json.loads(_core.machine_schema()))
-    written = (pytestconfig.rootpath / "docs" / "machine-keys.md").read_text()
-    assert written == page, "type: .venv/bin/fencepost machine keys > docs/machine-keys.md"
+def test_the_pages_in_the_documentation_are_up_to_date(pytestconfig):
+    docs = pytestconfig.rootpath / "docs"
+    pages = machine_keys.pages(json.loads(_core.machine_schema()))
+    assert {path.name for path in docs.glob("machine-keys*.md")} == set(pages)
+    for name, text in pages.items():
+        assert (docs / name).read_text() == text, f"type: .venv/bin/{machine_keys.AGAIN}"
+
+
+def test_every_table_is_on_one_page_and_on_the_printed_one():
+    schema = json.loads(_core.machine_schema())
+    headings = [
+        line
+        for text in machine_keys.pages(schema).values()
+        for line in text.splitlines()
+        if line.startswith("## ")
+    ]
+    whole = [line for line in machine_keys.page(schema).splitlines() if line.startswith("## ")]
+    assert sorted(headings) == sorted(whole) and len(set(whole)) == len(whole)
+
+
+def test_the_command_writes_the_pages(fencepost, tmp_path):
+    fencepost("machine", "keys", "--docs", "new", check=True)
+    pages = machine_keys.pages(json.loads(_core.machine_schema()))
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == pages
 
 
 def test_every_key_of_a_shipped_machine_is_on_the_page(pytestconfig):

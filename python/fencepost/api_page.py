@@ -1,6 +1,6 @@
-"""docs/python.md, the reference of `import fencepost`, from the source itself:
+"""The reference of `import fencepost`, from the source itself, in two pages:
 
-python -m fencepost.api_page > docs/python.md
+python -m fencepost.api_page docs
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import fencepost
-from fencepost import api, evidence
+from fencepost import api, documents, evidence
 from fencepost.sentences import one_a_line
 
 INTRODUCTION = """\
@@ -40,7 +41,12 @@ A fault of the simulator in one replay leaves the others whole, and is in that r
 [python.ipynb](python.ipynb) is a walk through with outputs, and [results.md](results.md) describes
 what a result holds.
 Everything is typed (`py.typed`).
-`.venv/bin/python -m fencepost.api_page > docs/python.md` makes this page from the docstrings.
+`fp.evidence` has [a page of its own](python-evidence.md).
+`.venv/bin/python -m fencepost.api_page docs` makes both pages from the docstrings.
+"""
+
+EVIDENCE = """\
+# Rows of evidence from Python
 """
 
 FURTHER = """\
@@ -55,8 +61,12 @@ They give the documents of [explain.md](explain-reference.md#the-document) and
 WIDTH = 96  # of a signature on one line
 
 
-def markdown() -> str:
-    """The whole page."""
+def pages() -> dict[str, str]:
+    """The pages by file name."""
+    return {"python.md": _replays(), "python-evidence.md": _evidence()}
+
+
+def _replays() -> str:
     parts = [INTRODUCTION, _text(api.__doc__ or ""), PRINTED]
     for name in ("record", "compare", "Machine", "Record", "Result"):
         assert name in fencepost.__all__
@@ -64,11 +74,19 @@ def markdown() -> str:
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
     for name in ("explain", "Explanation", "whatif", "Sensitivity"):
         parts += _entry(_definition(api, name))
-    parts += ["## `evidence`", _text(evidence.__doc__ or "")]
+    return _joined(parts)
+
+
+def _evidence() -> str:
+    parts = [EVIDENCE, _text(evidence.__doc__ or "")]
     for function in (evidence.rows, evidence.evaluate, evidence.evaluate_all):
         module = importlib.import_module(function.__module__)
         parts += _entry(_definition(module, function.__name__))
     parts += _entry(_definition(importlib.import_module(evidence.Row.__module__), "Row"))
+    return _joined(parts)
+
+
+def _joined(parts: list[str]) -> str:
     return one_a_line("\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
@@ -162,4 +180,4 @@ def _is_open(lines: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    documents.write_pages(Path(sys.argv[1]), pages())

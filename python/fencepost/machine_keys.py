@@ -1,24 +1,83 @@
-"""Every key of a machine file as a page (Markdown), made from the simulator's schema."""
+"""Every key of a machine file as pages (Markdown), made from the simulator's schema."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from fencepost.sentences import one_a_line
 
 Schema = dict[str, Any]
 
-INTRODUCTION = """\
+AGAIN = "fencepost machine keys --docs docs"
+FRONT = "machine-keys.md"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A page beside the front page: which tables it has, by the first part of their names."""
+
+    name: str
+    title: str
+    tables: tuple[str, ...]
+
+
+PARTS = (
+    Part("core", "cores", ("core", "branch_predictor", "tlb")),
+    Part("caches", "caches and sockets", ("cache", "host_bridge", "sockets", "socket_link")),
+    Part("fabric", "links, switches, fabrics", ("fabric", "link", "switch")),
+    Part("dram", "DRAM and expanders", ("dram", "expander")),
+    Part("pm", "persistent memory", ("pm", "persist")),
+    Part(
+        "devices",
+        "accelerators and PCIe devices",
+        ("accelerator", "type2", "pcie", "page_engine", "linux", "swap_device"),
+    ),
+)
+
+INTRODUCTION = f"""\
 # The keys of a machine file
 
-Made from the simulator's own schema: `fencepost machine keys > docs/machine-keys.md`.
+A key is written in a machine file (`[core]`, then `rob_entries = 512`), or set for one run
+(`--set core.rob_entries=512`).
+`fencepost machine keys` prints all of them, `fencepost machine show MACHINE` what a machine has.
 [machines.md](machines.md) says how machine files work.
+
+These pages are made from the simulator's own schema, by `{AGAIN}`.
 """
 
 
 def page(schema: Schema) -> str:
-    """The page: one section for each table of a machine file, one row for each key."""
-    lines = [INTRODUCTION]
+    """All keys on one page: one section for each table of a machine file, a row for each key."""
+    return _laid_out(INTRODUCTION, schema, list(_tables(schema, schema, "")))
+
+
+def pages(schema: Schema) -> dict[str, str]:
+    """The same as a front page and one for each part of a machine, by file name."""
+    of_part: dict[Part | None, list[tuple[str, Schema]]] = {None: []}
     for path, table in _tables(schema, schema, ""):
+        first = path.partition(".")[0]
+        part = next((part for part in PARTS if first in part.tables), None)
+        of_part.setdefault(part, []).append((path, table))
+    written = {}
+    rows = ["| page | tables |", "|---|---|"]
+    for part in PARTS:
+        name, own = f"machine-keys-{part.name}.md", of_part[part]
+        named = ", ".join(f"`[{path}]`" for path, _ in own)
+        rows.append(f"| [{part.title}]({name}) | {named} |")
+        head = (
+            f"# The keys of a machine file: {part.title}\n\n"
+            f"What can be set of {part.title}, with its range and default.\n"
+            f"[{FRONT}]({FRONT}) has the other tables, and says how a key is set.\n"
+            f"Made by `{AGAIN}`.\n"
+        )
+        written[name] = _laid_out(head, schema, own)
+    front = "\n".join([INTRODUCTION, *rows, "", "The rest is below.\n"])
+    return {FRONT: _laid_out(front, schema, of_part[None]), **written}
+
+
+def _laid_out(head: str, schema: Schema, tables: list[tuple[str, Schema]]) -> str:
+    lines = [head]
+    for path, table in tables:
         lines += [f"## `[{path}]`" if path else "## At the top", ""]
         if path and table.get("description"):
             lines += [_sentence(table["description"]), ""]

@@ -74,6 +74,16 @@ def schema() -> None:
 
 
 @group.command()
-def keys() -> None:
+def keys(
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FOLDER", help="Write pages there instead, one a part."),
+    ] = None,
+) -> None:
     """Print every key of a machine file with its range and meaning (Markdown)."""
-    print(machine_keys.page(json.loads(_core.machine_schema())), end="")
+    described = json.loads(_core.machine_schema())
+    if docs is None:
+        print(machine_keys.page(described), end="")
+        return
+    outputs.check_folder("--docs", docs)
+    documents.write_pages(docs, machine_keys.pages(described))
