@@ -44,6 +44,7 @@ class Shown:
 
     complaints: list[str]
     width: int  # of what would have to be scrolled sideways, if it is more than was asked for
+    boxes: int  # by how many pixels the code in a box of it is wider than that, at most
     colours: set[tuple[int, ...]]
     is_dark: bool
 
@@ -53,7 +54,12 @@ FRAME = """<!DOCTYPE html><html><body style="margin:0">
 <iframe id="page" src="{address}" style="width:{width}px;height:{height}px;border:0"></iframe>
 <script>
 const page = document.getElementById("page");
-page.onload = () => console.log("width", page.contentDocument.documentElement.scrollWidth);
+page.onload = () => {{
+  const shown = page.contentDocument;
+  console.log("width", shown.documentElement.scrollWidth);
+  const boxes = [...shown.querySelectorAll("pre")].map((box) => box.scrollWidth - box.clientWidth);
+  console.log("boxes", Math.max(0, ...boxes));
+}};
 </script></body></html>"""
 
 
@@ -84,13 +90,14 @@ def show(page: Path, width: int, scheme: str, height: int = 4000) -> Shown:
     )
     assert done.returncode == 0, done.stderr
     said = re.findall(r'CONSOLE[^"]*"(.*)", source', done.stderr)
-    [own] = [int(text.split()[1]) for text in said if re.fullmatch(r"width \d+", text)]
+    measured = dict(text.split() for text in said if re.fullmatch(r"(width|boxes) \d+", text))
     with Image.open(picture) as image:
         shown = image.convert("RGB").crop((0, 0, width, height))
         pixels = sorted(shown.getcolors(width * height) or [])
     return Shown(
-        complaints=[text for text in said if not text.startswith("width ")],
-        width=own,
+        complaints=[text for text in said if not text.startswith(("width ", "boxes "))],
+        width=int(measured["width"]),
+        boxes=int(measured["boxes"]),
         colours={colour for _, colour in pixels},
         is_dark=sum(pixels[-1][1]) < 3 * 128,
     )

@@ -91,6 +91,16 @@ def test_a_browser_shows_pages_without_scrolling_sideways(
     assert len(shown.colours) > 3
 
 
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize(
+    ("name", "width"), [("index", 1280), ("index", 390), ("docs/results", 1280)]
+)
+def test_code_fits_into_its_boxes(site: Path, name: str, width: int) -> None:
+    """Commands at any width, what they print where there is room for it."""
+    assert show(site / f"{name}.html", width, "light").boxes == 0
+
+
 def test_a_link_to_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assemble, "ROOT", tmp_path)
     monkeypatch.setattr(assemble, "OTHERS", ())

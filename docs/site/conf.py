@@ -13,7 +13,7 @@ release = version = __version__
 html_title = f"Fencepost {__version__}"
 html_theme = "furo"
 html_static_path = ["static"]
-html_css_files = ["phone.css"]
+html_css_files = ["pages.css"]
 # The pages are Markdown in the repository; their source is one click too many here.
 html_copy_source = html_show_sourcelink = False
 html_show_sphinx = False
