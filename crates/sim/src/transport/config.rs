@@ -136,7 +136,8 @@ pub struct TransportConfig {
 impl Default for TransportConfig {
     /// The published window; intervals of ten windows; the utilisation that the study measured, 96.1 %. Bursts of
     /// threads that are paused independently fill queues for a while even where all of them fit, so three quarters of
-    /// the answers may say so. Congestion that is over is forgotten within three intervals, or the estimate would fall on.
+    /// the answers may say so. Congestion that is over is forgotten within three intervals: otherwise the estimate
+    /// would fall on.
     fn default() -> TransportConfig {
         TransportConfig {
             window_us: 100.0,
