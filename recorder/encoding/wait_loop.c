@@ -392,9 +392,8 @@ static bool add_round(struct encoder *encoder, struct wait_loop *loop, const uin
       shape == SHAPES_MAX || (loop->runs == RUNS_MAX && loop->run[loop->runs - 1].shape != shape);
   if (loop->is_full)
     return false;
-  if (loop->runs == 0 || loop->run[loop->runs - 1].shape != shape) {
+  if (loop->runs == 0 || loop->run[loop->runs - 1].shape != shape)
     loop->run[loop->runs++] = (struct run){shape, 0};
-  }
   loop->run[loop->runs - 1].times++;
   loop->rounds++;
   loop->instructions += loop->known.shape[shape].instructions;
