@@ -26,10 +26,11 @@ from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.cli.hosts import check_machine, in_order, is_record, records_of
+from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName, beginning_with
 from fencepost.cli.numbers import COUNT_MAX
+from fencepost.documents import is_record
 from fencepost.figures import Run
 from fencepost.progress import Watch
 from fencepost.runs.axes import Baseline, values_of

@@ -37,10 +37,7 @@ fn section(heading: &str) -> String {
     let texts = PAGES.map(|name| fs::read_to_string(docs.join(name)).expect("the page is there"));
     let page = texts.concat();
     let mut lines = page.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
-    assert!(
-        lines.next().is_some_and(|line| line.starts_with('#')),
-        "the pages of results have no heading {heading}"
-    );
+    assert!(lines.next().is_some_and(|line| line.starts_with('#')), "the pages of results have no heading {heading}");
     lines.take_while(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
 }
 
