@@ -1,8 +1,12 @@
 """Figures and their ratios, computed in one place from a result document."""
 
-import pytest
+import io
 
-from fencepost import figures
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from fencepost import figures, table, terminal
 from fencepost._core import InputError
 from fencepost.runs.axes import Baseline, Key, baseline_name, baseline_run, baseline_text
 
@@ -96,3 +100,33 @@ def test_every_figure_of_the_headline_is_in_the_result(result):
     baseline, _, pb_rf = result["runs"]
     missing = [f.key for f in figures.HEADLINE if f.value(pb_rf, baseline) is None]
     assert missing == []
+
+
+def test_persists_that_differ_by_scheme_are_explained_once(result):
+    assert table.differing_persists(result["runs"]) == []
+    result["runs"][1]["persist"]["count"] += 1
+    [note] = table.differing_persists(result["runs"])
+    assert note.startswith("note: a flush is a persist only if its line is still dirty then;")
+    # Runs on another machine are not compared with these, and failed ones have no persists.
+    result["runs"][1]["machine"] = "another"
+    assert table.differing_persists(result["runs"]) == []
+    assert table.differing_persists([{"scheme": "pb", "machine": "m", "error": "x"}]) == []
+
+
+@pytest.mark.parametrize("width", [30, 200])
+def test_a_table_that_is_too_wide_is_a_list_of_entries(width):
+    rows = Table("condition", "metric", "expected", "", box=None)
+    rows.add_row("idle, one thread", "read latency", "105 ns", "miss")
+    output = Console(width=width, file=io.StringIO())
+    terminal.print_table_or_entries(output, rows)
+    lines = output.file.getvalue().splitlines()
+    if width == 200:
+        heading, row = map(str.split, lines)
+        assert heading == ["condition", "metric", "expected"]
+        assert row == ["idle,", "one", "thread", "read", "latency", "105", "ns", "miss"]
+    else:
+        assert lines == [
+            "idle, one thread",
+            "    metric read latency",
+            "    expected 105 ns  miss",
+        ]
