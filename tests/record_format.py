@@ -18,6 +18,7 @@ from typing import NamedTuple
 import xxhash
 import zstandard
 
+# Long because: it reads the whole format, and shares no code with what it checks.
 MAGIC = b"FPFR"
 FOOTER_MAGIC = b"FPRECEND"
 HEADER = struct.Struct("<4sHBBIIQQIIQ")

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+/* Long because: the table of words, its protocols and what a look says of them are one state. */
 #define WORDS_MAX 32768u
 #define SITES_MAX 4096u
 #define OUTDATED_MAX 64u

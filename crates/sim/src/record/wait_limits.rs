@@ -1,5 +1,5 @@
-//! Limits of what the recorder looks at for waiting. Beyond them a thread that polls may stand in the record as one that
-//! works, so a record says which of them it has met.
+//! Limits of what the recorder looks at for waiting. Beyond them a thread that polls may stand in the record as one
+//! that works, so a record says which of them it has met.
 
 /// A limit, by its number in the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
