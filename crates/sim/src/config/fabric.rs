@@ -106,7 +106,7 @@ pub enum Bias {
     Host,
     /// The host has none: the device need not ask.
     Device,
-    /// Memory without bias (HDM-DB, CXL 3): the device's snoop filter knows what the host has, and the device snoops it.
+    /// Memory without bias (HDM-DB, CXL 3): the device knows by its snoop filter what the host has, and snoops it.
     BackInvalidate,
 }
 

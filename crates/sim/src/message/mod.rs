@@ -3,9 +3,9 @@
 //! A message is small. It carries the version of the line instead of its bytes, and a latency stack that each component
 //! on its way charges, so that the parts of a latency always sum to the whole.
 //!
-//! A protocol is a file: what its classes and opcodes say of themselves (`mem.rs`, `cache.rs`, `coherence.rs`, …), listed
-//! in `class.rs`, `opcode.rs` and `slots.rs`. Whatever only carries messages reads that; whoever speaks a protocol
-//! matches on its opcodes.
+//! A protocol is a file: what its classes and opcodes say of themselves (`mem.rs`, `cache.rs`, `coherence.rs`, …),
+//! listed in `class.rs`, `opcode.rs` and `slots.rs`. Whatever only carries messages reads that; whoever speaks a
+//! protocol matches on its opcodes.
 
 pub mod back_invalidate;
 pub mod cache;

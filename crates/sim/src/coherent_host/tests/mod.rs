@@ -112,7 +112,7 @@ fn a_snoop_takes_the_way_to_the_host_and_back() {
     let alone = of_own_memory(&machine, DeviceAccess::CoWrite, FoundIn::OwnCache, 1);
     let of_device = 2 * type2.generator_cycles + type2.lookup_cycles + type2.fill_cycles;
     assert!((elapsed_ns(&alone) - f64::from(of_device) * cycle).abs() < 1e-6);
-    // One that the host has: BISnp out of the port, through link and bridge to the last level; BIRsp back, and looked up.
+    // One that the host has: BISnp out of the port, through link and bridge to the last level; BIRsp back, looked up.
     let snooped = of_own_memory(&machine, DeviceAccess::CoWrite, FoundIn::LastLevel, 1);
     let at_device = f64::from(2 * type2.port_cycles + type2.lookup_cycles) * cycle;
     let config = machine.link.as_ref().expect("it has links");

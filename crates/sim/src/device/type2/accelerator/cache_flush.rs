@@ -1,5 +1,5 @@
-//! Flushes of a whole cache of the device: set after set, one each cycle, every line that lies there is given up. A flush
-//! is answered when all of these lines are where they belong. Lines that come into sets behind it stay.
+//! Flushes of a whole cache of the device: set after set, one each cycle, every line that lies there is given up. A
+//! flush is answered when all of these lines are where they belong. Lines that come into sets behind it stay.
 
 use std::collections::VecDeque;
 
