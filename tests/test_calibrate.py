@@ -473,7 +473,10 @@ def test_wrong_rows_are_one_message(row: str, part: str) -> None:
         (["--free", "link.latency_ns=1..9", "-o", "x"], "machine files are TOML"),
         (["--free", "link.latency_ns=1..9", "-o", "rows.csv"], "would overwrite the input"),
         (["--free", "link.latency_ns=1..9", "--journal", "other.txt"], "no journal of a search"),
-        (["--free", "link.latency_ns=1..9", "--alike", "nan"], "nan is not a number"),
+        (
+            ["--free", "link.latency_ns=1..9", "--alike", "nan"],
+            "--alike nan: it has to be a number from",
+        ),
     ],
 )
 def test_wrong_input_is_one_message_and_code_2(

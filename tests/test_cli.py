@@ -117,11 +117,11 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
         (["run", "--seed", "-1", "pcs-table1", "x"], "--seed"),
         (
             ["run", "--seed", "1" + 30 * "0", "pcs-table1", "x"],
-            "18446744073709551615",
+            "18,446,744,073,709,551,615",
         ),
         (
             ["run", "--limit-pm-writes", "1" + 30 * "0", "pcs-table1", "x"],
-            "18446744073709551615",
+            "18,446,744,073,709,551,615",
         ),
         (["run", "--limit-instructions", "0", "pcs-table1", "x"], "--limit-instructions"),
         (["latency", "xconn-x8", "--measure-us", "nan"], "nan"),

@@ -63,7 +63,7 @@ def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
         (("--persist", 10_000_000), "there is no such request"),
         (("--from", 5, "--to", 4), "the end has to lie behind the start"),
         (("--from", "1e18"), "--from 1e+18: it has to be a number from "),
-        (("--to", "nan"), "'--to'"),
+        (("--to", "nan"), "--to nan: it has to be a number"),
         (("--persist", 10**30), "--persist"),
         (("--region", 2**32), "--region"),
         (("--limit-events", 10**30), "--limit-events"),

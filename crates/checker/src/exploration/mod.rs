@@ -6,7 +6,7 @@
 mod crew;
 mod expand;
 pub mod explore;
-pub mod fields;
+pub(crate) mod fields;
 mod stranded;
 mod visited;
 
