@@ -3,7 +3,7 @@
 //! canonical state, where generations are 0 or 1 and ages and recencies are ranks among the slots. Of versions, which
 //! are ranks too, the highest is not known before: one that is too high gives no words.
 //!
-//! One description of the fields serves both ways, as [`crate::exploration::fields`] has it.
+//! One description of the fields serves both ways, as `exploration::fields` has it.
 //!
 //! Long because: this description is one, field by field.
 
