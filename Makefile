@@ -20,7 +20,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -30,7 +30,11 @@ STAMPS = build/stamps
 
 # --- setup ---------------------------------------------------------------------------------
 
-setup: $(STAMPS)/packages $(STAMPS)/core $(STAMPS)/recorder $(STAMPS)/channel workloads measure
+# Much of what compiles the simulator keeps one core busy.
+setup: $(STAMPS)/packages
+	@$(MAKE) --no-print-directory --jobs=2 set-up
+
+set-up: $(STAMPS)/core $(STAMPS)/recorder workloads measure $(STAMPS)/channel
 
 $(STAMPS)/packages: setup/packages.txt setup/install-packages
 	@setup/install-packages
@@ -50,7 +54,12 @@ CORE_SOURCES = $(shell find crates/sim crates/checker crates/reclaim crates/pyth
 # For each compiler and lock file once, not at each change of a source: `make profile` counts anew.
 PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
 
-$(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python $(STAMPS)/recorder workloads
+# What it is counted on.
+ifneq ($(PROFILE),no)
+$(PROFILED): | $(STAMPS)/recorder workloads
+endif
+
+$(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python
 	@PROFILE=$(PROFILE) setup/profile
 	@touch $@
 
@@ -132,9 +141,10 @@ slow-primitives-tests:
 slow-python-tests:
 	$(BIN)/pytest --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
 
+# The same packages each time: cargo would build them anew with fewer of their features.
 slow-rust-tests: loom tsan
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
-	MAKEFLAGS= PROPTEST_CASES=2000 cargo test --quiet --locked -p fencepost-sim --lib -- c601 whatever_agents
+	MAKEFLAGS= PROPTEST_CASES=2000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:
