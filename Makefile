@@ -20,7 +20,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -131,19 +131,25 @@ recorder-tests:
 
 # What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 SLOW = slow
+# K/N: of those in Python every N-th, from the K-th on.
+PART = 0/1
 slow-tests: setup
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target slow-primitives-tests slow-python-tests slow-rust-tests
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:
-	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)"
+	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-python-tests:
-	$(BIN)/pytest --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)"
+	$(BIN)/pytest --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+
+slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 
 # The same packages each time: cargo would build them anew with fewer of their features.
-slow-rust-tests: loom tsan
+ignored-rust-tests:
 	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+
+many-cases-rust-tests:
 	MAKEFLAGS= PROPTEST_CASES=2000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.

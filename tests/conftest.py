@@ -27,6 +27,27 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 _FIXTURE = json.loads((ROOT / "tests" / "fixtures" / "result.json").read_text())
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help_ = "K/N: every N-th of the tests that are chosen otherwise, from the K-th (0 ..) on"
+    parser.addoption("--part", type=_part, default=(0, 1), metavar="K/N", help=help_)
+
+
+def _part(text: str) -> tuple[int, int]:
+    k, n = map(int, text.split("/"))
+    if not 0 <= k < n:
+        raise ValueError(text)
+    return k, n
+
+
+# Behind the options that choose by marks and names.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    k, n = config.getoption("--part")
+    left_out = [item for i, item in enumerate(items) if i % n != k]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = items[k::n]
+
+
 @pytest.fixture
 def result() -> Result:
     """A made-up result document (docs/results.md) of three schemes; its figures mean nothing."""
