@@ -204,7 +204,7 @@ class Stop(BaseException):
     """The power goes."""
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_that_is_cut_anywhere_goes_on_to_the_same_end(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,7 +221,8 @@ def test_recorded_checks_are_worth_no_more_than_the_checks_that_they_spare():
 
 
 @pytest.mark.parametrize(
-    ("naps", "bound", "is_used"), [("", 64, False), ("sleep 0.4; ", 256, True)]
+    ("naps", "bound", "is_used"),
+    [("", 64, False), pytest.param("sleep 0.4; ", 256, True, marks=pytest.mark.slow)],
 )
 def test_the_cost_decides_whether_it_is_looked_for_what_a_check_reads(
     naps, bound, is_used, fencepost: Fencepost, program, tmp_path

@@ -139,7 +139,10 @@ def test_a_heap_on_a_node_pays_what_latency_measures_there(
 
 @pytest.mark.parametrize(
     ("machine", "nodes"),
-    [("spr-cxl", ["dram0", "dram1", "expander0"]), ("clx-ddr4", ["dram0", "dram1"])],
+    [
+        pytest.param("spr-cxl", ["dram0", "dram1", "expander0"], marks=pytest.mark.slow),
+        ("clx-ddr4", ["dram0", "dram1"]),
+    ],
 )
 def test_the_other_socket_is_further_away_and_the_expander_furthest(
     fencepost: Fencepost, tmp_path: Path, record: Path, machine: str, nodes: list[str]
@@ -203,6 +206,7 @@ def test_every_command_that_replays_places(
     assert (refused.returncode, "there is no core 48" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_timeline_runs_with_the_placement_of_its_result(
     fencepost: Fencepost, tmp_path: Path, record: Path
 ) -> None:

@@ -222,6 +222,7 @@ def test_every_record_that_is_replayed_is_committed_and_no_other(tmp_path):
     assert set(replayed) == set(RECORDS.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_places")
 def test_the_committed_records_are_of_these_programs(tmp_path):
     """A program that is changed, or compiled otherwise, needs another record: make it anew."""
