@@ -249,7 +249,7 @@ def test_a_flush_has_as_many_fences_as_it_is_to_have(
 
 @pytest.mark.parametrize(
     ("structure", "log"),
-    zip(STRUCTURES, ("undo", "redo", "none", "redo", "undo"), strict=True),
+    list(zip(STRUCTURES, ("undo", "redo", "none", "redo", "undo"), strict=True)),
 )
 def test_a_killed_run_is_recovered_and_goes_on(tmp_path: Path, structure: str, log: str) -> None:
     pool = tmp_path / "pool"

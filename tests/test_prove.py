@@ -88,7 +88,7 @@ def largest_apart(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "scheme", "counts"), largest_apart(documented()))
+@pytest.mark.parametrize(("options", "scheme", "counts"), list(largest_apart(documented())))
 def test_the_documented_counts_come_out_again(options, scheme, counts, fencepost):
     arguments = ["prove", *options.split(), "--scheme", scheme, "--quiet"]
     done = fencepost(*arguments, check=True, timeout=1800)
