@@ -22,8 +22,12 @@ class Part:
 
 
 PARTS = (
-    Part("core", "cores", ("core", "branch_predictor", "tlb")),
-    Part("caches", "caches and sockets", ("cache", "host_bridge", "sockets", "socket_link")),
+    Part("core", "cores", ("core", "branch_predictor")),
+    Part(
+        "caches",
+        "caches, TLBs and sockets",
+        ("cache", "host_bridge", "sockets", "socket_link", "tlb"),
+    ),
     Part("fabric", "links, switches, fabrics", ("fabric", "link", "switch")),
     Part("dram", "DRAM and expanders", ("dram", "expander")),
     Part("pm", "persistent memory", ("pm", "persist")),
@@ -66,7 +70,7 @@ def pages(schema: Schema) -> dict[str, str]:
         rows.append(f"| [{part.title}]({name}) | {named} |")
         head = (
             f"# The keys of a machine file: {part.title}\n\n"
-            f"What can be set of {part.title}, with its range and default.\n"
+            f"The keys of {part.title}, with ranges and defaults.\n"
             f"[{FRONT}]({FRONT}) has the other tables, and says how a key is set.\n"
             f"Made by `{AGAIN}`.\n"
         )
@@ -145,7 +149,7 @@ def _value(schema: Schema, node: Schema) -> str:
     type_name = types if isinstance(types, str) else next(one for one in types if one != "null")
     if type_name == "array":
         return "list of texts"
-    names = {"number": "number", "integer": "whole number", "boolean": "`true`, `false`"}
+    names = {"number": "number", "integer": "integer", "boolean": "`true`, `false`"}
     kind = names.get(type_name, "text")
     if "minimum" in node and "maximum" in node:
         return f"{kind}, {node['minimum']:g} to {_number(node['maximum'])}"

@@ -18,23 +18,23 @@ pub struct CacheConfig {
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub ways: u16,
-    /// Cycles from a request to the data, if it hits. In l1i: what a redirected fetch takes on top of
-    /// `core.front_end_cycles`, and how long a fetch looks before it misses; fetching on is pipelined.
+    /// Cycles from a request to the data, if it hits. In l1i: the cost of a redirected fetch beyond
+    /// `core.front_end_cycles`, and of the look-up before a miss; sequential fetches are pipelined.
     #[garde(range(min = 1, max = 1000))]
     #[schemars(range(min = 1, max = 1000))]
     pub latency_cycles: u16,
-    /// Cycles that the way back of a fill adds: from this level's data to the level above, or from a first level to the
+    /// Cycles that a fill adds on its way back: from this level's data to the level above, or from a first level to the
     /// core.
     #[garde(range(min = 0, max = 1000))]
     #[schemars(range(min = 0, max = 1000))]
     pub response_cycles: u16,
-    /// Distinct lines that may be missing at a time; further misses wait. Misses to one line merge. In l1i without
-    /// effect: fetch waits for a line that is missing, so there is never more than one.
+    /// Distinct missing lines at a time; further misses wait, and misses to one line merge. Without effect in l1i,
+    /// where fetch waits for each missing line.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub mshrs: u16,
-    /// Lines on their way out (evictions and flushes whose completion has not come back) that may be under way at a
-    /// time before further misses wait; only the last level's counts.
+    /// Evictions and flushes of lines that may be under way, until their completion is back, before further misses
+    /// wait; only the last level's counts.
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub write_buffers: u16,
@@ -45,45 +45,43 @@ pub struct CacheConfig {
     /// One for all cores of a host; false: one for each core. First levels are always private.
     #[garde(skip)]
     pub shared: bool,
-    /// Whether everything in the levels above is here too. The coherence directory lies in the last level; one that is
-    /// not inclusive needs a `snoop_filter` for that, and has the lines that no core has any more.
+    /// Whether it holds everything that the levels above hold. The coherence directory lies in the last level; one that
+    /// is not inclusive needs a `snoop_filter`, and holds the lines that no core has.
     #[garde(skip)]
     pub inclusive: bool,
     /// What a last level has that is not inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(dive)]
     pub snoop_filter: Option<SnoopFilterConfig>,
-    /// What is fetched before it is asked for; only l1d can prefetch, and levels between it and the last that are
-    /// private to a core. l1d learns from the loads and stores of its core, and the others from what l1d misses or
-    /// prefetches. All stay within a page.
+    /// Which prefetcher it has. Only l1d and private levels between it and the last can have one. l1d learns from the
+    /// loads and stores of its core, the others from what l1d misses or prefetches. All stay within a page.
     #[garde(skip)]
     pub prefetcher: PrefetcherKind,
-    /// What a prefetcher keeps track of at a time: of `stride` load and store instructions (below l1d, which alone
-    /// knows them, pages), of `stream` pages.
+    /// What a prefetcher tracks at a time: `stride` load and store instructions (below l1d, where these are unknown,
+    /// pages), `stream` pages.
     #[serde(default = "default_prefetch_entries")]
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub prefetch_entries: u16,
-    /// How many addresses a prefetcher fetches at an access, one behind the other, each a line (of `stride`: a stride
-    /// of at least a line) further; of `stream` at most, until it is as far ahead as it may be.
+    /// How many addresses a prefetcher fetches at an access, a line apart (`stride`: a stride of at least a line).
+    /// `stream` fetches up to this many, until it is `prefetch_distance` ahead.
     #[serde(default = "default_prefetch_degree")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_degree: u8,
-    /// How many lines (of `stride`: strides) ahead of the access the first of them is: 1 is the next one. Of `stream`
-    /// how many lines it may be ahead.
+    /// How many lines (`stride`: strides) ahead of the access the first one is; 1 is the next. For `stream`, how many
+    /// lines ahead it may be.
     #[serde(default = "default_prefetch_distance")]
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub prefetch_distance: u8,
-    /// MSHRs of a level below the first from which on, taken by whatever, it drops what it would fetch ahead: as far as
-    /// it has so many.
+    /// In levels below the first, prefetches are dropped while at least this many MSHRs are taken.
     #[serde(default = "default_prefetch_mshrs")]
     #[garde(range(min = 1, max = 1024))]
     #[schemars(range(min = 1, max = 1024))]
     pub prefetch_mshrs: u16,
-    /// Whether a first level's prefetcher goes on into the next page, if its translation is known or the walker has the
-    /// entry in its cache. Without effect below.
+    /// Whether a first level's prefetcher continues into the next page if its translation is known, or its page-table
+    /// entry is in the walker's cache. Without effect below.
     #[serde(default)]
     #[garde(skip)]
     pub prefetch_next_page: bool,
@@ -110,7 +108,7 @@ fn default_prefetch_distance() -> u8 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct SnoopFilterConfig {
-    /// Lines; with a few of them no core could keep its code, data and page tables long enough to use them.
+    /// Lines. Too few of them evict a core's code, data and page tables before it can use them.
     #[garde(range(min = 16, max = 16_777_216))]
     #[schemars(range(min = 16, max = 16_777_216))]
     pub entries: u32,
@@ -138,11 +136,11 @@ pub enum PrefetcherKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PointOfCoherence {
-    /// It is the host's memory bus, and what is behind it may lose the line: such a flush is complete once the write
-    /// is ordered there, and promises nothing. Only `dc cvap` persists.
+    /// No: it is the host's memory bus, and memory behind it is volatile. Such a flush completes once the write is
+    /// ordered there; only `dc cvap` persists.
     #[default]
     Volatile,
-    /// It is the persistent domain: such a flush is complete, and a persist, as `dc cvap` is.
+    /// Yes: it is the persistent domain, and such a flush persists as `dc cvap` does.
     Persistent,
 }
 

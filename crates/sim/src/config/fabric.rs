@@ -45,8 +45,8 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(skip)]
     pub accelerators: Vec<String>,
-    /// In which bias the memory of accelerators is where nobody has touched it; `host` if not given. `back_invalidate`:
-    /// it has none, and the device snoops its host.
+    /// The initial bias of the memory of accelerators; `host` if not given. `back_invalidate`: no bias; the device
+    /// snoops its host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(skip)]
     pub bias: BTreeMap<String, Bias>,
@@ -64,15 +64,14 @@ pub struct FabricConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[garde(dive)]
     pub interleave: BTreeMap<String, InterleaveConfig>,
-    /// The switches that accept persists under schemes with persist buffers, for example `["switch0", "switch1"]`. Of
-    /// those on a host's way to a device the first one acknowledges its persists; each drains into the next one, and
-    /// the last one into the device. Without this key there is one for each device: the first switch that the routes of
-    /// all hosts to it pass.
+    /// The switches that accept persists under schemes with persist buffers, for example `["switch0", "switch1"]`. The
+    /// first on a host's way to a device acknowledges; each drains into the next, the last into the device. Without
+    /// this key: for each device the first switch that the routes of all hosts to it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
     pub persist_points: Option<Vec<String>>,
-    /// Whether hosts access each other's PM, which decides which switches may accept persists. Replays give each host
-    /// frames of its own, whatever this says.
+    /// Whether hosts access each other's PM, which decides which switches may accept persists. In replays each host has
+    /// frames of its own in any case.
     #[serde(default, skip_serializing_if = "PmSharing::is_default")]
     #[garde(skip)]
     pub pm_sharing: PmSharing,
@@ -114,14 +113,13 @@ pub enum Bias {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PmSharing {
-    /// Any host may read and write what another one has written: the routes of all hosts to a device pass each of its
-    /// persist points.
+    /// Any host may access another's data: the routes of all hosts to a device pass each of its persist points.
     #[default]
     Shared,
-    /// Each host keeps to its own part: persists may be accepted by a switch that other hosts do not pass.
+    /// Each host keeps to its own part: a switch that other hosts do not pass may accept persists.
     Private,
-    /// As `shared`, with persist points that some hosts do not pass: they read stale data, and acknowledged persists
-    /// are overwritten by older ones. For showing what goes wrong.
+    /// As `shared`, with persist points that some hosts do not pass, to show what goes wrong: stale reads, and persists
+    /// overwritten by older ones.
     SharedUnsafe,
 }
 

@@ -43,7 +43,8 @@ pub struct CoreConfig {
     #[garde(range(min = 8, max = 4096))]
     #[schemars(range(min = 8, max = 4096))]
     pub issue_queue_entries: u16,
-    /// Whether a load keeps its entry of the issue queue until it has its data. False: until it issues, as all others.
+    /// Whether a load keeps its entry of the issue queue until it has its data. False: until it issues, like all
+    /// others.
     #[garde(skip)]
     pub loads_hold_issue_queue: bool,
     /// Entries of the load queue.
@@ -74,13 +75,13 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub multiply_ports: u8,
-    /// Bytes of the widest vector operation that executes whole: what is wider is split into micro-operations of that
-    /// width, loads and stores too.
+    /// Bytes of the widest vector operation, load or store that executes whole; wider ones are split into
+    /// micro-operations of that width.
     #[garde(custom(power_of_two_of_a_vector))]
     #[schemars(range(min = 8, max = 64))]
     #[serde(default = "whole_vectors")]
     pub widest_operation_bytes: u16,
-    /// How immediates and the instruction pointer come to the operations whose operands they are.
+    /// How operations get immediates and the instruction pointer.
     #[garde(skip)]
     #[serde(default)]
     pub operand_operations: OperandOperations,
@@ -94,12 +95,12 @@ pub struct CoreConfig {
     #[garde(range(min = 1, max = 20))]
     #[schemars(range(min = 1, max = 20))]
     pub forwarding_cycles: u8,
-    /// Cycles from a load's issue to its look into l1d or the store queue; they are paid by loads only.
+    /// Cycles from a load's issue until it looks into l1d or the store queue.
     #[garde(range(min = 0, max = 20))]
     #[schemars(range(min = 0, max = 20))]
     pub load_pipeline_cycles: u8,
-    /// Whether a store that had to wait for its line is performed by the fill of l1d, so that the next one looks into
-    /// l1d in that cycle. False: it is performed in the cycle of the fill, and the next one in the cycle after.
+    /// Whether the fill of l1d performs a store that waited for the line, so that the next store accesses l1d in the
+    /// same cycle. False: the next one follows a cycle later.
     #[garde(skip)]
     pub fill_performs_store: bool,
     /// Fetch the lines of all stores in the store queue for ownership as soon as they have their address. False: only
@@ -114,7 +115,7 @@ pub struct CoreConfig {
     /// does.
     #[garde(skip)]
     pub flush_holds_stores: bool,
-    /// Lines that non-temporal stores of one core may combine in at a time.
+    /// Lines in which non-temporal stores of one core may combine at a time.
     #[garde(range(min = 1, max = 64))]
     #[schemars(range(min = 1, max = 64))]
     pub write_combining_buffers: u16,
@@ -134,12 +135,11 @@ pub struct CoreConfig {
     /// When `sfence` takes effect.
     #[garde(skip)]
     pub sfence_order: SfenceOrder,
-    /// Cycles that a fence takes which is executed as the oldest instruction, when everything before it has taken
-    /// effect.
+    /// Cycles of a fence that executes as the oldest instruction, once everything before it has taken effect.
     #[garde(range(min = 0, max = 100))]
     #[schemars(range(min = 0, max = 100))]
     pub fence_cycles: u8,
-    /// What becomes of the code of the kernel's vDSO, which reads the clock.
+    /// How the code of the kernel's vDSO, which reads the clock, is replayed.
     #[garde(skip)]
     pub vdso: Vdso,
     /// What a system call costs, in ns.
@@ -154,8 +154,8 @@ pub struct CoreConfig {
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub context_switch_ns: f64,
-    /// With a seed other than 0, each thread starts up to so much later, in ns: replays with several seeds show how far
-    /// results hang on who comes first.
+    /// With a seed other than 0, each thread starts later by a random time of at most this, in ns. Replays with several
+    /// seeds show how far results depend on which thread comes first.
     #[garde(range(min = 0.0, max = 1_000_000.0))]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub start_jitter_ns: f64,
@@ -216,8 +216,8 @@ pub enum OperandOperations {
     /// With the operation. What x86 processors do.
     #[default]
     Fused,
-    /// By a micro-operation of its own for each: an addition of an immediate has one, a direct branch two, an access
-    /// relative to the instruction pointer one. What gem5 does.
+    /// By a micro-operation for each: one for an addition of an immediate or an access relative to the instruction
+    /// pointer, two for a direct branch. What gem5 does.
     Separate,
 }
 
@@ -225,9 +225,9 @@ pub enum OperandOperations {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlushAcknowledgement {
-    /// The persistent domain: the write's completion has come back to the last-level cache. What hardware guarantees.
+    /// The persistent domain: the write's completion is back at the last-level cache. What hardware guarantees.
     PersistentDomain,
-    /// The host's memory bus, where the write is ordered: the time of the write itself is not in it. What gem5's
+    /// The host's memory bus, where the write is ordered; the time of the write itself is not included. What gem5's
     /// classic caches do.
     MemoryBus,
 }
@@ -236,9 +236,9 @@ pub enum FlushAcknowledgement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CleanedLine {
-    /// The right to write it again without asking.
+    /// Write it again without another request.
     Exclusive,
-    /// To read it: the next store to it asks for it again. What gem5's classic caches do.
+    /// Read it; the next store to it requests ownership again. What gem5's classic caches do.
     Shared,
     /// None: the line leaves the caches, as with `clflushopt`. What Intel's Cascade Lake seems to do: a line that is
     /// persisted twice in a row takes 615 ns there with `clwb` and 632 ns with `clflushopt` on PM, 495 and 499 ns on
@@ -250,9 +250,9 @@ pub enum CleanedLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClflushOrder {
-    /// Ordered with stores and with other `clflush`, in the store queue; later loads go on. The architecture's rule.
+    /// Earlier stores and other `clflush`, in the store queue; later loads continue. The architecture's rule.
     Stores,
-    /// As `clflushopt` followed by a full fence. What gem5 does.
+    /// Everything, as `clflushopt` followed by a full fence. What gem5 does.
     FullFence,
 }
 
@@ -260,9 +260,9 @@ pub enum ClflushOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfenceOrder {
-    /// In its turn in the store queue: it commits at once, and holds back stores and flushes only.
+    /// In its turn in the store queue: it commits at once, and delays only stores and flushes.
     StoreQueue,
-    /// As the oldest instruction, as `mfence`: nothing behind it commits before. What gem5 does.
+    /// As the oldest instruction, like `mfence`: nothing after it commits before it. What gem5 does.
     Oldest,
 }
 
@@ -270,10 +270,9 @@ pub enum SfenceOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Vdso {
-    /// It is executed as it was recorded.
+    /// As it was recorded.
     Executed,
-    /// Its instructions take no time and touch no memory. In gem5's system-call emulation there is none, and the call
-    /// that stands for it is emulated.
+    /// Without time and memory accesses, as in gem5's system-call emulation.
     Emulated,
 }
 

@@ -10,7 +10,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `[core.store_sets]` table of a machine file.
+/// Memory dependence prediction by store sets (Chrysos and Emer 1998): loads wait for stores with which they once
+/// conflicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct StoreSetsConfig {

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 pub enum WriteTurns {
     /// A read goes before every write, except in a batch that began at the high watermark.
     ReadsFirst,
-    /// The bus turns to writes when no read waits and more than `write_idle_watermark` writes do, or when a read was
-    /// served at or above the high watermark and was the last, or the last of its turn. It turns back when no more than
-    /// `write_low_watermark` writes are left, or reads wait and the turn is over. A turn is `requests_per_turn` long.
+    /// The bus turns to writes when no read waits and more than `write_idle_watermark` writes do, or when the last read
+    /// of a turn, or of all, was served at or above the high watermark. It turns back when no more than
+    /// `write_low_watermark` writes are left, or the turn is over and reads wait. A turn is `requests_per_turn` long.
     /// What gem5's memory controller does.
     Batches,
 }

@@ -16,9 +16,9 @@ pub struct SocketsConfig {
     #[garde(range(min = 1, max = 8))]
     #[schemars(range(min = 1, max = 8))]
     pub count: u16,
-    /// Whether home agents keep beside each line of a socket's DRAM, in memory, that another socket may have it. Then
-    /// the first copy that another socket gets of a line, and the first one after each time that the line was written
-    /// back, is followed by a write of memory, which carries nothing else.
+    /// Whether home agents store beside each line of a socket's DRAM, in memory, that another socket may have it. The
+    /// first copy that another socket gets of a line, and the first after each write-back of it, then costs an
+    /// additional write to memory.
     #[garde(skip)]
     #[serde(default)]
     pub memory_directory: bool,
@@ -42,7 +42,7 @@ pub struct SocketLinkConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub credits: u16,
-    /// What a home agent takes longer, in ns, to begin a read of another socket whose line lies behind a link or local
+    /// Additional time, in ns, before a home agent begins another socket's read of a line behind a link or local
     /// connection of the fabric: the way from the socket link to the ports is longer than that to DRAM. 0 if not given.
     #[garde(range(min = 0.0, max = 100_000.0))]
     #[schemars(range(min = 0.0, max = 100_000.0))]

@@ -52,13 +52,12 @@ pub struct PersistBufferConfig {
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub data_access_ns: f64,
-    /// What the controller takes for each piece of work (a write, a read, an acknowledgement, a drain) besides its
-    /// accesses, in ns.
+    /// Time that the controller needs for each write, read, acknowledgement or drain besides its accesses, in ns.
     #[garde(range(min = 0.0, max = 1000.0))]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub service_ns: f64,
-    /// Whether a read whose line is in no entry and in no write on its way passes the controller by. If not, the
-    /// controller serves every read of a line that persists here, in turn with everything else.
+    /// Whether a read bypasses the controller if its line is in no entry and no write on its way. False: the controller
+    /// serves every read of a line that persists here, in turn with all other work.
     #[garde(skip)]
     pub reads_bypass: bool,
     /// Places for reads and writes in the controller's input.

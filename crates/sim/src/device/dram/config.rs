@@ -42,25 +42,24 @@ pub struct DramConfig {
     #[garde(range(min = 2, max = 1024))]
     #[schemars(range(min = 2, max = 1024))]
     pub write_queue_entries: u16,
-    /// From so many queued writes on they are written although reads wait.
+    /// With this many queued writes, writes go before waiting reads.
     #[garde(range(min = 1, max = self.write_queue_entries))]
     #[schemars(range(min = 1, max = 1024))]
     pub write_high_watermark: u16,
-    /// Down to so many writes, which must be fewer than the high watermark.
+    /// A batch of writes ends when this many are left; less than the high watermark.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_low_watermark: u16,
-    /// How many writes stay in the queue while no read waits, so that later ones find them there. When more do, they
-    /// are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it
-    /// can be.
+    /// Writes that stay in the queue while no read waits, so that later accesses find them there. More are written down
+    /// to it, or to the low watermark if that is less. 0: each is written as soon as possible.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 1023))]
     pub write_idle_watermark: u16,
     /// How reads and writes take turns.
     #[garde(skip)]
     pub write_turns: WriteTurns,
-    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its
-    /// turn, if it waits. Without effect with `reads_first`.
+    /// Requests of a turn with `write_turns = "batches"`: after this many reads or writes, the other kind has its turn
+    /// if it waits.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
@@ -69,8 +68,7 @@ pub struct DramConfig {
     #[serde(default)]
     pub scheduling: Scheduling,
     /// How many accesses to an open row may pass an older request for another row of that bank (FR-FCFS with a cap).
-    /// Without effect with `scheduling = "each_request"`, where `row_accesses` alone keeps a row from being preferred
-    /// for ever.
+    /// Without effect with `scheduling = "each_request"`, where `row_accesses` limits them.
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub row_hit_cap: u16,
@@ -84,8 +82,8 @@ pub struct DramConfig {
     /// Which address bits choose row, rank, bank and column.
     #[garde(skip)]
     pub address_mapping: AddressMapping,
-    /// Whether the bits that choose bank group and bank are XORed with those of the row, folded to as many, so that
-    /// rows a multiple of all banks apart lie in different banks. Wants powers of two of both.
+    /// Whether the bits of bank group and bank are XORed with those of the row, folded to their number, so that rows a
+    /// multiple of all banks apart lie in different banks. Needs powers of two of both.
     #[garde(custom(hashes_powers_of_two(self.bank_groups, self.banks_per_group)))]
     #[serde(default)]
     pub bank_hash: bool,
@@ -223,14 +221,14 @@ impl DramConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
-    /// A command. A request for another row is overtaken by accesses to the open row as long as that is not precharged.
+    /// A command. Accesses to the open row may overtake a request for another row until the row is precharged.
     #[default]
     EachCommand,
-    /// A request, the one whose data can come first, with all of its commands, which nothing that comes later
-    /// overtakes. The next one is chosen tRP + tRCD before its RD or WR could follow without a gap. Commands of
-    /// different requests do not compete for the command bus. After gem5's memory controller, in which also a read
-    /// keeps its place in the queue until its data are back, commands are limited to so many in a time, and where no
-    /// hit can follow without a gap one whose row can be opened meanwhile goes before hits.
+    /// A request with all of its commands: the one whose data can come first. No later request overtakes it. The next
+    /// one is chosen tRP + tRCD before its RD or WR could follow without a gap; commands of different requests do not
+    /// compete for the command bus. As in gem5's memory controller, where in addition a read keeps its place in the
+    /// queue until its data are back, the rate of commands is limited, and a request whose row can be opened meanwhile
+    /// goes before hits if no hit can follow without a gap.
     EachRequest,
 }
 

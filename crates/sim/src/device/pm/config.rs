@@ -66,36 +66,35 @@ pub struct PmConfig {
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub write_queue_entries: u16,
-    /// From so many queued writes on they go before reads.
+    /// With this many queued writes, writes go before waiting reads.
     #[garde(range(min = 1, max = self.write_queue_entries))]
     #[schemars(range(min = 1, max = 4096))]
     pub write_high_watermark: u16,
-    /// Down to so many writes, which must be fewer than the high watermark.
+    /// A batch of writes ends when this many are left; less than the high watermark.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_low_watermark: u16,
-    /// How many writes stay in the queue while no read waits, so that later ones find them there. When more do, they
-    /// are written down to it, or to the low watermark if that is less. 0: none stays, each is written as soon as it
-    /// can be. Without effect with `ack_at = "media"`, where someone waits for each.
+    /// Writes that stay in the queue while no read waits, so that later accesses find them there. More are written down
+    /// to it, or to the low watermark if that is less. 0: each is written as soon as possible. Without effect with
+    /// `ack_at = "media"`.
     #[garde(range(min = 0, max = self.write_high_watermark.saturating_sub(1)))]
     #[schemars(range(min = 0, max = 4095))]
     pub write_idle_watermark: u16,
     /// How reads and writes take turns.
     #[garde(skip)]
     pub write_turns: WriteTurns,
-    /// Requests of a turn with `write_turns = "batches"`: so many reads or writes go before the other kind has its
-    /// turn, if it waits. Without effect with `reads_first`.
+    /// Requests of a turn with `write_turns = "batches"`: after this many reads or writes, the other kind has its turn
+    /// if it waits.
     #[garde(range(min = 1, max = 4096))]
     #[schemars(range(min = 1, max = 4096))]
     pub requests_per_turn: u16,
     /// How many reads may pass a waiting write of their bank, unless writes are handed over; then the write has its
-    /// turn. (With `ack_at = "media"` someone waits for it.)
+    /// turn.
     #[garde(range(min = 1, max = 65_535))]
     #[schemars(range(min = 1, max = 65_535))]
     pub read_bypass_cap: u16,
-    /// Writes that the controller has handed over to the banks: they have left the write queue, and each bank does them
-    /// and its reads in the order in which they came, so that a read waits for the writes before it. 0: none is handed
-    /// over; a write stays in its queue until its bank has written it, and reads may pass it. Not with `[pm.block]`.
+    /// Writes that the controller hands over to the banks, where reads cannot pass them. 0: a write stays in its queue
+    /// until its bank has written it, and reads may pass it. Not with `[pm.block]`.
     #[garde(range(min = 0, max = 4096), custom(not_with_blocks(self.block.is_some() && self.handed_over_writes > 0)))]
     #[schemars(range(min = 0, max = 4096))]
     pub handed_over_writes: u16,

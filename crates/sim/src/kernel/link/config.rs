@@ -20,8 +20,7 @@ pub struct LinkConfig {
     #[garde(range(min = 0.1, max = 10_000.0))]
     #[schemars(range(min = 0.1, max = 10_000.0))]
     pub bandwidth_gb_per_s: f64,
-    /// How messages are packed: 68-byte flits (CXL 1.1 and 2.0), 256-byte flits (CXL 3.x), or the latency-optimised
-    /// variant of those.
+    /// How messages are packed.
     #[garde(skip)]
     pub flit_format: FlitFormat,
     /// Whether the header of a message takes a slot of its own. If not, headers share slots as the formats of CXL
@@ -34,14 +33,14 @@ pub struct LinkConfig {
     #[garde(range(min = 0.0, max = 100_000.0))]
     #[schemars(range(min = 0.0, max = 100_000.0))]
     pub latency_ns: f64,
-    /// Part of the bits that arrive wrong, each on its own. A flit whose CRC fails (with 256 bytes: that the FEC cannot
-    /// mend) is sent again, with all behind it. 0 if not given: no errors.
+    /// Share of the bits that arrive wrong, independently. A flit whose CRC fails (with 256 bytes, one that the FEC
+    /// cannot correct) is sent again, with everything behind it. 0 if not given.
     #[garde(range(min = 0.0, max = 0.001))]
     #[schemars(range(min = 0.0, max = 0.001))]
     #[serde(default)]
     pub bit_error_rate: f64,
-    /// Flits that a transmitter keeps until they are acknowledged, to send them again; when all places are taken it
-    /// sends none. 255 if not given: as many as the 8-bit sequence numbers of 68-byte flits allow.
+    /// Flits that a transmitter keeps until they are acknowledged, to send them again; it waits when all places are
+    /// taken. 255 if not given: as many as the 8-bit sequence numbers of 68-byte flits allow.
     #[garde(range(min = 8, max = 255))]
     #[schemars(range(min = 8, max = 255))]
     #[serde(default = "retry_buffer_flits_max")]
