@@ -337,6 +337,7 @@ def test_help_cuts_neither_the_names_of_options_nor_words(columns):
     printed = on_terminal(columns, [sys.executable, "-c", HELPS, *map(" ".join, asked)])
     for words, shown in zip(asked, printed.split("\f")[:-1], strict=True):
         assert max(map(len, shown.splitlines())) <= columns, words
+        assert not re.search(r"\bx[<>]|[<>]=?x\b|<\w+( range)?>", shown), words
         command = typer.main.get_command(application())
         for word in words:
             command = command.commands[word]

@@ -169,7 +169,7 @@ def test_what_was_found_is_kept_and_a_rerun_goes_on(how, is_in_background, begun
     output = begun(how, is_in_background)
     if how != signal.SIGKILL:
         assert not list((tmp_path / "found").glob("images-*"))
-        assert "interrupted; the same command goes on from here" in output
+        assert "interrupted; the same command continues from here" in output
         assert json.loads((tmp_path / "found" / "crash.json").read_text())["interrupted"]
     kept = (tmp_path / "found" / "journal.jsonl").read_text().count("\n") - 1
     command = json.loads((tmp_path / "command.json").read_text())
@@ -205,7 +205,7 @@ def test_an_interruption_ends_running_checks(interruptions, tmp_path):
     assert time.monotonic() - begun < 20, "it waited for its checks"
     if interruptions == 1:
         assert process.returncode == 130
-        assert "interrupted; the same command goes on from here" in output
+        assert "interrupted; the same command continues from here" in output
         assert "so far none failed in 0 images" in output
         result = json.loads((tmp_path / "found" / "crash.json").read_text())
         assert result["interrupted"] and result["counts"]["failing"] == 0, "an end is no verdict"

@@ -5,11 +5,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from fencepost import __version__
 from fencepost._core import InputError
 from fencepost.cli.exit_codes import WRONG_INPUT
+from fencepost.cli.help_text import Commands, Group
 from fencepost.cli.invocation import TAKES_A_PROGRAM, Invocation
 
 # The commands, in the order in which a user meets them, with the modules that register them.
@@ -41,26 +41,12 @@ COMMANDS = {
 }
 
 
-class Group(TyperGroup):
-    """Several commands, whose help says in full what each does."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        commands = [(name, self.commands[name]) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _purpose(command.help)) for name, command in commands])
-
-
-def _purpose(text: str | None) -> str:
-    """The first paragraph of a help text, in a line."""
-    return " ".join((text or "").partition("\n\n")[0].split())
-
-
 class _InOrder(Group):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(self.commands, key=list(COMMANDS).index)
 
 
-app = typer.Typer(
+app = Commands(
     name="fencepost",
     cls=_InOrder,
     help="What a persist costs on CXL memory that you do not own yet.",

@@ -57,7 +57,7 @@ def calibrate_command(
     ] = None,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", help="The search does not see these rows; repeatable."),
+        typer.Option(metavar="GROUP", help="Keep these rows from the search; repeatable."),
     ] = None,
     cross_validate: Annotated[
         bool,
@@ -66,7 +66,7 @@ def calibrate_command(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TEXT", help="Of a study: the rows whose condition has this; repeatable."
+            metavar="TEXT", help="Only rows of a study whose condition has this; repeatable."
         ),
     ] = None,
     nodes: Annotated[
@@ -74,7 +74,7 @@ def calibrate_command(
         typer.Option(
             "--node",
             metavar="N=MEMORY",
-            help="Of MLC: which memory a NUMA node is (default: 0 is dram, 1 what is behind "
+            help="The memory that a NUMA node of MLC is (default: 0 is dram, 1 what is behind "
             "the fabric); repeatable.",
         ),
     ] = None,
@@ -89,7 +89,7 @@ def calibrate_command(
             max=100,
             callback=not_nan,
             metavar="PERCENT",
-            help="So much more error is about as well: the noise of the measurement.",
+            help="How much more error still fits as well: the noise of the measurement.",
         ),
     ] = 1.0,
     measure_us: Annotated[
@@ -97,13 +97,13 @@ def calibrate_command(
         typer.Option(min=1, max=1e6, callback=not_nan, help="Simulated time of a row (100)."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=COUNT_MAX, help="Of the search, and of the traffic.")
+        int, typer.Option(min=0, max=COUNT_MAX, help="Seed of the search and of the traffic.")
     ] = 0,
     journal: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where the search is kept while it goes on (default: out/calibrate).",
+            help="Where the unfinished search is kept (default: out/calibrate).",
         ),
     ] = None,
     jobs: Annotated[
@@ -114,7 +114,7 @@ def calibrate_command(
 ) -> None:
     """Fit unpublished values of a machine to measured latencies and bandwidths.
 
-    Interrupted, the same command goes on where it stopped.
+    After an interruption, the same command continues where it stopped.
     """
     is_study = str(to) in _studies()
     inputs = [machines.file_of(machine), *([] if is_study else [to])]

@@ -62,7 +62,7 @@ def crash_command(
             "--out",
             metavar="DIR",
             help="Where failing images and what was checked are kept (default PROGRAM.crash); "
-            "the same command goes on from there.",
+            "the same command continues there.",
         ),
     ] = None,
     timeout: Annotated[
@@ -75,13 +75,13 @@ def crash_command(
         int, typer.Option(min=2, metavar="N", help="Most combinations of versions at one instant.")
     ] = 256,
     seed: Annotated[
-        int, typer.Option(min=0, help="Which combinations are drawn where there are more.")
+        int, typer.Option(min=0, help="Which combinations are sampled if there are more.")
     ] = 0,
     reads: Annotated[
         bool | None,
         typer.Option(
             "--reads/--no-reads",
-            help="Where there are more, leave out lines that the check does not read "
+            help="If there are more, leave out lines that the check does not read "
             "(it is recorded to learn that; default: if that costs no more than checking N).",
             show_default=False,
         ),

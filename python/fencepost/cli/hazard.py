@@ -21,21 +21,21 @@ HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 def hazard(
     hosts: Annotated[int, typer.Option(metavar="N", help=f"Hosts: {HOST_NUMBERS}.")] = 2,
     scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Other random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the clients' random numbers.")] = 0,
     copies: Annotated[
         bool,
         typer.Option(
-            "--copies", help="Of a copy in a cache: two hosts map one expander, without coherence."
+            "--copies", help="A stale copy in a cache instead: two hosts map one expander without coherence."
         ),
     ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the story and the counts.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the events and the counts.")
     ] = None,
 ) -> None:
     """Show one stale read live: who wrote, where it was acknowledged, who read what.
 
-    Hosts share the keys of a store in PM. Acknowledged at the first switch, a put is not where
-    another host's get looks for it; acknowledged at the switch that all share, it is.
+    Hosts share the keys of a store in PM. If the first switch acknowledges a put, a get of another
+    host can miss it; if the switch that all hosts share acknowledges it, none can.
     """
     if hosts not in HOSTS:
         raise InputError(

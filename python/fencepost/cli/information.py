@@ -29,7 +29,7 @@ def info(
 ) -> None:
     """Show what a record holds: instructions, threads, memory map, flushes, synchronisation, size.
 
-    Also of a record that is cut off or damaged, up to there; exit code 2 if it is damaged.
+    Of a record that is cut off or damaged it shows what can be read; exit code 2 if damaged.
     """
     outputs.check({"--json": json_file}, [record])
     document = json.loads(_core.record_info(str(record)))

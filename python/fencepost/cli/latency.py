@@ -41,13 +41,13 @@ def latency_command(
     ] = None,
     outstanding: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests of each under way (default: cache.l1d.mshrs)."),
+        typer.Option(min=1, help="Requests that each keeps under way (default: cache.l1d.mshrs)."),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="BYTES", help="Of a request: a multiple of 64 up to 16384.")
+        int, typer.Option(metavar="BYTES", help="Bytes of a request: a multiple of 64 up to 16384.")
     ] = 64,
     pattern: Annotated[
-        str, typer.Option(help="Of the load: random or sequential; latency is always random.")
+        str, typer.Option(help="Pattern of the load, random or sequential; latency is of random reads.")
     ] = "sequential",
     delays: Annotated[
         list[int] | None,
@@ -69,7 +69,7 @@ def latency_command(
         str,
         typer.Option(
             metavar="NAME",
-            help="Who shares the pool out: none, credits, memchannel, waterfill or switch_wfq.",
+            help="How the pool is shared: none, credits, memchannel, waterfill or switch_wfq.",
         ),
     ] = "none",
     level: Annotated[

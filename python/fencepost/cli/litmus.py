@@ -62,7 +62,7 @@ def litmus(
 ) -> None:
     """Cut the power at every event of published litmus tests; exit 1 if a state is forbidden.
 
-    A run that fails by a fault of the simulator is named, and leaves the others whole; exit 125.
+    If the simulator fails in one run, the others continue, and the exit code is 125.
     """
     names = _core.litmus_tests()
     if name is not None and name not in names:

@@ -9,10 +9,11 @@ from rich.table import Column, Table
 
 from fencepost import _core, documents, machine_keys, machines, terminal
 from fencepost.cli import console, outputs
-from fencepost.cli.application import Group, app, print_help_alone
+from fencepost.cli.application import app, print_help_alone
+from fencepost.cli.help_text import Commands, Group
 from fencepost.cli.machine_argument import beginning_with
 
-group = typer.Typer(
+group = Commands(
     cls=Group, help="List machines, show one, and print what a machine file may say."
 )
 app.add_typer(group, name="machine")

@@ -9,6 +9,7 @@ from fencepost import arguments
 
 COUNT_MAX = arguments.COUNT_MAX
 TIME_NS_MAX = 1.8e16  # in picoseconds that is just within 64 bits
+SENSIBLE_MAX = 1e6  # help does not mention limits from here on
 _QUOTES = "'"  # which the parser puts around words
 
 
@@ -37,6 +38,14 @@ def refusal(error: TyperException) -> str | None:
     else:
         return None
     return f"{error.param.opts[-1]} {value.strip(_QUOTES)}: it has to be {kind} {span}"
+
+
+def span(kind: object) -> str:
+    """The range of an option's value for its help; "" where no sensible value is outside."""
+    least, most = (getattr(kind, end, None) for end in ("min", "max"))
+    if most is None or most >= SENSIBLE_MAX:
+        return "" if least in (None, 0, 1) else f"at least {_plain(least)}"
+    return f"{_plain(least or 0)} to {_plain(most)}"
 
 
 def _plain(value: float) -> str:

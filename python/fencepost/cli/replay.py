@@ -63,7 +63,7 @@ Transport = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Who shares the pool out: none, memchannel, waterfill or switch_wfq.",
+        help="How the pool is shared: none, memchannel, waterfill or switch_wfq.",
     ),
 ]
 Persist = Annotated[
@@ -84,7 +84,7 @@ Seed = Annotated[
     typer.Option(
         min=0,
         max=COUNT_MAX,
-        help="Which start times threads get (core.start_jitter_ns); 0: none is late.",
+        help="Random delays of thread starts (core.start_jitter_ns); 0: none.",
     ),
 ]
 LimitPmWrites = Annotated[
@@ -105,7 +105,7 @@ Sample = Annotated[
     typer.Option(
         "--sample",
         metavar="[PERIOD:DETAIL[:WARMUP]]",
-        help="Replay only a sample in detail: of each PERIOD instructions DETAIL, behind WARMUP "
+        help="Replay only a sample in detail: DETAIL of every PERIOD instructions, after WARMUP "
         f"that are not measured (alone: {DEFAULT_SAMPLE}).",
     ),
 ]
@@ -114,7 +114,7 @@ Power = Annotated[
     typer.Option(
         "--power/--no-power",
         show_default=False,
-        help="Find the worst instant for a power cut, and what there is to save then "
+        help="Find the worst instant for a power cut, and what must be saved then "
         "(default: for a report).",
     ),
 ]
@@ -144,8 +144,8 @@ Axis = Annotated[
         "--axis",
         metavar="AXIS=VALUE",
         help="A value of scheme, placement, threads or transport to compare with the others; "
-        "repeatable. A placement is rules of --place with spaces between them; without a value "
-        "the option holds.",
+        "repeatable. A placement is rules of --place with spaces between them; an empty value "
+        "stands for that of the option.",
     ),
 ]
 BaselineOption = Annotated[
@@ -161,7 +161,7 @@ AllowForcedWaits = Annotated[
     bool,
     typer.Option(
         "--allow-forced-waits",
-        help="Do not exit with 1 where a replay had to end waits, and is not reliable.",
+        help="Exit with 0 even if a replay had to end waits and is not reliable.",
     ),
 ]
 AllowCut = Annotated[bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")]

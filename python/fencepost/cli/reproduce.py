@@ -66,7 +66,7 @@ def reproduce(
     quiet: Quiet = False,
     allow_forced_waits: AllowForcedWaits = False,
 ) -> None:
-    """Rebuild a published study and compare the figures. An interrupted run goes on."""
+    """Rebuild a published study and compare the figures. An interrupted run resumes."""
     chosen = studies.study(study)
     asked = Asked(_parts(chosen, part, quick), programs_file)
     if programs_file is not None and not chosen.takes_programs:

@@ -35,7 +35,7 @@ def make_timeline(
         typer.Option(
             "--record",
             metavar="FILE",
-            help="The record (default: of its name, beside the result or here); once a host.",
+            help="The record (default: found by its name beside the result or here); once per host.",
         ),
     ] = None,
     run: Annotated[
@@ -68,7 +68,7 @@ def make_timeline(
             max=TIME_NS_MAX,
             callback=not_nan,
             metavar="NS",
-            help="What begins from there on …",
+            help="Requests that begin at this simulated time or later …",
         ),
     ] = None,
     until_ns: Annotated[
@@ -79,7 +79,7 @@ def make_timeline(
             max=TIME_NS_MAX,
             callback=not_nan,
             metavar="NS",
-            help="… and before, since the replay's start.",
+            help="… and before this one.",
         ),
     ] = None,
     limit_events: Annotated[
@@ -94,11 +94,11 @@ def make_timeline(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose request (default: the machine's first)."),
+        typer.Option(metavar="NAME", help="The accelerator (default: the machine's first)."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of which memory: dram, or a device (default dram)."),
+        typer.Option(metavar="NAME", help="The memory: dram, or a device (default dram)."),
     ] = None,
     found_in: Annotated[
         str | None,
@@ -109,7 +109,7 @@ def make_timeline(
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.svg", help="Draw the way of the first persist (SVG)."),
+        typer.Option(metavar="FILE.svg", help="Draw the path of the first persist (SVG)."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

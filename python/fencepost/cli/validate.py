@@ -49,10 +49,9 @@ def validate(
 ) -> None:
     """Compare with published figures. Exit code 1 only if a miss is unexplained.
 
-    A comparison that fails by a fault of the simulator is named, and leaves the others whole; then
-    no page is written, and the exit code is 125 where it is not 1.
-    Which differences are explained, and why, is in experiments/misses.csv; a line there that no row
-    needs is an error too.
+    If the simulator fails in one comparison, the others continue, no page is written, and the exit
+    code is 125 unless it is 1.
+    The explanations are in experiments/misses.csv; a line there that no row needs is an error.
     """
     if name is not None and name not in COMPARISONS:
         raise InputError(f"there is no comparison `{name}`; there are: {', '.join(COMPARISONS)}")

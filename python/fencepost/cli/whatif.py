@@ -50,7 +50,7 @@ def whatif_command(
     ] = None,
     schemes: Schemes = None,
     grid: Annotated[
-        bool, typer.Option("--grid", help="All keys together, not each alone.")
+        bool, typer.Option("--grid", help="Vary all keys together, not one at a time.")
     ] = False,
     hosts: Hosts = None,
     pm: Pm = None,

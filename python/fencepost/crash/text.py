@@ -231,7 +231,7 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     if result["error"]:
         yield result["error"]
     elif result["interrupted"]:
-        yield "interrupted; the same command goes on from here"
+        yield "interrupted; the same command continues from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
         yield f"crash: {verdict} in {many(counts['images'], 'image')}"
         return

@@ -2,9 +2,10 @@
 
 import typer
 
-from fencepost.cli.application import Group, app, print_help_alone
+from fencepost.cli.application import app, print_help_alone
+from fencepost.cli.help_text import Commands, Group
 
-group = typer.Typer(cls=Group, help="Share a memory pool fairly among processes of this machine.")
+group = Commands(cls=Group, help="Share a memory pool fairly among processes of this machine.")
 app.add_typer(group, name="channel")
 
 

@@ -32,7 +32,7 @@ def run(
             metavar="GB/s",
             min=0.001,
             max=CAPACITY_MAX,
-            help="A pool that is not there, of this bandwidth.",
+            help="Emulate a pool of this bandwidth.",
         ),
     ] = None,
     charge: Annotated[
@@ -42,7 +42,7 @@ def run(
             metavar="GB",
             min=0.001,
             max=CAPACITY_MAX,
-            help="Charged for a second of processor time where a program does not report "
+            help="GB charged for a second of processor time, if a program does not report "
             "(default: what the emulated pool carries in a second).",
         ),
     ] = None,

@@ -19,10 +19,10 @@ from fencepost.cli.channel.group import group
 
 Named = Annotated[str | None, typer.Argument(metavar="[SEGMENT]", help="Its name or path.")]
 Host = Annotated[
-    int, typer.Option("--host", metavar="N", min=0, max=15, help="Of several hosts, which one's.")
+    int, typer.Option("--host", metavar="N", min=0, max=15, help="The host shown, if there are several.")
 ]
-Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")]
-Once = Annotated[bool, typer.Option("--once", help="One look, not a live table.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between updates.")]
+Once = Annotated[bool, typer.Option("--once", help="Print once instead of a live table.")]
 ROWS = 20
 Shown = tuple[Table, list[str]]  # and lines below it
 
@@ -76,7 +76,7 @@ def top(
 
 @group.command()
 def stop(name: Named = None) -> None:
-    """End pacing. Programs run on, unpaced."""
+    """End pacing; programs continue without it."""
     found = _segment(name)
     found.stop()
     console.messages().print(f"{found.name}: its programs run on unpaced", markup=False)

@@ -2,9 +2,10 @@
 
 import typer
 
-from fencepost.cli.application import Group, app, print_help_alone
+from fencepost.cli.application import app, print_help_alone
+from fencepost.cli.help_text import Commands, Group
 
-group = typer.Typer(cls=Group, help="Measure the machine at hand; needs no privileges.")
+group = Commands(cls=Group, help="Measure the machine at hand; needs no privileges.")
 app.add_typer(group, name="measure")
 
 

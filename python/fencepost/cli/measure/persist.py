@@ -26,7 +26,7 @@ def persist_command(
     ] = 20,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=THREADS_MAX, help="At most (default: the allowed processors)."),
+        typer.Option(min=1, max=THREADS_MAX, help="Threads at most (default: the allowed processors)."),
     ] = None,
     cpu: Annotated[
         int | None,
@@ -42,7 +42,7 @@ def persist_command(
         str | None,
         typer.Option(metavar="MACHINE", help="Record the same program and replay it there."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="Of the simulated machine.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = "nopb",
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a key of that machine."),

@@ -48,9 +48,9 @@ def stream_command(
     ] = "close",
     sockets: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Whose processors compute (default: the first)."),
+        typer.Option(metavar="LIST", help="Sockets that compute (default: the first)."),
     ] = None,
-    smt: Annotated[bool, typer.Option("--smt", help="Use the siblings of a core, too.")] = False,
+    smt: Annotated[bool, typer.Option("--smt", help="Use both hardware threads of a core.")] = False,
     first_touch: Annotated[
         bool,
         typer.Option(
@@ -70,19 +70,19 @@ def stream_command(
     ] = "none",
     pool_folder: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Of the pool (default: on DAX, or a file in memory)."),
+        typer.Option(metavar="FOLDER", help="Folder of the pool (default: on DAX, or a file in memory)."),
     ] = None,
     elements: Annotated[
         int | None,
         typer.Option(
-            min=ELEMENTS_LEAST, max=ELEMENTS_MAX, help="Of an array (default: 100 million or more)."
+            min=ELEMENTS_LEAST, max=ELEMENTS_MAX, help="Elements of an array (default: 100 million or more)."
         ),
     ] = None,
     repetitions: Annotated[
-        int, typer.Option(min=2, max=REPETITIONS_MAX, help="Of each kernel in a run.")
+        int, typer.Option(min=2, max=REPETITIONS_MAX, help="Repetitions of each kernel in a run.")
     ] = 10,
     runs: Annotated[
-        int, typer.Option(min=2, max=RUNS_MAX, help="Of the program for each point.")
+        int, typer.Option(min=2, max=RUNS_MAX, help="Runs of the program for each point.")
     ] = 5,
     is_study: Annotated[
         bool, typer.Option("--study", help="The groups 1a to 2b of the published study.")
@@ -91,7 +91,7 @@ def stream_command(
         str | None,
         typer.Option(metavar="MACHINE", help="Record the same program and replay it there."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="Of the simulated machine.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = "nopb",
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a key of that machine."),
@@ -107,7 +107,7 @@ def stream_command(
         typer.Option(
             min=ELEMENTS_LEAST,
             max=ELEMENTS_MAX,
-            help="Of a simulated array (default: 4 times its LLC, 4 million at most).",
+            help="Elements of a simulated array (default: 4 times its LLC, 4 million at most).",
         ),
     ] = None,
     against_file: Annotated[

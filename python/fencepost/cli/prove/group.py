@@ -2,7 +2,8 @@
 
 import typer
 
-from fencepost.cli.application import Group, app
+from fencepost.cli.application import app
+from fencepost.cli.help_text import Commands, Group
 
-group = typer.Typer(cls=Group)
+group = Commands(cls=Group)
 app.add_typer(group, name="prove")

@@ -55,7 +55,7 @@ def prove(
         int | None, _bound("Dirty entries at which pb_rf stops draining", "preset")
     ] = None,
     reads_in_turn: Annotated[
-        bool, typer.Option("--reads-in-turn", help="No read passes the controller by.")
+        bool, typer.Option("--reads-in-turn", help="No read bypasses the controller.")
     ] = False,
     partial_writes: Annotated[
         bool, typer.Option("--partial-writes", help="Writes of half a line too.")
@@ -94,7 +94,7 @@ def prove(
 ) -> None:
     """Explore every interleaving of the protocol within bounds. Exit code 1 if something breaks.
 
-    An exploration that fails by a fault of its own is named, and leaves the others whole; exit 125.
+    If one exploration fails by a fault of Fencepost, the others continue; exit code 125.
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
