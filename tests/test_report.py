@@ -51,6 +51,12 @@ def test_no_persists_at_all_still_makes_a_report(result):
     assert "no persist in this run (nopb, pb, pb_rf)" in text
 
 
+def test_it_says_why_schemes_made_different_numbers_of_persists(result):
+    assert "persists differ by scheme" not in " ".join(Page(report.html(result)).text)
+    result["runs"][0]["persist"]["count"] += 1
+    assert "persists differ by scheme" in " ".join(Page(report.html(result)).text)
+
+
 def test_a_failed_run_is_named_and_the_others_are_shown(result):
     result["runs"][1] = {"scheme": "pb", "machine": "fixture-machine", "error": "a fault"}
     text = Page(report.html(result)).text

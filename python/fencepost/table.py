@@ -141,6 +141,9 @@ def hosts(result: dict[str, Any]) -> Table | None:
     return table if table.row_count else None
 
 
+NOTE = "note: "
+
+
 def differing_persists(runs: Sequence[figures.Run]) -> list[str]:
     """Why schemes differ in how many persists the same program made; nothing if none do."""
     counts: dict[Key, set[int]] = {}
@@ -151,9 +154,9 @@ def differing_persists(runs: Sequence[figures.Run]) -> list[str]:
     if all(len(of_one) == 1 for of_one in counts.values()):
         return []
     return [
-        "note: a flush is a persist only if its line is still dirty then; whether an eviction or "
-        "another thread's flush has written it back before depends on timing, and so persists "
-        "differ by scheme"
+        f"{NOTE}persists differ by scheme, because a flush of a line that is clean persists "
+        "nothing, and whether an eviction or another thread's flush has cleaned it depends on "
+        "timing"
     ]
 
 

@@ -77,6 +77,7 @@ def view(result: dict[str, Any]) -> View:
         "warnings": _gathered(runs, names, reliability.remarks),
         "columns": columns,
         "headline": _headline(runs, result),
+        "notes": [note.removeprefix(table.NOTE) for note in table.differing_persists(runs)],
         **drawn(runs, columns, result["provenance"]["machines"]),
         "explanation": _explanation(runs),
         "links": _links(runs),
