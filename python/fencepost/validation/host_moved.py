@@ -1,4 +1,4 @@
-"""How far the host's rows hang on where the stack lies, which nobody describes of the reference.
+"""How far the host's rows depend on where the stack lies, which the reference does not describe.
 
 The environment of the programs grows, so that their stack moves down; nothing else changes.
 """

@@ -1,4 +1,4 @@
-"""How far the loaded figures hang on what is not public: what requesters have under way, the
+"""How far the loaded figures depend on what is not public: what requesters have under way, the
 buffers of ports, who makes the load and in which sizes, what counts as slower, and whether they
 share a port."""
 

@@ -45,8 +45,8 @@ ENTRIES_PROGRAMS = ("radiosity", "cholesky", "fft")
 
 PERSIST_BUFFER = "switch.persist_buffer."
 
-# The run time of a short replay may hang on how threads fall into step, which is another one with
-# each start. Where it does, what goes beyond the published study is the mean over so many.
+# The run time of a short replay may depend on how threads fall into step, which differs from start
+# to start. Where it does, what goes beyond the published study is the mean over so many starts.
 SHORT_INSTRUCTIONS = 5_000_000  # in the whole record,
 SHORT_PM_WRITES = 20_000  # or this limit
 STARTS = 7

@@ -33,9 +33,9 @@ class Corun(Topic):
         "work, and no figures are published. A replayed host runs one process, so these programs "
         "are its threads: each has its own set, seed and core with L1 and L2, and shares only the "
         "last-level cache (2 MB) and PCM (4 banks). They run on x86-64 with no log, hybrid "
-        "modifications, 10 % reads and two fences per flush. Slowdowns are over as many programs "
-        "at once without flushes and fences, until the last one ends; the line *none* is the time "
-        "of these over that of one alone."
+        "modifications, 10 % reads and two fences per flush. A slowdown is the time until the last "
+        "program ends over that of as many programs without flushes and fences; the line *none* "
+        "is the time of the latter over that of one alone."
     )
 
     def cells(self, *, quick: bool) -> Iterable[Cell]:
@@ -96,8 +96,8 @@ def _trend(runs: Cells, quick: bool) -> str:
                 less += both[1] < both[0]
     return (
         f"With {last} programs at once the slowdown is larger than alone in {more} and smaller in "
-        f"{less} of these settings. Where PCM is busy without any persist, as the sets together "
-        "exceed the last-level cache, it is the programs without persists that lose the most.\n"
+        f"{less} of these settings. Where the sets together exceed the last-level cache, PCM is "
+        "busy without any persist, and the programs without persists lose the most.\n"
     )
 
 
