@@ -21,11 +21,14 @@ HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 def hazard(
     hosts: Annotated[int, typer.Option(metavar="N", help=f"Hosts: {HOST_NUMBERS}.")] = 2,
     scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the clients' random numbers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the clients' random numbers.")
+    ] = 0,
     copies: Annotated[
         bool,
         typer.Option(
-            "--copies", help="A stale copy in a cache instead: two hosts map one expander without coherence."
+            "--copies",
+            help="A stale copy in a cache instead: two hosts map one expander without coherence.",
         ),
     ] = False,
     json_file: Annotated[

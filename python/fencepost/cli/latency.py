@@ -47,7 +47,8 @@ def latency_command(
         int, typer.Option(metavar="BYTES", help="Bytes of a request: a multiple of 64 up to 16384.")
     ] = 64,
     pattern: Annotated[
-        str, typer.Option(help="Pattern of the load, random or sequential; latency is of random reads.")
+        str,
+        typer.Option(help="Pattern of the load, random or sequential; latency is of random reads."),
     ] = "sequential",
     delays: Annotated[
         list[int] | None,

@@ -13,9 +13,7 @@ from fencepost.cli.application import app, print_help_alone
 from fencepost.cli.help_text import Commands, Group
 from fencepost.cli.machine_argument import beginning_with
 
-group = Commands(
-    cls=Group, help="List machines, show one, and print what a machine file may say."
-)
+group = Commands(cls=Group, help="List machines, show one, and print what a machine file may say.")
 app.add_typer(group, name="machine")
 
 

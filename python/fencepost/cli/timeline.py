@@ -35,7 +35,7 @@ def make_timeline(
         typer.Option(
             "--record",
             metavar="FILE",
-            help="The record (default: found by its name beside the result or here); once per host.",
+            help="The record (default: found by name beside the result or here); once per host.",
         ),
     ] = None,
     run: Annotated[

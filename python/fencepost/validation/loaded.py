@@ -224,10 +224,10 @@ LOADED = Comparison(
     "loaded",
     "Loaded latency, unfairness and bandwidth behind a CXL port",
     "What happens behind a busy CXL port? Synthetic traffic runs on `xconn-x8` (one x8 port "
-    "behind a switch) and on the expanders. Values that are not public are chosen. Readers are cores "
-    f"with 16 line fill buffers; {READER_CORES} of them (set by the latency under saturation) "
-    f"have {LINES} lines in flight. A 4 KB stream has as many; the 64 B reads beside it are "
-    "those of one core. Latencies, slowdown and bandwidth hold within 10 %, shares within 5 "
+    "behind a switch) and on the expanders. Values that are not public are chosen. Readers are "
+    f"cores with 16 line fill buffers; {READER_CORES} of them (set by the latency under "
+    f"saturation) have {LINES} lines in flight. A 4 KB stream has as many; the 64 B reads beside "
+    "it are those of one core. Latencies, slowdown and bandwidth hold within 10 %, shares within 5 "
     "points or the published range, an even split within 2 points. The pictures vary what was "
     "chosen: the lines in flight, the size of the requests, and the credits. The picture of "
     "credits also has reads of another host on a port of its own, which the stream slows down "

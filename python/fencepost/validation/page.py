@@ -3,8 +3,8 @@
 from fencepost.rows import page
 from fencepost.validation import Comparison, Findings
 
-_INTRODUCTION = """How far can you trust a figure? These pages compare each part of the simulator with published \
-measurements, a standard, or a second model. Misses are shown as misses.
+_INTRODUCTION = """How far can you trust a figure? These pages compare each part of the \
+simulator with published measurements, a standard, or a second model. Misses are shown as misses.
 
 ```sh
 fencepost validate           # every comparison; `fencepost validate unloaded` takes seconds

@@ -19,7 +19,10 @@ from fencepost.cli.channel.group import group
 
 Named = Annotated[str | None, typer.Argument(metavar="[SEGMENT]", help="Its name or path.")]
 Host = Annotated[
-    int, typer.Option("--host", metavar="N", min=0, max=15, help="The host shown, if there are several.")
+    int,
+    typer.Option(
+        "--host", metavar="N", min=0, max=15, help="The host shown, if there are several."
+    ),
 ]
 Interval = Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between updates.")]
 Once = Annotated[bool, typer.Option("--once", help="Print once instead of a live table.")]

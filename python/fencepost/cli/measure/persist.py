@@ -26,7 +26,9 @@ def persist_command(
     ] = 20,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=THREADS_MAX, help="Threads at most (default: the allowed processors)."),
+        typer.Option(
+            min=1, max=THREADS_MAX, help="Threads at most (default: the allowed processors)."
+        ),
     ] = None,
     cpu: Annotated[
         int | None,

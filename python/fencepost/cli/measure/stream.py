@@ -50,7 +50,9 @@ def stream_command(
         str | None,
         typer.Option(metavar="LIST", help="Sockets that compute (default: the first)."),
     ] = None,
-    smt: Annotated[bool, typer.Option("--smt", help="Use both hardware threads of a core.")] = False,
+    smt: Annotated[
+        bool, typer.Option("--smt", help="Use both hardware threads of a core.")
+    ] = False,
     first_touch: Annotated[
         bool,
         typer.Option(
@@ -70,12 +72,16 @@ def stream_command(
     ] = "none",
     pool_folder: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the pool (default: on DAX, or a file in memory)."),
+        typer.Option(
+            metavar="FOLDER", help="Folder of the pool (default: on DAX, or a file in memory)."
+        ),
     ] = None,
     elements: Annotated[
         int | None,
         typer.Option(
-            min=ELEMENTS_LEAST, max=ELEMENTS_MAX, help="Elements of an array (default: 100 million or more)."
+            min=ELEMENTS_LEAST,
+            max=ELEMENTS_MAX,
+            help="Elements of an array (default: 100 million or more).",
         ),
     ] = None,
     repetitions: Annotated[

@@ -1,7 +1,5 @@
 """The group of `prove`, which without a command is about the persist buffer."""
 
-import typer
-
 from fencepost.cli.application import app
 from fencepost.cli.help_text import Commands, Group
 

@@ -76,10 +76,10 @@ class Interleaved(Topic):
 
     part = Part("interleave", "Expanders interleaved")
     description = (
-        "STREAM in plain memory that is interleaved page by page, as Linux's weighted interleave "
-        "does (`--place heap=expander0/expander1:interleave=1/1`), over two and four expanders, "
-        "each like the prototype and on a port of its own, and over the host's own DDR5 and "
-        "expanders: *2 local to 2 expanders, 1:1* has two pages of four in the DDR5."
+        "STREAM runs in plain memory that is interleaved page by page, as by Linux's weighted "
+        "interleave (`--place heap=expander0/expander1:interleave=1/1`): over two and four "
+        "expanders, or over the host's own DDR5 and expanders. Each expander is like the prototype "
+        "and on a port of its own. *2 local to 2 expanders, 1:1* has two pages of four in the DDR5."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
