@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
-from fencepost.cli import application
+from fencepost.cli import application, help_text
 
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = Path("README.md")
@@ -91,7 +91,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
     application.load([])
     group = get_command(application.app)
     context = typer.Context(group, info_name="fencepost")
-    assert isinstance(group, application.Group)
+    assert isinstance(group, help_text.Group)
     for name in group.list_commands(context):
         command = group.commands[name]
         inner = typer.Context(command, info_name=name, parent=context)

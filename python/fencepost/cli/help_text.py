@@ -1,10 +1,11 @@
 """How help is laid out: what each command does in full, and kinds and ranges of values in words."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fencepost.cli import numbers
 
@@ -12,20 +13,44 @@ from fencepost.cli import numbers
 NAMES = {"<int range>": "N", "<float range>": "NUMBER", "<str>": "NAME", "<path>": "FILE"}
 _SYMBOLS = re.compile(r"(\S+<=?)?x([<>]=?\S+)?")  # the parser's range, as in 0<=x<=255
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Option(TyperOption):
+    """An option, whose help has no symbols of the parser."""
+
+    def get_help_record(self, ctx: Any) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        names, text = record
+        for kind, name in NAMES.items():
+            names = names.replace(kind, name)
+        said, bracket, remarks = text.rpartition("  [")
+        if not bracket:
+            return names, text
+        kept = [
+            numbers.span(self.type) if _SYMBOLS.fullmatch(remark) else remark
+            for remark in remarks.removesuffix("]").split("; ")
+        ]
+        remarks = "; ".join(filter(None, kept))
+        return names, f"{said}  [{remarks}]" if remarks else said
+
 
 class Command(TyperCommand):
-    """A command, whose help has no symbols of the parser."""
+    """A command whose options are of that class."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _format_options(self, ctx, formatter)
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        _make_options(self)
 
 
 class Group(TyperGroup):
     """Several commands, whose help says in full what each does."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _format_options(self, ctx, formatter)
-        self.format_commands(ctx, formatter)
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        _make_options(self)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         commands = [(name, self.commands[name]) for name in self.list_commands(ctx)]
@@ -36,36 +61,17 @@ class Group(TyperGroup):
 class Commands(typer.Typer):
     """What commands are registered with, so that each is a `Command`."""
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:  # type: ignore[override]
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         return super().command(name, **{"cls": Command, **settings})
+
+
+def _make_options(command: Command | Group) -> None:
+    """The parser makes all options itself, and takes no class for them."""
+    for parameter in command.params:
+        if type(parameter) is TyperOption:
+            parameter.__class__ = Option
 
 
 def _purpose(text: str | None) -> str:
     """The first paragraph of a help text, in a line."""
     return " ".join((text or "").partition("\n\n")[0].split())
-
-
-def _format_options(command: Command | Group, ctx: Any, formatter: Any) -> None:
-    sections: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
-    for parameter in command.get_params(ctx):
-        if record := parameter.get_help_record(ctx):
-            sections[parameter.param_type_name].append(_in_words(parameter, *record))
-    for kind, records in sections.items():
-        if records:
-            with formatter.section(f"{kind.capitalize()}s"):
-                formatter.write_dl(records)
-
-
-def _in_words(parameter: Any, names: str, text: str) -> tuple[str, str]:
-    """The two columns of the help of an option."""
-    for kind, name in NAMES.items():
-        names = names.replace(kind, name)
-    said, bracket, remarks = text.rpartition("  [")
-    if not bracket:
-        return names, text
-    kept = [
-        numbers.span(parameter.type) if _SYMBOLS.fullmatch(remark) else remark
-        for remark in remarks.removesuffix("]").split("; ")
-    ]
-    remarks = "; ".join(filter(None, kept))
-    return names, f"{said}  [{remarks}]" if remarks else said

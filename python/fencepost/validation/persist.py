@@ -212,10 +212,10 @@ PERSIST = Comparison(
     "What do flush instructions and fences cost? Loops of {store to each of n lines, flush "
     "each, `sfence`} (`experiments/persist/programs`) run hot (lines dirty in the first level) "
     "and cold (lines in no cache), in ns for each repetition. The expected figures come from "
-    "ordering rules: stores leave the queue in program order; `clflush` runs one at a time; "
+    "ordering rules. Stores leave the queue in program order; `clflush` runs one at a time; "
     "`clflushopt`, `clwb` and full combining buffers run as many at a time as "
-    "`core.flushes_in_flight` allows; added are the latencies along the path and the entries "
-    "of the persist buffer. Rows hold within 10 %. Three latencies are published figures of a "
+    "`core.flushes_in_flight` allows. The latencies along the path and the entries of the "
+    "persist buffer are added. Rows hold within 10 %. Three latencies are published figures of a "
     "real module, each marked **set**.",
     compare,
     record,

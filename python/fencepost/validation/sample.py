@@ -153,9 +153,9 @@ def _table(pairs: list[Pair]) -> str:
     """What the rows do not say: confidence, counts, and what was saved."""
     lines = [
         "In the table, *covers* says whether the confidence interval holds the run time of full "
-        "detail, *measured* is the measured share of the instructions, *host time* is the time "
-        "that full detail took here over that of the sample, and *persists* is their number, "
-        "warmed and timed, against full detail.\n",
+        "detail, and *measured* is the measured share of the instructions. *Host time* is the time "
+        "of the full replay over that of the sample, and *persists* is their number, warmed and "
+        "timed, against full detail.\n",
         "| program | plan | scheme | run time off by | 95 % confidence | covers | intervals "
         "| measured | host time | mean persist latency off by | persists |",
         "|---" * 11 + "|",
@@ -192,8 +192,8 @@ SAMPLE = Comparison(
     "A sample against full detail",
     "How far off is a sampled replay? The programs of `workloads/` run on "
     "`machines/pcs-table1.toml` in full detail and with `--sample` "
-    f"([sampling.md](sampling.md)), with two plans: the dense `{DENSE}`, for programs as short "
-    f"as these, and the usual `{DEFAULT_SAMPLE}`, which has 2 to 18 intervals in them. Run "
+    f"([sampling.md](sampling.md)). There are two plans: the dense `{DENSE}`, for programs as "
+    f"short as these, and the usual `{DEFAULT_SAMPLE}`, which has 2 to 18 intervals in them. Run "
     "times and speed-ups hold within 5 %, with the usual plan also within their own confidence "
     "interval; counts hold within 5 % or 16. At least 90 % of the confidence intervals have to "
     "hold the run time. Threads interleave differently each time a program is recorded, so "
