@@ -111,7 +111,7 @@ HEADLINE: tuple[Figure, ...] = (
         "writeback.count",
         "write-backs to PM",
         "count",
-        "dirty PM lines that the last-level cache evicted before a flush came to them",
+        "dirty PM lines that the last-level cache evicted before they were flushed",
         _plain("writeback.count"),
     ),
     Figure(
