@@ -181,7 +181,7 @@ def test_the_worst_instant_is_found_for_a_report_or_where_it_is_asked_for(
     asked, _ = _compared(fft_record, tmp_path, "--power")
     declined, page = _compared(fft_record, tmp_path, "--no-power", *with_report)
     assert all(run["power"] is None for run in (*plain, *declined))
-    assert "with <code>--power</code>" in page
+    assert "<code>--power</code> finds" in page
     for run, found in zip(plain, asked, strict=True):
         assert found["power"]["hold_up_ns"] > 0
         for member in ("simulated_ns", "persist", "llc_read", "statistics"):
