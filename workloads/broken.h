@@ -26,6 +26,12 @@ enum broken {
   // `queue`:
   HEAD_NOT_FLUSHED,   // the head is moved, and only the acknowledgement is persisted
   ACKNOWLEDGED_EARLY, // an item is acknowledged before its link is persisted
+  // `cold_pages`:
+  PUBLISHED_FIRST,   // a page's place says that it is in the pool before the entry is there
+  ENTRY_NOT_FLUSHED, // the device leaves the entry in its cache
+  FREED_FIRST,       // a frame is used again before the place of the page that left it is published
+  PAGE_NOT_FLUSHED,  // a page that has come back stays in a cache when its place is published
+  REUSED_EARLY,      // an entry's room is used again before its page is durable elsewhere
 };
 
 #ifndef BROKEN
