@@ -17,7 +17,7 @@ from fencepost.studies.type2.points import (
     many,
     results,
 )
-from fencepost.studies.type2.topic import Topic, over, row
+from fencepost.studies.type2.topic import ACCESSES_PAGE, Topic, over, row
 
 # As many lines as the device's cache of its memory has room for.
 CACHED = 32 << 10
@@ -34,6 +34,7 @@ class DeviceMemory(Topic):
         "the host may have; in device bias it does not (`fabric.bias`). The host's accesses are "
         "looked up in the device's cache before memory is read, which a Type-3 device has not."
     )
+    page = ACCESSES_PAGE
 
     def rows(self, lab: Lab) -> list[Row]:
         """What the device does to its memory, and what the host does."""

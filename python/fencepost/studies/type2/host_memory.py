@@ -18,7 +18,7 @@ from fencepost.studies.type2.points import (
     many,
     results,
 )
-from fencepost.studies.type2.topic import Topic, over, row, shown
+from fencepost.studies.type2.topic import ACCESSES_PAGE, Topic, over, row, shown
 
 # What the device does, and what the core does that emulates it.
 PAIRS = {
@@ -52,6 +52,7 @@ class HostMemory(Topic):
         "non-temporal loads, CS reads by loads, NC writes by non-temporal stores, CO writes by "
         "stores. SimCXL's two rows set the absolute scale: calibrated, not measured."
     )
+    page = ACCESSES_PAGE
 
     def rows(self, lab: Lab) -> list[Row]:
         """Eight ratios, two that set the scale, two bandwidths."""

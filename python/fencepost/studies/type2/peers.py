@@ -15,7 +15,7 @@ from fencepost.studies.type2.points import (
     many,
     results,
 )
-from fencepost.studies.type2.topic import Topic, not_modelled, over, row
+from fencepost.studies.type2.topic import ACCESSES_PAGE, Topic, not_modelled, over, row
 
 BYTES = 256
 LINE = 64
@@ -34,6 +34,7 @@ class Peers(Topic):
         "DMA, from the doorbell to the word that says that it is over. The device's own DMA of 64 "
         "bytes begins with its descriptor."
     )
+    page = ACCESSES_PAGE
 
     def rows(self, lab: Lab) -> list[Row]:
         """Each row of the file."""

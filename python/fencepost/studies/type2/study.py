@@ -59,8 +59,8 @@ class Type2(CellStudy):
         command = f"fencepost reproduce {self.name} --part {part.name}"
         of = (part.title, topic.description, command, rows)
         if lab.conditions is not None:
-            return [Section(*of)]
-        return [Section(*of, topic.tables(lab), topic.pictures(lab))]
+            return [Section(*of, page=topic.page)]
+        return [Section(*of, topic.tables(lab), topic.pictures(lab), page=topic.page)]
 
 
 TYPE2 = Type2()

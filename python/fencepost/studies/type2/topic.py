@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.rows.lab import Lab
-from fencepost.rows.page import Picture
+from fencepost.rows.page import Page, Picture
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.studies.study import Part
@@ -15,6 +15,12 @@ from fencepost.studies.type2.points import MACHINE
 from fencepost.studies.type2.published import SOURCE, figures
 
 STUDY = "type2"
+ACCESSES_PAGE = Page(
+    "type2-accesses",
+    "What accesses of a Type-2 device take",
+    "host memory, device memory, registers and DMA instead",
+)
+REDIS_PAGE = Page("type2-redis", covers="p99 by workload, the pages, the work on one page")
 
 
 class Topic(ABC):
@@ -22,6 +28,7 @@ class Topic(ABC):
 
     part: Part
     description: str
+    page: Page  # where it is told
 
     @abstractmethod
     def rows(self, lab: Lab) -> list[Row]:

@@ -11,7 +11,7 @@ from fencepost.studies.type2.reclaim import beyond, tables
 from fencepost.studies.type2.reclaim.cells import Cell, Cells
 from fencepost.studies.type2.reclaim.server import PROGRAM
 from fencepost.studies.type2.reclaim.ycsb import WORKLOADS
-from fencepost.studies.type2.topic import Topic, not_modelled, row
+from fencepost.studies.type2.topic import REDIS_PAGE, Topic, not_modelled, row
 from fencepost.tree import WORKLOADS as PROGRAMS
 
 REDIS = "Redis p99 over Redis alone"
@@ -53,6 +53,7 @@ class Reclaim(Topic):
         "p99 of its operations over that of Redis alone, mean of the workloads and of five seeds. "
         "[reclaim.md](reclaim.md) says how it is modelled."
     )
+    page = REDIS_PAGE
 
     def rows(self, lab: Lab) -> list[Row]:
         """Each row of the file about Redis, YCSB and hashing."""
