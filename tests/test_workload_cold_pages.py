@@ -1,5 +1,5 @@
-"""Pages that a device compresses into a pool: each is found again after a crash, and the check finds
-damage wherever it is. What a power cut can leave is explored in test_crash.py."""
+"""Pages that a device compresses into a pool: each is found again after a crash, and the check
+finds damage wherever it is. What a power cut can leave is explored in test_crash.py."""
 
 from __future__ import annotations
 

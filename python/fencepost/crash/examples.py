@@ -28,7 +28,13 @@ SIZES = {
     "hashmap": ["-n", "12", "-k", "6"],
     "queue": ["-t", "1", "-c", "1", "-n", "5"],
     "ledger": ["-n", "3"],
+    "cold_pages": [
+        *("--pages", str(ROOT / "workloads" / "cholesky.c")),  # real ones: a text
+        *("-n", "4", "-m", "2", "-a", "8"),
+    ],
 }
+# The others run where persists pass a switch.
+MACHINES = {"cold_pages": "agilex-type2-pm"}
 
 
 # Images of an instant, where there are too many combinations for all.
@@ -57,6 +63,11 @@ class Example:
     @property
     def name(self) -> str:
         return self.binary if self.threads == 1 else f"{self.binary}-{self.threads}-threads"
+
+    @property
+    def is_buildable(self) -> bool:
+        """Whether the library is there that it compresses with."""
+        return self.program != "cold_pages" or (WORKLOADS / self.program).exists()
 
     @property
     def is_correct(self) -> bool:
@@ -89,10 +100,18 @@ class Example:
         """What explores it, from MACHINE to the program. A broken one may keep lines in doubt until
         the end, and libpmemobj has many at once: of these, `images` images of an instant do; more
         of the correct one, in which nothing is to be found."""
-        own = ["pcs-table1", "--pm", f"file:{pool}", "--check", self.check(programs)]
+        own = [
+            MACHINES.get(self.program, "pcs-table1"),
+            "--pm",
+            f"file:{pool}",
+            "--check",
+            self.check(programs),
+        ]
         if not self.is_correct or self.program == "ledger":
             usual = IMAGES_OF_CORRECT if self.is_correct else IMAGES_OF_BROKEN
             own += ["--images", str(images or usual), "--no-reads"]
+        elif self.program == "cold_pages":  # whose entries have many lines before they are read
+            own += ["--reads"]
         return [*own, "--", *self.command(programs, str(pool))]
 
 
@@ -235,12 +254,49 @@ EXAMPLES = (
         "book",
         "between_stores",
     ),
+    Example("cold_pages", "", "pages compressed by a device"),
+    _broken(
+        "cold_pages",
+        "PUBLISHED_FIRST",
+        "a page's place is published before its entry",
+        "across_threads",
+        "publish",
+        "between_stores",
+    ),
+    _broken(
+        "cold_pages",
+        "ENTRY_NOT_FLUSHED",
+        "the device leaves the entry in its cache",
+        "missing_flush",
+        "copy_lines",
+    ),
+    _broken(
+        "cold_pages",
+        "FREED_FIRST",
+        "a frame is used again before its page's place is published",
+        "between_stores",
+        "publish",
+    ),
+    _broken(
+        "cold_pages",
+        "PAGE_NOT_FLUSHED",
+        "a page that has come back stays in a cache",
+        "missing_flush",
+        "copy_lines",
+    ),
+    _broken(
+        "cold_pages",
+        "REUSED_EARLY",
+        "an entry's room is used again too early",
+        "between_stores",
+        "publish",
+    ),
 )
 
 
 def build(folder: Path, *settings: str) -> Path:
     """Builds the variants that are shown, with these of make; gives the folder where they lie."""
-    of_own = [e for e in EXAMPLES if e.variant and e.program != "ledger"]
+    of_own = [e for e in EXAMPLES if e.variant and e.program != "ledger" and e.is_buildable]
     wanted = sorted({str(folder / "broken" / example.binary) for example in of_own})
     make = ["make", "--silent", "-j2", "-C", str(ROOT / "workloads"), f"BIN={folder}", *settings]
     subprocess.run([*make, *wanted], check=True, stdout=subprocess.DEVNULL)

@@ -15,9 +15,10 @@ use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
 /// and the decoders that lead there.
 pub(super) fn lay_out(wiring: &mut Wiring<'_>, topology: &mut Topology) {
     let sets = sets(wiring, topology);
-    let pm_devices = wiring.fabric.devices.len();
-    lay_out_kind(wiring, topology, &sets, 0..pm_devices, PM_BASE..EXPANDER_BASE);
-    lay_out_kind(wiring, topology, &sets, pm_devices..topology.devices.len(), EXPANDER_BASE..ADDRESS_END);
+    let devices = || (0..topology.devices.len() as u32).map(DeviceId);
+    let (pm, others): (Vec<_>, Vec<_>) = devices().partition(|device| topology.is_pm(*device));
+    lay_out_kind(wiring, topology, &sets, &pm, PM_BASE..EXPANDER_BASE);
+    lay_out_kind(wiring, topology, &sets, &others, EXPANDER_BASE..ADDRESS_END);
     fill_in_decoders(wiring, topology, &sets);
 }
 
@@ -26,11 +27,12 @@ fn lay_out_kind(
     wiring: &mut Wiring<'_>,
     topology: &mut Topology,
     sets: &[Set],
-    devices: Range<usize>,
+    devices: &[DeviceId],
     space: Range<u64>,
 ) {
+    let pm_devices = wiring.fabric.devices.len();
     let mut base = space.start;
-    for device in devices.clone().map(|index| DeviceId(index as u32)) {
+    for &device in devices {
         let (name, targets, granularity_bytes) = match sets.iter().find(|set| set.targets.contains(&device)) {
             None => (topology.devices[device.0 as usize].name.clone(), vec![device], None),
             Some(set) if set.targets.iter().min() != Some(&device) => continue,
@@ -53,8 +55,8 @@ fn lay_out_kind(
             );
             let (list, first) = match (device.0 as usize, topology.accelerators.start) {
                 (number, accelerators) if number >= accelerators => ("accelerators", accelerators),
-                _ if devices.start == 0 => ("devices", 0),
-                _ => ("expanders", devices.start),
+                (number, _) if number < pm_devices => ("devices", 0),
+                _ => ("expanders", pm_devices),
             };
             wiring.fault_at(list, device.0 as usize - first, message);
             return;

@@ -186,7 +186,7 @@ pub struct MemoryRange {
 }
 
 impl MemoryRange {
-    /// Whether it is persistent memory; the DRAM of expanders if not.
+    /// Whether it is persistent memory; the DRAM of expanders and accelerators if not.
     pub fn is_pm(&self) -> bool {
         self.base < EXPANDER_BASE
     }
@@ -218,8 +218,8 @@ pub struct Topology {
     pub accelerators: Range<usize>,
     /// CXL links first, then local connections, each in the order of the machine file.
     pub edges: Vec<Edge>,
-    /// By ascending address: PM without gaps from [`PM_BASE`] on, then expanders without gaps from [`EXPANDER_BASE`]
-    /// on.
+    /// By ascending address: PM without gaps from [`PM_BASE`] on, that of accelerators last, then expanders and the
+    /// DRAM of accelerators without gaps from [`EXPANDER_BASE`] on.
     pub ranges: Vec<MemoryRange>,
     /// The switches that `fabric.persist_points` names, if it is there.
     pub(super) persist_points: Option<Vec<SwitchId>>,
@@ -241,7 +241,7 @@ impl Topology {
 
     /// What that device is like: `[pm]` with what `[fabric.pm.NAME]` says, or `[dram]` with what `[expander]` and
     /// `[fabric.expander.NAME]` say; of PM that is DRAM with a battery, `[dram]` with what `[expander]` says; of
-    /// accelerators likewise with `[accelerator]`.
+    /// accelerators likewise with `[accelerator]`, and a battery where `type2.medium` says so.
     pub fn device_config(&self, device: DeviceId) -> &MediumConfig {
         &self.device_configs[device.0 as usize]
     }

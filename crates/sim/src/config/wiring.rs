@@ -244,7 +244,11 @@ impl Wiring<'_> {
             for name in names {
                 let config = self.config_of::<DramConfig>(kind, name);
                 self.check_own_capacity(kind, name, config.as_ref().map(|dram| dram.capacity_mib));
-                devices.push(config.map(MediumConfig::Dram));
+                devices.push(config.map(if kind == "accelerator" && self.keeps_accelerators() {
+                    MediumConfig::BackedDram
+                } else {
+                    MediumConfig::Dram
+                }));
             }
         }
         let links = fabric.edges.iter().map(|edge| self.config_of("link", &normalised(edge))).collect::<Vec<_>>();
@@ -253,6 +257,12 @@ impl Wiring<'_> {
         topology.link_configs = links.into_iter().collect::<Option<_>>()?;
         accelerators::check(self, topology);
         Some(())
+    }
+
+    /// Whether a battery keeps the memory of accelerators. What is wrong with the table is noted where it is typed.
+    fn keeps_accelerators(&self) -> bool {
+        let medium = self.machine.entry("type2").and_then(|table| table.entry("medium"));
+        medium.is_some_and(|medium| medium.text() == Some("battery_backed_dram"))
     }
 
     /// A capacity that a device has of its own must be one that address decoders can map.

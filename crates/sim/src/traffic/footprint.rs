@@ -192,8 +192,11 @@ fn memory(machine: &Machine, host: HostId, name: &str, whole: bool) -> Result<Me
     }
     let frames = match name {
         "expander" => without(frames(topology, host, false, whole), |frame| is_of_accelerator(topology, frame)),
-        "accelerator" => without(frames(topology, host, false, whole), |frame| !is_of_accelerator(topology, frame)),
-        "pm" => frames(topology, host, true, whole),
+        "accelerator" => {
+            let all = [true, false].map(|of_pm| frames(topology, host, of_pm, whole)).concat();
+            without(all, |frame| !is_of_accelerator(topology, frame))
+        }
+        "pm" => without(frames(topology, host, true, whole), |frame| is_of_accelerator(topology, frame)),
         device => return named_device(topology, host, device, whole),
     };
     let lines = |frame: &Range<u64>| (frame.end - frame.start) / LINE_BYTES;

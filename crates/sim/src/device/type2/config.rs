@@ -50,11 +50,33 @@ pub struct Type2Config {
     /// The cache of the device's own memory.
     #[garde(dive)]
     pub device_memory_cache: DeviceCacheConfig,
+    /// What keeps the content of the device's memory.
+    #[serde(default, skip_serializing_if = "AcceleratorMedium::is_dram")]
+    #[garde(skip)]
+    pub medium: AcceleratorMedium,
     /// What the device knows of its host's copies of its memory, where it snoops them (`fabric.bias`): the size is that
     /// of the memory that the host may have in its caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(dive)]
     pub snoop_filter: Option<DeviceCacheConfig>,
+}
+
+/// What an accelerator keeps the content of its memory in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AcceleratorMedium {
+    /// DRAM, whose content no power cut survives.
+    #[default]
+    Dram,
+    /// DRAM that a battery keeps, queues included: persistent memory of its host. What lies in the device's caches is
+    /// lost.
+    BatteryBackedDram,
+}
+
+impl AcceleratorMedium {
+    fn is_dram(&self) -> bool {
+        *self == AcceleratorMedium::Dram
+    }
 }
 
 /// A cache of an accelerator, or its snoop filter.

@@ -103,8 +103,10 @@ impl Accelerator {
     }
 
     pub(super) fn own_line(&mut self, line: LineAddress) -> &mut OwnLine {
-        let host = self.bias;
-        self.own_lines.entry(line).or_insert_with(|| OwnLine::new(Line { host, ..Line::new(Version(0)) }))
+        let (host, memory) = (self.bias, &self.memory);
+        // What persistent memory has kept through a power cut.
+        let kept = || memory.durable_version(line).unwrap_or_default();
+        self.own_lines.entry(line).or_insert_with(|| OwnLine::new(Line { host, ..Line::new(kept()) }))
     }
 
     /// A request of the load generator for the device's own memory has been looked up.
@@ -393,7 +395,10 @@ impl Accelerator {
             Busy::Write(asked) => self.answer(Asked { trail, ..asked }, Duration::ZERO, context),
             Busy::HostRead(mut request, opcode) => {
                 request.stack = trail.stack;
-                let version = self.own_line(line).line.memory;
+                // What was written without time, the memory alone knows.
+                let own = &mut self.own_line(line).line;
+                own.memory = own.memory.max(message.version);
+                let version = own.memory;
                 self.answer_host(request, opcode, version, context);
             }
             Busy::HostWrite(mut request) => {
