@@ -1,5 +1,7 @@
 //! Accelerators: what they need, and what is said where it is missing.
 
+use fencepost_sim::switch::Scheme;
+
 use crate::resolve;
 
 fn with(changes: &str) -> Result<(), String> {
@@ -91,4 +93,35 @@ fn a_device_that_snoops_its_host_has_a_filter_flits_of_256_bytes_and_credits() {
         let error = with(&changes).expect_err("it cannot be");
         assert!(error.contains(said), "{error}");
     }
+}
+
+#[test]
+fn a_battery_makes_the_memory_of_accelerators_pm_behind_that_of_pm_devices() {
+    let pm = "devices = [\"pm0\"]\nedges = [\"host0 -> pm0\", \"host0 -> type3\", \"host0 -> type2\"]";
+    let text = format!(
+        "extends = \"agilex-type2-pm\"\ndescription = \"a test\"\n[pm]\nmedium = \"battery_backed_dram\"\ncapacity_mib = 1024\n\
+         [fabric]\n{pm}\n"
+    );
+    let machine = resolve(&text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let topology = machine.topology();
+    let ranges: Vec<(&str, bool)> = topology.ranges.iter().map(|range| (range.name.as_str(), range.is_pm())).collect();
+    assert_eq!(ranges, [("pm0", true), ("type2", true), ("type3", false)]);
+    let text = "extends = \"agilex-type2-pm\"\ndescription = \"a test\"\n[type2]\nmedium = \"dram\"\n";
+    let machine = resolve(text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(machine.topology().ranges.iter().all(|range| !range.is_pm()), "the default keeps nothing");
+}
+
+#[test]
+fn a_device_that_keeps_its_caches_is_not_modelled() {
+    let error = with("[type2]\nmedium = \"persistent_caches\"").expect_err("it cannot be");
+    assert!(error.contains("type2.medium"), "{error}");
+    assert!(error.contains("dram") && error.contains("battery_backed_dram"), "{error}");
+}
+
+#[test]
+fn no_persist_buffer_is_on_the_way_to_an_accelerator() {
+    let text = "extends = \"agilex-type2-pm\"\ndescription = \"a test\"\n";
+    let machine = resolve(text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let error = machine.topology().check_scheme(Scheme::PbRf).expect_err("it has no switch");
+    assert!(error.contains("needs a switch to hold the persist buffer, and this machine has none"), "{error}");
 }
