@@ -112,6 +112,22 @@ fn whatever_the_cut_persists_come_back_in_the_order_of_the_program() {
 }
 
 #[test]
+fn an_accelerator_with_a_battery_keeps_what_its_host_has_persisted() {
+    let little = writes_in_turn(2, Instruction::Clflush, Some(Instruction::Sfence));
+    for bias in ["fabric.bias.type2=\"host\"", "fabric.bias.type2=\"device\""] {
+        let machine = small("agilex-type2-pm", &[bias, "cache.l3.size_kib=960", "cache.l3.snoop_filter.entries=4096"]);
+        let cuts = cut_everywhere(replay(&machine, Scheme::Nopb, &little));
+        let mut states: Vec<State> = cuts.iter().map(|(.., durable)| *durable).collect();
+        states.dedup();
+        assert_eq!(states, [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)], "{bias}");
+        for (time, promised, durable) in cuts {
+            let is_kept = promised.0 <= durable.0 && promised.1 <= durable.1;
+            assert!(is_kept, "{bias}: at {time} {promised:?} was acknowledged and {durable:?} came back");
+        }
+    }
+}
+
+#[test]
 fn wherever_in_a_chain_persists_are_accepted_they_come_back() {
     let little = writes_in_turn(2, Instruction::Clflush, Some(Instruction::Sfence));
     for (chain, scheme) in CHAINS.into_iter().flat_map(|chain| [(chain, Scheme::Pb), (chain, Scheme::PbRf)]) {
