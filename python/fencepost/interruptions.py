@@ -84,4 +84,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     # The second one ends also what is made of the first; then what would be left is removed.
     if _state.received > 1:
         ignore()
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(signal.Signals(number))
+
+
+def signal_of(error: BaseException) -> signal.Signals:
+    """That a process gets which ends because of the error: the one that came to us, if one did."""
+    came = error.args[0] if isinstance(error, KeyboardInterrupt) and error.args else None
+    return came if isinstance(came, signal.Signals) else signal.SIGTERM

@@ -1,17 +1,19 @@
 """Starts the recorder: the launcher that `make setup` builds from recorder/."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO, NoReturn
 
 from fencepost._core import InputError
-from fencepost.interruptions import held, uninstall
+from fencepost.interruptions import held, signal_of, uninstall
 from fencepost.tree import RECORDER, TO_BUILD
 
 LAUNCHER = RECORDER / "fencepost-record"
 OUR_FAILURE = 125
+TIME_TO_END_S = 10  # of a program that got a signal which is not always an end
 PARTIAL_SUFFIX = ".partial"  # of a record that is not sealed yet
 
 
@@ -57,10 +59,10 @@ def record_to(
         with held():
             recorder = subprocess.Popen(command, stdout=output, env=environment, cwd=folder)
         code = recorder.wait()
-    except BaseException:
+    except BaseException as error:
         try:
             if recorder is not None:
-                _end(recorder)
+                _end(recorder, signal_of(error))
         finally:  # another interrupt may come out of that
             path.unlink(missing_ok=True)
             path.with_name(path.name + PARTIAL_SUFFIX).unlink(missing_ok=True)
@@ -70,13 +72,18 @@ def record_to(
         raise InputError(f"{name}: not recorded (the recorder ended with {code})")
 
 
-def _end(recorder: subprocess.Popen[bytes]) -> None:
+def _end(recorder: subprocess.Popen[bytes], how: signal.Signals) -> None:
     """Ends the recorder, which hands the signal on to the program: Ctrl-C on a terminal has reached
-    both, a signal to us alone has not. A program that does not end it kills, after a while, or when
-    it is told again, as it is where we are."""
+    both, a signal to us alone has not. A program that goes on is told by SIGTERM, after a while or
+    when we are told again; what does not end by that the recorder kills."""
     with held(recorder.terminate):
-        recorder.terminate()
-        recorder.wait()
+        recorder.send_signal(how)
+        try:
+            recorder.wait(TIME_TO_END_S)
+        except subprocess.TimeoutExpired:
+            if how != signal.SIGTERM:
+                recorder.terminate()
+            recorder.wait()
 
 
 def _not_built() -> str:

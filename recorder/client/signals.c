@@ -8,18 +8,41 @@
 #include "fields.h"
 #include "instrument.h"
 #include "interrupted_execution.h"
+#include "raw_system_call.h"
 #include "record_format.h"
+#include "recording.h"
 #include "synchronisation.h"
 #include "threads.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define NANOSECONDS_PER_SECOND 1000000000ull
 
 static bool is_fault(int number) {
   return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
          number == SIGTRAP;
 }
 
+/* The launcher then does not hand on another copy. */
+static void note_taken(int number) {
+  struct timespec now;
+  if (number <= 0 || number >= CONTROL_SIGNALS ||
+      recording.control->process != process_id_of_caller())
+    return;
+  raw_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&now, 0);
+  recording.control->taken_ns[number] =
+      (uint64_t)now.tv_sec * NANOSECONDS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+void signals_after_call(int number, int64_t result) {
+  if (number == SYS_rt_sigtimedwait)
+    note_taken((int)result);
+}
+
 static dr_signal_action_t on_signal(void *drcontext, dr_siginfo_t *information) {
+  note_taken(information->sig);
   if (instrument_handle_fault(drcontext, information))
     return DR_SIGNAL_SUPPRESS;
   if (is_fault(information->sig) && information->raw_mcontext_valid)

@@ -4,7 +4,11 @@
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
+#include <stdint.h>
+
 void signals_init(void);
 void signals_exit(void);
+/* Of any system call. */
+void signals_after_call(int number, int64_t result);
 
 #endif

@@ -6,6 +6,7 @@
 #include "drmgr.h"
 
 #include "process_events.h"
+#include "signals.h"
 #include "system_calls.h"
 #include "threads.h"
 #include "withheld_calls.h"
@@ -30,8 +31,10 @@ static bool on_before(void *drcontext, int number) {
 
 static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
+  int64_t result = (int64_t)dr_syscall_get_result(drcontext);
+  signals_after_call(number, result);
   if (thread->is_recorded && thread->system_call.number == number)
-    system_call_ends(thread, &thread->system_call, (int64_t)dr_syscall_get_result(drcontext));
+    system_call_ends(thread, &thread->system_call, result);
 }
 
 void system_call_events_init(void) {

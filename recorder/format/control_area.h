@@ -20,6 +20,8 @@
 #define CONTROL_UNRECORDED_MAX 4096u
 #define CONTROL_NAME_BYTES 60
 #define CONTROL_WORD_BYTES 64
+/* Of signals the launcher hands on, by number. */
+#define CONTROL_SIGNALS 16
 
 /* A record's name has this behind it until it is sealed. */
 #define PARTIAL_SUFFIX ".partial"
@@ -49,6 +51,7 @@ struct process_control {
 
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
   struct rlimit open_files; /* as the program has it; the kernel has the engine's */
+  uint64_t taken_ns[CONTROL_SIGNALS]; /* CLOCK_MONOTONIC when it last took each signal, or 0 */
   int32_t death_signal; /* that the first thread asked for, where the kernel has the launcher's */
 
   /* Where an exec takes the thread that called it. */

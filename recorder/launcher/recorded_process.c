@@ -23,7 +23,9 @@
 /* How long a program may take to end when it was told to. */
 #define PATIENCE_SECONDS 60
 /* What comes so soon after a signal is the same one: `timeout` sends it to us and to our group. */
-#define SAME_SIGNAL_SECONDS 1
+#define SAME_SIGNAL_NS 1000000000ull
+/* In which a program that has got the same signal itself takes it. */
+#define OWN_COPY_NS 100000000
 
 /* For the signal handlers. */
 static volatile sig_atomic_t process;
@@ -103,6 +105,21 @@ static void become(const struct program *program, const struct emulator *emulato
   execv(engine, program->arguments);
 }
 
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Sends the signal to a recorded process, but no second copy: SIGKILL apart, one that it has just
+ * taken. */
+static bool send_to(int id, const struct process_control *control, int signal) {
+  if (signal < CONTROL_SIGNALS && signal != SIGKILL && control->taken_ns[signal] != 0 &&
+      now_ns() < control->taken_ns[signal] + SAME_SIGNAL_NS)
+    return true;
+  return kill(id, signal) == 0;
+}
+
 /* Sends the signal to those children of the program that are recorded and have not ended; whether
  * there are any. */
 static bool send_to_children(int signal) {
@@ -111,7 +128,7 @@ static bool send_to_children(int signal) {
   for (unsigned i = 1; i < count; i++) {
     const struct process_control *child = &the_control->process[i];
     if (child->process > 0 && !child->is_sealed && !child->is_waited_for)
-      are_any = kill(child->process, signal) == 0 || are_any;
+      are_any = send_to(child->process, child, signal) || are_any;
   }
   return are_any;
 }
@@ -119,7 +136,7 @@ static bool send_to_children(int signal) {
 static bool send_to_all(int signal) {
   bool is_program_there = process > 0;
   if (is_program_there)
-    kill(process, signal);
+    send_to(process, &the_control->process[0], signal);
   return send_to_children(signal) || is_program_there;
 }
 
@@ -149,29 +166,33 @@ static bool is_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
-/* What was sent to us alone is meant for the program; what the terminal sends, it has already got.
- * All that is recorded is told to end. What does not is ended: after a while, or when it is told
- * again. */
+/* A program may live on after SIGINT and SIGHUP. One that does not end by SIGTERM is ended: after a
+ * while, or when it is told again. */
+static void tell(int signal) {
+  static uint64_t told_at_ns; /* 0: not yet */
+  uint64_t now = now_ns();
+  if (signal == SIGTERM && told_at_ns != 0 && now > told_at_ns + SAME_SIGNAL_NS) {
+    kill_all();
+    return;
+  }
+  nanosleep(&(struct timespec){.tv_nsec = OWN_COPY_NS}, NULL);
+  send_to_all(signal);
+  if (signal == SIGTERM && told_at_ns == 0) {
+    told_at_ns = now;
+    alarm(PATIENCE_SECONDS);
+  }
+}
+
+/* What was sent to us alone is meant for the program, and what would end it for all that is
+ * recorded; what the terminal sends, it has already got, unless it has left our process group. */
 static void forward(int signal, siginfo_t *information, void *context) {
-  static time_t told_at_seconds; /* 0: not yet */
   (void)context;
   int error = errno;
   bool is_ours_alone = information->si_code != SI_KERNEL;
-  if (is_ours_alone && is_to_end(signal)) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    bool is_told_again = told_at_seconds != 0 && now.tv_sec > told_at_seconds + SAME_SIGNAL_SECONDS;
-    if (told_at_seconds == 0)
-      told_at_seconds = now.tv_sec;
-    if (is_told_again) {
-      kill_all();
-    } else {
-      send_to_all(signal);
-      alarm(PATIENCE_SECONDS);
-    }
-  } else if (is_ours_alone || process <= 0) {
+  if (is_ours_alone && is_to_end(signal))
+    tell(signal);
+  else if (is_ours_alone || process <= 0 || getpgid(process) != getpgrp())
     send(signal);
-  }
   errno = error;
 }
 

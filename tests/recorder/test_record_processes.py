@@ -204,19 +204,66 @@ def start_shell(recorder: Recorder, program: str) -> subprocess.Popen[str]:
     return launcher
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_program_that_is_told_to_end_twice_is_killed(
-    recorder: Recorder, number: signal.Signals
-) -> None:
-    program = "trap 'echo told' TERM INT HUP; echo working; while :; do :; done"
+def test_program_that_is_told_to_end_twice_is_killed(recorder: Recorder) -> None:
+    program = "trap 'echo told' TERM; echo working; while :; do :; done"
     launcher = start_shell(recorder, program)
     assert launcher.stdout is not None
-    launcher.send_signal(number)
+    launcher.send_signal(signal.SIGTERM)
     assert launcher.stdout.readline() == "told\n"
     time.sleep(2.5)  # sooner, it counts as the same signal
-    launcher.send_signal(number)
+    launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(60) == -signal.SIGKILL
     assert (record_of(recorder).is_sealed, record_of(recorder).ended) == (True, "signal 9")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_signals_that_a_program_outlives_do_not_end_it(
+    recorder: Recorder, number: signal.Signals
+) -> None:
+    """However often they come, and a later SIGTERM is its first."""
+    program = "trap 'echo told' INT HUP; trap 'exit 3' TERM; echo working; while :; do :; done"
+    launcher = start_shell(recorder, program)
+    assert launcher.stdout is not None
+    for _ in range(3):
+        launcher.send_signal(number)
+        assert launcher.stdout.readline() == "told\n"
+        time.sleep(2.5)
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(60) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_program_gets_one_copy_of_a_signal_to_all(
+    recorder: Recorder, number: signal.Signals
+) -> None:
+    """`timeout` sends one to the launcher, and one to the process group of both."""
+    launcher = subprocess.Popen(
+        recorder.command(recorder.compile("counts_signals", "-O1")),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=recorder.folder,
+        process_group=0,
+    )
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == "working\n"
+    launcher.send_signal(number)
+    os.killpg(launcher.pid, number)
+    assert launcher.wait(60) == 1
+
+
+def test_control_c_reaches_a_program_that_has_left_its_terminal(recorder: Recorder) -> None:
+    command = recorder.command(recorder.compile("counts_signals", "-O1"), "leave")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(recorder.folder)
+        os.execv(command[0], command)
+    shown = b""
+    while b"working" not in shown:
+        shown += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    status = os.waitpid(pid, 0)[1]
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 1
 
 
 def test_program_that_takes_its_time_to_end_is_left_alone(recorder: Recorder) -> None:
@@ -269,6 +316,23 @@ def test_signal_to_a_comparison_ends_the_program_it_records(
     """And leaves nothing behind."""
     comparison = Comparison(recorder, recorder.compile("works", "-O1"))
     comparison.process.send_signal(number)
+    comparison.complaints()
+
+
+@pytest.mark.parametrize("is_to_all", [False, True])
+def test_program_that_a_comparison_records_can_end_by_control_c(
+    recorder: Recorder, is_to_all: bool
+) -> None:
+    """It gets one copy, and no SIGTERM behind it, while it puts its results away."""
+    program = "trap 'sleep 3; echo saved; exit 3' INT; trap 'echo told' TERM; echo working; "
+    comparison = Comparison(recorder, "/bin/sh", "-c", program + "while :; do :; done")
+    if is_to_all:
+        for process in (comparison.process.pid, comparison.launcher, *comparison.recorded):
+            os.kill(process, signal.SIGINT)
+    else:
+        comparison.process.send_signal(signal.SIGINT)
+    assert comparison.next_line() == "saved\n"
+    assert comparison.next_line() == ""
     comparison.complaints()
 
 
