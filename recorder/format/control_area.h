@@ -50,7 +50,7 @@ struct process_control {
   uint64_t stops_refused; /* … and could not there */
 
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
-  struct rlimit open_files; /* as the program has it; the kernel has the engine's */
+  struct rlimit open_files;           /* as the program has it; the kernel has the engine's */
   uint64_t taken_ns[CONTROL_SIGNALS]; /* CLOCK_MONOTONIC when it last took each signal, or 0 */
   int32_t death_signal; /* that the first thread asked for, where the kernel has the launcher's */
 
