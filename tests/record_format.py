@@ -33,6 +33,7 @@ LIMITS = {
     3: "words_of_instruction",
     4: "words_of_loop",
     5: "rounds_of_loop",
+    6: "accesses_of_loop",
 }
 
 # Event type: its name and its fields. "c" is a clock, "v" a varint, "s" a svarint, "b" a byte,
@@ -350,7 +351,7 @@ class Record:
                 raise Damaged("the seal's index names another frame")
         while not cursor.done():
             limit = cursor.varint()
-            self.limits_met[LIMITS[limit]] = cursor.varint()
+            self.limits_met[LIMITS.get(limit, f"limit {limit}")] = cursor.varint()
         self.is_sealed = True
 
     def _items(self, frame: Frame) -> Iterator[Execution | Event]:

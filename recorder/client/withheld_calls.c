@@ -57,8 +57,12 @@ static bool hits_ours(uint64_t start, uint64_t length) {
          is_ours(end - 1);
 }
 
-static bool withhold(void *drcontext, enum withheld what, int64_t result) {
+static void note(enum withheld what) {
   __atomic_or_fetch(&recording.control->withheld, what, __ATOMIC_RELAXED);
+}
+
+static bool withhold(void *drcontext, enum withheld what, int64_t result) {
+  note(what);
   dr_syscall_set_result(drcontext, (reg_t)result);
   return true;
 }
@@ -226,6 +230,9 @@ bool withheld_call(void *drcontext, int number) {
   case SYS_seccomp:
     return (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER) &&
            withhold(drcontext, WITHHELD_FILTER, -EINVAL);
+  case SYS_rt_sigtimedwait:
+    note(WITHHELD_SIGNALS);
+    return false;
   case SYS_prctl:
     return withhold_process_control(drcontext, argument[0], argument[1]);
   default:

@@ -101,6 +101,7 @@ enum withheld {
   WITHHELD_MEMORY = 1, /* its mappings */
   WITHHELD_LIMIT = 2,  /* memory and length of files */
   WITHHELD_FILTER = 4, /* its system calls */
+  WITHHELD_SIGNALS = 8, /* that it blocks and waits for: the engine keeps them */
 };
 
 #endif

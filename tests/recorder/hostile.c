@@ -208,6 +208,13 @@ static void filter(uint32_t otherwise) {
   must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
   must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
+static void wait_for_signal(void) {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGUSR1);
+  must(pthread_sigmask(SIG_BLOCK, &awaited, NULL) == 0);
+  must(sigtimedwait(&awaited, NULL, &(struct timespec){.tv_nsec = 1000000}) == -1);
+}
 static void seccomp_refuses(void) { filter(SECCOMP_RET_ERRNO | EPERM); }
 static void seccomp_kills(void) { filter(SECCOMP_RET_KILL_PROCESS); }
 static void seccomp_strict(void) {
@@ -322,6 +329,7 @@ static const struct {
     CASE(default_all),
     CASE(block_all),
     CASE(no_alternate_stack),
+    CASE(wait_for_signal),
     CASE(seccomp_refuses),
     CASE(seccomp_kills),
     CASE(seccomp_strict),

@@ -82,7 +82,7 @@ pub struct EndedSummary {
     /// Threads whose last buffer was lost because the process was killed.
     pub threads_cut_short: u64,
     /// How often each limit was met beyond which polling may stand in the record as work.
-    pub limits_met: BTreeMap<&'static str, u64>,
+    pub limits_met: BTreeMap<String, u64>,
 }
 
 /// One thread.

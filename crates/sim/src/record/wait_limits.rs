@@ -1,20 +1,9 @@
-//! Limits of what the recorder looks at for waiting. Beyond them a thread that polls may stand in the record as one
-//! that works, so a record says which of them it has met.
+//! Limits of what the recorder looks at for waiting. Beyond them a wait may be missing from the record, or stand in it as
+//! work, so a record says which of them it has met.
 
 /// A limit, by its number in the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitLimit {
-    /// Another word could not be watched.
-    Words = 1,
-    /// Another instruction that polls could not.
-    Instructions = 2,
-    /// An instruction came to more words than are watched for one.
-    WordsOfInstruction = 3,
-    /// A loop polled more words than are kept of it.
-    WordsOfLoop = 4,
-    /// A loop that polls had more kinds of rounds than are kept.
-    RoundsOfLoop = 5,
-}
+pub struct WaitLimit(u64);
 
 /// How often a limit was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,44 +15,48 @@ pub struct LimitMet {
 }
 
 impl WaitLimit {
-    const ALL: [WaitLimit; 5] =
-        [Self::Words, Self::Instructions, Self::WordsOfInstruction, Self::WordsOfLoop, Self::RoundsOfLoop];
+    pub(super) const fn numbered(number: u64) -> Self {
+        Self(number)
+    }
 
-    pub(super) fn numbered(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|&limit| limit as u64 == number)
+    pub(super) const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Its name in summaries, and what is beyond it.
+    fn described(self) -> Option<(&'static str, &'static str)> {
+        Some(match self.0 {
+            1 => ("words", "words beyond those that are watched"),
+            2 => ("instructions", "instructions beyond those that are watched"),
+            3 => ("words_of_instruction", "instructions at more words than are watched for one"),
+            4 => ("words_of_loop", "words beyond those that are kept of a loop"),
+            5 => ("rounds_of_loop", "loops with more kinds of rounds than are kept"),
+            6 => ("accesses_of_loop", "loops with more words than are followed"),
+            _ => return None,
+        })
     }
 
     /// As summaries name it.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Words => "words",
-            Self::Instructions => "instructions",
-            Self::WordsOfInstruction => "words_of_instruction",
-            Self::WordsOfLoop => "words_of_loop",
-            Self::RoundsOfLoop => "rounds_of_loop",
-        }
+    pub fn name(self) -> String {
+        self.described().map_or_else(|| format!("limit {}", self.0), |(name, _)| name.to_owned())
     }
 
-    fn what_is_beyond(self) -> &'static str {
-        match self {
-            Self::Words => "words beyond those that are watched",
-            Self::Instructions => "instructions beyond those that are watched",
-            Self::WordsOfInstruction => "instructions at more words than are watched for one",
-            Self::WordsOfLoop => "words beyond those that are kept of a loop",
-            Self::RoundsOfLoop => "loops with more kinds of rounds than are kept",
-        }
+    fn what_is_beyond(self) -> String {
+        self.described().map_or_else(|| self.name(), |(_, beyond)| beyond.to_owned())
     }
 }
 
 /// What is said of every result made from a record that has met these.
 pub(super) fn warning(met: &[LimitMet]) -> Option<String> {
-    let listed: Vec<String> =
-        met.iter().map(|met| format!("{} ({} times)", met.limit.what_is_beyond(), met.times)).collect();
-    (!listed.is_empty()).then(|| {
-        format!(
-            "the recorded program polls more than is looked at, which may stand in the record as work: {}",
-            listed.join(", ")
-        )
+    (!met.is_empty()).then(|| {
+        format!("the recorded program polls more than is looked at, which may stand in the record as work: {}", list(met))
     })
+}
+
+fn list(met: &[LimitMet]) -> String {
+    let times = |times| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let listed: Vec<String> =
+        met.iter().map(|met| format!("{} ({})", met.limit.what_is_beyond(), times(met.times))).collect();
+    listed.join(", ")
 }
