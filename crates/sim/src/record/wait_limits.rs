@@ -50,7 +50,10 @@ impl WaitLimit {
 /// What is said of every result made from a record that has met these.
 pub(super) fn warning(met: &[LimitMet]) -> Option<String> {
     (!met.is_empty()).then(|| {
-        format!("the recorded program polls more than is looked at, which may stand in the record as work: {}", list(met))
+        format!(
+            "the recorded program polls more than is looked at, which may stand in the record as work: {}",
+            list(met)
+        )
     })
 }
 
