@@ -26,9 +26,8 @@ static int places, locks;
   of(tens##0) of(tens##1) of(tens##2) of(tens##3) of(tens##4) of(tens##5) of(tens##6) of(tens##7)
 #define FOR_80(of)                                                                                 \
   FOR_8(of, 1)                                                                                     \
-  FOR_8(of, 2)                                                                                     \
-  FOR_8(of, 3) FOR_8(of, 4) FOR_8(of, 5) FOR_8(of, 6) FOR_8(of, 7) FOR_8(of, 8) FOR_8(of, 9)       \
-      FOR_8(of, 10)
+  FOR_8(of, 2) FOR_8(of, 3) FOR_8(of, 4) FOR_8(of, 5) FOR_8(of, 6) FOR_8(of, 7) FOR_8(of, 8)       \
+      FOR_8(of, 9) FOR_8(of, 10)
 
 FOR_80(TAKE)
 
