@@ -225,9 +225,7 @@ def _points(rows: Sequence[Row]) -> str:
                 said = f"{metric} {difference_text(row)}".rstrip()
                 few.setdefault(row.condition, []).append(said)
             continue
-        ends = sorted(own, key=lambda row: row.difference or 0.0)
-        least, most = difference_text(ends[0]), difference_text(ends[-1])
-        span = f" {least} to {most}" if least else ""
+        span = f" {differences}" if (differences := _differences(own)) else ""
         texts.append(
             f"{_shortened([row.condition for row in own])}: {len(own)} rows ({metric}{span})"
         )
@@ -240,13 +238,18 @@ def _metrics(rows: Sequence[Row]) -> str:
     counts = dict.fromkeys(dict.fromkeys(row.metric for row in rows), 0)
     for row in rows:
         counts[row.metric] += 1
-    ends = sorted(rows, key=lambda row: row.difference or 0.0)
-    least, most = difference_text(ends[0]), difference_text(ends[-1])
-    span = f", {least} to {most}" if least else ""
+    span = f", {differences}" if (differences := _differences(rows)) else ""
     if len(counts) == 1:
         return f"{len(rows)} rows ({rows[0].metric}{span})"
     listed = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
     return f"{len(rows)} rows ({listed}{span})"
+
+
+def _differences(rows: Sequence[Row]) -> str:
+    """From which to which, of the rows that have any."""
+    known = (row for row in rows if difference_text(row))
+    ends = sorted(known, key=lambda row: row.difference or 0.0)
+    return f"{difference_text(ends[0])} to {difference_text(ends[-1])}" if ends else ""
 
 
 def _shortened(conditions: Sequence[str]) -> str:
