@@ -33,7 +33,6 @@ LIMITS = {
     3: "words_of_instruction",
     4: "words_of_loop",
     5: "rounds_of_loop",
-    6: "accesses_of_loop",
 }
 
 # Event type: its name and its fields. "c" is a clock, "v" a varint, "s" a svarint, "b" a byte,

@@ -47,7 +47,7 @@ def offered(*words: str) -> list[str]:
         (["compare", "--sch"], ["--schemes"]),
         (["run", "pcs-table1", "fft.fencepost", "--sch"], ["--scheme"]),
         (["machine", "sho"], ["show"]),
-        (["machine", "show", "agilex"], ["agilex-type2"]),
+        (["machine", "show", "agilex-type2-"], ["agilex-type2-pm"]),
         (["measure", "to"], ["topology"]),
         (["crash", "own.toml"], []),  # files, which bash offers where nothing is said
         (["record", "--", "ls", "--va"], []),

@@ -231,7 +231,8 @@ bool withheld_call(void *drcontext, int number) {
     return (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER) &&
            withhold(drcontext, WITHHELD_FILTER, -EINVAL);
   case SYS_rt_sigtimedwait:
-    note(WITHHELD_SIGNALS);
+    if (argument[2] == 0) /* without a time limit */
+      note(WITHHELD_SIGNALS);
     return false;
   case SYS_prctl:
     return withhold_process_control(drcontext, argument[0], argument[1]);

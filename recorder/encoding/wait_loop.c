@@ -273,11 +273,6 @@ static void pass_over(struct block_state *head, uint64_t rounds) {
   head->passed_over = head->pass_over;
 }
 
-/* What is known of a loop with more words than can be followed: whether it may poll. */
-static bool polls_perhaps(const struct wait_loop *loop) {
-  return loop->slice.is_full && loop->rounds >= ROUNDS_TO_LEARN;
-}
-
 static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
                                const uint64_t *at) {
   encode_as_work(encoder, loop);
@@ -287,16 +282,13 @@ static const uint64_t *is_work(struct encoder *encoder, struct wait_loop *loop,
   for (uint32_t i = 1; i < loop->runs; i++)
     longest = loop->run[i].times > longest->times ? &loop->run[i] : longest;
   const struct shape *shape = &loop->known.shape[longest->shape];
-  bool polls =
-      !loop->slice.has_failed && origins_have_foreign_word(&loop->slice, loop->slice.branches);
-  polls = (polls || polls_perhaps(loop)) && reads_the_same_again(loop);
+  bool polls = !loop->slice.has_failed && reads_the_same_again(loop) &&
+               origins_have_foreign_word(&loop->slice, loop->slice.branches);
   head->round_instructions = polls ? shape->instructions : 0;
   head->round_words = shape->count;
   encoder->polling_instructions += polls ? loop->instructions : 0;
   if (polls && loop->is_full)
     recording_meets_limit(LIMIT_ROUNDS);
-  if (polls && loop->slice.is_full)
-    recording_meets_limit(LIMIT_ACCESSES);
   close_loop(encoder, loop, at);
   return at;
 }

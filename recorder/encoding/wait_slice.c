@@ -90,7 +90,7 @@ void wait_slice_look(struct wait_slice *slice, const uint64_t *from, const uint6
         if (find_local(slice, at) != NO_PLACE)
           continue;
         if (slice->locals == SLICE_LOCALS) {
-          slice->has_failed = slice->is_full = true;
+          slice->has_failed = true;
           return;
         }
         slice->local[slice->locals++] = at;
@@ -106,7 +106,7 @@ static origin_set word_origin(struct wait_slice *slice, uint64_t address, uint64
       return bit(FIRST_WORD + i);
   }
   if (slice->words == SLICE_WORDS) {
-    slice->has_failed = slice->is_full = true;
+    slice->has_failed = true;
     return 0;
   }
   bool is_own = is_own_address(slice->own, address);

@@ -36,7 +36,6 @@ struct wait_slice {
   struct shared_word word[SLICE_WORDS];
   uint32_t words;
   bool has_failed; /* more than it can hold, or effects that are not followed */
-  bool is_full;    /* more than it can hold */
   /* By register or local: what its value at the end of a round is made of, and whether a round
    * changes it. */
   origin_set end[FLOW_REGISTERS + SLICE_LOCALS];

@@ -115,7 +115,6 @@ enum wait_limit {
   LIMIT_WORDS_OF_ONE = 3, /* an instruction came to more words than are watched for it */
   LIMIT_LOOKS = 4,        /* a loop polled more words than are kept of it */
   LIMIT_ROUNDS = 5,       /* a loop that polls had more kinds of rounds than are kept */
-  LIMIT_ACCESSES = 6,     /* a loop read or wrote more words than can be followed */
   WAIT_LIMITS_END
 };
 

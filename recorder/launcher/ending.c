@@ -53,8 +53,8 @@ static void say_withheld(const struct process_control *control, const struct rec
              "would stop the recorder's too",
              file->path);
   if ((control->withheld & WITHHELD_SIGNALS) != 0)
-    complain("%s: the program waited for signals that it blocks (sigwait), which did not reach it: "
-             "such a wait ends when its time is over",
+    complain("%s: the program waited for signals that it blocks (sigwait): they do not reach it, "
+             "and such a wait does not end",
              file->path);
 }
 
@@ -66,7 +66,6 @@ static void say_limits(const struct process_control *control, const struct recor
       [LIMIT_WORDS_OF_ONE] = "instructions at more words than are watched for one",
       [LIMIT_LOOKS] = "words beyond those that are kept of a loop",
       [LIMIT_ROUNDS] = "loops with more kinds of rounds than are kept",
-      [LIMIT_ACCESSES] = "loops with more words than are followed",
   };
   char listed[512] = "";
   for (unsigned limit = 1; limit < WAIT_LIMITS_END; limit++) {

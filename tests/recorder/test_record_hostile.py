@@ -93,7 +93,7 @@ def test_python_starts_processes_and_threads(recorder: Recorder, options: tuple[
 MEMORY = "the program tried to change mappings of the recorder; they were left alone"
 LIMIT = "the program's limits on its memory or on the size of files were not applied"
 FILTER = "the program asked for a filter of system calls (seccomp), which was refused"
-AWAITED = "the program waited for signals that it blocks (sigwait), which did not reach it"
+AWAITED = "the program waited for signals that it blocks (sigwait): they do not reach it"
 CHILD = "1 child process was not recorded (true)"
 REFUSED_EXIT = 100
 

@@ -39,18 +39,6 @@ def test_info_says_which_limits_were_met(met: Recorder) -> None:
     assert ended["limits_met"] == {"words_of_instruction": 2}
 
 
-@pytest.mark.parametrize("flags", [30, 40])
-def test_loops_with_more_words_than_are_followed_are_counted(
-    recorder: Recorder, flags: int
-) -> None:
-    """A thread that waits for 40 flags polls more than the 36 words that can be followed."""
-    run = recorder.record(recorder.compile("many_flags", "-O1"), str(flags))
-    assert run.returncode == 0
-    met = run.load().limits_met
-    assert ("accesses_of_loop" in met) == (flags > 36)
-    assert ("loops with more words than are followed" in run.stderr) == (flags > 36)
-
-
 def test_words_beyond_all_that_are_watched_are_counted(recorder: Recorder) -> None:
     """70 times 250 locks are 17,500 words, of which 16,384 are watched."""
     run = recorder.record(recorder.compile("many_locks", "-O1"), "70", "250")

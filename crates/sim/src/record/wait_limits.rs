@@ -1,5 +1,5 @@
-//! Limits of what the recorder looks at for waiting. Beyond them a wait may be missing from the record, or stand in it as
-//! work, so a record says which of them it has met.
+//! Limits of what the recorder looks at for waiting. Beyond them a wait may be missing from the record, or stand in it
+//! as work, so a record says which of them it has met.
 
 /// A limit, by its number in the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,6 @@ impl WaitLimit {
             3 => ("words_of_instruction", "instructions at more words than are watched for one"),
             4 => ("words_of_loop", "words beyond those that are kept of a loop"),
             5 => ("rounds_of_loop", "loops with more kinds of rounds than are kept"),
-            6 => ("accesses_of_loop", "loops with more words than are followed"),
             _ => return None,
         })
     }
