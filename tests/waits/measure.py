@@ -59,6 +59,7 @@ class Worked:
     instructions: int
     instructions_min: int  # what the program says
     events: frozenset[str]  # kinds of synchronisation in the whole record
+    spin_waits: int
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class Bench:
         with self._recorded(case, Processors.TWO) as (path, said):
             info = json.loads(_core.record_info(str(path)))
         instructions = info["threads"][1]["instructions"]
-        return Worked(instructions, int(said), frozenset(info["synchronisation"]))
+        events = info["synchronisation"]
+        return Worked(instructions, int(said), frozenset(events), events.get("spin_wait", 0))
 
     def polled(self, case: Case) -> Polled:
         """What the record and its replay say of polling."""
