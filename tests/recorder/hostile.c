@@ -225,7 +225,7 @@ static void wait_for_signal(void) {
   must(sem_init(&is_waiting, 0, 0) == 0);
   must(pthread_create(&waiting, NULL, wait_for_ever, &is_waiting) == 0);
   must(sem_wait(&is_waiting) == 0);
-  usleep(300000);
+  usleep(2000000); /* it is in the call by then, on a busy machine too */
 }
 static void seccomp_refuses(void) { filter(SECCOMP_RET_ERRNO | EPERM); }
 static void seccomp_kills(void) { filter(SECCOMP_RET_KILL_PROCESS); }
