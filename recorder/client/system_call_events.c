@@ -6,6 +6,7 @@
 #include "drmgr.h"
 
 #include "process_events.h"
+#include "signal_waits.h"
 #include "signals.h"
 #include "system_calls.h"
 #include "threads.h"
@@ -15,6 +16,8 @@ static bool on_filter(void *drcontext, int number) { return true; }
 
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
+  if (signal_wait_before(drcontext, thread, number))
+    return true;
   if (withheld_call(drcontext, number))
     return false;
   if (!thread->is_recorded) {
@@ -32,6 +35,8 @@ static bool on_before(void *drcontext, int number) {
 static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
+  if (signal_wait_after(drcontext, thread, number, &result))
+    return;
   signals_after_call(number, result);
   if (thread->is_recorded && thread->system_call.number == number)
     system_call_ends(thread, &thread->system_call, result);

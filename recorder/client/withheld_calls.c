@@ -230,10 +230,6 @@ bool withheld_call(void *drcontext, int number) {
   case SYS_seccomp:
     return (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER) &&
            withhold(drcontext, WITHHELD_FILTER, -EINVAL);
-  case SYS_rt_sigtimedwait:
-    if (argument[2] == 0) /* without a time limit */
-      note(WITHHELD_SIGNALS);
-    return false;
   case SYS_prctl:
     return withhold_process_control(drcontext, argument[0], argument[1]);
   default:

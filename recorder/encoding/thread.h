@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Words of one execution at most: what may have to be moved when the buffer is full. */
 #define EXECUTION_WORDS_MAX 4096u
@@ -42,6 +43,18 @@ struct system_call {
   uint64_t argument[SYSTEM_CALL_ARGUMENTS];
   uint64_t clock; /* taken before the call, where that is its place */
   uint64_t flags; /* of a clone; of an ftruncate the file's size before it */
+};
+
+/* A wait for signals, which is made in turns (../client/signal_waits.h). */
+struct signal_wait {
+  bool is_made;
+  uint64_t set; /* of signals, as the kernel has it */
+  uint64_t kernel_set;
+  uint64_t program_set; /* addresses that the program passed */
+  uint64_t program_limit;
+  uint64_t siginfo;
+  int64_t end_ns; /* by the monotonic clock */
+  struct timespec turn;
 };
 
 /* What a synchronisation function wrote to selected memory (values.c). */
@@ -80,6 +93,7 @@ struct thread {
   uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 
   struct system_call system_call; /* the one that is being made */
+  struct signal_wait signal_wait; /* the one that is being made */
 
   /* Where the engine has stopped it: before this instruction of a block; 0 where in none. */
   uint64_t stopped_at;

@@ -98,10 +98,9 @@ enum stop_reason { STOP_NONE, STOP_WRITE_FAILED, STOP_TOO_MANY_BLOCKS, STOP_TOO_
 
 /* What a program may not take from the recorder in its process. */
 enum withheld {
-  WITHHELD_MEMORY = 1,  /* its mappings */
-  WITHHELD_LIMIT = 2,   /* memory and length of files */
-  WITHHELD_FILTER = 4,  /* its system calls */
-  WITHHELD_SIGNALS = 8, /* that it blocks and waits for: the engine keeps them */
+  WITHHELD_MEMORY = 1, /* its mappings */
+  WITHHELD_LIMIT = 2,  /* memory and length of files */
+  WITHHELD_FILTER = 4, /* its system calls */
 };
 
 #endif

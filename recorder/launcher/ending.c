@@ -52,10 +52,6 @@ static void say_withheld(const struct process_control *control, const struct rec
     complain("%s: the program asked for a filter of system calls (seccomp), which was refused: it "
              "would stop the recorder's too",
              file->path);
-  if ((control->withheld & WITHHELD_SIGNALS) != 0)
-    complain("%s: the program waited for signals that it blocks (sigwait): they do not reach it, "
-             "and such a wait does not end",
-             file->path);
 }
 
 /* What of the program's waiting may stand in the record as work. */

@@ -8,9 +8,7 @@
 #include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -210,23 +208,6 @@ static void filter(uint32_t otherwise) {
   must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
   must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
-static void *wait_for_ever(void *is_waiting) {
-  sigset_t awaited;
-  sigemptyset(&awaited);
-  sigaddset(&awaited, SIGUSR1);
-  must(pthread_sigmask(SIG_BLOCK, &awaited, NULL) == 0);
-  sem_post(is_waiting);
-  sigwaitinfo(&awaited, NULL);
-  return NULL;
-}
-static void wait_for_signal(void) {
-  static sem_t is_waiting;
-  pthread_t waiting;
-  must(sem_init(&is_waiting, 0, 0) == 0);
-  must(pthread_create(&waiting, NULL, wait_for_ever, &is_waiting) == 0);
-  must(sem_wait(&is_waiting) == 0);
-  usleep(2000000); /* it is in the call by then, on a busy machine too */
-}
 static void seccomp_refuses(void) { filter(SECCOMP_RET_ERRNO | EPERM); }
 static void seccomp_kills(void) { filter(SECCOMP_RET_KILL_PROCESS); }
 static void seccomp_strict(void) {
@@ -341,7 +322,6 @@ static const struct {
     CASE(default_all),
     CASE(block_all),
     CASE(no_alternate_stack),
-    CASE(wait_for_signal),
     CASE(seccomp_refuses),
     CASE(seccomp_kills),
     CASE(seccomp_strict),

@@ -93,7 +93,6 @@ def test_python_starts_processes_and_threads(recorder: Recorder, options: tuple[
 MEMORY = "the program tried to change mappings of the recorder; they were left alone"
 LIMIT = "the program's limits on its memory or on the size of files were not applied"
 FILTER = "the program asked for a filter of system calls (seccomp), which was refused"
-AWAITED = "the program waited for signals that it blocks (sigwait): they do not reach it"
 CHILD = "1 child process was not recorded (true)"
 REFUSED_EXIT = 100
 
@@ -112,7 +111,6 @@ CASES = {
     **dict.fromkeys(("seccomp_refuses", "seccomp_kills", "seccomp_strict"), FILTER),
     **dict.fromkeys(("unmap_all", "protect_all", "map_over_all", "drop_all"), MEMORY),
     **dict.fromkeys(("after_fork", "after_vfork"), CHILD),
-    "wait_for_signal": AWAITED,
     "limit_in_child": "1 child process was not recorded (hostile)",
 }
 

@@ -279,8 +279,8 @@ def _fabric_of_machine(machine: str, known: dict[str, Any]) -> dict[str, Any]:
             f"--machine {machine}: neither one of {', '.join(known)} nor a machine: {error}"
         ) from error
     if not can_run(fabric):
-        has = "no PM" if not fabric["devices"] else f"{len(fabric['hosts'])} hosts"
-        raise InputError(f"--machine {machine}: it has {has}; a litmus test needs one host, and PM")
+        has = "no PM device" if not fabric["devices"] else f"{len(fabric['hosts'])} hosts"
+        raise InputError(f"--machine {machine}: it has {has}; a litmus test needs one host and a PM device")
     return {"name": machine, "description": name, "machine": machine, "sets": []}
 
 

@@ -1,0 +1,51 @@
+"""Waits for signals that the program blocks."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+from recorder_programs import Recorder
+
+import record_format as rf
+
+# Who took which, and what came with it.
+AWAITED = """\
+15 1 0
+34 1 7
+10 1 0
+15 1 0
+10 1 0
+34 1 1
+34 1 2
+34 1 3
+limit -1 EAGAIN
+limit 15
+handler 1
+suspended 1
+suspended 1
+turns 100
+"""
+
+
+def test_signals_that_are_blocked_reach_whoever_waits_for_them(recorder: Recorder) -> None:
+    program = recorder.compile("signal_waits", "-O1", "-D_GNU_SOURCE")
+    native = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    assert native.stdout == AWAITED
+    run = recorder.record(program)
+    assert (run.returncode, run.stdout) == (0, AWAITED), run.stderr
+    record = run.load()
+    assert (record.ended, record.lost) == ("exit 0", 0)
+
+
+def test_server_with_a_signal_thread_ends_by_it(recorder: Recorder) -> None:
+    program = recorder.compile("signal_waits", "-O1", "-D_GNU_SOURCE")
+    command = recorder.command(program, "server")
+    launcher = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=recorder.folder)
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == "ready\n"
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.communicate(timeout=60)[0] == "server 15\n"
+    assert launcher.returncode == 3
+    record = rf.Record(recorder.folder / "record.fencepost")
+    assert (record.ended, record.lost) == ("exit 3", 0)
