@@ -10,13 +10,15 @@
 #include "signals.h"
 #include "system_calls.h"
 #include "threads.h"
+#include "whole_transfers.h"
 #include "withheld_calls.h"
 
 static bool on_filter(void *drcontext, int number) { return true; }
 
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
-  if (signal_wait_before(drcontext, thread, number))
+  if (signal_wait_before(drcontext, thread, number) ||
+      whole_transfer_before(drcontext, thread, number))
     return true;
   if (withheld_call(drcontext, number))
     return false;
@@ -35,7 +37,8 @@ static bool on_before(void *drcontext, int number) {
 static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
-  if (signal_wait_after(drcontext, thread, number, &result))
+  if (signal_wait_after(drcontext, thread, number, &result) ||
+      whole_transfer_after(drcontext, thread, number, &result))
     return;
   signals_after_call(number, result);
   if (thread->is_recorded && thread->system_call.number == number)

@@ -57,6 +57,16 @@ struct signal_wait {
   struct timespec turn;
 };
 
+/* A call that transfers a buffer, and may be made again for the rest (../client/whole_transfers.h).
+ */
+#define TRANSFERS_MAX 4
+
+struct transfer {
+  int number;
+  uint64_t descriptor, buffer, bytes, flags; /* as the program passed them */
+  uint64_t done;                             /* bytes, before the call for the rest */
+};
+
 /* What a synchronisation function wrote to selected memory (values.c). */
 #define CALL_WRITES_MAX 32u
 
@@ -92,8 +102,11 @@ struct thread {
   uint64_t *path;   /* room for the inside of a call; NULL before the first */
   uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 
-  struct system_call system_call; /* the one that is being made */
-  struct signal_wait signal_wait; /* the one that is being made */
+  struct system_call system_call;           /* the one that is being made */
+  struct signal_wait signal_wait;           /* the one that is being made */
+  struct transfer *transfer;                /* the one that is being made; NULL: none is */
+  struct transfer transfers[TRANSFERS_MAX]; /* that one, and those that handlers interrupted */
+  uint32_t next_transfer;
 
   /* Where the engine has stopped it: before this instruction of a block; 0 where in none. */
   uint64_t stopped_at;
