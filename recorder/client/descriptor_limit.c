@@ -65,15 +65,18 @@ static int64_t refusal_of_dup(uint64_t from, uint64_t to) {
 }
 
 static int64_t refusal_of_fcntl(const uint64_t *argument) {
-  if ((argument[1] != F_DUPFD && argument[1] != F_DUPFD_CLOEXEC) || !is_open(argument[0]))
+  uint32_t command = (uint32_t)argument[1], lowest = (uint32_t)argument[2];
+  if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !is_open(argument[0]))
     return 0;
-  if (argument[2] >= files.rlim_cur)
+  if (lowest >= files.rlim_cur)
     return -EINVAL;
-  return has_room(argument[2], 1) ? 0 : -EMFILE;
+  return has_room(lowest, 1) ? 0 : -EMFILE;
 }
 
 static int64_t refusal(int number, const uint64_t *argument) {
   switch (number) {
+  case SYS_dup:
+    return !is_open(argument[0]) || has_room(0, 1) ? 0 : -EMFILE;
   case SYS_dup2:
   case SYS_dup3:
     return refusal_of_dup((uint32_t)argument[0], (uint32_t)argument[1]);
@@ -88,7 +91,6 @@ static int64_t refusal(int number, const uint64_t *argument) {
   case SYS_openat2:
   case SYS_creat:
   case SYS_open_by_handle_at:
-  case SYS_dup:
   case SYS_socket:
   case SYS_accept:
   case SYS_accept4:

@@ -130,6 +130,7 @@ static void limit_open_files(void) {
   limited.rlim_cur = 4;
   must(setrlimit(RLIMIT_NOFILE, &limited) == 0);
   must(open("/dev/null", O_RDONLY) == 3 && dup(0) == -1 && errno == EMFILE);
+  must(dup(9) == -1 && errno == EBADF);
   must(setrlimit(RLIMIT_NOFILE, &before) == 0 && dup(0) == 4);
   limit(RLIMIT_NOFILE, 5);
   files_are_limited();
