@@ -5,12 +5,14 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import documents_written
+from forked_commands import Forked
 from installed import FENCEPOST, FFT, ROOT, Fencepost
 
 Result = dict[str, Any]
@@ -54,18 +56,31 @@ def result() -> Result:
     return copy.deepcopy(_FIXTURE)
 
 
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    process = Forked()
+    yield process
+    process.close()
+
+
 @pytest.fixture
-def fencepost(tmp_path: Path) -> Fencepost:
+def fencepost(tmp_path: Path, forked: Forked) -> Fencepost:
     """Runs the command in an empty folder of its own, and checks the documents it writes."""
 
     def run(
         *arguments: object, check: bool = False, **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        command = [FENCEPOST, *map(str, arguments)]
-        defaults = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+        command = [str(FENCEPOST), *map(str, arguments)]
+        folder = Path(options.pop("cwd", tmp_path))
+        timeout = options.pop("timeout", 300)
         started_ns = time.time_ns() - CLOCK_TICK_NS
-        done = subprocess.run(command, check=check, **defaults | options)
-        folder = Path((defaults | options)["cwd"])
+        if not options and forked.is_as_here:
+            done = forked.run(command[1:], folder, timeout)
+        else:
+            defaults = {"cwd": folder, "capture_output": True, "text": True, "timeout": timeout}
+            done = subprocess.run(command, check=False, **defaults | options)
+        if check:
+            done.check_returncode()
         if done.returncode in (0, 1):  # a refusal writes none
             documents_written.check(command[1:], folder, started_ns)  # type: ignore[arg-type]
         return done
