@@ -16,7 +16,7 @@ from fencepost.plural import many
 Document = dict[str, Any]
 Entry = tuple[str, list[list[str]]]  # where it is, and its rows
 
-SITES_SHOWN = 3
+CAUSES_SHOWN = 3  # of what a line waits for, where there is room
 LEAST_SHOWN = 0.005
 # The last column is as long as there is room for.
 SITE_COLUMNS = (
@@ -34,8 +34,8 @@ SITE_COLUMNS = (
     ("", "", "", "p50", "p99", "waited", "time", "held", "wait for"),
 )
 FENCE_COLUMNS = (
-    ("scheme", "executed", "waited", "one wait", "one wait", "waits", "of run", "for"),
-    ("", "", "", "p50", "p99", "in all", "time", ""),
+    ("scheme", "executed", "waited", "one wait", "one wait", "waits", "of run", "waits"),
+    ("", "", "", "p50", "p99", "in all", "time", "for"),
 )
 MEMORIES = {"dram": "DRAM", "pm": "PM", "expander": "expander"}
 INDENT = "     "  # of what does not fit on one line
@@ -57,7 +57,7 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
     """Lines that persist, then fences, then loads and stores, those first that cost most; then each
     scheme in a line."""
     yield from terminal.wrapped(table.replayed(document["provenance"]), width)
-    causes_shown = 3 if width >= WIDE else 1
+    causes_shown = CAUSES_SHOWN if width >= WIDE else 1
     sites = [
         (
             f"{number}  {label(site)}",
@@ -75,7 +75,7 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
         yield "no line flushes or stores around the caches"
     waiting = [fence for fence in document["fences"] if _has_waited(fence)]
     fences = [
-        (label(fence), _as_one([_fence_row(scheme, of) for scheme, of in fence["schemes"].items()]))
+        (label(fence), _as_one(_fence_rows(fence["schemes"], causes_shown)))
         for fence in waiting[:top]
     ]
     if fences:
@@ -184,8 +184,15 @@ def _listed(
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     space = "  " if width >= WIDE else " "
     folds = terminal.folded(widths, len(space), width, len(INDENT))
+    alone = range(len(widths) - 1, len(widths))
+    if alone in folds:
+        # What it is stands before each cell, not above all.
+        called = " ".join(heading[-1] for heading in headings)
+        for _, listed in entries:
+            listed[:] = [[*row[:-1], f"{called} {row[-1]}"] for row in listed]
     for fold in folds:
-        yield from (_row(list(heading), widths, space, fold) for heading in headings)
+        if fold != alone:
+            yield from (_row(list(heading), widths, space, fold) for heading in headings)
     yield "─" * min(sum(widths) + len(space) * len(widths), width)
     for where, rows in entries:
         yield from terminal.wrapped(where, width, INDENT)
@@ -232,15 +239,18 @@ def _has_waited(fence: Document) -> bool:
     return any(of["stall"]["count"] for of in fence["schemes"].values())
 
 
-def _fence_row(scheme: str, of: Document) -> list[str]:
+def _fence_rows(schemes: Document, causes_shown: int) -> list[list[str]]:
+    return [_fence_row(scheme, of, causes_shown) for scheme, of in schemes.items()]
+
+
+def _fence_row(scheme: str, of: Document, causes_shown: int) -> list[str]:
+    waits = [(f"line {wait['site'] + 1}", wait["wait_ns"]) for wait in of["waited_for"]]
+    waits.append(("stores", of["stores_ns"]))
     longest = [
-        f"line {wait['site'] + 1} {share:.0%}"
-        for wait in of["waited_for"][:SITES_SHOWN]
-        if (share := figures.ratio(wait["wait_ns"], of["waited_ns"])) and share >= LEAST_SHOWN
+        f"{name} {share:.0%}"
+        for name, wait_ns in sorted(waits, key=lambda wait: -wait[1])[:causes_shown]
+        if (share := figures.ratio(wait_ns, of["waited_ns"])) and share >= LEAST_SHOWN
     ]
-    stores = figures.ratio(of["stores_ns"], of["waited_ns"])
-    if stores and stores >= LEAST_SHOWN:
-        longest.append(f"stores {stores:.0%}")
     return [
         scheme,
         figures.shown(of["executions"], "count"),
